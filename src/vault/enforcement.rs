@@ -27,7 +27,8 @@ use super::{time, words};
 /// The index of UNIQUE (slot, key).
 const BY_KEY: &str = "INDEXED BY sqlite_autoindex_record_1";
 const BY_CONSENT_TIME: &str = "INDEXED BY record_consent";
-const FOUND: &str = "INDEXED BY record_found";
+/// By their numbers.
+const FOUND: &str = "NOT INDEXED";
 
 /// So many rows are put in order rather than gone through in it.
 const FEW: i64 = 1_000;
@@ -35,15 +36,13 @@ const FEW: i64 = 1_000;
 /// A grant of more named records than these is searched by the index of words.
 const MOST_SCANNED: usize = 10_000;
 
-/// What a statement over covered rows reads.
+/// What a statement over covered rows reads of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wanted {
-    /// Nothing: they are counted.
+    /// Nothing, or what stands in the record itself.
     Nothing,
     /// Their columns.
     Columns,
-    /// What stands in the record itself.
-    Record,
 }
 
 /// What a request is about.
@@ -494,29 +493,25 @@ impl Access {
             .query_row(params_from_iter(params), |row| count(row, 0))
     }
 
-    /// The covered rows for which `filter` holds, as the end of a statement from `FROM` on, over `record r` and the columns
-    /// `v` beside it as far as they are `wanted` or conditions are on them.
+    /// The covered rows for which `filter` holds, as the end of a statement from `FROM` on, over `record r`, over the columns
+    /// `v` beside it, or both; over the columns in any case where they are `wanted`.
     ///
-    /// It begins with the columns where all records are covered and no time is asked for: to go through those is quick. A
-    /// grant of a part begins with what it covers.
+    /// It begins with the columns where all records are covered: to go through those is quick, but for a time, which an index
+    /// has. A grant of a part begins with what it covers.
     fn rows(&self, filter: &Filter, wanted: Wanted) -> (String, Vec<Sql>) {
         let slot = self.slot;
         let (columns, rows) = (&filter.columns, &filter.rows);
-        let is_of_columns = !columns.sql.is_empty() || (rows.sql.is_empty() && wanted == Wanted::Nothing);
-        let begins_with_columns = self.columns.is_some() && !self.hides_rows() && !filter.is_by_time;
-        if begins_with_columns && (is_of_columns || wanted == Wanted::Columns) {
-            let join = match wanted {
-                _ if !rows.sql.is_empty() => "CROSS JOIN record r ON r.rid = v.rid",
-                Wanted::Record => "CROSS JOIN record r INDEXED BY record_found ON r.rid = v.rid",
-                Wanted::Nothing | Wanted::Columns => "",
-            };
+        let is_of_columns = wanted == Wanted::Columns
+            || !filter.is_by_time && (!columns.sql.is_empty() || rows.sql.is_empty());
+        if is_of_columns && self.columns.is_some() && !self.hides_rows() {
+            let join = if rows.sql.is_empty() { "" } else { "CROSS JOIN record r ON r.rid = v.rid" };
             let conditions = format!("{}{}", columns.sql, rows.sql).replacen(" AND ", " WHERE ", 1);
             let params = columns.params.iter().chain(&rows.params).cloned().collect();
             return (format!("FROM value_{slot} v {join}{conditions}"), params);
         }
         let join = match wanted {
             Wanted::Columns => format!("CROSS JOIN value_{slot} v ON v.rid = r.rid"),
-            Wanted::Nothing | Wanted::Record => String::new(),
+            Wanted::Nothing => String::new(),
         };
         let (condition, mut params) = self.condition();
         params.extend(filter.params.iter().cloned());
@@ -564,7 +559,7 @@ impl Access {
         if self.field(&field.name).is_none() {
             return Err(rusqlite::Error::InvalidParameterName(field.name.clone()));
         }
-        if let Some((encoding, Some(number))) = self.column(field).map(|column| (column.encoding, column.number)) {
+        if let Some(Column { encoding, number }) = self.column(field) {
             match encoding {
                 Encoding::Number => {
                     return self.tally(db, filter, number, |number| Ok(number.to_string()));
@@ -643,10 +638,12 @@ impl Access {
     /// Where the milliseconds of a granted field of instants are. Where there are none, there is no integer, or the least.
     fn instant(&self, field: &Field) -> Option<(String, Wanted)> {
         let column = self.column(field)?;
-        match (column.encoding, column.number) {
-            (Encoding::Sort, _) => Some(("r.sort".to_owned(), Wanted::Record)),
-            (Encoding::Consent, _) => Some(("r.consent_ms".to_owned(), Wanted::Record)),
-            (Encoding::Instant, Some(number)) => Some((format!("v.c{number}"), Wanted::Columns)),
+        match column.encoding {
+            Encoding::Sort if self.hides_rows() => Some(("r.sort".to_owned(), Wanted::Nothing)),
+            Encoding::Consent if self.hides_rows() => Some(("r.consent_ms".to_owned(), Wanted::Nothing)),
+            Encoding::Sort | Encoding::Consent | Encoding::Instant => {
+                Some((format!("v.c{}", column.number), Wanted::Columns))
+            }
             _ => None,
         }
     }
@@ -705,7 +702,7 @@ impl Access {
             Wanted::Columns => {
                 format!(" AND (SELECT {is_one} FROM value_{} v WHERE v.rid = r.rid)", self.slot)
             }
-            Wanted::Nothing | Wanted::Record => format!(" AND {is_one}"),
+            Wanted::Nothing => format!(" AND {is_one}"),
         };
         let extreme = extreme.map_or(Sql::Null, Sql::from);
         self.values_of_data(db, filter, field, &more, &[extreme, i64::MIN.into()])

@@ -19,7 +19,7 @@ pub struct Filter {
     pub(super) columns: Part,
     /// The other conditions, over `record r`.
     pub(super) rows: Part,
-    /// Whether it limits the time that records are sorted by.
+    /// Whether all that it limits is the time that records are sorted by.
     pub(super) is_by_time: bool,
     /// The column of shared texts and the text, if all that is asked for is that text.
     pub(super) listed: Option<(u32, String)>,
@@ -102,6 +102,8 @@ impl Filter {
         compare: Compare,
         value: &str,
     ) {
+        let is_by_time = column.is_some_and(|column| column.encoding == Encoding::Sort);
+        self.is_by_time = is_by_time && (self.is_by_time || self.conditions == 0);
         self.conditions += 1;
         self.listed = None;
         let sign = compare.sign();
@@ -114,37 +116,43 @@ impl Filter {
         let text = || Sql::from(folding::composed(value).into_owned());
         let is_equal = compare == Compare::Equal;
         match column.map(|column| (column.encoding, column.number)) {
-            Some((Encoding::Sort, _)) => {
-                self.is_by_time = true;
-                self.on_row(&format!("r.sort {sign} ?"), &[instant()]);
-                if matches!(compare, Compare::Below | Compare::AtMost) {
-                    // Those without a time have the least.
-                    self.on_row("r.sort > ?", &[i64::MIN.into()]);
-                }
-            }
-            Some((Encoding::Consent, _)) => self.on_row(&format!("r.consent_ms {sign} ?"), &[instant()]),
-            Some((Encoding::Instant, Some(at))) => {
+            Some((encoding @ (Encoding::Sort | Encoding::Consent | Encoding::Instant), at)) => {
                 // What is no instant is a text there, which is above all numbers.
                 let left = format!("iif(typeof(v.c{at}) = 'integer', v.c{at}, NULL)");
-                self.on_column(slot, &left, &format!("{sign} ?"), &[instant()]);
+                let (rest, params) = (format!("{sign} ?"), [instant()]);
+                match encoding {
+                    Encoding::Sort => {
+                        self.columns.add(&format!("{left} {rest}"), &params);
+                        self.on_record(&format!("r.sort {rest}"), &params);
+                        if matches!(compare, Compare::Below | Compare::AtMost) {
+                            // Those without a time have the least.
+                            self.on_record("r.sort > ?", &[i64::MIN.into()]);
+                        }
+                    }
+                    Encoding::Consent => {
+                        self.columns.add(&format!("{left} {rest}"), &params);
+                        self.on_record(&format!("r.consent_ms {rest}"), &params);
+                    }
+                    _ => self.on_column(slot, &left, &rest, &params),
+                }
             }
-            Some((Encoding::Number, Some(at))) => {
+            Some((Encoding::Number, at)) => {
                 let left = format!("iif(typeof(v.c{at}) = 'text', v.c{at} ->> '$', v.c{at})");
                 self.on_column(slot, &left, &format!("{sign} ?"), &[number()]);
             }
-            Some((Encoding::Boolean, Some(at))) => {
+            Some((Encoding::Boolean, at)) => {
                 let left = format!("CASE v.c{at} WHEN 1 THEN 'true' WHEN 0 THEN 'false' ELSE v.c{at} END");
                 self.on_column(slot, &left, &format!("{sign} ?"), &[value.to_owned().into()]);
             }
             // A list or an object is a text too, as it is written.
-            Some((Encoding::Listed, Some(at))) if is_equal && !value.starts_with(['[', '{']) => {
+            Some((Encoding::Listed, at)) if is_equal && !value.starts_with(['[', '{']) => {
                 let json = values::json_text(value);
                 let right = "= (SELECT id FROM value_text WHERE slot = ? AND number = ? AND json = ?)";
                 let params = [slot.into(), at.into(), json.clone().into()];
                 self.on_column(slot, &format!("v.c{at}"), right, &params);
                 self.listed = Some((at, json)).filter(|_| self.conditions == 1);
             }
-            Some((Encoding::Hashed, Some(at))) if is_equal => {
+            Some((Encoding::Hashed, at)) if is_equal => {
                 let hash = Sql::from(values::hash(value));
                 self.columns.add(&format!("v.c{at} = ?"), std::slice::from_ref(&hash));
                 // Others can have the same hash.
@@ -176,6 +184,10 @@ impl Filter {
 
     fn on_row(&mut self, condition: &str, params: &[Sql]) {
         self.rows.add(condition, params);
+        self.on_record(condition, params);
+    }
+
+    fn on_record(&mut self, condition: &str, params: &[Sql]) {
         self.sql.push_str(" AND ");
         self.sql.push_str(condition);
         self.params.extend_from_slice(params);

@@ -1,7 +1,6 @@
 //! Counts, sums and groups over what a grant shows.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use rusqlite::Connection as Sqlite;
 use serde_json::{Value, json};
@@ -244,19 +243,19 @@ fn by_value(values: BTreeMap<String, u64>) -> Vec<(Value, u64)> {
     groups.into_iter().map(|(text, count)| (json_of(&text), count)).collect()
 }
 
-/// How many instants are in each period. Those that come one after the other are mostly close.
+/// How many instants are in each period.
 struct Periods {
     granularity: Granularity,
     zone: jiff::tz::TimeZone,
-    /// The offset from UTC that holds for these milliseconds.
-    offset: (Range<i64>, i64),
+    /// The offsets from UTC that are known, by the milliseconds from which on they hold, each with the end of that.
+    offsets: BTreeMap<i64, (i64, i64)>,
     /// By minutes, hours or days of local time: an instant that is there, and how many are.
     counts: BTreeMap<i64, (i64, u64)>,
 }
 
 impl Periods {
     const fn new(granularity: Granularity, zone: jiff::tz::TimeZone) -> Self {
-        Self { granularity, zone, offset: (0..0, 0), counts: BTreeMap::new() }
+        Self { granularity, zone, offsets: BTreeMap::new(), counts: BTreeMap::new() }
     }
 
     fn add(&mut self, ms: i64, count: u64) {
@@ -270,16 +269,19 @@ impl Periods {
     }
 
     fn offset(&mut self, ms: i64) -> Option<i64> {
-        if !self.offset.0.contains(&ms) {
-            let at = jiff::Timestamp::from_millisecond(ms).ok()?;
-            let ms_of = |transition: jiff::tz::TimeZoneTransition<'_>| transition.timestamp().as_millisecond();
-            // One at this very moment counts.
-            let after = at.checked_add(jiff::SignedDuration::from_millis(1)).unwrap_or(at);
-            let from = self.zone.preceding(after).next().map_or(i64::MIN, ms_of);
-            let until = self.zone.following(at).next().map_or(i64::MAX, ms_of);
-            self.offset = (from..until, i64::from(self.zone.to_offset(at).seconds()) * 1000);
+        let known = self.offsets.range(..=ms).next_back().map(|(_, known)| *known);
+        if let Some((_, offset)) = known.filter(|(until, _)| ms < *until) {
+            return Some(offset);
         }
-        Some(self.offset.1)
+        let at = jiff::Timestamp::from_millisecond(ms).ok()?;
+        let ms_of = |transition: jiff::tz::TimeZoneTransition<'_>| transition.timestamp().as_millisecond();
+        // One at this very moment counts.
+        let after = at.checked_add(jiff::SignedDuration::from_millis(1)).unwrap_or(at);
+        let from = self.zone.preceding(after).next().map_or(i64::MIN, ms_of);
+        let until = self.zone.following(at).next().map_or(i64::MAX, ms_of);
+        let offset = i64::from(self.zone.to_offset(at).seconds()) * 1000;
+        self.offsets.insert(from, (until, offset));
+        Some(offset)
     }
 
     /// The earliest first.

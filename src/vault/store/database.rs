@@ -407,8 +407,8 @@ mod tests {
             let mut all = Vec::new();
             for sql in [
                 CREATED,
-                "SELECT rid || ' ' || t.json || ' ' || t.records || ' ' || ifnull(c2, '-') FROM value_1
-                 JOIN value_text t ON t.id = c1 ORDER BY 1",
+                "SELECT rid || ' ' || t.json || ' ' || t.records || ' ' || ifnull(c3, '-') FROM value_1
+                 JOIN value_text t ON t.id = c2 ORDER BY 1",
                 "SELECT field || ' ' || encoding || ' ' || ifnull(number, '-') FROM value_column ORDER BY 1",
             ] {
                 let mut rows = db.prepare(sql)?;

@@ -106,7 +106,7 @@ CREATE INDEX blob_place_unit ON blob_place (unit);
 /// What format 6 has beside format 5 for filters and groups; each slot has a table `value_SLOT` beside these.
 pub const TABLES_6_VALUES: &str = "
 -- Where the values of a field are, and in which form.
-CREATE TABLE value_column (slot INTEGER NOT NULL, field TEXT NOT NULL, encoding TEXT NOT NULL, number INTEGER,
+CREATE TABLE value_column (slot INTEGER NOT NULL, field TEXT NOT NULL, encoding TEXT NOT NULL, number INTEGER NOT NULL,
   PRIMARY KEY (slot, field)) WITHOUT ROWID;
 -- A value that many records share, and how many have it. The number is that of its column.
 CREATE TABLE value_text (id INTEGER PRIMARY KEY, slot INTEGER NOT NULL, number INTEGER NOT NULL, json TEXT NOT NULL,

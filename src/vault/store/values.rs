@@ -18,9 +18,9 @@ use crate::vault::{folding, time};
 /// Where a field's values are kept, and in which form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// The `sort` of the record itself: milliseconds, or the least integer for none.
+    /// As [`Encoding::Instant`], and the milliseconds are the record's `sort` too, which is the least integer for none.
     Sort,
-    /// The `consent_ms` of the record itself.
+    /// As [`Encoding::Instant`], and the milliseconds are the record's `consent_ms` too.
     Consent,
     /// Milliseconds, null where there is none, or the JSON text of what is no instant.
     Instant,
@@ -39,8 +39,8 @@ pub enum Encoding {
 pub struct Column {
     /// See [`Encoding`].
     pub encoding: Encoding,
-    /// It is called `c` and this number in the slot's table; what stands in the record itself has none.
-    pub number: Option<u32>,
+    /// It is called `c` and this number in the slot's table.
+    pub number: u32,
 }
 
 /// The columns of a slot, by the names of their fields.
@@ -109,8 +109,10 @@ impl Encoding {
             (Self::Boolean, "false") => Cell::Integer(0),
             // A filter tells `null` from what is absent.
             (Self::Boolean, _) => kept(),
-            (Self::Sort | Self::Consent, _) | (_, "null") => Cell::Absent,
-            (Self::Instant, _) => text().and_then(|text| time::parse_ms(&text)).map_or_else(kept, Cell::Integer),
+            (_, "null") => Cell::Absent,
+            (Self::Sort | Self::Consent | Self::Instant, _) => {
+                text().and_then(|text| time::parse_ms(&text)).map_or_else(kept, Cell::Integer)
+            }
             (Self::Number, _) => {
                 let whole = json.parse::<i64>().ok().filter(|whole| whole.to_string() == json);
                 whole.map_or_else(kept, Cell::Integer)
@@ -157,16 +159,9 @@ pub fn json_text(text: &str) -> String {
 
 /// The columns that a stream's declaration asks for.
 pub fn columns(stream: &Stream) -> Columns {
-    let mut columns = Columns::new();
-    let mut next = 0..;
-    for field in &stream.fields {
-        if let Some(encoding) = Encoding::of(stream, field) {
-            let is_in_record = matches!(encoding, Encoding::Sort | Encoding::Consent);
-            let number = if is_in_record { None } else { next.next() };
-            columns.insert(field.name.clone(), Column { encoding, number });
-        }
-    }
-    columns
+    let kept = stream.fields.iter().filter_map(|field| Some((field, Encoding::of(stream, field)?)));
+    let columns = (0..).zip(kept);
+    columns.map(|(number, (field, encoding))| (field.name.clone(), Column { encoding, number })).collect()
 }
 
 /// The columns of all slots as they are.
@@ -202,12 +197,8 @@ impl Layout {
     /// Whatever SQLite says.
     pub fn open(tx: &Transaction<'_>, slot: i64, stream: &Stream) -> rusqlite::Result<(Self, bool)> {
         let columns = columns(stream);
-        let mut fields: Vec<_> = columns
-            .iter()
-            .filter_map(|(field, column)| Some((column.number?, field.clone(), column.encoding)))
-            .collect();
-        fields.sort_by_key(|(number, ..)| *number);
-        let fields = fields.into_iter().map(|(_, field, encoding)| (field, encoding)).collect();
+        let kept = stream.fields.iter().filter_map(|field| Some((field, columns.get(&field.name)?)));
+        let fields = kept.map(|(field, column)| (field.name.clone(), column.encoding)).collect();
         let layout = Self { slot, fields };
         let known = tx
             .query_row("SELECT 1 FROM sqlite_master WHERE name = ?1", [format!("value_{slot}")], |_| Ok(()))
