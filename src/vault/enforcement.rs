@@ -430,15 +430,8 @@ impl Access {
             if let Some(after) = after {
                 values.extend([after.sort.into(), after.key.clone().into()]);
             }
-            rows = self.query(
-                db,
-                index,
-                filter,
-                &more,
-                &format!("{sort} {word}, {by_key}"),
-                values,
-                limit,
-            )?;
+            rows =
+                self.query(db, index, filter, &more, &format!("{sort} {word}, {by_key}"), values, limit)?;
         }
         if rows.len() < limit {
             let (more, key) = after_key();
@@ -483,7 +476,8 @@ impl Access {
     /// Whatever SQLite says.
     pub fn count(&self, db: &Sqlite, filter: &Filter) -> rusqlite::Result<u64> {
         if let (Some((number, json)), false) = (&filter.listed, self.hides_rows()) {
-            let sql = "SELECT coalesce(sum(records), 0) FROM value_text WHERE slot = ? AND number = ? AND json = ?";
+            let sql =
+                "SELECT coalesce(sum(records), 0) FROM value_text WHERE slot = ? AND number = ? AND json = ?";
             return db
                 .prepare_cached(sql)?
                 .query_row(rusqlite::params![self.slot, number, json], |row| count(row, 0));

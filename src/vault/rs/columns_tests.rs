@@ -52,13 +52,29 @@ const VALUES: [&str; 30] = [
 ];
 /// Values that a filter may ask for.
 const ASKED: [&str; 16] = [
-    "José", "a \"b\"", "[1]", "{\"a\":1.50}", "5", "5.0", "1.1", "true", "false", "null", "", "soon", "2024-02-01",
-    "2024-02-01T00:00:00Z", "1969-12-31T23:59:59.5Z", "9223372036854775808",
+    "José",
+    "a \"b\"",
+    "[1]",
+    "{\"a\":1.50}",
+    "5",
+    "5.0",
+    "1.1",
+    "true",
+    "false",
+    "null",
+    "",
+    "soon",
+    "2024-02-01",
+    "2024-02-01T00:00:00Z",
+    "1969-12-31T23:59:59.5Z",
+    "9223372036854775808",
 ];
 const FIELDS: [&str; 6] = ["at", "made", "text", "number", "is", "secret"];
 
 /// The fields of a record, as places in [`VALUES`].
 type Record = [usize; FIELDS.len()];
+/// Keys, each with a record or none.
+type Batch = Vec<(u8, Option<Record>)>;
 
 #[derive(Debug, Clone)]
 struct Case {
@@ -66,8 +82,8 @@ struct Case {
     flags: [[u8; FIELDS.len()]; 2],
     is_number: bool,
     has_two_times: bool,
-    /// Of two accounts, in two batches each: a key, and a record or none.
-    writes: [[Vec<(u8, Option<Record>)>; 2]; 2],
+    /// Of two accounts, in two batches each.
+    writes: [[Batch; 2]; 2],
     since: Option<usize>,
     named: Option<Vec<u8>>,
     hides_secret: bool,
@@ -86,20 +102,24 @@ fn cases() -> impl Strategy<Value = Case> {
         prop::option::weighted(0.3, prop::collection::vec(0_u8..12, 0..6)),
         prop::collection::vec((0..FIELDS.len(), 0..5_usize, 0..ASKED.len()), 8),
     )
-        .prop_map(|((first, second, is_number, has_two_times, hides_secret), (one, two), since, named, filters)| Case {
-            flags: [first, second],
-            is_number,
-            has_two_times,
-            writes: [one, two],
-            since,
-            named,
-            hides_secret,
-            filters,
-        })
+        .prop_map(
+            |((first, second, is_number, has_two_times, hides_secret), (one, two), since, named, filters)| {
+                Case {
+                    flags: [first, second],
+                    is_number,
+                    has_two_times,
+                    writes: [one, two],
+                    since,
+                    named,
+                    hides_secret,
+                    filters,
+                }
+            },
+        )
 }
 
 impl Case {
-    fn stream(&self, flags: &[u8; FIELDS.len()]) -> Stream {
+    fn stream(&self, flags: [u8; FIELDS.len()]) -> Stream {
         let number = if self.is_number { "number" } else { "integer" };
         let kinds = ["timestamp", "timestamp", "string", number, "boolean", "person"];
         let mut stream = StreamSpec {
@@ -129,7 +149,7 @@ impl Case {
             key: "things".to_owned(),
             id: "https://example.test/things".to_owned(),
             name: "Things".to_owned(),
-            streams: vec![Arc::new(self.stream(&self.flags[account]))],
+            streams: vec![Arc::new(self.stream(self.flags[account]))],
         })?;
         ingest.connection(&Connection {
             id: format!("cin_{account}"),
@@ -155,7 +175,8 @@ impl Case {
             let since: Value = serde_json::from_str(VALUES[since]).unwrap();
             json!({ "field": if self.has_two_times { "made" } else { "at" }, "since": since })
         });
-        let named = self.named.as_ref().map(|keys| keys.iter().map(|key| format!("k{key:02}")).collect::<Vec<_>>());
+        let named =
+            self.named.as_ref().map(|keys| keys.iter().map(|key| format!("k{key:02}")).collect::<Vec<_>>());
         let source = json!({ "kind": "connector", "id": "https://example.test/things" });
         serde_json::from_value(json!({
             "version": "0.1.0", "grant_id": "grt_test", "issued_at": "2026-01-01T00:00:00Z", "expires_at": null,
@@ -169,7 +190,8 @@ impl Case {
     }
 
     fn questions(&self) -> Vec<String> {
-        let asked = |value: usize| url::form_urlencoded::byte_serialize(ASKED[value].as_bytes()).collect::<String>();
+        let asked =
+            |value: usize| url::form_urlencoded::byte_serialize(ASKED[value].as_bytes()).collect::<String>();
         let filters: Vec<String> = std::iter::once(String::new())
             .chain(self.filters.iter().map(|(field, operator, value)| {
                 let operator = ["", "[gte]", "[gt]", "[lte]", "[lt]"][*operator];

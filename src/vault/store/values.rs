@@ -60,15 +60,8 @@ pub enum Cell {
 }
 
 impl Encoding {
-    const ALL: [Self; 7] = [
-        Self::Sort,
-        Self::Consent,
-        Self::Instant,
-        Self::Number,
-        Self::Boolean,
-        Self::Listed,
-        Self::Hashed,
-    ];
+    const ALL: [Self; 7] =
+        [Self::Sort, Self::Consent, Self::Instant, Self::Number, Self::Boolean, Self::Listed, Self::Hashed];
 
     const fn name(self) -> &'static str {
         match self {
@@ -207,8 +200,9 @@ impl Layout {
             return Ok((layout, false));
         }
         drop_slot(tx, slot)?;
-        let names = (0..layout.fields.len()).map(|number| format!(", c{number}")).collect::<String>();
-        tx.execute_batch(&format!("CREATE TABLE value_{slot} (rid INTEGER PRIMARY KEY{names})"))?;
+        let names: Vec<String> = (0..layout.fields.len()).map(|number| format!("c{number}")).collect();
+        let names = [&["rid INTEGER PRIMARY KEY".to_owned()], names.as_slice()].concat().join(", ");
+        tx.execute_batch(&format!("CREATE TABLE value_{slot} ({names})"))?;
         let mut insert =
             tx.prepare("INSERT INTO value_column (slot, field, encoding, number) VALUES (?1, ?2, ?3, ?4)")?;
         for (field, column) in &columns {
