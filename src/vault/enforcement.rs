@@ -570,7 +570,7 @@ impl Access {
                 _ => {}
             }
         }
-        self.values_of_data(db, filter, field, "", &[])
+        self.values_of_data(db, filter, self.index(), field)
     }
 
     /// All shared texts of a column, and how many records have none.
@@ -608,21 +608,19 @@ impl Access {
         numbers.chain(others.into_iter().map(Ok)).collect()
     }
 
-    /// The values of a field as the data has them, of the covered rows for which `more` holds too.
+    /// The values of a field as the data has them.
     fn values_of_data(
         &self,
         db: &Sqlite,
         filter: &Filter,
+        index: &str,
         field: &Field,
-        more: &str,
-        values: &[Sql],
     ) -> rusqlite::Result<Vec<(String, u64)>> {
         let (condition, mut params) = self.condition();
         params.insert(0, path(&field.name).into());
-        params.extend(filter.params.iter().chain(values).cloned());
+        params.extend(filter.params.iter().cloned());
         let sql = format!(
-            "SELECT coalesce(r.data -> ?, 'null') AS value, count(*) FROM record r {} WHERE {condition}{}{more} GROUP BY value",
-            self.index(),
+            "SELECT coalesce(r.data -> ?, 'null') AS value, count(*) FROM record r {index} WHERE {condition}{} GROUP BY value",
             filter.sql
         );
         let mut statement = db.prepare_cached(&sql)?;
@@ -684,22 +682,20 @@ impl Access {
         field: &Field,
         is_greatest: bool,
     ) -> rusqlite::Result<Vec<(String, u64)>> {
-        let Some((instant, wanted)) = self.instant(field) else { return self.values(db, filter, field) };
+        let (Some(column), Some(_)) = (self.column(field), self.instant(field)) else {
+            return self.values(db, filter, field);
+        };
         let mut all: Option<(i64, i64)> = None;
         self.instants(db, filter, field, |ms, _| {
             all = Some(all.map_or((ms, ms), |(least, greatest)| (least.min(ms), greatest.max(ms))));
         })?;
         let extreme = all.map(|(least, greatest)| if is_greatest { greatest } else { least });
-        // What is no instant takes part too.
-        let is_one = format!("({instant} = ? OR {instant} = ? OR typeof({instant}) <> 'integer')");
-        let more = match wanted {
-            Wanted::Columns => {
-                format!(" AND (SELECT {is_one} FROM value_{} v WHERE v.rid = r.rid)", self.slot)
-            }
-            Wanted::Nothing => format!(" AND {is_one}"),
-        };
-        let extreme = extreme.map_or(Sql::Null, Sql::from);
-        self.values_of_data(db, filter, field, &more, &[extreme, i64::MIN.into()])
+        let mut those = filter.clone();
+        those.add_extreme(self.slot, column.number, extreme);
+        match self.few(db, &those)? {
+            Some(few) => self.values_of_data(db, &few, FOUND, field),
+            None => self.values_of_data(db, &those, self.index(), field),
+        }
     }
 
     /// A condition over a granted field; `None` where the field does not declare it.

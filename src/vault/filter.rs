@@ -175,6 +175,14 @@ impl Filter {
         }
     }
 
+    /// Adds that the column `at` has these milliseconds, or what is no instant: that takes part in what is least or greatest.
+    pub(super) fn add_extreme(&mut self, slot: i64, at: u32, extreme: Option<i64>) {
+        self.is_by_time = false;
+        self.listed = None;
+        let is_one = format!("(v.c{at} = ? OR typeof(v.c{at}) = 'text')");
+        self.on_column(slot, &is_one, "= true", &[extreme.map_or(Sql::Null, Sql::from)]);
+    }
+
     /// The rows with these numbers.
     pub(super) fn named(rows: &[i64]) -> Self {
         let mut filter = Self::default();
