@@ -24,7 +24,7 @@ use crate::advice::Command;
 use crate::archive::{Kind as SourceKind, Opened, Stamp};
 use crate::error::{Error, Kind, Result};
 use crate::vault::store::ledger::{BlobPlace, Digest, Ledger};
-use crate::vault::store::{self, Ingest, Prepared, Shapes, Store, Written};
+use crate::vault::store::{self, Ingest, Prepared, Shapes, Store, Written, word_index};
 use crate::vault::transfer;
 
 /// Items in a batch at most.
@@ -463,6 +463,8 @@ impl Writer<'_> {
         });
         match written {
             Ok(()) => {
+                // Apart, so that the batch holds the write lock no longer for it.
+                store.write(|tx, _| word_index::join(tx)).map_err(write_failed)?;
                 for item in bad {
                     self.watch.bad(&item);
                     self.outcome.note_bad(item);

@@ -237,7 +237,8 @@ impl Place {
 
     fn records(&self) -> Vec<String> {
         let read = |db: &rusqlite::Connection, _: &_| {
-            let mut all = db.prepare("SELECT data FROM record WHERE data IS NOT NULL ORDER BY key")?;
+            let mut all =
+                db.prepare("SELECT whole(data, packed) FROM record WHERE data IS NOT NULL ORDER BY key")?;
             all.query_map([], |row| row.get(0))?.collect()
         };
         self.store().read::<_, rusqlite::Error>(read).unwrap()

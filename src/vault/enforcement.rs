@@ -20,7 +20,7 @@ use super::grant::Grant;
 use super::pace::Pace;
 use super::store::blobs::{self, Blob};
 use super::store::values::{Column, Columns, Encoding};
-use super::store::{Catalog, Connection};
+use super::store::{Catalog, Connection, RowSet, word_index};
 use super::wire::ApiError;
 use super::{time, words};
 
@@ -35,6 +35,10 @@ const FEW: i64 = 1_000;
 
 /// A grant of more named records than these is searched by the index of words.
 const MOST_SCANNED: usize = 10_000;
+/// Found records up to this many are looked at one by one, and not for being among all that a filter leaves.
+const MOST_LOOKED_UP: usize = 2_000;
+/// To look a record up takes as long as so many steps along an index.
+const LOOK_UP_COSTS: usize = 16;
 
 /// What a statement over covered rows reads of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,7 +151,7 @@ pub struct Row {
 }
 
 impl Row {
-    const COLUMNS: &'static str = "r.key, r.emitted_ms, r.sort, r.data";
+    const COLUMNS: &'static str = "r.key, r.emitted_ms, r.sort, whole(r.data, r.packed)";
 
     fn read(row: &SqlRow<'_>) -> rusqlite::Result<Self> {
         Ok(Self { key: row.get(0)?, emitted_ms: row.get(1)?, sort: row.get(2)?, data: row.get(3)? })
@@ -205,13 +209,57 @@ pub enum Change {
     },
 }
 
-/// Full-text hits of one access.
+/// What a search found in one access.
 #[derive(Debug, Default)]
-pub struct Hits {
-    /// The hits that were ranked.
-    pub ranked: Vec<Hit>,
-    /// Whether there are more than were ranked.
-    pub truncated: bool,
+pub struct Matches {
+    /// The records that have all words in their titles and actors.
+    titled: RowSet,
+    /// All others.
+    rest: RowSet,
+}
+
+impl Matches {
+    /// How many records there are.
+    pub fn count(&self) -> usize {
+        self.titled.len() + self.rest.len()
+    }
+
+    /// How many of them have all words in their titles and actors.
+    pub fn titled(&self) -> usize {
+        self.titled.len()
+    }
+}
+
+/// The place of a hit in the order of all: those with all words in titles and actors first, then the newest.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct HitPosition {
+    is_titled: bool,
+    sort: i64,
+    connection: String,
+    stream: String,
+    key: String,
+}
+
+impl HitPosition {
+    /// Whether all words are in titles and actors.
+    pub const fn is_titled(&self) -> bool {
+        self.is_titled
+    }
+}
+
+impl Ord for HitPosition {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (other.is_titled.cmp(&self.is_titled))
+            .then_with(|| other.sort.cmp(&self.sort))
+            .then_with(|| (&self.connection, &self.stream).cmp(&(&other.connection, &other.stream)))
+            .then_with(|| other.key.cmp(&self.key))
+    }
+}
+
+impl PartialOrd for HitPosition {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 /// One full-text hit.
@@ -219,8 +267,8 @@ pub struct Hits {
 pub struct Hit {
     /// The record.
     pub row: Row,
-    /// Lower is better.
-    pub score: f64,
+    /// Its place.
+    pub at: HitPosition,
 }
 
 impl Access {
@@ -767,11 +815,11 @@ impl Access {
         // Of two connections with the same key, the one whose id comes first.
         let sign = if after.is_some_and(|after| self.connection.id > after.connection) { ">=" } else { ">" };
         let mut rows = db.prepare_cached(&format!(
-            "SELECT r.key, r.emitted_ms, r.sort, r.data, r.consent_ms FROM record r
+            "SELECT r.key, r.emitted_ms, r.sort, whole(r.data, r.packed), r.consent_ms FROM record r
              WHERE r.slot = ?1 AND r.seq > ?2 AND r.seq <= ?3 AND (?4 IS NULL OR r.key {sign} ?4) ORDER BY r.key",
         ))?;
         let mut former = db.prepare_cached(
-            "SELECT consent_ms, data FROM history WHERE slot = ?1 AND key = ?2 AND from_seq <= ?3 AND to_seq > ?3",
+            "SELECT consent_ms, whole(data, packed) FROM history WHERE slot = ?1 AND key = ?2 AND from_seq <= ?3 AND to_seq > ?3",
         )?;
         let from = after.map(|after| after.key.as_str());
         let mut rows = rows.query(rusqlite::params![self.slot, since, horizon, from])?;
@@ -808,10 +856,7 @@ impl Access {
         self.lexical.iter().filter_map(|(_, name)| self.field(name)).collect()
     }
 
-    /// The records in whose granted fields all of `query` is found: the `most` newest of them, ranked.
-    ///
-    /// The score is BM25's term saturation with a fixed document length and no statistics of the
-    /// collection: how rare a word is in records outside of the grant is not for its holder to know.
+    /// The records in whose granted fields all of `query` is found.
     ///
     /// # Errors
     /// Whatever SQLite says.
@@ -820,91 +865,175 @@ impl Access {
         db: &Sqlite,
         query: &words::Query,
         filter: &Filter,
-        most: usize,
         pace: &Pace<'_>,
-    ) -> rusqlite::Result<Hits> {
-        let lexical = self.lexical();
-        if lexical.is_empty() || query.is_empty() {
-            return Ok(Hits::default());
+    ) -> rusqlite::Result<Matches> {
+        if self.lexical.is_empty() || query.is_empty() {
+            return Ok(Matches::default());
         }
-        let mut found = if self.is_scanned() {
-            self.scan(db, query, filter, &lexical, most + 1)?
+        if self.is_scanned() {
+            return self.scan(db, query, filter);
+        }
+        if self.hides_rows() {
+            pace.hide();
+        }
+        let tags: Vec<_> = self.lexical.iter().map(|(tag, name)| (*tag, self.is_title(name))).collect();
+        let mut found = word_index::find(db, self.slot, query, &tags)?;
+        if self.hides_rows() || !filter.sql.is_empty() {
+            found.all.keep(&self.covered(db, filter, &found.all)?);
+            found.first.keep(&found.all);
+        }
+        found.all.remove(&found.first);
+        Ok(Matches { titled: found.first, rest: found.all })
+    }
+
+    /// Whether the words of this field say what a record is about, or whose it is.
+    fn is_title(&self, field: &str) -> bool {
+        let role = self.field(field).and_then(|field| field.role.as_deref());
+        matches!(role, Some("primary-title" | "actor"))
+    }
+
+    /// Of `rows` at least those that the grant and `filter` cover.
+    fn covered(&self, db: &Sqlite, filter: &Filter, rows: &RowSet) -> rusqlite::Result<RowSet> {
+        let (sql, params) = if rows.len() > MOST_LOOKED_UP && self.columns.is_some() && !self.hides_rows() {
+            let (from, params) = self.rows(filter, Wanted::Columns);
+            (format!("SELECT v.rid {from}"), params)
         } else {
-            if self.hides_rows() {
-                pace.hide();
-            }
-            self.look_up(db, query, filter, most + 1)?
+            let (condition, mut params) = self.condition();
+            params.extend(filter.params.iter().cloned());
+            let from = if rows.len() <= MOST_LOOKED_UP {
+                params.insert(0, Value::from(rows.iter().collect::<Vec<_>>()).to_string().into());
+                "json_each(?) j CROSS JOIN record r ON r.rid = j.value".to_owned()
+            } else {
+                format!("record r {}", self.index())
+            };
+            (format!("SELECT r.rid FROM {from} WHERE {condition}{}", filter.sql), params)
         };
-        let truncated = found.len() > most;
-        found.truncate(most);
-        let ranked = found.into_iter().map(|row| Hit { score: score(query, &row, &lexical), row }).collect();
-        Ok(Hits { ranked, truncated })
-    }
-
-    /// In the order of pages, not of arrival: when a hidden record arrived is not to be seen.
-    fn newest_first(&self) -> &'static str {
-        if self.cursor_field().is_some() { "r.sort DESC, r.key DESC" } else { "r.key DESC" }
-    }
-
-    /// The newest `most` that the index of words has.
-    fn look_up(
-        &self,
-        db: &Sqlite,
-        query: &words::Query,
-        filter: &Filter,
-        most: usize,
-    ) -> rusqlite::Result<Vec<Row>> {
-        let tags: Vec<words::Tag> = self.lexical.iter().map(|(tag, _)| *tag).collect();
-        let (condition, params) = self.condition();
-        let mut all: Vec<Sql> = vec![query.to_fts5(&tags).into()];
-        all.extend(params);
-        all.extend(filter.params.iter().cloned());
-        all.push(i64::try_from(most).unwrap_or(i64::MAX).into());
-        // CROSS JOIN: begin with the index of words. The inner query sorts numbers, not whole records.
-        let sql = format!(
-            "SELECT {} FROM record r WHERE r.rid IN (SELECT r.rid FROM text_{slot} t CROSS JOIN record r INDEXED BY record_found ON r.rid = t.rowid
-             WHERE text_{slot} MATCH ? AND {condition}{} ORDER BY {order} LIMIT ?) ORDER BY {order}",
-            Row::COLUMNS,
-            filter.sql,
-            slot = self.slot,
-            order = self.newest_first(),
-        );
         let mut statement = db.prepare_cached(&sql)?;
-        statement.query_map(params_from_iter(all), Row::read)?.collect()
+        statement.query_map(params_from_iter(params), |row| row.get(0))?.collect()
     }
 
-    /// The newest `most` of the covered records, read one by one.
-    fn scan(
-        &self,
-        db: &Sqlite,
-        query: &words::Query,
-        filter: &Filter,
-        lexical: &[&Field],
-        most: usize,
-    ) -> rusqlite::Result<Vec<Row>> {
+    /// The covered records that have all of it, read one by one.
+    fn scan(&self, db: &Sqlite, query: &words::Query, filter: &Filter) -> rusqlite::Result<Matches> {
         let (condition, mut params) = self.condition();
         params.extend(filter.params.iter().cloned());
         let sql = format!(
-            "SELECT r.rid FROM record r {} WHERE {condition}{} ORDER BY {}",
+            "SELECT r.rid, whole(r.data, r.packed) FROM record r {} WHERE {condition}{}",
             self.index(),
-            filter.sql,
-            self.newest_first(),
+            filter.sql
         );
-        let mut covered = db.prepare_cached(&sql)?;
-        let mut one = db.prepare_cached(&format!("SELECT {} FROM record r WHERE r.rid = ?", Row::COLUMNS))?;
-        let mut found = Vec::new();
-        for rid in covered.query_map(params_from_iter(params), |row| row.get::<_, i64>(0))? {
-            let row = one.query_row([rid?], Row::read)?;
-            let fields = super::fields::Fields::parse(&row.data);
-            let texts: Vec<_> = lexical.iter().filter_map(|field| fields.text(&field.name)).collect();
-            if query.is_in(&texts) {
-                found.push(row);
-                if found.len() == most {
-                    break;
-                }
+        let mut statement = db.prepare_cached(&sql)?;
+        let mut rows = statement.query(params_from_iter(params))?;
+        let mut found = Matches::default();
+        while let Some(row) = rows.next()? {
+            let fields = super::fields::Fields::parse(row.get_ref(1)?.as_str()?);
+            let texts = |is_wanted: &dyn Fn(&str) -> bool| -> Vec<_> {
+                let names = self.lexical.iter().map(|(_, name)| name).filter(|name| is_wanted(name));
+                names.filter_map(|name| fields.text(name)).collect()
+            };
+            if query.is_in(&texts(&|name| self.is_title(name))) {
+                found.titled.insert(row.get(0)?);
+            } else if query.is_in(&texts(&|_| true)) {
+                found.rest.insert(row.get(0)?);
             }
         }
         Ok(found)
+    }
+
+    /// Up to `most` of the records that a search found, in the order of hits, after `after`.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn hits(
+        &self,
+        db: &Sqlite,
+        matches: &Matches,
+        after: Option<&HitPosition>,
+        most: usize,
+    ) -> rusqlite::Result<Vec<Hit>> {
+        let mut hits = Vec::new();
+        let mut one = db.prepare_cached(&format!("SELECT {} FROM record r WHERE r.rid = ?", Row::COLUMNS))?;
+        for (is_titled, rows) in [(true, &matches.titled), (false, &matches.rest)] {
+            // Those with words in titles come before a place among the others.
+            if hits.len() >= most || (is_titled && after.is_some_and(|after| !after.is_titled)) {
+                continue;
+            }
+            let after = after.filter(|after| after.is_titled == is_titled);
+            for (at, rid) in self.newest_hits(db, rows, is_titled, after, most - hits.len())? {
+                hits.push(Hit { row: one.query_row([rid], Row::read)?, at });
+            }
+        }
+        Ok(hits)
+    }
+
+    /// Up to `most` of `rows` after `after`, the newest first.
+    fn newest_hits(
+        &self,
+        db: &Sqlite,
+        rows: &RowSet,
+        is_titled: bool,
+        after: Option<&HitPosition>,
+        most: usize,
+    ) -> rusqlite::Result<Vec<(HitPosition, i64)>> {
+        let count = rows.len();
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let place = |row: &SqlRow<'_>| {
+            let at = HitPosition {
+                is_titled,
+                // In the order of pages, not of arrival: when a hidden record arrived is not to be seen.
+                sort: if self.cursor_field().is_some() { row.get(1)? } else { i64::MIN },
+                connection: self.connection.id.clone(),
+                stream: self.stream.name.clone(),
+                key: row.get(2)?,
+            };
+            Ok::<_, rusqlite::Error>((at, row.get(0)?))
+        };
+        let is_after = |at: &HitPosition| after.is_none_or(|after| at > after);
+        let mut found = Vec::new();
+        // What many records have, some of the newest have: those are walked down, where none is passed that is never read.
+        if !self.is_scanned() {
+            let from = after.map_or(i64::MAX, |after| after.sort);
+            let mut walk = db.prepare_cached(&self.walk())?;
+            let mut walk = walk.query([self.slot, from])?;
+            let mut steps = count.saturating_mul(LOOK_UP_COSTS);
+            loop {
+                let Some(row) = walk.next()? else { return Ok(found) };
+                if rows.contains(row.get(0)?) {
+                    found.extend(Some(place(row)?).filter(|(at, _)| is_after(at)));
+                    if found.len() == most {
+                        return Ok(found);
+                    }
+                }
+                steps -= 1;
+                if steps == 0 {
+                    break;
+                }
+            }
+            found.clear();
+        }
+        let mut one = db.prepare_cached("SELECT r.rid, r.sort, r.key FROM record r WHERE r.rid = ?")?;
+        for rid in rows.iter() {
+            found.extend(Some(one.query_row([rid], place)?).filter(|(at, _)| is_after(at)));
+            if found.len() > most.saturating_add(MOST_LOOKED_UP) {
+                found.sort_unstable();
+                found.truncate(most);
+            }
+        }
+        found.sort_unstable();
+        found.truncate(most);
+        Ok(found)
+    }
+
+    /// All records of the slot, the newest first, from a place on.
+    fn walk(&self) -> String {
+        let (index, order) = if self.cursor_field().is_some() {
+            ("INDEXED BY record_sort", "r.live = 1 AND r.sort <= ? ORDER BY r.sort DESC, r.key DESC")
+        } else {
+            // All of them have one place in time.
+            (BY_KEY, "? IS NOT NULL ORDER BY r.key DESC")
+        };
+        format!("SELECT r.rid, r.sort, r.key FROM record r {index} WHERE r.slot = ? AND {order}")
     }
 
     /// The text of a granted field of a row, as far as it is one.
@@ -942,29 +1071,6 @@ impl Access {
         }
         Ok(None)
     }
-}
-
-/// See [`Access::search`]. Lower is better.
-fn score(query: &words::Query, row: &Row, lexical: &[&Field]) -> f64 {
-    const SATURATION: f64 = 1.2;
-    const LENGTH_WEIGHT: f64 = 0.75;
-    const USUAL_WORDS: f64 = 60.0;
-    const BYTES_A_WORD: f64 = 6.0;
-    // Beyond, one more changes a saturated score by nothing that matters, and a text may be long.
-    const COUNTED: usize = 16;
-    let fields = super::fields::Fields::parse(&row.data);
-    let mut score = 0.0_f64;
-    for field in lexical {
-        let Some(text) = fields.text(&field.name) else { continue };
-        let count = query.matches(&text, COUNTED).len();
-        #[allow(clippy::cast_precision_loss, reason = "lengths of one text")]
-        let (count, words) = (count as f64, text.len() as f64 / BYTES_A_WORD);
-        let length = 1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * words / USUAL_WORDS;
-        let weight = if field.role.as_deref() == Some("primary-title") { 1.5 } else { 1.0 };
-        score -= weight * count * (SATURATION + 1.0) / (count + SATURATION * length);
-    }
-    // Rounded, so that it is the same on every machine.
-    (score * 1e6).round() / 1e6
 }
 
 fn count(row: &SqlRow<'_>, at: usize) -> rusqlite::Result<u64> {

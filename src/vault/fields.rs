@@ -40,6 +40,11 @@ impl<'a> Fields<'a> {
         serde_json::from_str(json).unwrap_or_default()
     }
 
+    /// All of them, in the order in which they are written, each with its value's JSON.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &'a str)> {
+        self.0.iter().map(|(name, value)| (&**name, value.get()))
+    }
+
     /// The last of this name, as other readers of JSON take it.
     fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().rev().find(|(known, _)| known == name).map(|(_, value)| *value)

@@ -7,6 +7,8 @@ mod refused;
 
 use std::path::{Path, PathBuf};
 
+use pdpp::vault::store::word_index;
+use pdpp::vault::words::{Query, Tag};
 use serde_json::Value;
 
 use crate::support::env::{Ran, TestEnv};
@@ -56,20 +58,22 @@ impl Desk {
         store
             .read::<_, rusqlite::Error>(|db, _| {
                 let mut all = db.prepare(
-                    "SELECT s.connection || ' ' || s.stream || ' ' || r.key || ' ' || r.data FROM record r
+                    "SELECT s.connection || ' ' || s.stream || ' ' || r.key || ' ' || whole(r.data, r.packed) FROM record r
                      JOIN slot s ON s.slot = r.slot WHERE r.data IS NOT NULL ORDER BY 1",
                 )?;
-                let mut content: Vec<String> = all.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+                let mut content: Vec<String> =
+                    all.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
                 let mut slots = db.prepare("SELECT DISTINCT slot FROM text_field ORDER BY slot")?;
                 for slot in slots.query_map([], |row| row.get::<_, i64>(0))? {
                     let slot = slot?;
-                    let mut found = db.prepare(&format!(
-                        "SELECT r.key FROM text_{slot} t JOIN record r ON r.rid = t.rowid WHERE t.terms MATCH ?1 ORDER BY 1"
-                    ))?;
-                    // The word with the tag of the slot's first field, and of its second.
-                    for tag in ['\u{100}', '\u{101}'] {
-                        let hits = found.query_map([format!("\"{tag}needle\"")], |row| row.get::<_, String>(0))?;
-                        content.push(hits.collect::<Result<Vec<_>, _>>()?.join(" "));
+                    let mut key = db.prepare("SELECT key FROM record WHERE rid = ?1")?;
+                    // The word in the slot's first field, and in its second.
+                    for tag in [0, 1].map(|number| Tag::new(number).unwrap()) {
+                        let hits = word_index::find(db, slot, &Query::parse("needle"), &[(tag, false)])?.all;
+                        let keys = hits.iter().map(|row| key.query_row([row], |row| row.get::<_, String>(0)));
+                        let mut keys = keys.collect::<Result<Vec<_>, _>>()?;
+                        keys.sort();
+                        content.push(keys.join(" "));
                     }
                 }
                 content.push(db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?);

@@ -545,6 +545,14 @@ fn an_older_store_is_read_on_and_its_words_are_found() {
         assert!(mail.as_u64() > Some(0), "{mail}");
         let everything = |app: &Vault, token: &str| get(app, token, "/v1/streams").json()["data"].clone();
         let records = everything(&app, &token);
+        app.store()
+            .write::<_, rusqlite::Error>(|tx, _| {
+                tx.execute_batch(
+                    "UPDATE record SET data = whole(data, packed); ALTER TABLE record DROP COLUMN packed;
+                     UPDATE history SET data = whole(data, packed); ALTER TABLE history DROP COLUMN packed;",
+                )
+            })
+            .unwrap();
         drop(app);
         let db = rusqlite::Connection::open(dir.path().join("sandbox.db")).unwrap();
         let slots: Vec<i64> = db
@@ -559,14 +567,15 @@ fn an_older_store_is_read_on_and_its_words_are_found() {
         }
         for slot in slots {
             db.execute_batch(&format!(
-                "DROP TABLE text_{slot};
-                 CREATE VIRTUAL TABLE text_{slot} USING fts5 (c0, c1, content='', contentless_delete=1, tokenize='ascii');
+                "CREATE VIRTUAL TABLE text_{slot} USING fts5 (c0, c1, content='', contentless_delete=1, tokenize='ascii');
                  INSERT INTO text_{slot} (rowid, c0) SELECT rid, 'nguyễn' FROM record WHERE slot = {slot};"
             ))
             .unwrap();
         }
         db.execute_batch(
-            "DROP TABLE text_field; DROP INDEX record_consent; DROP TABLE value_column; DROP TABLE value_text;
+            "DROP TABLE text_field; DROP INDEX record_consent; DROP TABLE word; DROP TABLE word_segment;
+             DROP TABLE value_column; DROP TABLE value_text;
+             CREATE INDEX record_found ON record (rid, slot, live, sort, key, consent_ms);
              DROP TABLE account; DROP TABLE source; DROP TABLE checkpoint; DROP TABLE item; DROP TABLE sighting;
              DROP TABLE change_time; DROP TABLE blob_place;
              CREATE TABLE old (id TEXT PRIMARY KEY, media_type TEXT NOT NULL, bytes BLOB NOT NULL);

@@ -6,6 +6,7 @@ use super::authorization_details::DETAILS_TYPE;
 use super::clients::PRE_REGISTERED;
 use super::token_endpoint::DEVICE_GRANT;
 use crate::vault::rs::params::{DEFAULT_LIMIT, MAX_LIMIT};
+use crate::vault::rs::search::ORDER;
 use crate::vault::wire::{ApiError, Request};
 use crate::vault::{Vault, mcp_endpoint};
 
@@ -68,7 +69,7 @@ pub fn protected_resource(vault: &Vault, request: &Request) -> Value {
             "index_state": "built",
             "score": {
                 "supported": true,
-                "kind": "bm25_tf",
+                "kind": ORDER,
                 "order": "lower_is_better",
                 "value_semantics": "implementation_relative",
             },

@@ -427,7 +427,7 @@ fn query(access: &Access, relations: &[Relation]) -> Value {
         })
         .collect();
     json!({
-        "search": { "lexical_fields": with(&|field| field.lexical) },
+        "search": { "lexical_fields": with(&|field| field.lexical), "order": super::search::ORDER },
         "range_filters": ranges,
         "aggregations": aggregations,
         "expand": expand,

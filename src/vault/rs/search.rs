@@ -1,14 +1,12 @@
 //! Full-text search over the granted fields, with the evidence for each hit.
 
 use axum::http::StatusCode;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::context::{Context, stale};
 use super::params::{self, Params};
 use super::read::segment;
-use crate::vault::enforcement::{self, Access, Filter, Row, Selector};
-use crate::vault::pace::Pace;
+use crate::vault::enforcement::{self, Access, Hit, HitPosition, Selector};
 use crate::vault::wire::ApiError;
 use crate::vault::words::Query;
 use crate::vault::{excerpts, time};
@@ -16,56 +14,11 @@ use crate::vault::{excerpts, time};
 const PARAMS: &[&str] =
     &["q", "limit", "cursor", "streams", "streams[]", "filter[", "connection_id", "connector_id"];
 
-/// Matches that are ranked, over all streams searched: the newest of each in equal parts. More cost more
-/// on every search, and who needs more can name the stream.
-const RANKED: usize = 300;
-/// Of which a stream of a connection has at least these.
-const RANKED_EACH: usize = 16;
-
-/// Where a page ended: the last hit's place in the ranking. The score is kept as its bits, so that it
-/// compares as it did.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct HitPosition {
-    score: u64,
-    connection: String,
-    stream: String,
-    key: String,
-}
+/// The order of hits: those with all words in their titles and actors, then the others, each the newest first.
+pub const ORDER: &str = "titles_then_newest";
 
 /// Matches looked for in a field that is shown: an excerpt holds fewer.
 const SHOWN: usize = 32;
-
-struct Found<'a> {
-    access: &'a Access,
-    row: Row,
-    score: f64,
-}
-
-impl Found<'_> {
-    fn place(&self) -> HitPosition {
-        HitPosition {
-            score: self.score.to_bits(),
-            connection: self.access.connection().id.clone(),
-            stream: self.access.stream().name.clone(),
-            key: self.row.key.clone(),
-        }
-    }
-
-    /// The best first; of equals, the one whose names come first.
-    fn compare(&self, other: &Self) -> std::cmp::Ordering {
-        self.score.total_cmp(&other.score).then_with(|| self.names().cmp(&other.names()))
-    }
-
-    fn is_after(&self, place: &HitPosition) -> bool {
-        let names = (place.connection.as_str(), place.stream.as_str(), place.key.as_str());
-        let order = self.score.total_cmp(&f64::from_bits(place.score)).then_with(|| self.names().cmp(&names));
-        order == std::cmp::Ordering::Greater
-    }
-
-    fn names(&self) -> (&str, &str, &str) {
-        (&self.access.connection().id, &self.access.stream().name, &self.row.key)
-    }
-}
 
 /// `GET /v1/search`
 ///
@@ -126,13 +79,19 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
         let after: Option<HitPosition> =
             params.single("cursor")?.map(|cursor| context.open(&bound, cursor)).transpose()?;
 
-        let ranking = rank(db, &sources, &query, pace)?;
-        let mut rest =
-            ranking.found.iter().filter(|found| after.as_ref().is_none_or(|after| found.is_after(after)));
-        let page: Vec<&Found<'_>> = rest.by_ref().take(limit).collect();
-        let has_more = rest.next().is_some();
+        let (mut count, mut titled, mut page) = (0, 0, Vec::new());
+        for (access, filter) in &sources {
+            let matches = access.search(db, &query, filter, pace)?;
+            count += matches.count();
+            titled += matches.titled();
+            let hits = access.hits(db, &matches, after.as_ref(), limit + 1)?;
+            page.extend(hits.into_iter().map(|hit| (*access, hit)));
+        }
+        page.sort_by(|(_, left), (_, right)| left.at.cmp(&right.at));
+        let has_more = page.len() > limit;
+        page.truncate(limit);
         let next = match page.last().filter(|_| has_more) {
-            Some(last) => Some(context.seal(&bound, &last.place())?),
+            Some((_, last)) => Some(context.seal(&bound, &last.at)?),
             None => None,
         };
         let mut warnings = warnings.clone();
@@ -140,10 +99,10 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
         let mut answer = json!({
             "object": "list",
             "url": context.read.path(),
-            "data": page.iter().map(|found| hit(&query, found)).collect::<Vec<_>>(),
+            "data": page.iter().map(|(access, found)| hit(&query, access, found)).collect::<Vec<_>>(),
             "has_more": has_more,
             "links": { "self": context.read.target(), "next": context.next_link(next.as_deref()) },
-            "meta": meta(&ranking, &accesses, &warnings),
+            "meta": meta(count, titled, &accesses, &warnings),
         });
         if let Some(next) = next {
             answer["next_cursor"] = next.into();
@@ -152,59 +111,27 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
     })
 }
 
-struct Ranking<'a> {
-    found: Vec<Found<'a>>,
-    truncated_sources: usize,
-    window: usize,
-}
-
-fn rank<'a>(
-    db: &rusqlite::Connection,
-    sources: &[(&'a Access, Filter)],
-    query: &Query,
-    pace: &Pace<'_>,
-) -> rusqlite::Result<Ranking<'a>> {
-    let searched = sources.iter().filter(|(access, _)| !access.lexical().is_empty()).count();
-    let window = (RANKED / searched.max(1)).max(RANKED_EACH);
-    let mut ranking = Ranking { found: Vec::new(), truncated_sources: 0, window };
-    for (access, filter) in sources {
-        let hits = access.search(db, query, filter, window, pace)?;
-        ranking.truncated_sources += usize::from(hits.truncated);
-        ranking.found.extend(hits.ranked.into_iter().map(|hit| Found {
-            access,
-            row: hit.row,
-            score: hit.score,
-        }));
-    }
-    ranking.found.sort_by(Found::compare);
-    Ok(ranking)
-}
-
-fn meta(ranking: &Ranking<'_>, accesses: &[Access], warnings: &[Value]) -> Value {
+fn meta(count: usize, titled: usize, accesses: &[Access], warnings: &[Value]) -> Value {
     let connections: std::collections::BTreeSet<&str> =
         accesses.iter().map(|access| access.connection().id.as_str()).collect();
-    let complete = ranking.truncated_sources == 0;
-    let mut recall = json!({
-        "complete": complete,
-        "ranked_candidate_count": ranking.found.len(),
-        "ranking_scope": if complete { "all_matches" } else { "candidate_window" },
-        "sources_searched_count": connections.len(),
-        "truncated": !complete,
-    });
-    if !complete {
-        recall["candidate_window_limit"] = ranking.window.into();
-        recall["truncated_source_count"] = ranking.truncated_sources.into();
-    }
     json!({
-        "count": ranking.found.len(),
-        "count_accuracy": if complete { "exact" } else { "lower_bound" },
-        "recall": recall,
+        "count": count,
+        "count_accuracy": "exact",
+        "recall": {
+            "complete": true,
+            "order": ORDER,
+            "ranked_candidate_count": count,
+            "ranking_scope": "all_matches",
+            "sources_searched_count": connections.len(),
+            "titled_count": titled,
+            "truncated": false,
+        },
         "warnings": warnings,
     })
 }
 
-fn hit(query: &Query, found: &Found<'_>) -> Value {
-    let (access, row) = (found.access, &found.row);
+fn hit(query: &Query, access: &Access, found: &Hit) -> Value {
+    let row = &found.row;
     let connection = access.connection();
     let stream = &access.stream().name;
     let route = format!("/v1/streams/{}/records/{}", segment(stream), segment(&row.key));
@@ -251,7 +178,8 @@ fn hit(query: &Query, found: &Found<'_>) -> Value {
         "display_name": connection.display_name,
         "matched_fields": matched.iter().map(|(field, _)| field.name.clone()).collect::<Vec<_>>(),
         "evidence_excerpts": excerpts,
-        "score": { "kind": "bm25_tf", "order": "lower_is_better", "value": found.score },
+        // No more than the order says: how rare a word is in records outside of the grant is not for its holder to know.
+        "score": { "kind": ORDER, "order": "lower_is_better", "value": u8::from(!found.at.is_titled()) },
     });
     // The record's own time, as far as it is granted (R3.36); `emitted_at` is when it was stored.
     let dated_by = access.fields().find(|field| field.role.as_deref() == Some("event-time"));

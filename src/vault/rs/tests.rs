@@ -1,9 +1,11 @@
 //! What the time of a read can tell. Of two vaults one has the records that a grant covers, the other has many hidden ones
 //! beside them: a read has to cost the database as many steps in both, or to be answered at the next full step of time.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::Answer;
@@ -12,7 +14,8 @@ use crate::vault::declaration::{Connector, StreamSpec};
 use crate::vault::grant::{Client, Declaration, Grant, GrantStream, Source, Subject, TimeConstraint};
 use crate::vault::oauth::owner::Announce;
 use crate::vault::pace::tests::MovedClock;
-use crate::vault::store::{Connection, Ingest};
+use crate::vault::store::{Connection, Ingest, word_index};
+use crate::vault::words::{Query, Tag};
 use crate::vault::{Config, Profile, Vault};
 
 const ITEMS: StreamSpec = StreamSpec {
@@ -82,6 +85,30 @@ fn record(stream: &str, key: &str, day: &str, amount: usize) -> String {
 
 impl World {
     fn new(part: impl Fn(&mut GrantStream), has_hidden: bool) -> Self {
+        Self::filled(part, move |ingest| {
+            for stream in ["items", "notes"] {
+                for at in 0..COVERED {
+                    let (key, day) = (format!("k{at:03}"), format!("2026-02-{:02}", at + 1));
+                    ingest.put(stream, &key, 0, Some(&record(stream, &key, &day, at)))?;
+                    ingest.blob(&format!("blob_{key}"), "text/plain", b"x")?;
+                }
+                for at in (0..HIDDEN).filter(|_| has_hidden) {
+                    let day = if at % 2 == 0 { "2026-01-15" } else { "2026-03-15" };
+                    let key = format!("h{at:03}");
+                    ingest.put(stream, &key, 0, Some(&record(stream, &key, day, at)))?;
+                    if at % 3 == 0 {
+                        ingest.put(stream, &key, 0, Some(&record(stream, &key, day, at + 1)))?;
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn filled(
+        part: impl Fn(&mut GrantStream),
+        put: impl Fn(&mut Ingest<'_>) -> rusqlite::Result<()>,
+    ) -> Self {
         let (clock, steps) = (Arc::new(MovedClock::default()), Arc::new(AtomicU64::new(0)));
         let config = Config {
             data_dir: None,
@@ -102,22 +129,7 @@ impl World {
                 connector: "things".to_owned(),
                 display_name: "One".to_owned(),
             })?;
-            for stream in ["items", "notes"] {
-                for at in 0..COVERED {
-                    let (key, day) = (format!("k{at:03}"), format!("2026-02-{:02}", at + 1));
-                    ingest.put(stream, &key, 0, Some(&record(stream, &key, &day, at)))?;
-                    ingest.blob(&format!("blob_{key}"), "text/plain", b"x")?;
-                }
-                for at in (0..HIDDEN).filter(|_| has_hidden) {
-                    let day = if at % 2 == 0 { "2026-01-15" } else { "2026-03-15" };
-                    let key = format!("h{at:03}");
-                    ingest.put(stream, &key, 0, Some(&record(stream, &key, day, at)))?;
-                    if at % 3 == 0 {
-                        ingest.put(stream, &key, 0, Some(&record(stream, &key, day, at + 1)))?;
-                    }
-                }
-            }
-            Ok(())
+            Ok(put(ingest)?)
         };
         let vault = Vault::open(config, Some(&filling)).unwrap().with_clock(Arc::clone(&clock));
         let source = Source { kind: "connector".to_owned(), id: "https://example.test/things".to_owned() };
@@ -258,16 +270,17 @@ fn a_search_costs_nothing_for_words_of_hidden_fields() {
     let (answer, hidden, waits) = world.read("search?q=gamma&streams=items");
     assert!(!waits && answer.unwrap().unwrap()["data"].as_array().unwrap().is_empty());
     assert_eq!(hidden, unknown);
-    let in_index = |term: &str| {
-        world.vault.store.read(|db, catalog| {
+    let in_index = |word: &str, field: u32| {
+        world.vault.store.read::<_, rusqlite::Error>(|db, catalog| {
             let slot = catalog.slot("cin_one", "items").unwrap();
-            let count = format!("SELECT count(*) FROM text_{slot} WHERE text_{slot} MATCH ?1");
-            db.query_row(&count, [format!("\"{term}\"")], |row| row.get::<_, u32>(0))
+            let tag = Tag::new(field).unwrap();
+            Ok(word_index::find(db, slot, &Query::parse(word), &[(tag, false)])?.all.len())
         })
     };
-    let terms = ["gamma", "Āgamma", "āgamma", "Āalpha"].map(|term| in_index(term).unwrap());
-    assert_eq!(terms, [0, 0, 312, 312], "each term is tagged with its field");
-    assert!(world.read("search?q=alpha&streams=items").1 > hidden + 300, "what is found is counted");
+    let terms =
+        [("gamma", 0), ("gamma", 1), ("alpha", 0)].map(|(word, field)| in_index(word, field).unwrap());
+    assert_eq!(terms, [0, 312, 312], "each term is tagged with its field");
+    assert!(world.read("search?q=alpha&streams=items").1 > hidden + 100, "what is found is read");
     assert!(world.read("streams/items/records?changes_since=beginning").2);
     let everything = World::new(|_| {}, true);
     for target in [
@@ -277,5 +290,104 @@ fn a_search_costs_nothing_for_words_of_hidden_fields() {
         "streams/items/records/nope",
     ] {
         assert!(!everything.read(target).2, "{target}: a grant over everything hides nothing");
+    }
+}
+
+/// What a record says, for a search to find: its title, its other text, its day, and its amount.
+type Said = (String, String, Option<u32>, u32);
+
+fn said() -> impl Strategy<Value = Said> {
+    let words = |most| {
+        prop::collection::vec(prop::sample::select(&["oak", "elm", "ash", "fir-7", "日本"][..]), 0..most)
+    };
+    let text = move |most| words(most).prop_map(|words| words.join(" "));
+    (text(3), text(6), prop::option::of(1_u32..28), 0_u32..3)
+}
+
+fn in_the_middle(granted: &mut GrantStream) {
+    granted.time_constraint = Some(TimeConstraint {
+        field: "at".to_owned(),
+        since: Some("2026-02-08T00:00:00Z".to_owned()),
+        until: Some("2026-02-20T00:00:00Z".to_owned()),
+    });
+}
+
+fn some_named(granted: &mut GrantStream) {
+    granted.resources = Some((0..6).map(|at| format!("k{at:02}")).collect());
+}
+
+fn without_time(granted: &mut GrantStream) {
+    granted.fields.retain(|field| field != "at");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    /// Requirements O6.8 and O6.10: whatever the records, the query and the grant, a search finds what is there, in its order,
+    /// and counts it.
+    #[test]
+    fn o6_8_a_search_finds_counts_and_orders_as_reading_each_record_does(
+        // Each of these is a transaction; a record of the same key becomes another, or goes.
+        changes in prop::collection::vec(prop::collection::vec((0_usize..16, prop::option::weighted(0.85, said())), 1..6), 1..24),
+        words in prop::sample::select(&["oak", "elm ash", "\"oak elm\"", "fir-7", "日本 oak", "\"elm elm\"", "本", "none"][..]),
+        part in 0_usize..5,
+        amount in prop::option::of(0_u32..3),
+    ) {
+        let parts: [fn(&mut GrantStream); 5] = [|_| {}, in_the_middle, some_named, without_secret, without_time];
+        let world = World::filled(parts[part], |_| Ok(()));
+        let mut records: BTreeMap<String, Said> = BTreeMap::new();
+        for change in changes {
+            world.vault.store.write::<_, rusqlite::Error>(|tx, catalog| {
+                let mut ingest = Ingest::new(tx)?;
+                ingest.connection(catalog.connection("cin_one").unwrap())?;
+                for (key, said) in change {
+                    let key = format!("k{key:02}");
+                    let data = said.clone().map(|(title, secret, day, amount)| {
+                        let at = day.map(|day| format!("2026-02-{day:02}T00:00:00Z"));
+                        json!({ "id": key, "at": at, "title": title, "secret": secret, "amount": amount }).to_string()
+                    });
+                    ingest.put("items", &key, 0, data.as_deref())?;
+                    match said {
+                        Some(said) => records.insert(key, said),
+                        None => records.remove(&key),
+                    };
+                }
+                ingest.finish()
+            }).unwrap();
+        }
+        let query = Query::parse(words);
+        let mut wanted: Vec<(bool, Option<u32>, &str)> = Vec::new();
+        for (key, (title, secret, day, of)) in &records {
+            let is_covered = match part {
+                1 => day.is_some_and(|day| (8..20).contains(&day)),
+                2 => key.as_str() < "k06",
+                _ => true,
+            };
+            let is_titled = query.is_in(&[title]);
+            let is_found = is_titled || (part != 3 && query.is_in(&[title, secret]));
+            if is_covered && is_found && amount.is_none_or(|amount| amount == *of) {
+                wanted.push((is_titled, day.filter(|_| part != 4), key));
+            }
+        }
+        wanted.sort();
+        wanted.reverse();
+        let encoded: String = words.replace(' ', "%20").replace('"', "%22");
+        let filter = amount.map(|amount| format!("&filter[amount][gte]={amount}&filter[amount][lte]={amount}"));
+        let target = format!("search?streams=items&limit=3&q={encoded}{}", filter.unwrap_or_default());
+        let (mut found, mut next) = (Vec::new(), Some(target.clone()));
+        while let Some(at) = next {
+            let answer = world.read(&at).0.unwrap().unwrap();
+            prop_assert_eq!(&answer["meta"]["count"], wanted.len());
+            prop_assert_eq!(&answer["meta"]["count_accuracy"], "exact");
+            prop_assert_eq!(
+                &answer["meta"]["recall"]["titled_count"],
+                wanted.iter().filter(|(is_titled, ..)| *is_titled).count()
+            );
+            let hits = answer["data"].as_array().unwrap().iter();
+            found.extend(hits.map(|hit| hit["record_key"].as_str().unwrap().to_owned()));
+            next = answer["next_cursor"].as_str().map(|cursor| format!("{target}&cursor={cursor}"));
+        }
+        let wanted: Vec<&str> = wanted.iter().map(|(.., key)| *key).collect();
+        prop_assert_eq!(found, wanted);
     }
 }

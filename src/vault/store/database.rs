@@ -13,7 +13,10 @@ use rusqlite::{Connection as Sqlite, OpenFlags, Transaction, TransactionBehavior
 
 use super::catalog::{Catalog, catalog_version};
 use super::ingest::{self, Ingest};
-use super::tables::{FORMAT, TABLES, TABLES_2, TABLES_4, TABLES_5, TABLES_6_VALUES};
+use super::packed;
+use super::tables::{
+    FORMAT, TABLES, TABLES_2, TABLES_4, TABLES_5, TABLES_6_PACKED, TABLES_6_VALUES, TABLES_6_WORDS,
+};
 use crate::vault::{folding, time};
 
 /// How long a writer waits for another process's: an import can take a while.
@@ -22,7 +25,9 @@ const BUSY_TIMEOUT: std::time::Duration = std::time::Duration::from_mins(1);
 /// Pages that a writer of very many records holds in memory.
 const BULK_CACHE_KIB: i64 = 64 << 10;
 /// Pages in the log before they are written back.
-const BULK_CHECKPOINT_PAGES: i64 = 8 << 10;
+const BULK_CHECKPOINT_PAGES: i64 = 2 << 10;
+/// Bytes of a page of a new store: of smaller ones a deflated mail fills most, and leaves the rest empty.
+const PAGE: i64 = 16 << 10;
 
 /// A failure to open the store.
 #[derive(Debug, thiserror::Error)]
@@ -98,6 +103,8 @@ impl Store {
             return Err(OpenError::Foreign { path: shown() });
         }
         if path.is_some() {
+            // Of a database that is there already it stays as it is.
+            db.pragma_update(None, "page_size", PAGE)?;
             db.pragma_update(None, "journal_mode", "WAL")?;
         }
         let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -112,15 +119,16 @@ impl Store {
             if found < 5 {
                 tx.execute_batch(TABLES_5)?;
             }
-            tx.execute_batch(TABLES_6_VALUES)?;
-            if found < 4 {
-                // Formats 3 and 4 fold words by other rules, and 4 has another index.
-                ingest::reindex(&tx)?;
+            for tables in [TABLES_6_VALUES, TABLES_6_WORDS, TABLES_6_PACKED] {
+                tx.execute_batch(tables)?;
             }
+            ingest::reindex(&tx)?;
             ingest::fill_columns(&tx)?;
             sign(&tx, application_id)?;
         } else if found == 0 {
-            for tables in [TABLES, TABLES_2, TABLES_4, TABLES_5, TABLES_6_VALUES] {
+            for tables in
+                [TABLES, TABLES_2, TABLES_4, TABLES_5, TABLES_6_VALUES, TABLES_6_WORDS, TABLES_6_PACKED]
+            {
                 tx.execute_batch(tables)?;
             }
             sign(&tx, application_id)?;
@@ -343,6 +351,13 @@ fn prepare(db: &Sqlite) -> rusqlite::Result<()> {
             other => Sql::try_from(other).unwrap_or(Sql::Null),
         })
     })?;
+    // A record as it was written, whether it is deflated or not.
+    db.create_scalar_function("whole", 2, flags, |context| {
+        Ok(match context.get_raw(1) {
+            ValueRef::Blob(whole) => packed::unpack(whole).map_or(Sql::Null, Sql::from),
+            _ => Sql::try_from(context.get_raw(0)).unwrap_or(Sql::Null),
+        })
+    })?;
     // Timestamps are compared as instants, whatever their offset or precision.
     db.create_scalar_function("instant_ms", 1, flags, |context| {
         Ok(context.get_raw(0).as_str().ok().and_then(time::parse_ms))
@@ -428,7 +443,10 @@ mod tests {
         for reads_only in [false, true] {
             let db = Sqlite::open(&path).unwrap();
             db.execute_batch(
-                "DROP TABLE value_column; DROP TABLE value_text; DROP TABLE value_1; PRAGMA user_version = 5",
+                "DROP TABLE value_column; DROP TABLE value_text; DROP TABLE value_1;
+                 DROP TABLE word; DROP TABLE word_segment;
+                 ALTER TABLE record DROP COLUMN packed; ALTER TABLE history DROP COLUMN packed;
+                 PRAGMA user_version = 5",
             )
             .unwrap();
             drop(db);

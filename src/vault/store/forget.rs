@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rusqlite::{Connection as Sqlite, OptionalExtension as _, Transaction, params};
 
 use super::database::Store;
-use super::{blobs, values};
+use super::{blobs, values, word_index};
 
 /// What names an account in `meta` that is to go: the rest of the name is its id.
 const PENDING: &str = "forget:";
@@ -100,7 +100,7 @@ impl Store {
                 }
                 while self.write(|tx, _| history(tx, *slot))? > 0 {}
                 self.write(|tx, _| {
-                    tx.execute_batch(&format!("DROP TABLE IF EXISTS text_{slot}"))?;
+                    word_index::forget(tx, *slot)?;
                     values::drop_slot(tx, *slot)?;
                     for table in ["foreign_key", "blob_reference", "text_field"] {
                         tx.execute(&format!("DELETE FROM {table} WHERE slot = ?1"), [slot])?;

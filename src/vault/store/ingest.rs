@@ -1,17 +1,19 @@
 //! Writing records: what is new, what changed, and the indexes that follow.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::catalog::{Catalog, Connection, last_seq};
+use super::packed::{self, Packed};
 use super::values::{Cell, Layout, Texts};
+use super::word_index::{self, Gathered};
 use crate::vault::declaration::{Connector, Kind, Stream};
 use crate::vault::fields::Fields;
 use crate::vault::{time, words};
 
-/// Makes the full-text index of every stream anew, after a change of what a word is.
+/// Makes the index of words of every stream anew, after a change of what a word is or how they are kept.
 ///
 /// # Errors
 /// Whatever SQLite says.
@@ -21,22 +23,28 @@ pub fn reindex(tx: &Transaction<'_>) -> rusqlite::Result<()> {
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     for slot in slots {
+        // Of formats 1 to 5.
         tx.execute_batch(&format!("DROP TABLE IF EXISTS text_{slot}"))?;
+        word_index::forget(tx, slot)?;
     }
     let catalog = Catalog::load(tx, 0)?;
     for connection in &catalog.connections {
         let mut ingest = Ingest::new(tx)?;
         ingest.connection(connection)?;
-        for place in ingest.slots.values().filter(|place| !place.lexical.is_empty()) {
-            let mut records =
-                tx.prepare("SELECT rid, data FROM record WHERE slot = ?1 AND data IS NOT NULL")?;
+        let slots = ingest.shapes();
+        for place in slots.values().filter(|place| !place.lexical.is_empty()) {
+            let mut records = tx.prepare(
+                "SELECT rid, whole(data, packed) FROM record WHERE slot = ?1 AND data IS NOT NULL",
+            )?;
             let mut records = records.query([place.number])?;
             while let Some(record) = records.next()? {
                 let words = place.prepare(record.get_ref(1)?.as_str()?);
                 ingest.index_words(place, record.get(0)?, &words.terms)?;
             }
         }
+        ingest.end()?;
     }
+    while word_index::join(tx)? {}
     Ok(())
 }
 
@@ -48,9 +56,6 @@ pub fn fill_columns(tx: &Transaction<'_>) -> rusqlite::Result<()> {
     let catalog = Catalog::load(tx, 0)?;
     catalog.connections.iter().try_for_each(|connection| Ingest::new(tx)?.connection(connection))
 }
-
-/// How much of an index is gathered in memory before it is written, in bytes.
-const HASH_SIZE: i64 = 16 << 20;
 
 /// What became of a record that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +86,7 @@ pub type Shapes = Arc<HashMap<String, Shape>>;
 #[derive(Debug, Clone)]
 pub struct Prepared {
     data: String,
+    packed: Option<Packed>,
     sort: i64,
     consent: Option<i64>,
     terms: String,
@@ -113,7 +119,8 @@ impl Shape {
             blobs.filter_map(|field| Some((field.name.clone(), fields.blob_id(&field.name)?))).collect();
         let (sort, consent) = self.times(&fields);
         let cells = self.layout.cells(&fields);
-        Prepared { data, sort, consent, terms, cells, foreign_keys, blobs }
+        let packed = packed::pack(&self.stream, &data, &fields);
+        Prepared { data, packed, sort, consent, terms, cells, foreign_keys, blobs }
     }
 
     /// What a record is sorted by, and its consent time.
@@ -143,6 +150,7 @@ pub struct Ingest<'a> {
     seq: i64,
     slots: Shapes,
     texts: Texts,
+    words: BTreeMap<i64, Gathered>,
 }
 
 impl<'a> Ingest<'a> {
@@ -160,7 +168,7 @@ impl<'a> Ingest<'a> {
     /// Whatever SQLite says.
     pub fn with_shapes(tx: &'a Transaction<'a>, slots: Shapes) -> rusqlite::Result<Self> {
         let seq = last_seq(tx)?;
-        Ok(Self { tx, begun: seq, seq, slots, texts: Texts::default() })
+        Ok(Self { tx, begun: seq, seq, slots, texts: Texts::default(), words: BTreeMap::new() })
     }
 
     /// The streams of the open connection.
@@ -235,15 +243,6 @@ impl<'a> Ingest<'a> {
             let tag = super::catalog::tag(self.tx, slot, &field.name)?;
             lexical.extend(tag.map(|tag| (field.name.clone(), tag)));
         }
-        if !lexical.is_empty() {
-            // The words come folded, so the tokeniser has nothing left to decide. The text itself is
-            // in the record; only the index is kept here.
-            self.tx.execute_batch(&format!(
-                "CREATE VIRTUAL TABLE IF NOT EXISTS text_{slot} USING fts5 \
-                 (terms, content='', contentless_delete=1, tokenize='ascii');
-                 INSERT INTO text_{slot} (text_{slot}, rank) VALUES ('hashsize', {HASH_SIZE})"
-            ))?;
-        }
         let foreign_keys = connector
             .streams
             .iter()
@@ -269,7 +268,7 @@ impl<'a> Ingest<'a> {
     /// declared otherwise.
     fn fill(&mut self, place: &Shape) -> rusqlite::Result<()> {
         let mut records = self.tx.prepare(
-            "SELECT rid, sort, consent_ms, data FROM record INDEXED BY record_seq WHERE slot = ?1 AND data IS NOT NULL",
+            "SELECT rid, sort, consent_ms, whole(data, packed) FROM record INDEXED BY record_seq WHERE slot = ?1 AND data IS NOT NULL",
         )?;
         let mut records = records.query([place.number])?;
         while let Some(record) = records.next()? {
@@ -314,7 +313,7 @@ impl<'a> Ingest<'a> {
     /// Whatever SQLite says.
     pub fn get(&self, place: &Shape, key: &str) -> rusqlite::Result<Option<(i64, Option<String>)>> {
         self.tx
-            .prepare_cached("SELECT rid, data FROM record WHERE slot = ?1 AND key = ?2")?
+            .prepare_cached("SELECT rid, whole(data, packed) FROM record WHERE slot = ?1 AND key = ?2")?
             .query_row(params![place.number, key], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()
     }
@@ -349,7 +348,9 @@ impl<'a> Ingest<'a> {
         let slot = place.number;
         let before = self
             .tx
-            .prepare_cached("SELECT rid, seq, consent_ms, data FROM record WHERE slot = ?1 AND key = ?2")?
+            .prepare_cached(
+                "SELECT rid, seq, consent_ms, whole(data, packed) FROM record WHERE slot = ?1 AND key = ?2",
+            )?
             .query_row(params![slot, key], |row| {
                 Ok((
                     row.get::<_, i64>(0)?,
@@ -372,20 +373,23 @@ impl<'a> Ingest<'a> {
         self.seq += 1;
         let sort = new.map_or(i64::MIN, |new| new.sort);
         let consent = new.and_then(|new| new.consent);
+        let packed = new.and_then(|new| new.packed.as_ref());
+        let (kept, packed) = match packed {
+            Some(Packed { short, whole }) => (Some(short.as_str()), Some(whole)),
+            None => (data, None),
+        };
         let rid = if let Some((rid, from, old_consent, old)) = before {
             self.texts.take(self.tx, &place.layout, rid)?;
             // Nobody has seen a state that was not committed.
             let is_seen = from <= self.begun;
             let history = is_seen.then(|| {
                 self.tx
-                .prepare_cached("INSERT INTO history (slot, key, from_seq, to_seq, consent_ms, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
-                .execute(params![slot, key, from, self.seq, old_consent, old])
+                .prepare_cached("INSERT INTO history (slot, key, from_seq, to_seq, consent_ms, data, packed) SELECT slot, key, ?2, ?3, ?4, data, packed FROM record WHERE rid = ?1")?
+                .execute(params![rid, from, self.seq, old_consent])
             });
             history.transpose()?;
-            if !place.lexical.is_empty() {
-                self.tx
-                    .prepare_cached(&format!("DELETE FROM text_{slot} WHERE rowid = ?1"))?
-                    .execute([rid])?;
+            if !place.lexical.is_empty() && old.is_some() {
+                self.words.entry(slot).or_default().remove(rid);
             }
             for field in &place.foreign_keys {
                 if let Some(value) = old.as_deref().and_then(|old| Fields::parse(old).text(field)) {
@@ -395,13 +399,13 @@ impl<'a> Ingest<'a> {
                 }
             }
             self.tx
-                .prepare_cached("UPDATE record SET seq = ?2, sort = ?3, consent_ms = ?4, emitted_ms = ?5, data = ?6 WHERE rid = ?1")?
-                .execute(params![rid, self.seq, sort, consent, emitted_ms, data])?;
+                .prepare_cached("UPDATE record SET seq = ?2, sort = ?3, consent_ms = ?4, emitted_ms = ?5, data = ?6, packed = ?7 WHERE rid = ?1")?
+                .execute(params![rid, self.seq, sort, consent, emitted_ms, kept, packed])?;
             rid
         } else {
             self.tx
-                .prepare_cached("INSERT INTO record (slot, key, seq, sort, consent_ms, emitted_ms, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?
-                .execute(params![slot, key, self.seq, sort, consent, emitted_ms, data])?;
+                .prepare_cached("INSERT INTO record (slot, key, seq, sort, consent_ms, emitted_ms, data, packed) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?
+                .execute(params![slot, key, self.seq, sort, consent, emitted_ms, kept, packed])?;
             self.tx.last_insert_rowid()
         };
         if let Some(new) = new {
@@ -411,7 +415,7 @@ impl<'a> Ingest<'a> {
         Ok((written, Some(rid)))
     }
 
-    fn index(&self, place: &Shape, rid: i64, key: &str, new: &Prepared) -> rusqlite::Result<()> {
+    fn index(&mut self, place: &Shape, rid: i64, key: &str, new: &Prepared) -> rusqlite::Result<()> {
         self.index_words(place, rid, &new.terms)?;
         for (at, value) in &new.foreign_keys {
             self.tx
@@ -428,14 +432,13 @@ impl<'a> Ingest<'a> {
         Ok(())
     }
 
-    fn index_words(&self, place: &Shape, rid: i64, terms: &str) -> rusqlite::Result<()> {
+    fn index_words(&mut self, place: &Shape, rid: i64, terms: &str) -> rusqlite::Result<()> {
         if place.lexical.is_empty() {
             return Ok(());
         }
-        self.tx
-            .prepare_cached(&format!("INSERT INTO text_{} (rowid, terms) VALUES (?1, ?2)", place.number))?
-            .execute(params![rid, terms])?;
-        Ok(())
+        let words = self.words.entry(place.number).or_default();
+        words.add(rid, terms);
+        if words.is_large() { words.write(self.tx, place.number) } else { Ok(()) }
     }
 
     /// Keeps a blob.
@@ -451,12 +454,16 @@ impl<'a> Ingest<'a> {
         Ok(())
     }
 
-    /// Notes where the changes end. For whoever declared nothing: readers need not look at the catalog again.
+    /// Writes the words, and notes where the changes end. For whoever declared nothing: readers need not look at the catalog
+    /// again.
     ///
     /// # Errors
     /// Whatever SQLite says.
     pub fn end(&mut self) -> rusqlite::Result<()> {
         self.texts.flush(self.tx)?;
+        for (slot, words) in &mut self.words {
+            words.write(self.tx, *slot)?;
+        }
         self.tx.prepare_cached("UPDATE meta SET value = ?1 WHERE name = 'seq'")?.execute([self.seq])?;
         Ok(())
     }
@@ -467,6 +474,7 @@ impl<'a> Ingest<'a> {
     /// Whatever SQLite says.
     pub fn finish(mut self) -> rusqlite::Result<()> {
         self.end()?;
+        while word_index::join(self.tx)? {}
         self.tx.execute("UPDATE meta SET value = value + 1 WHERE name = 'catalog'", [])?;
         Ok(())
     }

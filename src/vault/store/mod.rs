@@ -6,8 +6,11 @@ mod database;
 mod forget;
 mod ingest;
 pub mod ledger;
+mod packed;
+mod row_set;
 mod tables;
 pub mod values;
+pub mod word_index;
 
 pub use catalog::{
     Catalog, Connection, Freshness, freshness, history_from, imported_ms, last_seq, record_count,
@@ -16,6 +19,7 @@ pub use catalog::{
 pub use database::{Filling, OpenError, Store};
 pub use forget::Erased;
 pub use ingest::{Ingest, Prepared, Shape, Shapes, Written};
+pub use row_set::RowSet;
 
 /// The `application_id` of a store that is filled with fiction.
 pub const FICTION: i32 = 0x5044_5358;

@@ -112,3 +112,23 @@ CREATE TABLE value_column (slot INTEGER NOT NULL, field TEXT NOT NULL, encoding 
 CREATE TABLE value_text (id INTEGER PRIMARY KEY, slot INTEGER NOT NULL, number INTEGER NOT NULL, json TEXT NOT NULL,
   records INTEGER NOT NULL, UNIQUE (slot, number, json));
 ";
+
+/// What format 6 has beside format 5: an index of words of its own.
+pub const TABLES_6_WORDS: &str = "
+-- A part of the index of words of a slot. A later one (a greater place) says which rows it has anew, or are gone: what earlier
+-- ones say of them does not hold.
+CREATE TABLE word_segment (segment INTEGER PRIMARY KEY, slot INTEGER NOT NULL, place INTEGER NOT NULL, bytes INTEGER NOT NULL,
+  gone BLOB NOT NULL);
+CREATE INDEX word_segment_slot ON word_segment (slot, place);
+-- Its terms in order, some in a block: their rows, and apart from them the places of the words.
+CREATE TABLE word (block INTEGER PRIMARY KEY, segment INTEGER NOT NULL, first BLOB NOT NULL, terms BLOB NOT NULL, places BLOB NOT NULL,
+  UNIQUE (segment, first));
+-- No search looks a found row up by it any more.
+DROP INDEX IF EXISTS record_found;
+";
+
+/// The same of records: one with long texts is kept deflated, and `data` has what is filtered, grouped and sorted by.
+pub const TABLES_6_PACKED: &str = "
+ALTER TABLE record ADD COLUMN packed BLOB;
+ALTER TABLE history ADD COLUMN packed BLOB;
+";

@@ -1,0 +1,140 @@
+//! Records with long texts: the whole of one is kept deflated, and beside it what the database looks at.
+
+use std::cell::RefCell;
+
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress};
+
+use crate::vault::declaration::{Field, Kind, Stream};
+use crate::vault::fields::Fields;
+
+/// Records from this length on are deflated, in bytes.
+const LONG: usize = 1024;
+/// What a damaged store cannot make longer than this, in bytes: a record and its texts.
+const MOST: usize = 256 << 20;
+
+/// A record that is deflated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packed {
+    /// The record without its long texts.
+    pub short: String,
+    /// All of it.
+    pub whole: Vec<u8>,
+}
+
+/// Whether the database never looks at the field: it is text that nothing is filtered, grouped or sorted by.
+fn is_prose(field: &Field) -> bool {
+    field.kind == Kind::Text && !field.exact && !field.range && field.aggregations.is_empty()
+}
+
+/// `data` deflated, if it is long by texts that the database need not see.
+pub fn pack(stream: &Stream, data: &str, fields: &Fields<'_>) -> Option<Packed> {
+    if data.len() < LONG {
+        return None;
+    }
+    let is_kept = |name: &str| !stream.field(name).is_some_and(is_prose);
+    let mut short = String::from("{");
+    for (name, value) in fields.iter().filter(|(name, _)| is_kept(name)) {
+        if short.len() > 1 {
+            short.push(',');
+        }
+        short.push_str(&serde_json::Value::from(name).to_string());
+        short.push(':');
+        short.push_str(value);
+    }
+    short.push('}');
+    if short.len() > data.len() / 2 {
+        return None;
+    }
+    thread_local! {
+        // Made once: that takes longer than to deflate a mail.
+        static DEFLATE: RefCell<Compress> = RefCell::new(Compress::new(Compression::fast(), false));
+    }
+    let whole = DEFLATE.with_borrow_mut(|deflate| {
+        deflate.reset();
+        let mut whole = Vec::with_capacity(data.len() / 2);
+        let mut at = 0;
+        loop {
+            whole.reserve(data.len() / 4 + 64);
+            let rest = data.as_bytes().get(at..)?;
+            let status = deflate.compress_vec(rest, &mut whole, FlushCompress::Finish).ok()?;
+            at = usize::try_from(deflate.total_in()).ok()?;
+            if status == flate2::Status::StreamEnd {
+                return Some(whole);
+            }
+        }
+    })?;
+    Some(Packed { short, whole })
+}
+
+/// The record that [`pack`] deflated. `None` of what it did not write.
+pub fn unpack(whole: &[u8]) -> Option<String> {
+    let mut inflate = Decompress::new(false);
+    let mut data = Vec::with_capacity(whole.len().saturating_mul(4));
+    let mut at = 0;
+    loop {
+        data.reserve(whole.len() + 64);
+        let before = (data.len(), at);
+        let status = inflate.decompress_vec(whole.get(at..)?, &mut data, FlushDecompress::None);
+        at = usize::try_from(inflate.total_in()).ok()?;
+        match status {
+            Ok(flate2::Status::StreamEnd) => return String::from_utf8(data).ok(),
+            Ok(_) if (data.len(), at) != before && data.len() < MOST => {}
+            _ => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::vault::declaration::StreamSpec;
+
+    fn stream() -> Stream {
+        let spec = StreamSpec {
+            name: "notes",
+            key: "id",
+            time: None,
+            fields: "id string! eq\n body text? lex\n tag text? eq",
+            views: &[],
+            relations: &[],
+        };
+        spec.parse().unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn a_packed_record_comes_back_as_it_was(body in "(word |é|\\PC{0,9}){0,900}", tag in "[a-z]{0,9}") {
+            let data = serde_json::json!({ "id": "k", "body": body, "tag": tag }).to_string();
+            match pack(&stream(), &data, &Fields::parse(&data)) {
+                None => prop_assert!(data.len() < LONG),
+                Some(packed) => {
+                    let short = serde_json::json!({ "id": "k", "tag": tag });
+                    prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&packed.short).unwrap(), short);
+                    prop_assert_eq!(unpack(&packed.whole), Some(data));
+                    prop_assert_eq!(unpack(&packed.whole[..packed.whole.len() - 1]), None);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_very_long_record_comes_back_too() {
+        let words: Vec<String> = (0..60_000).map(|n| format!("word{}", n % 97)).collect();
+        for body in [words.join(" "), "x".repeat(3 << 20)] {
+            let data = serde_json::json!({ "id": "k", "body": body }).to_string();
+            let packed = pack(&stream(), &data, &Fields::parse(&data)).unwrap();
+            assert!(packed.whole.len() < data.len() / 3);
+            assert_eq!(unpack(&packed.whole), Some(data));
+        }
+    }
+
+    #[test]
+    fn what_the_database_looks_at_is_not_packed() {
+        let data = serde_json::json!({ "id": "k", "tag": "x".repeat(9_000) }).to_string();
+        assert_eq!(pack(&stream(), &data, &Fields::parse(&data)), None);
+        assert_eq!(unpack(b"nothing"), None);
+        assert_eq!(unpack(b""), None);
+    }
+}

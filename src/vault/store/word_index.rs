@@ -1,0 +1,703 @@
+//! The index of words: for each term of a stream the records that have it, and where in them.
+//!
+//! It is made of segments, each written at once and in the order of its terms; every few of the newest become one. A segment
+//! lies in blocks that hold the rows of some terms apart from the places in those rows, so that to count the records of a word reads
+//! few bytes, and only a phrase asks where. A record that changes is written to the newest segment, which lists it: what
+//! earlier segments say of it does not hold.
+//!
+//! Not FTS5: it walks its matches one by one through the database, which for a word of all mails takes longer than a search
+//! may take, and it has no order but that of numbers given in advance.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rusqlite::{Connection as Sqlite, OptionalExtension as _, Transaction, params};
+
+use super::row_set::RowSet;
+use crate::vault::words::{Query, Tag};
+
+/// Bytes of a block, or more where a single term has more.
+const BLOCK: usize = 16 << 10;
+/// Bytes of terms that are gathered in memory before they are written.
+const GATHERED: usize = 16 << 20;
+/// So many segments become one.
+const JOINED: usize = 8;
+/// Segments below this size, below eight times as much, and so on, are of one class.
+const SMALL: i64 = 1 << 20;
+/// Segments of this class stay as they are: what is joined in one transaction is bounded.
+const LARGE: u32 = 2;
+
+/// What is written to the index in a transaction, of one stream of one connection.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    /// The terms of each record, separated by spaces.
+    rows: BTreeMap<i64, String>,
+    /// Records that the index may know from before.
+    gone: RowSet,
+    bytes: usize,
+}
+
+impl Gathered {
+    /// Adds a record with its terms.
+    pub fn add(&mut self, row: i64, terms: &str) {
+        self.bytes += terms.len();
+        self.rows.insert(row, terms.to_owned());
+    }
+
+    /// What the index knows of a record does not hold any more.
+    pub fn remove(&mut self, row: i64) {
+        self.rows.remove(&row);
+        self.gone.insert(row);
+    }
+
+    /// Whether it is time to write it.
+    pub const fn is_large(&self) -> bool {
+        self.bytes >= GATHERED
+    }
+
+    /// Writes all of it as a segment of `slot`.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn write(&mut self, tx: &Transaction<'_>, slot: i64) -> rusqlite::Result<()> {
+        let Self { rows, gone, .. } = std::mem::take(self);
+        // Each word in the order of the text: which of the terms it is, in which of the rows, and where.
+        let mut words: Vec<(usize, u32, u32)> = Vec::new();
+        // The terms, each with how often it is there.
+        let mut terms: Vec<(&[u8], usize)> = Vec::new();
+        let mut numbers: HashMap<&[u8], usize> = HashMap::new();
+        for (nth, text) in (0..).zip(rows.values()) {
+            let text = text.as_bytes();
+            let (mut from, mut place) = (0, 0);
+            for to in memchr::memchr_iter(b' ', text).chain([text.len()]) {
+                if from < to {
+                    let term = &text[from..to];
+                    let number = *numbers.entry(term).or_insert_with(|| {
+                        terms.push((term, 0));
+                        terms.len() - 1
+                    });
+                    terms[number].1 += 1;
+                    words.push((number, nth, place));
+                    place += 1;
+                }
+                from = to + 1;
+            }
+        }
+        if terms.is_empty() && gone.is_empty() {
+            return Ok(());
+        }
+        let place: i64 = tx
+            .prepare_cached("SELECT coalesce(max(place), 0) + 1 FROM word_segment WHERE slot = ?1")?
+            .query_row([slot], |row| row.get(0))?;
+        let mut segment = Writer::begin(tx, slot, place, &gone)?;
+        let mut order: Vec<usize> = (0..terms.len()).collect();
+        order.sort_unstable_by_key(|number| terms[*number].0);
+        // The same words by their terms, and where those of each term begin: a list for each takes longer to fill.
+        let mut begins = vec![0; terms.len()];
+        let mut next = 0;
+        for number in &order {
+            begins[*number] = next;
+            next += terms[*number].1;
+        }
+        let mut sorted = vec![(0, 0); words.len()];
+        for (number, nth, place) in words {
+            sorted[begins[number]] = (nth, place);
+            begins[number] += 1;
+        }
+        let rows: Vec<i64> = rows.keys().copied().collect();
+        let mut rest = &*sorted;
+        for number in order {
+            let (term, count) = terms[number];
+            let (of_term, others) = rest.split_at(count);
+            rest = others;
+            let mut posting = Posting::default();
+            for (nth, place) in of_term {
+                posting.push(rows[*nth as usize], u64::from(*place));
+            }
+            segment.put(term, &posting.rows, &posting.places)?;
+        }
+        segment.end()
+    }
+}
+
+/// The rows of a term, each as its distance from the one before, and the places in each.
+#[derive(Debug, Default)]
+struct Posting {
+    rows: Vec<u8>,
+    places: Vec<u8>,
+    row: i64,
+    place: u64,
+}
+
+impl Posting {
+    fn push(&mut self, row: i64, place: u64) {
+        let is_first = self.rows.is_empty() || row != self.row;
+        if is_first {
+            put(&mut self.rows, row.abs_diff(self.row));
+            (self.row, self.place) = (row, 0);
+        }
+        // The lowest bit says that another row begins.
+        put(&mut self.places, (place - self.place) << 1 | u64::from(is_first));
+        self.place = place;
+    }
+}
+
+/// A number in as few bytes as it needs, seven bits in each.
+fn put(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number.to_le_bytes()[0] | 0x80);
+        number >>= 7;
+    }
+    out.push(number.to_le_bytes()[0]);
+}
+
+/// The number at the beginning of `bytes`, which are shortened by it.
+#[inline]
+fn get(bytes: &mut &[u8]) -> Option<u64> {
+    let (first, rest) = bytes.split_first()?;
+    *bytes = rest;
+    if *first < 0x80 {
+        return Some(u64::from(*first));
+    }
+    let (mut number, mut shift) = (u64::from(*first & 0x7f), 7);
+    loop {
+        let (next, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(*next & 0x7f).checked_shl(shift)?;
+        if *next < 0x80 {
+            return Some(number);
+        }
+        shift += 7;
+    }
+}
+
+/// So many bytes from the beginning of `bytes`.
+fn take<'a>(bytes: &mut &'a [u8], length: u64) -> Option<&'a [u8]> {
+    let (taken, rest) = bytes.split_at_checked(usize::try_from(length).ok()?)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+/// Calls `each` for each of the rows.
+fn each_row(mut rows: &[u8], mut each: impl FnMut(i64)) {
+    let mut row = 0_i64;
+    while let Some(distance) = get(&mut rows) {
+        row = row.wrapping_add_unsigned(distance);
+        each(row);
+    }
+}
+
+fn packed(set: &RowSet) -> Vec<u8> {
+    let (mut out, mut before) = (Vec::new(), 0);
+    for row in set.iter() {
+        put(&mut out, row.abs_diff(before));
+        before = row;
+    }
+    out
+}
+
+fn unpacked(rows: &[u8]) -> RowSet {
+    let mut set = RowSet::default();
+    each_row(rows, |row| set.insert(row));
+    set
+}
+
+/// A term in a block: what it is, its rows, and how many bytes of places it has.
+struct Entry<'a> {
+    term: &'a [u8],
+    rows: &'a [u8],
+    places: u64,
+}
+
+fn entry<'a>(block: &mut &'a [u8]) -> Option<Entry<'a>> {
+    let length = get(block)?;
+    let term = take(block, length)?;
+    let (rows, places) = (get(block)?, get(block)?);
+    Some(Entry { term, rows: take(block, rows)?, places })
+}
+
+/// Writes a segment, term by term in their order.
+struct Writer<'a> {
+    tx: &'a Transaction<'a>,
+    segment: i64,
+    first: Vec<u8>,
+    terms: Vec<u8>,
+    places: Vec<u8>,
+    bytes: usize,
+}
+
+impl<'a> Writer<'a> {
+    fn begin(tx: &'a Transaction<'a>, slot: i64, place: i64, gone: &RowSet) -> rusqlite::Result<Self> {
+        tx.prepare_cached("INSERT INTO word_segment (slot, place, bytes, gone) VALUES (?1, ?2, 0, ?3)")?
+            .execute(params![slot, place, packed(gone)])?;
+        let segment = tx.last_insert_rowid();
+        Ok(Self { tx, segment, first: Vec::new(), terms: Vec::new(), places: Vec::new(), bytes: 0 })
+    }
+
+    fn put(&mut self, term: &[u8], rows: &[u8], places: &[u8]) -> rusqlite::Result<()> {
+        if self.terms.is_empty() {
+            term.clone_into(&mut self.first);
+        }
+        put(&mut self.terms, term.len() as u64);
+        self.terms.extend_from_slice(term);
+        put(&mut self.terms, rows.len() as u64);
+        put(&mut self.terms, places.len() as u64);
+        self.terms.extend_from_slice(rows);
+        self.places.extend_from_slice(places);
+        if self.terms.len() + self.places.len() >= BLOCK { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> rusqlite::Result<()> {
+        if self.terms.is_empty() {
+            return Ok(());
+        }
+        self.tx
+            .prepare_cached("INSERT INTO word (segment, first, terms, places) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![self.segment, self.first, self.terms, self.places])?;
+        self.bytes += self.terms.len() + self.places.len();
+        self.terms.clear();
+        self.places.clear();
+        Ok(())
+    }
+
+    fn end(mut self) -> rusqlite::Result<()> {
+        self.write()?;
+        self.tx
+            .prepare_cached("UPDATE word_segment SET bytes = ?2 WHERE segment = ?1")?
+            .execute(params![self.segment, i64::try_from(self.bytes).unwrap_or(i64::MAX)])
+            .map(drop)
+    }
+}
+
+/// A segment of a slot.
+struct Segment {
+    id: i64,
+    place: i64,
+    bytes: i64,
+    gone: Vec<u8>,
+}
+
+impl Segment {
+    /// Those of a slot, the newest first.
+    fn all(db: &Sqlite, slot: i64) -> rusqlite::Result<Vec<Self>> {
+        let mut all = db.prepare_cached(
+            "SELECT segment, place, bytes, gone FROM word_segment WHERE slot = ?1 ORDER BY place DESC",
+        )?;
+        let all = all.query_map([slot], |row| {
+            Ok(Self { id: row.get(0)?, place: row.get(1)?, bytes: row.get(2)?, gone: row.get(3)? })
+        })?;
+        all.collect()
+    }
+
+    /// How large it is: each class is of eight times as many bytes as the one before.
+    const fn class(&self) -> u32 {
+        let times = self.bytes / SMALL;
+        if times == 0 { 0 } else { (times.ilog2() / 3) + 1 }
+    }
+}
+
+/// Joins segments where there are enough of them, once. Says whether it did.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub fn join(tx: &Transaction<'_>) -> rusqlite::Result<bool> {
+    let slots: Vec<i64> = tx
+        .prepare_cached(&format!("SELECT slot FROM word_segment GROUP BY slot HAVING count(*) >= {JOINED}"))?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for slot in slots {
+        let segments = Segment::all(tx, slot)?;
+        for class in 0..LARGE {
+            let newest = segments.iter().take_while(|segment| segment.class() <= class).count();
+            if newest >= JOINED {
+                join_newest(tx, slot, &segments[..newest], newest == segments.len())?;
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// Makes one of the newest segments of a slot; they may be all.
+fn join_newest(tx: &Transaction<'_>, slot: i64, segments: &[Segment], are_all: bool) -> rusqlite::Result<()> {
+    let Some(newest) = segments.first() else { return Ok(()) };
+    let mut stale = RowSet::default();
+    let mut sources = Vec::with_capacity(segments.len());
+    for segment in segments {
+        sources.push(Source::open(tx, segment.id, stale.clone())?);
+        stale.add(&unpacked(&segment.gone));
+    }
+    // The oldest first: rows that are new have the larger numbers.
+    sources.reverse();
+    let gone = if are_all { RowSet::default() } else { stale };
+    let mut joined = Writer::begin(tx, slot, newest.place, &gone)?;
+    while let Some(term) = sources.iter().filter_map(Source::term).min().map(<[u8]>::to_owned) {
+        let (rows, places) = joined_postings(&sources, &term);
+        if !rows.is_empty() {
+            joined.put(&term, &rows, &places)?;
+        }
+        for source in sources.iter_mut().filter(|source| source.term() == Some(&*term)) {
+            source.advance(tx)?;
+        }
+    }
+    joined.end()?;
+    for segment in segments {
+        tx.prepare_cached("DELETE FROM word WHERE segment = ?1")?.execute([segment.id])?;
+        tx.prepare_cached("DELETE FROM word_segment WHERE segment = ?1")?.execute([segment.id])?;
+    }
+    Ok(())
+}
+
+/// What the sources that stand at `term` say of it, together.
+fn joined_postings(sources: &[Source], term: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let (mut rows, mut places) = (Vec::new(), Vec::new());
+    let mut all: Vec<(i64, &[u8])> = Vec::new();
+    for source in sources.iter().filter(|source| source.term() == Some(term)) {
+        let mut at = source.places();
+        each_row(source.rows(), |row| {
+            let of_row = places_of_row(&mut at);
+            if !source.stale.contains(row) {
+                all.push((row, of_row));
+            }
+        });
+    }
+    if !all.is_sorted_by_key(|(row, _)| *row) {
+        all.sort_by_key(|(row, _)| *row);
+    }
+    let mut before = 0;
+    for (row, of_row) in all {
+        put(&mut rows, row.abs_diff(before));
+        places.extend_from_slice(of_row);
+        before = row;
+    }
+    (rows, places)
+}
+
+/// The places of the first row of `places`, which are shortened by them.
+fn places_of_row<'a>(places: &mut &'a [u8]) -> &'a [u8] {
+    let all = *places;
+    let mut rest = all;
+    let mut length = 0;
+    while let Some(place) = get(&mut rest) {
+        if length > 0 && place & 1 == 1 {
+            break;
+        }
+        length = all.len() - rest.len();
+    }
+    *places = &all[length..];
+    &all[..length]
+}
+
+/// A segment that is read from its beginning.
+struct Source {
+    segment: i64,
+    /// The rows of which it says what does not hold any more.
+    stale: RowSet,
+    block: Block,
+    /// Where the present term is in the block: itself, its rows and its places.
+    at: Option<[std::ops::Range<usize>; 3]>,
+    next: usize,
+}
+
+#[derive(Default)]
+struct Block {
+    first: Vec<u8>,
+    terms: Vec<u8>,
+    places: Vec<u8>,
+}
+
+impl Source {
+    fn open(tx: &Transaction<'_>, segment: i64, stale: RowSet) -> rusqlite::Result<Self> {
+        let mut source = Self { segment, stale, block: Block::default(), at: None, next: 0 };
+        source.advance(tx)?;
+        Ok(source)
+    }
+
+    fn term(&self) -> Option<&[u8]> {
+        self.at.as_ref().map(|[term, ..]| &self.block.terms[term.clone()])
+    }
+
+    fn rows(&self) -> &[u8] {
+        self.at.as_ref().map_or(&[], |[_, rows, _]| &self.block.terms[rows.clone()])
+    }
+
+    fn places(&self) -> &[u8] {
+        self.at.as_ref().map_or(&[], |[.., places]| &self.block.places[places.clone()])
+    }
+
+    fn advance(&mut self, tx: &Transaction<'_>) -> rusqlite::Result<()> {
+        if self.next >= self.block.terms.len() {
+            let next = tx
+                .prepare_cached(
+                    "SELECT first, terms, places FROM word WHERE segment = ?1 AND first > ?2 ORDER BY first LIMIT 1",
+                )?
+                .query_row(params![self.segment, self.block.first], |row| {
+                    Ok(Block { first: row.get(0)?, terms: row.get(1)?, places: row.get(2)? })
+                })
+                .optional()?;
+            (self.at, self.next) = (None, 0);
+            let Some(next) = next else { return Ok(()) };
+            self.block = next;
+        }
+        let before = self.at.take().map_or(0, |[.., places]| places.end);
+        let from = &self.block.terms[self.next..];
+        let mut rest = from;
+        let Some(Entry { term, rows, places }) = entry(&mut rest) else {
+            self.next = usize::MAX;
+            return Ok(());
+        };
+        let end = self.next + from.len() - rest.len();
+        let begin = self.next + length_of(term.len() as u64);
+        let places = before..before.saturating_add(usize::try_from(places).unwrap_or(usize::MAX));
+        if places.end <= self.block.places.len() {
+            self.at = Some([begin..begin + term.len(), end - rows.len()..end, places]);
+        }
+        self.next = end;
+        Ok(())
+    }
+}
+
+/// How many bytes [`put`] writes.
+const fn length_of(number: u64) -> usize {
+    (u64::BITS - (number | 1).leading_zeros()).div_ceil(7) as usize
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The rows that have all of it in fields of the first kind.
+    pub first: RowSet,
+    /// The rows that have all of it in any of the fields.
+    pub all: RowSet,
+}
+
+/// The rows of `slot` that have each of the query's phrases in one of the fields with these tags; some of the fields are
+/// of a first kind.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub fn find(db: &Sqlite, slot: i64, query: &Query, tags: &[(Tag, bool)]) -> rusqlite::Result<Found> {
+    let mut found: Vec<Found> = query.phrases().map(|_| Found::default()).collect();
+    let mut stale = RowSet::default();
+    for segment in Segment::all(db, slot)? {
+        for (phrase, found) in query.phrases().zip(&mut found) {
+            for (tag, is_first) in tags {
+                let mut add = |row| {
+                    if !stale.contains(row) {
+                        found.all.insert(row);
+                        if *is_first {
+                            found.first.insert(row);
+                        }
+                    }
+                };
+                match phrase {
+                    [word] => {
+                        if let Some((rows, _)) = look_up(db, segment.id, &tag.term(word), false)? {
+                            each_row(&rows, add);
+                        }
+                    }
+                    phrase => rows_with(db, segment.id, *tag, phrase)?.into_iter().for_each(&mut add),
+                }
+            }
+        }
+        if !segment.gone.is_empty() {
+            stale.add(&unpacked(&segment.gone));
+        }
+    }
+    let whole = found.into_iter().reduce(|mut whole, phrase| {
+        whole.first.keep(&phrase.first);
+        whole.all.keep(&phrase.all);
+        whole
+    });
+    Ok(whole.unwrap_or_default())
+}
+
+/// The rows of a term in a segment, and the places in them where they are wanted.
+fn look_up(
+    db: &Sqlite,
+    segment: i64,
+    term: &str,
+    with_places: bool,
+) -> rusqlite::Result<Option<(Vec<u8>, Vec<u8>)>> {
+    let (mut skipped, mut wanted) = (0, 0);
+    let found = db
+        .prepare_cached(
+            "SELECT block, terms FROM word WHERE segment = ?1 AND first <= ?2 ORDER BY first DESC LIMIT 1",
+        )?
+        .query_row(params![segment, term.as_bytes()], |row| {
+            let mut block = row.get_ref(1)?.as_blob()?;
+            while let Some(entry) = entry(&mut block) {
+                if entry.term == term.as_bytes() {
+                    wanted = usize::try_from(entry.places).unwrap_or_default();
+                    return Ok(Some((row.get::<_, i64>(0)?, entry.rows.to_owned())));
+                }
+                skipped += usize::try_from(entry.places).unwrap_or_default();
+            }
+            Ok(None)
+        })
+        .optional()?
+        .flatten();
+    let Some((block, rows)) = found else { return Ok(None) };
+    if !with_places {
+        return Ok(Some((rows, Vec::new())));
+    }
+    let places =
+        db.prepare_cached("SELECT places FROM word WHERE block = ?1")?.query_row([block], |row| {
+            let places = row.get_ref(0)?.as_blob()?;
+            Ok(places.get(skipped..skipped.saturating_add(wanted)).unwrap_or_default().to_owned())
+        })?;
+    Ok(Some((rows, places)))
+}
+
+/// The rows of a segment in which the words of `phrase` follow each other in the field with this tag.
+fn rows_with(db: &Sqlite, segment: i64, tag: Tag, phrase: &[String]) -> rusqlite::Result<Vec<i64>> {
+    // The places at which the phrase, as far as it was looked up, ends in each row.
+    let mut ends: Option<Vec<(i64, Vec<u64>)>> = None;
+    for word in phrase {
+        let Some((rows, places)) = look_up(db, segment, &tag.term(word), true)? else {
+            return Ok(Vec::new());
+        };
+        let mut at = &*places;
+        let mut before = ends.take().map(|ends| ends.into_iter().peekable());
+        let mut now = Vec::new();
+        each_row(&rows, |row| {
+            let mut of_row = places_of_row(&mut at);
+            let known = match &mut before {
+                None => None,
+                Some(before) => {
+                    while before.next_if(|(known, _)| *known < row).is_some() {}
+                    match before.next_if(|(known, _)| *known == row) {
+                        Some((_, ends)) => Some(ends),
+                        None => return,
+                    }
+                }
+            };
+            let (mut place, mut here) = (0, Vec::new());
+            while let Some(step) = get(&mut of_row) {
+                place += step >> 1;
+                let follows = known.as_ref().is_none_or(|known| {
+                    place.checked_sub(1).is_some_and(|place| known.binary_search(&place).is_ok())
+                });
+                if follows {
+                    here.push(place);
+                }
+            }
+            if !here.is_empty() {
+                now.push((row, here));
+            }
+        });
+        ends = Some(now);
+    }
+    Ok(ends.into_iter().flatten().map(|(row, _)| row).collect())
+}
+
+/// Deletes all words of a slot.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub fn forget(tx: &Transaction<'_>, slot: i64) -> rusqlite::Result<()> {
+    tx.execute(
+        "DELETE FROM word WHERE segment IN (SELECT segment FROM word_segment WHERE slot = ?1)",
+        [slot],
+    )?;
+    tx.execute("DELETE FROM word_segment WHERE slot = ?1", [slot]).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::vault::store::tables::TABLES_6_WORDS;
+    use crate::vault::words::add_terms;
+
+    fn database() -> Sqlite {
+        let db = Sqlite::open_in_memory().unwrap();
+        db.execute_batch(TABLES_6_WORDS).unwrap();
+        db
+    }
+
+    fn count(db: &Sqlite, table: &str) -> usize {
+        db.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, u32>(0)).unwrap()
+            as usize
+    }
+
+    #[test]
+    fn numbers_come_back_at_their_length() {
+        for number in [0, 1, 127, 128, 16_383, 16_384, u64::from(u32::MAX), u64::MAX] {
+            let mut out = Vec::new();
+            put(&mut out, number);
+            assert_eq!(out.len(), length_of(number));
+            let mut rest = &*out;
+            assert_eq!((get(&mut rest), rest.len()), (Some(number), 0));
+            assert_eq!(get(&mut &out[..out.len() - 1]), None);
+        }
+        assert_eq!(get(&mut &[0xff; 20][..]), None);
+    }
+
+    #[test]
+    fn o3_10_a_slot_that_is_forgotten_leaves_no_block() {
+        let mut db = database();
+        let tx = db.transaction().unwrap();
+        for slot in 1..3 {
+            let mut gathered = Gathered::default();
+            gathered.add(1, "one two");
+            gathered.write(&tx, slot).unwrap();
+        }
+        forget(&tx, 1).unwrap();
+        assert_eq!((count(&tx, "word"), count(&tx, "word_segment")), (1, 1));
+        forget(&tx, 2).unwrap();
+        assert_eq!((count(&tx, "word"), count(&tx, "word_segment")), (0, 0));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+        /// Requirements O6.8 and O6.10.
+        #[test]
+        fn o6_8_an_index_finds_what_its_texts_have(
+            // Each of these is written at once.
+            writes in prop::collection::vec(
+                prop::collection::vec((1_i64..40, prop::option::weighted(0.9, ("[a-d]( [a-d]){0,9}", "[a-d]( [a-d])?"))), 1..9),
+                1..30,
+            ),
+            long in any::<bool>(),
+            query in "[a-d]( [a-d]|\"[a-d] [a-d]( [a-d])?\"){0,2}",
+        ) {
+            let mut db = database();
+            let tags = [0, 1].map(|number| Tag::new(number).unwrap());
+            let mut texts: BTreeMap<i64, [String; 2]> = BTreeMap::new();
+            let tx = db.transaction().unwrap();
+            for write in writes {
+                let mut gathered = Gathered::default();
+                for (row, text) in write {
+                    // The index need not know it.
+                    gathered.remove(row);
+                    texts.remove(&row);
+                    if let Some((body, title)) = text {
+                        // Terms of more than one block.
+                        let many: Vec<String> = (0..if long { 300 } else { 0 }).map(|n| format!("filler{row}x{n}")).collect();
+                        let all = [format!("{body} {}", many.join(" ")), title];
+                        let mut terms = String::new();
+                        for (tag, text) in tags.iter().zip(&all) {
+                            add_terms(&mut terms, *tag, text);
+                        }
+                        gathered.add(row, &terms);
+                        texts.insert(row, all);
+                    }
+                }
+                gathered.write(&tx, 7).unwrap();
+                while join(&tx).unwrap() {}
+            }
+            prop_assert!(count(&tx, "word_segment") < 2 * JOINED);
+            let query = Query::parse(&query);
+            let found = find(&tx, 7, &query, &[(tags[0], false), (tags[1], true)]).unwrap();
+            let wanted = |fields: std::ops::Range<usize>| -> Vec<i64> {
+                texts.iter().filter(|(_, all)| query.is_in(&all[fields.clone()])).map(|(row, _)| *row).collect()
+            };
+            prop_assert_eq!(found.all.iter().collect::<Vec<_>>(), wanted(0..2));
+            prop_assert_eq!(found.first.iter().collect::<Vec<_>>(), wanted(1..2));
+            let unseen = find(&tx, 7, &query, &[(tags[1], false)]).unwrap();
+            prop_assert_eq!(unseen.all.iter().collect::<Vec<_>>(), wanted(1..2));
+        }
+    }
+}
