@@ -99,10 +99,10 @@ class Process:
         self.request(2, "tools/list", {})
         return self.answer(2)["tools"]
 
-    def peak(self):
-        """The most memory that it ever had, in MB."""
+    def memory(self, name):
+        """A line of what the system says of its memory, in MB."""
         status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
-        return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024 / MB
+        return int(re.search(rf"{name}:\s+(\d+) kB", status)[1]) * 1024 / MB
 
     def end(self):
         os.close(self.input)
@@ -118,7 +118,7 @@ def ms(seconds):
 
 def start(command, environment):
     """Milliseconds to the first answer, MB after the tools, milliseconds to the end: medians."""
-    times, peaks, ends = [], [], []
+    times, peaks, owns, ends = [], [], [], []
     for run in range(STARTS + 3):
         process = Process(command, environment)
         process.request(1, "initialize", INITIALIZE)
@@ -126,10 +126,10 @@ def start(command, environment):
         took = time.perf_counter() - process.started
         if command[0] != "cat":
             process.tools()
-        peak, end = process.peak(), process.end()
+        peak, own, end = process.memory("VmHWM"), process.memory("RssAnon"), process.end()
         if run >= 3:  # The first ones fill the page cache.
-            times.append(took), peaks.append(peak), ends.append(end)
-    return ms(times), statistics.median(peaks), ms(ends)
+            times.append(took), peaks.append(peak), owns.append(own), ends.append(end)
+    return ms(times), statistics.median(peaks), ms(ends), statistics.median(owns)
 
 
 def surface(command, environment):
@@ -354,8 +354,9 @@ def main():
         row("tools, bytes", mine[0], other=theirs[0], digits=0)
         row("server instructions, characters", mine[1], other=theirs[1], digits=0)
         floor, ours = start(["cat"], environment), start(serve, environment)
-        beside = start(other, os.environ) if other else (None, None, None)
+        beside = start(other, os.environ) if other else (None,) * 4
         row("peak after tools/list, MB", ours[1], floor[1], beside[1])
+        row("  of it the process's own, MB", ours[3], floor[3], beside[3])
         if not check:
             row("initialize, ms", ours[0], floor[0], beside[0])
             row("initialize above the floor, ms", ours[0] - floor[0])
