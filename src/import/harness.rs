@@ -52,6 +52,39 @@ pub fn ask() -> Ask {
     }
 }
 
+/// The store that `files` fill, and what became of their items, which add up.
+pub fn imported(format: &dyn Format, files: &[(&str, &[u8])]) -> (Kept, Counts) {
+    let mut kept = Kept::default();
+    let counts = kept.import(format, files);
+    let left = counts.skipped.values().chain(counts.bad.values()).sum::<u64>();
+    assert_eq!(counts.read, counts.new + counts.changed + counts.same + left);
+    (kept, counts)
+}
+
+/// To import `files` again changes nothing, and in another order they give the same.
+pub fn assert_twice_is_once_in_any_order(format: &dyn Format, files: &[(&str, &[u8])]) {
+    let (mut kept, _) = imported(format, files);
+    let records = kept.records.clone();
+    let counts = kept.import(format, files);
+    assert_eq!(counts.read, counts.same + counts.skipped.values().sum::<u64>());
+    assert_eq!(kept.records, records);
+    let mut other = Kept::default();
+    for file in files.iter().rev() {
+        other.import(format, &[*file]);
+    }
+    assert_eq!(other.records, records);
+}
+
+/// A file that was cut when it was first read, and of which no more than `limit` items were read at a time, gives what it gives whole.
+pub fn assert_cut_and_finished_is_whole(format: &dyn Format, whole: &[u8], cut: usize, limit: usize) {
+    let (kept, _) = imported(format, &[("a", whole)]);
+    let mut grown = Kept::default();
+    grown.import_some(format, &[("a", &whole[..cut.min(whole.len())])], ask(), limit);
+    grown.import_some(format, &[("a", whole)], ask(), limit);
+    grown.import_some(format, &[("a", whole)], ask(), usize::MAX);
+    assert_eq!(grown.records, kept.records);
+}
+
 /// How sure a format is of a file.
 pub fn sniff(format: &dyn Format, label: &str, bytes: &[u8]) -> Option<Sure> {
     let head = &bytes[..bytes.len().min(PEEK)];

@@ -474,7 +474,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::import::harness::{Counts, Kept, ask, plan, sniff, split};
+    use crate::import::harness::{
+        Counts, Kept, ask, assert_twice_is_once_in_any_order, imported, plan, sniff, split,
+    };
 
     const USER: &[u8] =
         br#"{"id":"user-1","email":"Ana@Example.org","chatgpt_plus_user":false,"birth_year":1990}"#;
@@ -526,11 +528,7 @@ mod tests {
     }
 
     fn import(files: &[(&str, &[u8])]) -> (Kept, Counts) {
-        let mut kept = Kept::default();
-        let counts = kept.import(&ChatGpt, files);
-        let left = counts.skipped.values().chain(counts.bad.values()).sum::<u64>();
-        assert_eq!(counts.read, counts.new + counts.changed + counts.same + left);
-        (kept, counts)
+        imported(&ChatGpt, files)
     }
 
     #[test]
@@ -786,16 +784,7 @@ mod tests {
         fn twice_is_once_and_no_order_counts(first in conversations(), second in conversations()) {
             let files = [file(&first), file(&second)];
             let named: Vec<(&str, &[u8])> = ["a", "b"].into_iter().zip(files.iter().map(|file| &file[..])).collect();
-            let (mut kept, _) = import(&named);
-            let records = kept.records.clone();
-            let counts = kept.import(&ChatGpt, &named);
-            prop_assert_eq!(counts.read, counts.same);
-            prop_assert_eq!(&kept.records, &records);
-            let mut other = Kept::default();
-            for at in [1, 0] {
-                other.import(&ChatGpt, &named[at..=at]);
-            }
-            prop_assert_eq!(&other.records, &records);
+            assert_twice_is_once_in_any_order(&ChatGpt, &named);
         }
 
         #[test]

@@ -562,7 +562,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::import::harness::{Counts, Kept, ask, plan, sniff, split};
+    use crate::import::harness::{
+        Counts, Kept, ask, assert_cut_and_finished_is_whole, assert_twice_is_once_in_any_order, imported,
+        plan, sniff, split,
+    };
 
     const FIRST: &str = "0a000000-0000-4000-8000-000000000001";
     const SECOND: &str = "0b000000-0000-4000-8000-000000000002";
@@ -607,11 +610,7 @@ mod tests {
     }
 
     fn import(files: &[(&str, &[u8])]) -> (Kept, Counts) {
-        let mut kept = Kept::default();
-        let counts = kept.import(&ClaudeCode, files);
-        let left = counts.skipped.values().chain(counts.bad.values()).sum::<u64>();
-        assert_eq!(counts.read, counts.new + counts.changed + counts.same + left);
-        (kept, counts)
+        imported(&ClaudeCode, files)
     }
 
     fn garden() -> Vec<Value> {
@@ -944,28 +943,12 @@ mod tests {
         fn twice_is_once_and_no_order_counts(first in lines(), second in lines(), third in lines()) {
             let files = [file(&first), file(&second), file(&third)];
             let named: Vec<(&str, &[u8])> = ["a", "b", "c"].into_iter().zip(files.iter().map(|file| &file[..])).collect();
-            let (mut kept, _) = import(&named);
-            let records = kept.records.clone();
-            let counts = kept.import(&ClaudeCode, &named);
-            let left: u64 = counts.skipped.values().sum();
-            prop_assert_eq!(counts.read, counts.same + left);
-            prop_assert_eq!(&kept.records, &records);
-            let mut other = Kept::default();
-            for at in [2, 0, 1] {
-                other.import(&ClaudeCode, &named[at..=at]);
-            }
-            prop_assert_eq!(&other.records, &records);
+            assert_twice_is_once_in_any_order(&ClaudeCode, &named);
         }
 
         #[test]
         fn cut_anywhere_and_finished_is_whole(lines in lines(), cut in 0_usize..4000, limit in 1_usize..6) {
-            let whole = file(&lines);
-            let (kept, _) = import(&[("a", &whole)]);
-            let mut grown = Kept::default();
-            grown.import_some(&ClaudeCode, &[("a", &whole[..cut.min(whole.len())])], ask(), limit);
-            grown.import_some(&ClaudeCode, &[("a", &whole)], ask(), limit);
-            grown.import_some(&ClaudeCode, &[("a", &whole)], ask(), usize::MAX);
-            prop_assert_eq!(grown.records, kept.records);
+            assert_cut_and_finished_is_whole(&ClaudeCode, &file(&lines), cut, limit);
         }
 
         #[test]

@@ -544,7 +544,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::import::harness::{Counts, Kept, ask, plan, sniff};
+    use crate::import::harness::{
+        Counts, Kept, ask, assert_cut_and_finished_is_whole, assert_twice_is_once_in_any_order, imported,
+        plan, sniff,
+    };
 
     const ID: &str = "0c000000-0000-7000-8000-000000000001";
 
@@ -639,11 +642,7 @@ mod tests {
     }
 
     fn import(files: &[(&str, &[u8])]) -> (Kept, Counts) {
-        let mut kept = Kept::default();
-        let counts = kept.import(&Codex, files);
-        let left = counts.skipped.values().chain(counts.bad.values()).sum::<u64>();
-        assert_eq!(counts.read, counts.new + counts.changed + counts.same + left);
-        (kept, counts)
+        imported(&Codex, files)
     }
 
     #[test]
@@ -837,28 +836,12 @@ mod tests {
         fn twice_is_once_and_no_order_counts(first in lines(), second in lines()) {
             let files = [file(&first), String::from_utf8(file(&second)).unwrap().replace(ID, "0d").into_bytes()];
             let named: Vec<(&str, &[u8])> = ["a", "b"].into_iter().zip(files.iter().map(|file| &file[..])).collect();
-            let (mut kept, _) = import(&named);
-            let records = kept.records.clone();
-            let counts = kept.import(&Codex, &named);
-            let left: u64 = counts.skipped.values().sum();
-            prop_assert_eq!(counts.read, counts.same + left);
-            prop_assert_eq!(&kept.records, &records);
-            let mut other = Kept::default();
-            for at in [1, 0] {
-                other.import(&Codex, &named[at..=at]);
-            }
-            prop_assert_eq!(&other.records, &records);
+            assert_twice_is_once_in_any_order(&Codex, &named);
         }
 
         #[test]
         fn cut_anywhere_and_finished_is_whole(lines in lines(), cut in 0_usize..4000, limit in 1_usize..6) {
-            let whole = file(&lines);
-            let (kept, _) = import(&[("a", &whole)]);
-            let mut grown = Kept::default();
-            grown.import_some(&Codex, &[("a", &whole[..cut.min(whole.len())])], ask(), limit);
-            grown.import_some(&Codex, &[("a", &whole)], ask(), limit);
-            grown.import_some(&Codex, &[("a", &whole)], ask(), usize::MAX);
-            prop_assert_eq!(grown.records, kept.records);
+            assert_cut_and_finished_is_whole(&Codex, &file(&lines), cut, limit);
         }
 
         #[test]
