@@ -257,7 +257,7 @@ async fn r1_3_it_does_not_start_with_an_owner_credential_an_open_file_or_no_prov
     ]);
     refused((ran.code, ran.stderr), 1, "host_listen");
     let (code, stderr) = host(&env, &fake.url, &["--metrics-listen", taken[1]]);
-    assert!(stderr.contains(" --metrics-listen 127.0.0.1:0 takes"), "{stderr}");
+    assert!(stderr.contains("--metrics-listen 127.0.0.1:0\n"), "{stderr}");
     refused((code, stderr), 1, "host_listen");
     // The endpoint's address in the place of the provider's.
     let (code, stderr) = host(&env, &format!("{}/mcp", fake.url), &[]);
