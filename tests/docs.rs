@@ -19,7 +19,7 @@ use pdpp::setup::clients::HOSTS;
 
 use crate::support::sources::rust_files;
 
-const REGENERATE: &str = "UPDATE_GENERATED=1 cargo test generated";
+const REGENERATE: &str = "UPDATE_GENERATED=1 INSTA_UPDATE=always cargo test -- docs generated";
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

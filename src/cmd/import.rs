@@ -28,7 +28,7 @@ use crate::import::tally::{BadItem, Counts, Outcome, Unread};
 use crate::own;
 use crate::runtime::{self, StopSignals};
 use crate::ui::{Progress, Ui};
-use crate::vault::declaration::Connector;
+use crate::vault::declaration::{Connector, Kind as FieldKind};
 use crate::vault::store::Store;
 use crate::vault::store::ledger::{Ledger, Settings, SourceRow};
 
@@ -555,8 +555,11 @@ fn plan_text(survey: &Survey, request: &Request, granted: &BTreeSet<String>, dir
             for note in job.plan.whose.note.iter().chain(&job.plan.notes) {
                 let _ = writeln!(text, "    {note}");
             }
-            let zone = job.plan.zone.iana_name().unwrap_or("this computer's time zone");
-            let _ = writeln!(text, "    times that name no zone: {zone}");
+            let mut fields = job.plan.connector.streams.iter().flat_map(|stream| &stream.fields);
+            if fields.any(|field| field.kind == FieldKind::Timestamp) {
+                let zone = job.plan.zone.iana_name().unwrap_or("this computer's time zone");
+                let _ = writeln!(text, "    times that name no zone: {zone}");
+            }
         }
         let unrecognised: Vec<&str> = survey
             .unrecognised

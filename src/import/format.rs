@@ -23,7 +23,7 @@ pub trait Format: Sync {
     /// Its name for `--as`: `mbox`.
     fn name(&self) -> &'static str;
 
-    /// What a person calls it: "mail in an mbox file".
+    /// What a person calls it, as it stands in help and behind "does not look like": "mail in an mbox file", "a Claude export".
     fn title(&self) -> &'static str;
 
     /// Changes with what [`Format::parse`] gives: sources of an older one are read again.
@@ -34,7 +34,8 @@ pub trait Format: Sync {
     /// Whether a member is one of this format. Contents decide, never the name alone. The surest format wins.
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure>;
 
-    /// Whose data the members are, and what they are declared to hold: one plan for each account.
+    /// Whose data the members are, and what they are declared to hold: one plan for each account. [`Format::sniff`] has
+    /// recognised each of them, also where a person named the format.
     ///
     /// # Errors
     /// [`Refused`]: nothing is imported of these members.
@@ -98,7 +99,8 @@ pub enum Sure {
 pub struct Member<'a> {
     /// As [`Peek::label`].
     pub label: &'a str,
-    /// Its first [`PEEK`] bytes, or all of it.
+    /// What [`Format::sniff`] saw of it. Of very many members that would be too much in memory: the later ones have 512 bytes,
+    /// the last ones nothing. [`Member::open`] has the rest.
     pub head: &'a [u8],
     /// Its size in bytes, where that is known.
     pub size: Option<u64>,
@@ -233,7 +235,7 @@ pub struct End {
 pub struct Raw {
     /// Where it begins in the unit, in bytes.
     pub offset: u64,
-    /// Where the next one begins: a run that is cut off goes on there.
+    /// Where the next one begins, and where a run that is cut off goes on: its own beginning, if it may still grow.
     pub next: u64,
     /// The line that it begins in, from 1, where lines mean something.
     pub line: Option<u64>,

@@ -196,7 +196,8 @@ impl Survey {
             if named.is_as
                 && let Some(format) = named.formats.first()
             {
-                let message = format!("{} is not {} ({})", typed.display(), format.title(), format.name());
+                let message =
+                    format!("{} does not look like {} ({})", typed.display(), format.title(), format.name());
                 return Err(Error::failed("import_format", message).hint(
                     "Without --as the contents decide. What each format has to look like: docs/formats.md",
                 ));

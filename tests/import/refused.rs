@@ -9,6 +9,11 @@ fn o2_3_a_dry_run_and_a_refusal_create_nothing() {
     let ran = desk.run(&path, &["--dry-run"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("a table in a CSV or TSV file, 1 file"), "{}", ran.stdout);
+    // Only where there are times does their zone matter.
+    assert!(!ran.stdout.contains("times that name no zone"), "{}", ran.stdout);
+    let times = desk.file("times.csv", "id,at\n1,2026-01-02 03:04:05\n2,2026-01-03 03:04:05\n");
+    let ran = desk.run(&times, &["--dry-run", "--timezone", "Europe/Oslo"]);
+    assert!(ran.stdout.contains("times that name no zone: Europe/Oslo"), "{}", ran.stdout);
     let ran = desk.run(&path, &["--dry-run", "--json"]);
     assert_eq!(json(&ran)["plan"][0]["format"], "csv");
     // O2.4: nobody is there to be asked.
@@ -30,6 +35,8 @@ fn o2_3_a_dry_run_and_a_refusal_create_nothing() {
     );
     let ran = desk.run(&picture, &["--yes", "--as", "csv"]);
     assert_eq!((ran.code, ran.stderr.contains("code: import_format")), (Some(1), true), "{}", ran.stderr);
+    let ran = desk.run(&picture, &["--yes", "--as", "chatgpt"]);
+    assert!(ran.stderr.contains("b.png does not look like a ChatGPT export (chatgpt)"), "{}", ran.stderr);
     let ran = desk.run(&desk.path("nothing"), &["--yes"]);
     assert_eq!((ran.code, ran.stderr.contains("code: import_path")), (Some(1), true), "{}", ran.stderr);
     assert_eq!(desk.env.files(), Vec::<String>::new());

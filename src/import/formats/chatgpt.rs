@@ -112,7 +112,7 @@ impl Format for ChatGpt {
     }
 
     fn title(&self) -> &'static str {
-        "ChatGPT export"
+        "a ChatGPT export"
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {

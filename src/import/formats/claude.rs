@@ -107,7 +107,7 @@ impl Format for Claude {
     }
 
     fn title(&self) -> &'static str {
-        "Claude export"
+        "a Claude export"
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {

@@ -145,7 +145,7 @@ impl Format for Csv {
             if row.offset < from {
                 continue;
             }
-            let (offset, next, line) = (row.offset, row.next, Some(row.line));
+            let (offset, next, line) = (row.offset, end, Some(row.line));
             let facts = if is_late { format!("{facts}{LATE}") } else { facts.clone() };
             if out(Raw { offset, next, line, bytes: row.bytes, facts, copy }).is_break() {
                 return Ok(End { at: next });
@@ -1137,6 +1137,19 @@ mod tests {
         assert!(plan.notes.join("\n").contains("Dates are read as month, day, year"));
         // The same day in both orders needs no answer.
         assert_eq!(day("day,x\n01/01/2026,a\n2026-03-04,b\n"), json!("2026-01-01"));
+    }
+
+    #[test]
+    fn o4_5_a_last_row_is_read_again_also_where_the_import_was_cut_off_behind_it() {
+        let start = "id,text\n1,one\n2,tw";
+        let grown = format!("{start}o\n");
+        for cut in [1, 2, 3] {
+            let mut kept = Kept::default();
+            kept.import_some(&Csv, &[("a.csv", start.as_bytes())], harness::ask(), cut);
+            kept.import_some(&Csv, &[("a.csv", grown.as_bytes())], harness::ask(), usize::MAX);
+            let data: Vec<&String> = kept.records.values().collect();
+            assert_eq!(data, [r#"{"id":"1","text":"one"}"#, r#"{"id":"2","text":"two"}"#]);
+        }
     }
 
     #[test]

@@ -10,12 +10,14 @@ use crate::import::digest;
 use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
 };
+use crate::import::lines::Lines;
 
 /// Reading lists.
 pub struct ReadingList;
 
+const KEY: &str = "reading-list";
 const HEADING: &[u8] = b"# Reading list of ";
-const LONGEST_LINE: u64 = 64 * 1024;
+const LONGEST_HEADING: u64 = 1024;
 
 const STREAMS: [StreamLine; 1] = [StreamLine {
     name: "books",
@@ -30,13 +32,26 @@ const STREAMS: [StreamLine; 1] = [StreamLine {
 struct Book<'a> {
     id: &'a str,
     title: &'a str,
-    author: &'a str,
+    author: Option<&'a str>,
     read_on: String,
+}
+
+/// Whose list it is, as far as its heading says.
+fn name(member: &Member<'_>) -> io::Result<String> {
+    let (mut head, mut line) = (member.head, Vec::new());
+    head.read_until(b'\n', &mut line)?;
+    // Of very many members, the head is short or empty.
+    if !line.ends_with(b"\n") {
+        line.clear();
+        (member.open)()?.take(LONGEST_HEADING).read_until(b'\n', &mut line)?;
+    }
+    let name = line.strip_prefix(HEADING).unwrap_or_default();
+    Ok(String::from_utf8_lossy(name).trim().to_owned())
 }
 
 impl Format for ReadingList {
     fn name(&self) -> &'static str {
-        "reading-list"
+        KEY
     }
 
     fn title(&self) -> &'static str {
@@ -48,25 +63,32 @@ impl Format for ReadingList {
     }
 
     fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
-        let connector = connector(Registry::Local, "reading-list", "Reading list", &STREAMS)
+        let connector = connector(Registry::Local, KEY, "Reading list", &STREAMS)
             .map_err(|error| Refused::Unreadable(error.to_string()))?;
         let mut plans: Vec<Plan> = Vec::new();
         for (at, member) in members.iter().enumerate() {
-            let Some(heading) = member.head.strip_prefix(HEADING) else {
-                return Err(Refused::Unfit {
-                    why: "It has no `# Reading list of` in its first line".to_owned(),
-                });
+            let mut notes = Vec::new();
+            let account = match &ask.account {
+                Some(account) => account.clone(),
+                None => name(member).map_err(|error| {
+                    Refused::Unreadable(format!("{} could not be read: {error}", member.label))
+                })?,
             };
-            let name = heading.split(|byte| *byte == b'\n').next().unwrap_or_default();
-            let account =
-                ask.account.clone().unwrap_or_else(|| String::from_utf8_lossy(name).trim().to_owned());
+            let account = if account.is_empty() {
+                notes.push(format!(
+                    "The list names nobody, so the account is called {KEY}. --account names another."
+                ));
+                KEY.to_owned()
+            } else {
+                account
+            };
             match plans.iter_mut().find(|plan| plan.account == account) {
                 Some(plan) => plan.units.push(at),
                 None => plans.push(Plan {
                     connector: Arc::clone(&connector),
                     account,
                     units: vec![at],
-                    notes: Vec::new(),
+                    notes,
                     whose: Whose::default(),
                     zone: ask.zone.clone(),
                     state: Arc::new(()),
@@ -77,28 +99,37 @@ impl Format for ReadingList {
     }
 
     fn split(&self, _plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
-        unit.bytes.skip_to(from)?;
-        let mut at = from;
-        loop {
-            let mut bytes = Vec::new();
-            let length = unit.bytes.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes)? as u64;
-            // A last line without its end may still be written: the next import begins with it.
-            if !bytes.ends_with(b"\n") && length < LONGEST_LINE {
-                return Ok(End { at });
-            }
-            let (offset, next) = (at, at + length);
-            at = next;
-            if bytes.starts_with(b"#") {
+        // Also what was read before: lines are numbered from the first one.
+        let mut lines = Lines::new(&mut unit.bytes);
+        let mut end = from;
+        while let Some(line) = lines.read()? {
+            if line.offset < from {
                 continue;
             }
-            let raw = Raw { offset, next, line: None, bytes, facts: String::new(), copy: 0 };
+            // A last line without its end may be whole, or grow: it is given, and the next import begins with it.
+            end = if line.has_end { line.next } else { line.offset };
+            if line.bytes.starts_with(b"#") {
+                continue;
+            }
+            let raw = Raw {
+                offset: line.offset,
+                next: end,
+                line: Some(line.number),
+                bytes: line.bytes.to_vec(),
+                facts: if line.is_long { "cut" } else { "" }.to_owned(),
+                copy: 0,
+            };
             if out(raw).is_break() {
-                return Ok(End { at });
+                break;
             }
         }
+        Ok(End { at: end })
     }
 
     fn parse(&self, _plan: &Plan, raw: &Raw) -> Result<Parsed, Bad> {
+        if raw.facts == "cut" {
+            return Err(Bad("longer than 64 MiB"));
+        }
         let line = String::from_utf8_lossy(&raw.bytes);
         if line.trim().is_empty() {
             return Ok(Parsed::Skipped("an empty line"));
@@ -108,7 +139,9 @@ impl Format for ReadingList {
             return Err(Bad("not a date, a title and an author"));
         };
         let day: jiff::civil::Date = read_on.parse().map_err(|_| Bad("no date"))?;
-        let id = digest::name([read_on.as_bytes(), title.as_bytes(), author.as_bytes()]);
+        // Not of the author: of a last line, some of that may be missing.
+        let id = digest::name([read_on.as_bytes(), title.as_bytes()]);
+        let author = Some(author).filter(|author| !author.is_empty());
         let book = Book { id: &id, title, author, read_on: day.to_string() };
         let data = serde_json::to_string(&book).map_err(|_| Bad("no record"))?;
         Ok(Parsed::Records(vec![Draft::new("books", id.clone(), data)]))
@@ -153,6 +186,36 @@ mod tests {
             pieces.import_some(&ReadingList, &[("books.txt", LIST)], harness::ask(), cut);
             pieces.import_some(&ReadingList, &[("books.txt", LIST)], harness::ask(), usize::MAX);
             assert_eq!(pieces.records, whole);
+        }
+    }
+
+    #[test]
+    fn a_last_line_without_its_end_is_read_and_read_again_where_it_grew() {
+        let start = "# Reading list of ana\n2026-01-31 | Solaris | Lem\n2026-03-01 | Dune | Herb";
+        let grown = format!("{start}ert\n2026-04-01 | Emma | Austen");
+        let mut whole = Kept::default();
+        assert_eq!(whole.import(&ReadingList, &[("books.txt", grown.as_bytes())]).new, 3);
+        // Also where the first import was cut off behind each of its items.
+        for cut in [1, 2, usize::MAX] {
+            let mut kept = Kept::default();
+            let counts =
+                kept.import_some(&ReadingList, &[("books.txt", start.as_bytes())], harness::ask(), cut);
+            assert_eq!(counts.new, cut.min(2) as u64);
+            kept.import_some(&ReadingList, &[("books.txt", grown.as_bytes())], harness::ask(), usize::MAX);
+            assert_eq!(kept.records, whole.records);
+        }
+    }
+
+    #[test]
+    fn a_list_that_names_nobody_and_one_without_its_head_are_planned() {
+        let nobody =
+            &harness::plan(&ReadingList, &[("a", b"# Reading list of \n")], harness::ask()).unwrap()[0];
+        assert_eq!((nobody.account.as_str(), nobody.notes.len()), (KEY, 1));
+        for length in [0, 20] {
+            let open = || Ok(Box::new(LIST) as Box<dyn BufRead + Send>);
+            let member =
+                Member { label: "a", head: &LIST[..length], size: None, modified_ms: None, open: &open };
+            assert_eq!(ReadingList.plan(&[member], &mut harness::ask()).unwrap()[0].account, "ana");
         }
     }
 }

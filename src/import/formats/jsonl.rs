@@ -75,7 +75,7 @@ impl Format for Jsonl {
     }
 
     fn title(&self) -> &'static str {
-        "JSON Lines: an object on each line"
+        "JSON Lines with an object on each line"
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
@@ -126,7 +126,7 @@ impl Format for Jsonl {
             if line.offset < from {
                 continue;
             }
-            let (offset, next, is_long) = (line.offset, line.next, line.is_long);
+            let (offset, next, is_long) = (line.offset, end, line.is_long);
             let long = if is_long { "l" } else { "" };
             let facts = format!("{}{}{long}", mode.letter(), state.read_as);
             let raw = Raw { offset, next, line: Some(line.number), bytes: text.to_vec(), facts, copy };
@@ -957,6 +957,18 @@ mod tests {
         let (items, end) = harness::split(&Jsonl, plan, "a.jsonl", text.as_bytes(), 0);
         assert_eq!((items[2].line, items[2].offset), (Some(4), 19));
         assert_eq!(end, text.len() as u64 - 8, "the last line may go on");
+    }
+
+    #[test]
+    fn o4_5_a_last_line_is_read_again_also_where_the_import_was_cut_off_behind_it() {
+        let start = "{\"id\":\"a\",\"n\":1}\n{\"id\":\"b\",\"n\":1";
+        let grown = format!("{start}2}}\n");
+        for cut in [1, 2, 3] {
+            let mut kept = Kept::default();
+            kept.import_some(&Jsonl, &[("a.jsonl", start.as_bytes())], harness::ask(), cut);
+            kept.import_some(&Jsonl, &[("a.jsonl", grown.as_bytes())], harness::ask(), usize::MAX);
+            assert_eq!(records(&kept)[1].2, json!({"id": "b", "n": 12}));
+        }
     }
 
     #[test]
