@@ -162,10 +162,21 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let report = args.report.as_deref().map(Report::new).transpose()?;
     let lock = own::lock(&dir)?;
     let store = own::make_store(&dir)?;
-    own::remember(args.data_dir.as_deref(), &cache)?;
     let ended = import(ui, &request, &survey, report, &store, &dir);
     drop(lock);
     let (outcomes, stopped) = ended?;
+    let all = in_sum(&outcomes);
+    // Not where nothing was kept: other commands would look for it there.
+    if all.new + all.changed + all.same > 0 {
+        let before = own::dir(None, &cache)?;
+        own::remember(args.data_dir.as_deref(), &cache)?;
+        if before != dir && own::is_there(&before) {
+            ui.note(&format!(
+                "from now on commands mean this store; the one in {} is left as it is, and --data-dir names it",
+                before.display()
+            ));
+        }
+    }
     let connections = survey.jobs.iter().map(Job::connection).collect();
     let apart = own::state::mails_kept_apart(&store, &connections)?;
     if args.json {

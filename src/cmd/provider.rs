@@ -179,7 +179,7 @@ fn status(place: &Place, global: &Global) -> Result<Done> {
         let _ = writeln!(text, "  imported {}; newest record {}", of(account.as_of), of(account.newest));
     }
     let _ = match live {
-        0 => write!(text, "\nNo agent can read it. Next: {}", place.again(Command::connect("local"))),
+        0 => write!(text, "\nNo grant of it is live. Next: {}", place.again(Command::connect("local"))),
         1 => write!(text, "\n1 grant is live: {}", place.again(Command::new("provider grants"))),
         live => write!(text, "\n{live} grants are live: {}", place.again(Command::new("provider grants"))),
     };
@@ -247,7 +247,7 @@ fn grants(place: &Place, global: &Global) -> Result<Done> {
     }
     let over = list.iter().filter(|grant| grant["state"] != "live").count();
     if text.is_empty() {
-        let _ = writeln!(text, "No grant is live: no agent can read your own data.\n");
+        let _ = writeln!(text, "No grant of this store is live.\n");
     }
     if over > 0 {
         let _ = writeln!(text, "{over} more are over (--json lists them).");

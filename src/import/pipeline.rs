@@ -422,6 +422,10 @@ impl Writer<'_> {
             has_room(self.import)?;
             self.batch(first, &mut ready, budget)?;
             self.watch.progress(self.bytes.saturating_add(self.at), self.items);
+            // What is on its way is read again by the next run.
+            if self.import.stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
         }
     }
 
@@ -464,7 +468,11 @@ impl Writer<'_> {
         match written {
             Ok(()) => {
                 // Apart, so that the batch holds the write lock no longer for it.
-                store.write(|tx, _| word_index::join(tx)).map_err(write_failed)?;
+                match store.write(|tx, _| word_index::join(tx)) {
+                    // It stays as it is: records come in, and a search says that it is damaged.
+                    Err(error) if word_index::is_damaged(&error) => {}
+                    joined => drop(joined.map_err(write_failed)?),
+                }
                 for item in bad {
                     self.watch.bad(&item);
                     self.outcome.note_bad(item);

@@ -381,6 +381,25 @@ fn o4_7_a_mail_that_is_renamed_is_there_and_one_that_is_deleted_is_gone() {
     assert_eq!(gone(&place.store(), "messages"), [false, false]);
 }
 
+#[test]
+fn o4_7_a_long_record_that_is_gone_keeps_its_texts() {
+    let mut place = Place::new();
+    place.format = &Maildir;
+    let long = MAILS[0].replacen("Subject: ", &format!("Subject: {}", "larch ".repeat(400)), 1);
+    let mail = place.file("Mail/cur/1.a:2,", &long);
+    place.file("Mail/cur/2.b:2,", &MAILS[0].replace("<1@", "<2@"));
+    let folder = place.root.path().join("Mail");
+    place.import(&folder);
+    fs::remove_file(mail).unwrap();
+    place.import(&folder);
+    let read = |db: &rusqlite::Connection, _: &_| {
+        let sql = "SELECT whole(data, packed) FROM record WHERE packed IS NOT NULL AND data ->> 'gone_at' IS NOT NULL";
+        db.query_row(sql, [], |row| row.get::<_, String>(0))
+    };
+    let whole = place.store().read::<_, rusqlite::Error>(read).unwrap();
+    assert!(whole.contains(&"larch ".repeat(300)) && whole.contains("gone_at"), "{whole}");
+}
+
 #[cfg(unix)]
 #[test]
 fn o4_7_what_cannot_be_looked_into_is_not_gone() {

@@ -325,7 +325,7 @@ impl<'a> Ingest<'a> {
     pub fn record(&self, rid: i64) -> rusqlite::Result<Option<(Shape, String, Option<String>)>> {
         let found = self
             .tx
-            .prepare_cached("SELECT slot, key, data FROM record WHERE rid = ?1")?
+            .prepare_cached("SELECT slot, key, whole(data, packed) FROM record WHERE rid = ?1")?
             .query_row([rid], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?)))
             .optional()?;
         Ok(found.and_then(|(slot, key, data)| {

@@ -6,10 +6,12 @@ pub struct RowSet {
     bits: Vec<u64>,
 }
 
+/// Rows are numbered from 1 on: a number from here on is of a damaged store, and must not cost memory.
+const MOST: usize = 1 << 28;
+
 impl RowSet {
     fn place(row: i64) -> Option<(usize, u64)> {
-        // Rows are numbered from 1 on: a number beyond is of a damaged store.
-        let row = usize::try_from(u32::try_from(row).ok()?).ok()?;
+        let row = usize::try_from(row).ok().filter(|row| *row < MOST)?;
         Some((row / 64, 1 << (row % 64)))
     }
 

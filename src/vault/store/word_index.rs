@@ -295,10 +295,21 @@ impl Segment {
     }
 }
 
+/// What a block that cannot be read is, in SQLite's words.
+fn damaged() -> rusqlite::Error {
+    let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+    rusqlite::Error::SqliteFailure(code, Some("the index of words is damaged".to_owned()))
+}
+
+/// Whether the store is damaged.
+pub fn is_damaged(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseCorrupt)
+}
+
 /// Joins segments where there are enough of them, once. Says whether it did.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// Whatever SQLite says; if a segment is damaged: then it has to stay as it is.
 pub fn join(tx: &Transaction<'_>) -> rusqlite::Result<bool> {
     let slots: Vec<i64> = tx
         .prepare_cached(&format!("SELECT slot FROM word_segment GROUP BY slot HAVING count(*) >= {JOINED}"))?
@@ -441,16 +452,14 @@ impl Source {
         let before = self.at.take().map_or(0, |[.., places]| places.end);
         let from = &self.block.terms[self.next..];
         let mut rest = from;
-        let Some(Entry { term, rows, places }) = entry(&mut rest) else {
-            self.next = usize::MAX;
-            return Ok(());
-        };
+        let Entry { term, rows, places } = entry(&mut rest).ok_or_else(damaged)?;
         let end = self.next + from.len() - rest.len();
         let begin = self.next + length_of(term.len() as u64);
         let places = before..before.saturating_add(usize::try_from(places).unwrap_or(usize::MAX));
-        if places.end <= self.block.places.len() {
-            self.at = Some([begin..begin + term.len(), end - rows.len()..end, places]);
+        if places.end > self.block.places.len() {
+            return Err(damaged());
         }
+        self.at = Some([begin..begin + term.len(), end - rows.len()..end, places]);
         self.next = end;
         Ok(())
     }
@@ -525,7 +534,8 @@ fn look_up(
         )?
         .query_row(params![segment, term.as_bytes()], |row| {
             let mut block = row.get_ref(1)?.as_blob()?;
-            while let Some(entry) = entry(&mut block) {
+            while !block.is_empty() {
+                let entry = entry(&mut block).ok_or_else(damaged)?;
                 if entry.term == term.as_bytes() {
                     wanted = usize::try_from(entry.places).unwrap_or_default();
                     return Ok(Some((row.get::<_, i64>(0)?, entry.rows.to_owned())));
@@ -543,13 +553,19 @@ fn look_up(
     let places =
         db.prepare_cached("SELECT places FROM word WHERE block = ?1")?.query_row([block], |row| {
             let places = row.get_ref(0)?.as_blob()?;
-            Ok(places.get(skipped..skipped.saturating_add(wanted)).unwrap_or_default().to_owned())
+            Ok(places.get(skipped..skipped.saturating_add(wanted)).ok_or_else(damaged)?.to_owned())
         })?;
     Ok(Some((rows, places)))
 }
 
 /// The rows of a segment in which the words of `phrase` follow each other in the field with this tag.
 fn rows_with(db: &Sqlite, segment: i64, tag: Tag, phrase: &[String]) -> rusqlite::Result<Vec<i64>> {
+    // Before the places of one are read, which can be many.
+    for word in phrase {
+        if look_up(db, segment, &tag.term(word), false)?.is_none() {
+            return Ok(Vec::new());
+        }
+    }
     // The places at which the phrase, as far as it was looked up, ends in each row.
     let mut ends: Option<Vec<(i64, Vec<u64>)>> = None;
     for word in phrase {
@@ -632,6 +648,28 @@ mod tests {
             assert_eq!(get(&mut &out[..out.len() - 1]), None);
         }
         assert_eq!(get(&mut &[0xff; 20][..]), None);
+    }
+
+    #[test]
+    fn a_damaged_block_is_an_error_and_never_joined() {
+        for damage in
+            ["UPDATE word SET places = x'' WHERE block = 3", "UPDATE word SET terms = x'ff' WHERE block = 3"]
+        {
+            let mut db = database();
+            let tx = db.transaction().unwrap();
+            let tag = Tag::new(0).unwrap();
+            for row in 1..=JOINED as i64 {
+                let (mut gathered, mut terms) = (Gathered::default(), String::new());
+                add_terms(&mut terms, tag, "one two");
+                gathered.add(row, &terms);
+                gathered.write(&tx, 7).unwrap();
+            }
+            let find = |query: &str| find(&tx, 7, &Query::parse(query), &[(tag, true)]);
+            assert_eq!(find("\"one two\"").unwrap().all.len(), JOINED);
+            tx.execute(damage, []).unwrap();
+            assert!(is_damaged(&find("\"one two\"").unwrap_err()), "{damage}");
+            assert!(is_damaged(&join(&tx).unwrap_err()), "{damage}");
+        }
     }
 
     #[test]
