@@ -658,7 +658,7 @@ mod tests {
             let mut db = database();
             let tx = db.transaction().unwrap();
             let tag = Tag::new(0).unwrap();
-            for row in 1..=JOINED as i64 {
+            for row in (1..).take(JOINED) {
                 let (mut gathered, mut terms) = (Gathered::default(), String::new());
                 add_terms(&mut terms, tag, "one two");
                 gathered.add(row, &terms);
