@@ -574,7 +574,9 @@ mod tests {
     fn directions(filter: &Value) -> Vec<(String, bool, String)> {
         let mut all = Vec::new();
         for (field, value) in filter.as_object().into_iter().flatten() {
-            let field = field.trim_start_matches("filter[").trim_end_matches(']').trim_end_matches("[gte");
+            // A bracket too many is left out too.
+            let field = field.trim_start_matches("filter[").trim_start_matches('[');
+            let field = field.trim_end_matches(']').trim_end_matches("[gte");
             for (name, bound) in value.as_object().into_iter().flatten() {
                 let bound = bound.as_array().and_then(|items| items.first()).unwrap_or(bound).to_string();
                 match name.trim_start_matches('$') {
