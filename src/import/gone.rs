@@ -19,8 +19,9 @@ pub fn mark(import: &Import<'_>, shapes: &Shapes, source: i64) -> rusqlite::Resu
             let mut ingest = Ingest::with_shapes(tx, shapes.clone())?;
             for (rid, gone_ms) in some {
                 let Some((shape, key, Some(data))) = ingest.record(*rid)? else { continue };
-                let Some(marked) = marked(&data, *gone_ms) else { continue };
-                if shape.stream().field(FIELD).is_some() {
+                if shape.stream().field(FIELD).is_some()
+                    && let Some(marked) = marked(&data, *gone_ms)
+                {
                     ingest.write(&shape, &key, import.terms.now_ms, Some(&shape.prepare(marked)))?;
                     Ledger(tx).forget_items_of(*rid)?;
                 }

@@ -894,13 +894,14 @@ impl Access {
 
     /// Of `rows` at least those that the grant and `filter` cover.
     fn covered(&self, db: &Sqlite, filter: &Filter, rows: &RowSet) -> rusqlite::Result<RowSet> {
-        let (sql, params) = if rows.len() > MOST_LOOKED_UP && self.columns.is_some() && !self.hides_rows() {
+        let are_few = rows.len() <= MOST_LOOKED_UP;
+        let (sql, params) = if !are_few && self.columns.is_some() && !self.hides_rows() {
             let (from, params) = self.rows(filter, Wanted::Columns);
             (format!("SELECT v.rid {from}"), params)
         } else {
             let (condition, mut params) = self.condition();
             params.extend(filter.params.iter().cloned());
-            let from = if rows.len() <= MOST_LOOKED_UP {
+            let from = if are_few {
                 params.insert(0, Value::from(rows.iter().collect::<Vec<_>>()).to_string().into());
                 "json_each(?) j CROSS JOIN record r ON r.rid = j.value".to_owned()
             } else {

@@ -38,8 +38,8 @@ pub fn reindex(tx: &Transaction<'_>) -> rusqlite::Result<()> {
             )?;
             let mut records = records.query([place.number])?;
             while let Some(record) = records.next()? {
-                let words = place.prepare(record.get_ref(1)?.as_str()?);
-                ingest.index_words(place, record.get(0)?, &words.terms)?;
+                let terms = place.terms(&Fields::parse(record.get_ref(1)?.as_str()?));
+                ingest.index_words(place, record.get(0)?, &terms)?;
             }
         }
         ingest.end()?;
@@ -105,12 +105,7 @@ impl Shape {
     pub fn prepare(&self, data: impl Into<String>) -> Prepared {
         let data = data.into();
         let fields = Fields::parse(&data);
-        let mut terms = String::new();
-        for (field, tag) in &self.lexical {
-            if let Some(text) = fields.text(field) {
-                words::add_terms(&mut terms, *tag, &text);
-            }
-        }
+        let terms = self.terms(&fields);
         let foreign_keys = self.foreign_keys.iter().enumerate();
         let foreign_keys =
             foreign_keys.filter_map(|(at, field)| Some((at, fields.text(field)?.into_owned()))).collect();
@@ -121,6 +116,17 @@ impl Shape {
         let cells = self.layout.cells(&fields);
         let packed = packed::pack(&self.stream, &data, &fields);
         Prepared { data, packed, sort, consent, terms, cells, foreign_keys, blobs }
+    }
+
+    /// What the index of words has of a record.
+    fn terms(&self, fields: &Fields<'_>) -> String {
+        let mut terms = String::new();
+        for (field, tag) in &self.lexical {
+            if let Some(text) = fields.text(field) {
+                words::add_terms(&mut terms, *tag, &text);
+            }
+        }
+        terms
     }
 
     /// What a record is sorted by, and its consent time.

@@ -500,8 +500,8 @@ pub fn find(db: &Sqlite, slot: i64, query: &Query, tags: &[(Tag, bool)]) -> rusq
                 };
                 match phrase {
                     [word] => {
-                        if let Some((rows, _)) = look_up(db, segment.id, &tag.term(word), false)? {
-                            each_row(&rows, add);
+                        if let Some(term) = look_up(db, segment.id, &tag.term(word))? {
+                            each_row(&term.rows, add);
                         }
                     }
                     phrase => rows_with(db, segment.id, *tag, phrase)?.into_iter().for_each(&mut add),
@@ -520,62 +520,57 @@ pub fn find(db: &Sqlite, slot: i64, query: &Query, tags: &[(Tag, bool)]) -> rusq
     Ok(whole.unwrap_or_default())
 }
 
-/// The rows of a term in a segment, and the places in them where they are wanted.
-fn look_up(
-    db: &Sqlite,
-    segment: i64,
-    term: &str,
-    with_places: bool,
-) -> rusqlite::Result<Option<(Vec<u8>, Vec<u8>)>> {
-    let (mut skipped, mut wanted) = (0, 0);
+/// A term of a segment: the rows that have it, and where its places in them are.
+struct Term {
+    rows: Vec<u8>,
+    block: i64,
+    places: std::ops::Range<usize>,
+}
+
+fn look_up(db: &Sqlite, segment: i64, term: &str) -> rusqlite::Result<Option<Term>> {
     let found = db
         .prepare_cached(
             "SELECT block, terms FROM word WHERE segment = ?1 AND first <= ?2 ORDER BY first DESC LIMIT 1",
         )?
         .query_row(params![segment, term.as_bytes()], |row| {
             let mut block = row.get_ref(1)?.as_blob()?;
+            let mut from = 0_usize;
             while !block.is_empty() {
                 let entry = entry(&mut block).ok_or_else(damaged)?;
+                let to = from.saturating_add(usize::try_from(entry.places).unwrap_or(usize::MAX));
                 if entry.term == term.as_bytes() {
-                    wanted = usize::try_from(entry.places).unwrap_or_default();
-                    return Ok(Some((row.get::<_, i64>(0)?, entry.rows.to_owned())));
+                    let rows = entry.rows.to_owned();
+                    return Ok(Some(Term { rows, block: row.get(0)?, places: from..to }));
                 }
-                skipped += usize::try_from(entry.places).unwrap_or_default();
+                from = to;
             }
             Ok(None)
         })
-        .optional()?
-        .flatten();
-    let Some((block, rows)) = found else { return Ok(None) };
-    if !with_places {
-        return Ok(Some((rows, Vec::new())));
+        .optional()?;
+    Ok(found.flatten())
+}
+
+impl Term {
+    fn places(&self, db: &Sqlite) -> rusqlite::Result<Vec<u8>> {
+        db.prepare_cached("SELECT places FROM word WHERE block = ?1")?.query_row([self.block], |row| {
+            Ok(row.get_ref(0)?.as_blob()?.get(self.places.clone()).ok_or_else(damaged)?.to_owned())
+        })
     }
-    let places =
-        db.prepare_cached("SELECT places FROM word WHERE block = ?1")?.query_row([block], |row| {
-            let places = row.get_ref(0)?.as_blob()?;
-            Ok(places.get(skipped..skipped.saturating_add(wanted)).ok_or_else(damaged)?.to_owned())
-        })?;
-    Ok(Some((rows, places)))
 }
 
 /// The rows of a segment in which the words of `phrase` follow each other in the field with this tag.
 fn rows_with(db: &Sqlite, segment: i64, tag: Tag, phrase: &[String]) -> rusqlite::Result<Vec<i64>> {
     // Before the places of one are read, which can be many.
-    for word in phrase {
-        if look_up(db, segment, &tag.term(word), false)?.is_none() {
-            return Ok(Vec::new());
-        }
-    }
+    let terms = phrase.iter().map(|word| look_up(db, segment, &tag.term(word)));
+    let Some(terms) = terms.collect::<rusqlite::Result<Option<Vec<Term>>>>()? else { return Ok(Vec::new()) };
     // The places at which the phrase, as far as it was looked up, ends in each row.
     let mut ends: Option<Vec<(i64, Vec<u64>)>> = None;
-    for word in phrase {
-        let Some((rows, places)) = look_up(db, segment, &tag.term(word), true)? else {
-            return Ok(Vec::new());
-        };
+    for term in terms {
+        let places = term.places(db)?;
         let mut at = &*places;
         let mut before = ends.take().map(|ends| ends.into_iter().peekable());
         let mut now = Vec::new();
-        each_row(&rows, |row| {
+        each_row(&term.rows, |row| {
             let mut of_row = places_of_row(&mut at);
             let known = match &mut before {
                 None => None,
