@@ -15,6 +15,8 @@ use super::network::{Network, NetworkError};
 use super::url::is_loopback;
 
 const JSON: &str = "application/json";
+/// How long an unused connection is kept: a person who reads an answer asks again within minutes.
+const IDLE: Duration = Duration::from_secs(300);
 
 /// Bounds of one exchange.
 #[derive(Debug, Clone, Copy)]
@@ -33,8 +35,8 @@ impl Default for Limits {
     }
 }
 
-/// An HTTP client, built at its first use: reading the machine's CA bundle costs 3 ms and more,
-/// which nothing before the first answer may pay. Clones share connections.
+/// An HTTP client, built at its first use: reading the machine's CA bundle costs 3 ms and more, which only a TLS
+/// connection may pay. Clones share connections.
 #[derive(Clone)]
 pub struct Http {
     clients: Arc<Clients>,
@@ -42,11 +44,27 @@ pub struct Http {
     network: Network,
 }
 
-/// Two: what goes to this machine never goes through a proxy, whatever the variables say.
+/// One for each [`Way`].
 #[derive(Default)]
-struct Clients {
-    outside: OnceLock<Result<reqwest::Client, HttpError>>,
-    here: OnceLock<Result<reqwest::Client, HttpError>>,
+struct Clients([OnceLock<Result<reqwest::Client, HttpError>>; 3]);
+
+/// How a request leaves. What goes to this machine never goes through a proxy, whatever the variables say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Outside,
+    HereOverTls,
+    /// Without TLS, and so without certificates: there need be none on the machine.
+    HerePlain,
+}
+
+impl Way {
+    fn to(url: &Url) -> Self {
+        match (is_loopback(url), url.scheme()) {
+            (true, "http") => Self::HerePlain,
+            (true, _) => Self::HereOverTls,
+            (false, _) => Self::Outside,
+        }
+    }
 }
 
 impl fmt::Debug for Http {
@@ -246,10 +264,9 @@ impl Http {
     /// # Errors
     /// [`HttpError::Setup`], [`HttpError::Network`].
     pub fn request(&self, method: reqwest::Method, url: Url) -> Result<reqwest::RequestBuilder, HttpError> {
-        let here = is_loopback(&url);
+        let way = Way::to(&url);
         self.network.check_way_to(&url)?;
-        let client = if here { &self.clients.here } else { &self.clients.outside };
-        match client.get_or_init(|| build(self.limits, &self.network, here)) {
+        match self.clients.0[way as usize].get_or_init(|| build(self.limits, &self.network, way)) {
             Ok(client) => Ok(client.request(method, url)),
             Err(error) => Err(error.clone()),
         }
@@ -359,7 +376,7 @@ impl Resolve for Here {
     }
 }
 
-fn build(limits: Limits, network: &Network, here: bool) -> Result<reqwest::Client, HttpError> {
+fn build(limits: Limits, network: &Network, way: Way) -> Result<reqwest::Client, HttpError> {
     // Installing twice is refused, and harmless: it is the same provider.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let setup = |error: reqwest::Error| HttpError::Setup(deepest(&error));
@@ -367,13 +384,17 @@ fn build(limits: Limits, network: &Network, here: bool) -> Result<reqwest::Clien
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(limits.connect)
         .referer(false)
-        .user_agent(concat!("pdpp/", env!("CARGO_PKG_VERSION")))
-        .tls_certs_merge(network.certificates()?);
-    match &network.proxy {
-        _ if here => builder = builder.no_proxy().dns_resolver(Arc::new(Here)),
-        Some(proxy) => builder = builder.proxy(reqwest::Proxy::all(proxy.0.clone()).map_err(setup)?),
-        None => {}
-    }
+        .pool_idle_timeout(IDLE)
+        .user_agent(concat!("pdpp/", env!("CARGO_PKG_VERSION")));
+    builder = match way {
+        Way::HerePlain => builder.tls_certs_only([]),
+        Way::HereOverTls | Way::Outside => builder.tls_certs_merge(network.certificates()?),
+    };
+    builder = match (way, &network.proxy) {
+        (Way::HerePlain | Way::HereOverTls, _) => builder.no_proxy().dns_resolver(Arc::new(Here)),
+        (Way::Outside, Some(proxy)) => builder.proxy(reqwest::Proxy::all(proxy.0.clone()).map_err(setup)?),
+        (Way::Outside, None) => builder,
+    };
     builder.build().map_err(setup)
 }
 

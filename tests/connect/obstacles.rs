@@ -50,6 +50,22 @@ fn a_variable_that_names_no_proxy_is_refused_where_it_counts() {
     assert_eq!(connect(&env, &provider, &[]).code, Some(0));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_machine_without_certificates_reaches_itself_without_tls() {
+    let mut env = TestEnv::new();
+    let nowhere = env.home().join("nowhere").to_str().unwrap().to_owned();
+    env.set("SSL_CERT_FILE", Some(nowhere.clone()));
+    env.set("SSL_CERT_DIR", Some(nowhere));
+    let provider = Provider::start(Switches::default());
+    assert_eq!(connect(&env, &provider, &[]).code, Some(0));
+    // TLS needs them, on this machine too.
+    for url in ["https://127.0.0.1:1", "https://provider.test/me"] {
+        let ran = env.run(&["connect", url, "--no-browser"]);
+        assert!(ran.stderr.contains("code: http_setup_failed"), "{url}: {}", ran.stderr);
+    }
+}
+
 #[test]
 fn a_token_has_no_place_until_there_is_one_to_come() {
     let env = TestEnv::new();
