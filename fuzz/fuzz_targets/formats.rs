@@ -1,11 +1,13 @@
 //! A person's exports through every format: recognised or not, planned or refused, split into items that follow each other,
 //! parsed into records that are declared. An import that is cut off goes on to the same items (O4.5, O4.14, O8.5).
 //!
-//! Input: a byte for the format, one for where the import is cut off, then the file.
+//! Input: a byte for the format, one for where the import is cut off, then the file. `PDPP_FUZZ_FORMAT`, a format's name, takes
+//! the place of the first byte, so that each can be given its time.
 #![no_main]
 
 use std::io::{self, BufRead, Cursor};
 use std::ops::ControlFlow;
+use std::sync::LazyLock;
 
 use jiff::tz::TimeZone;
 use libfuzzer_sys::fuzz_target;
@@ -13,6 +15,10 @@ use pdpp::import::format::{Ask, DateOrder, Format, Member, PEEK, Parsed, Peek, P
 use pdpp::import::formats;
 use serde_json::Value;
 
+static ONLY: LazyLock<Option<&dyn Format>> = LazyLock::new(|| {
+    let name = std::env::var("PDPP_FUZZ_FORMAT").ok()?;
+    Some(*formats::ALL.iter().find(|format| format.name() == name).expect("a format's name"))
+});
 const LABEL: &str = "export/table 2026.csv";
 const MODIFIED_MS: Option<i64> = Some(1_700_000_000_000);
 
@@ -63,7 +69,7 @@ fn check(format: &dyn Format, plan: &Plan, raw: &Raw) {
 
 fuzz_target!(|data: &[u8]| {
     let [which, cut, file @ ..] = data else { return };
-    let format = formats::ALL[usize::from(*which) % formats::ALL.len()];
+    let format = ONLY.unwrap_or(formats::ALL[usize::from(*which) % formats::ALL.len()]);
     let head = &file[..file.len().min(PEEK)];
     format.sniff(&Peek { label: LABEL, head, is_whole: head.len() == file.len() });
     let open = || -> io::Result<Box<dyn BufRead + Send>> { Ok(Box::new(Cursor::new(file.to_vec()))) };
