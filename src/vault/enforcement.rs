@@ -245,6 +245,11 @@ impl HitPosition {
     pub const fn is_titled(&self) -> bool {
         self.is_titled
     }
+
+    /// The time that it is sorted by, in milliseconds since 1970, where it has one that is granted.
+    pub fn time_ms(&self) -> Option<i64> {
+        (self.sort != i64::MIN).then_some(self.sort)
+    }
 }
 
 impl Ord for HitPosition {

@@ -119,7 +119,7 @@ pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnsw
         let connection = arguments.connection.as_deref();
         check_filter(reader, &arguments.call, &arguments.search.filter, stream, connection).await?;
     }
-    let shape = HitShape { readers: &[reader], is_over_grants: false, arguments, bounds };
+    let shape = HitShape { readers: &[reader], arguments, bounds };
     // Over the connections of one grant the resource server merges and pages itself.
     let page = paging::read(reader, &arguments.listing(), &shape, || async { Several::default() }).await?;
     Ok(render(&shape, page))
@@ -181,6 +181,7 @@ pub async fn over_grants(
         Branch {
             key: paging::branch_key(reader.provider().as_str(), &name),
             reader,
+            label: member.label(),
             listing: Listing {
                 list: List::Search(search),
                 cursor: None,
@@ -191,7 +192,7 @@ pub async fn over_grants(
         }
     });
     let branches = branches.collect::<Vec<_>>();
-    let shape = HitShape { readers: &readers, is_over_grants: true, arguments, bounds };
+    let shape = HitShape { readers: &readers, arguments, bounds };
     let hooks = OfGrants { readers: &readers, arguments };
     let warn = |missing: &[Missing]| {
         let failed = once_each(missing.iter().map(|(at, error)| (parts[*at].0, error)));
@@ -264,7 +265,6 @@ impl BranchHooks for OfGrants<'_> {
 struct HitShape<'a> {
     /// One, or those of the branches of a page.
     readers: &'a [&'a Reader],
-    is_over_grants: bool,
     arguments: &'a Arguments,
     bounds: Bounds,
 }
@@ -306,13 +306,6 @@ impl Shape for HitShape<'_> {
     }
 
     fn max_cursor(&self) -> usize {
-        if self.is_over_grants {
-            // It has to come back beside the other arguments; a longer one is kept here under a short name.
-            let reserved = json_len(&self.arguments.call.with([("cursor", None)]).arguments) + 40;
-            return (self.bounds.structured.min(self.bounds.text) / 4)
-                .saturating_sub(reserved)
-                .clamp(100, 1_000);
-        }
         max_cursor(&self.arguments.call, self.bounds)
     }
 }
@@ -450,6 +443,8 @@ impl Hit {
             "retrieval_sources",
         ] {
             match hit.get(key) {
+                // The declared order of hits says as much, once.
+                Some(score) if key == "score" && paging::is_place(score) => {}
                 Some(value) if json_len(value) <= MAX_PART => {
                     result.insert(key.into(), value.clone());
                 }

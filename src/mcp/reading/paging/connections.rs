@@ -103,7 +103,7 @@ pub(super) async fn merged(
         if next.is_none() || fits >= fit {
             let is_fitted = fit < rows.len();
             rows.truncate(fit);
-            return Ok(Page { is_fitted, ..page(shape, body, rows, has_more, next) });
+            return Ok(Page { is_fitted, ..page(shape.max_cursor(), body, rows, has_more, next) });
         }
         fit = fits;
     }
@@ -137,7 +137,7 @@ fn parts(answer: &Answer, positions: &[Position], limit: u64) -> Option<Vec<Answ
         let rows = answer.rows.iter().filter(|row| is_of(row, position)).cloned().collect::<Vec<_>>();
         // Fewer than were asked for are all of them.
         let has_more = answer.has_more && rows.len() as u64 >= limit;
-        Answer { body: Map::new(), rows, shown: 0, left: 0, has_more, cursor: None }
+        Answer { body: Map::new(), rows, shown: 0, left: 0, has_more, cursor: None, is_ranked: false }
     };
     let parts = positions.iter().map(of).collect::<Vec<_>>();
     let is_whole = parts.iter().map(|part| part.rows.len()).sum::<usize>() == answer.rows.len();
