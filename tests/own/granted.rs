@@ -567,3 +567,41 @@ fn a_filter_tells_which_account_is_meant_and_that_a_value_is_spelled_otherwise()
     let absent = rows(json!({"role": "nobody"})).to_string();
     assert!(!absent.contains("spelled_otherwise"), "{absent}");
 }
+
+/// Two accounts, a grant each: searched together they read like one, by a process for each page.
+#[test]
+fn r6_2_o6_8_a_search_over_two_grants_has_the_order_of_one() {
+    let env = TestEnv::new();
+    store_of(&env);
+    for account in ["Work", "Home"] {
+        grant(&env, &["--account", account, "--stream", "messages"]);
+    }
+    for (q, limit) in [("number", 3), ("about", 2), ("ana", 5)] {
+        let (mut arguments, mut seen) = (json!({"q": q, "limit": limit}), Vec::new());
+        while arguments.is_object() {
+            let page = call(&env, "search", &arguments, &[]);
+            let meta = &page["structuredContent"]["data"]["meta"];
+            assert_eq!(
+                (&meta["merged_order"], &meta["count"]),
+                (&json!("titles_then_newest"), &json!(8)),
+                "{page}"
+            );
+            assert_eq!(meta["recall"]["ranked_candidate_count"], 8, "{page}");
+            let text = page["content"][0]["text"].as_str().unwrap();
+            assert_eq!(text.matches("\nrecall").count(), 1, "{text}");
+            let hits = page["structuredContent"]["results"].as_array().unwrap();
+            seen.extend(hits.iter().map(|hit| {
+                (
+                    hit["record_id"].as_str().unwrap().to_owned(),
+                    hit["connection_id"].as_str().unwrap().to_owned(),
+                )
+            }));
+            arguments = page["structuredContent"]["next"]["arguments"].clone();
+        }
+        let order = seen.iter().map(|(record, _)| record.as_str()).collect::<Vec<_>>();
+        assert_eq!(order, ["m3", "m3", "m2", "m2", "m1", "m1", "m0", "m0"], "{q}");
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), 8);
+    }
+}

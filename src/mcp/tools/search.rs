@@ -43,6 +43,9 @@ const MAX_SOURCES: usize = 10;
 /// Longest excerpt of one hit, in bytes; what is cut continues by `read_record_field`.
 const EXCERPT_BYTES: usize = 240;
 
+/// Longest part of an excerpt that is told again beside the call that reads on, in bytes.
+const PREVIEW_BYTES: usize = 60;
+
 /// What is said where more hits exist, and no page follows (R4.3).
 const NO_WAY_ON: &str =
     "the provider pages no further: narrow the search with streams, filter, connection_id or more words\n";
@@ -442,9 +445,8 @@ impl Hit {
             "retrieval_mode",
             "retrieval_sources",
         ] {
-            match hit.get(key) {
-                // The declared order of hits says as much, once.
-                Some(score) if key == "score" && paging::is_place(score) => {}
+            let value = hit.get(key).filter(|value| !says_nothing_new(hit, key, value, &evidence));
+            match value {
                 Some(value) if json_len(value) <= MAX_PART => {
                     result.insert(key.into(), value.clone());
                 }
@@ -518,13 +520,31 @@ impl Hit {
         if self.evidence.is_empty() {
             return None;
         }
-        let fields = self.evidence.iter().map(|evidence| Field {
+        let fields = self.evidence.iter().enumerate().map(|(at, evidence)| Field {
             path: evidence.field.clone(),
-            preview: Some(evidence.excerpt.clone()),
+            // The first stands in the hit.
+            preview: Some(match at {
+                0 => marks::excerpt(&evidence.excerpt, PREVIEW_BYTES).0,
+                _ => evidence.excerpt.clone(),
+            }),
             complete: evidence.complete,
             read: evidence.read.clone(),
         });
         Some(Record { id: self.result["id"].as_str().unwrap_or("").to_owned(), fields: fields.collect() })
+    }
+}
+
+/// Whether a member of a hit repeats what it says elsewhere: its place in the declared order, which is told once; when it was
+/// stored, beside its own time; the fields that its match windows name.
+fn says_nothing_new(hit: &Map<String, Value>, key: &str, value: &Value, evidence: &[Evidence]) -> bool {
+    match key {
+        "score" => paging::is_place(value),
+        "emitted_at" => ["authored_at", "sent_at"].iter().any(|own| text_of(hit, own).is_some()),
+        "matched_fields" => {
+            let fields = value.as_array().map_or(&[][..], Vec::as_slice);
+            fields.iter().all(|field| evidence.iter().any(|evidence| *field == evidence.field))
+        }
+        _ => false,
     }
 }
 
