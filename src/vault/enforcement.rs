@@ -233,10 +233,16 @@ impl Matches {
 /// The place of a hit in the order of all: those with all words in titles and actors first, then the newest.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct HitPosition {
+    // It stands in cursors, which models copy.
+    #[serde(rename = "t")]
     is_titled: bool,
+    #[serde(rename = "s")]
     sort: i64,
+    #[serde(rename = "c")]
     connection: String,
+    #[serde(rename = "m")]
     stream: String,
+    #[serde(rename = "k")]
     key: String,
 }
 

@@ -44,7 +44,7 @@ const MAX_SOURCES: usize = 10;
 const EXCERPT_BYTES: usize = 240;
 
 /// Longest part of an excerpt that is told again beside the call that reads on, in bytes.
-const PREVIEW_BYTES: usize = 60;
+const PREVIEW_BYTES: usize = 32;
 
 /// What is said where more hits exist, and no page follows (R4.3).
 const NO_WAY_ON: &str =
