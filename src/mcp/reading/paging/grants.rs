@@ -87,63 +87,26 @@ pub async fn read_branches(
     walk.positions.retain(|position| !gone(position));
     let mut positions = walk.positions;
     let of = positions.iter().filter_map(branch_at).collect::<Vec<_>>();
-    let live = (0..positions.len()).filter(|at| !positions[*at].is_done).collect::<Vec<_>>();
-    let all_rest = live.iter().all(|at| branches[of[*at]].reader.is_resting());
-    let asks = live.iter().map(|at| {
-        let (position, at) = (&positions[*at], of[*at]);
-        let branch = &branches[at];
-        async move {
-            if branch.reader.is_resting() && !all_rest {
-                let what = "did not answer in time a moment ago and was not asked again";
-                return Ok(Err(too_slow(branch.reader, what)));
-            }
-            ask_branch(at, branch, position, Some(limit), shape, hooks, deadline).await
-        }
-    });
-    let (mut answers, mut missing) = (Vec::new(), Vec::new());
-    // A call that is wrong is refused at once, whoever has not answered yet.
-    let asked = try_join_all(asks).await?;
-    for (at, answer) in live.iter().zip(asked) {
-        match answer {
-            Ok((position, answer)) => {
-                positions[*at] = position;
-                answers.push((*at, answer));
-            }
-            Err(error) => missing.push((of[*at], error)),
-        }
-    }
+    let (answers, missing) = ask_all(branches, &of, &mut positions, limit, shape, hooks, deadline).await?;
     if answers.is_empty() && !missing.is_empty() {
         return Ok(Err(missing));
     }
 
-    let most = usize::try_from(limit).unwrap_or(usize::MAX);
     let merged = how_merged(&positions, &answers);
+    // A rival that is gone may have given it on an earlier page.
+    let may_repeat = |(at, _): &(usize, Answer)| branches[of[*at]].has_rival || !walk.seen.is_empty();
+    let may_repeat = answers.iter().map(may_repeat).collect::<Vec<_>>();
+    let key = |list: usize, row: &Row| {
+        may_repeat[list].then(|| row_key(row, branches[of[answers[list].0]].reader)).flatten()
+    };
+    let most = usize::try_from(limit).unwrap_or(usize::MAX);
     let order = match merged {
         Merged::Ranked => by_rank(&answers),
         Merged::Alone | Merged::InTurns => take_turns(&positions, &answers),
     };
-    let mut known = walk.seen.iter().copied().collect::<HashSet<u64>>();
-    // A rival that is gone may have given it on an earlier page.
-    let may_repeat = |(at, _): &(usize, Answer)| branches[of[*at]].has_rival || !walk.seen.is_empty();
-    let may_repeat = answers.iter().map(may_repeat).collect::<Vec<_>>();
-    let (mut rows, mut ends, mut turns, mut repeats) = (Vec::new(), Vec::new(), Vec::new(), false);
-    for (list, row) in order {
-        let (at, answer) = &answers[list];
-        let mut row = answer.rows[row].clone();
-        let branch = &branches[of[*at]];
-        let key = if may_repeat[list] { row_key(&row, branch.reader) } else { None };
-        if key.is_some_and(|key| !known.insert(key)) {
-            repeats = true;
-            turns.push(list);
-            continue;
-        }
-        if rows.len() == most {
-            break;
-        }
-        turns.push(list);
-        row.insert(BRANCH.into(), json!(of[*at]));
-        rows.push(row);
-        ends.push((turns.len(), key));
+    let Picked { mut rows, ends, mut turns, repeats } = pick(&answers, order, most, &walk.seen, &key);
+    for (row, (_, list, _)) in rows.iter_mut().zip(&ends) {
+        row.insert(BRANCH.into(), json!(of[answers[*list].0]));
     }
 
     let warnings = not_served_now(lost).into_iter().chain(warn(&missing)).collect();
@@ -169,7 +132,7 @@ pub async fn read_branches(
         turns.truncate(ends[fit].0 - 1);
     }
     rows.truncate(fit);
-    walk.seen.extend(ends[..fit].iter().filter_map(|(_, key)| *key));
+    walk.seen.extend(ends[..fit].iter().filter_map(|(.., key)| *key));
     let excess = walk.seen.len().saturating_sub(MAX_SEEN);
     walk.seen.drain(..excess);
 
@@ -257,6 +220,86 @@ fn not_served_now(lost: usize) -> Option<Value> {
     let message =
         format!("nothing more of {these}: disconnected, or renewed; without cursor the list begins anew");
     Some(json!({"code": "partial_results", "message": message}))
+}
+
+/// What a page shows of the answers.
+struct Picked {
+    rows: Vec<Row>,
+    /// For each row: how many turns there were with it, whose it is, and its number where another may give it again.
+    ends: Vec<(usize, usize, Option<u64>)>,
+    /// Whose row came at each turn, one that was shown already too.
+    turns: Vec<usize>,
+    /// Whether there was such a one.
+    repeats: bool,
+}
+
+/// Up to `most` of the rows in this order, without those that were `seen`, by their `key`.
+fn pick(
+    answers: &[(usize, Answer)],
+    order: Vec<(usize, usize)>,
+    most: usize,
+    seen: &[u64],
+    key: &dyn Fn(usize, &Row) -> Option<u64>,
+) -> Picked {
+    let mut known = seen.iter().copied().collect::<HashSet<u64>>();
+    let mut picked = Picked { rows: Vec::new(), ends: Vec::new(), turns: Vec::new(), repeats: false };
+    for (list, row) in order {
+        let row = &answers[list].1.rows[row];
+        let key = key(list, row);
+        let is_repeated = key.is_some_and(|key| !known.insert(key));
+        if !is_repeated && picked.rows.len() == most {
+            break;
+        }
+        picked.turns.push(list);
+        picked.repeats |= is_repeated;
+        if !is_repeated {
+            picked.rows.push(row.clone());
+            picked.ends.push((picked.turns.len(), list, key));
+        }
+    }
+    picked
+}
+
+/// Asks all that are not at their end, side by side; their positions are where they begin. Which gave an answer, and which
+/// gave none.
+///
+/// # Errors
+/// Those of [`BranchHooks::check`], which are everybody's.
+async fn ask_all(
+    branches: &[Branch<'_>],
+    of: &[usize],
+    positions: &mut [Position],
+    limit: u64,
+    shape: &dyn Shape,
+    hooks: &dyn BranchHooks,
+    deadline: Duration,
+) -> Result<(Vec<(usize, Answer)>, Vec<Missing>), ToolError> {
+    let live = (0..positions.len()).filter(|at| !positions[*at].is_done).collect::<Vec<_>>();
+    let all_rest = live.iter().all(|at| branches[of[*at]].reader.is_resting());
+    let asks = live.iter().map(|at| {
+        let (position, at) = (&positions[*at], of[*at]);
+        let branch = &branches[at];
+        async move {
+            if branch.reader.is_resting() && !all_rest {
+                let what = "did not answer in time a moment ago and was not asked again";
+                return Ok(Err(too_slow(branch.reader, what)));
+            }
+            ask_branch(at, branch, position, Some(limit), shape, hooks, deadline).await
+        }
+    });
+    let (mut answers, mut missing) = (Vec::new(), Vec::new());
+    // A call that is wrong is refused at once, whoever has not answered yet.
+    let asked = try_join_all(asks).await?;
+    for (at, answer) in live.iter().zip(asked) {
+        match answer {
+            Ok((position, answer)) => {
+                positions[*at] = position;
+                answers.push((*at, answer));
+            }
+            Err(error) => missing.push((of[*at], error)),
+        }
+    }
+    Ok((answers, missing))
 }
 
 /// Asks one of several grants, all that belongs to it within `deadline`: its answer or its own error.

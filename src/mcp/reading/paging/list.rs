@@ -197,7 +197,7 @@ async fn ask_once(
     let cursor = cursor.filter(|cursor| position.cursor.as_deref() != Some(*cursor));
     let cursor = cursor.filter(|_| has_more != Some(false)).map(str::to_owned);
     let has_more = has_more.unwrap_or(cursor.is_some());
-    Ok(Answer { has_more, cursor, body, rows, shown, left, is_ranked })
+    Ok(Answer { body, rows, shown, left, has_more, cursor, is_ranked })
 }
 
 /// The page of these rows, whose cursor takes `most` bytes.
