@@ -233,10 +233,16 @@ impl Matches {
 /// The place of a hit in the order of all: those with all words in titles and actors first, then the newest.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct HitPosition {
+    // It stands in cursors, which models copy.
+    #[serde(rename = "t")]
     is_titled: bool,
+    #[serde(rename = "s")]
     sort: i64,
+    #[serde(rename = "c")]
     connection: String,
+    #[serde(rename = "m")]
     stream: String,
+    #[serde(rename = "k")]
     key: String,
 }
 
@@ -244,6 +250,11 @@ impl HitPosition {
     /// Whether all words are in titles and actors.
     pub const fn is_titled(&self) -> bool {
         self.is_titled
+    }
+
+    /// The time that it is sorted by, in milliseconds since 1970, where it has one that is granted.
+    pub fn time_ms(&self) -> Option<i64> {
+        (self.sort != i64::MIN).then_some(self.sort)
     }
 }
 

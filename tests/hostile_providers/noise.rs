@@ -107,16 +107,29 @@ fn r5_2_any_arguments_are_answered() {
         .unwrap();
 }
 
+fn places(value: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
+    visit(value);
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| places(item, visit)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| places(field, visit)),
+        _ => {}
+    }
+}
+
+/// An honest body with something else in one of its places, where it has so many.
+fn spoiled_at(body: &Value, at: usize, value: &Value) -> Value {
+    let (mut spoiled, mut n) = (body.clone(), 0);
+    places(&mut spoiled, &mut |place| {
+        if n == at {
+            *place = value.clone();
+        }
+        n += 1;
+    });
+    spoiled
+}
+
 /// An honest body with something else in some of its places.
 fn spoiled(body: &Value, spoils: &[(usize, Value)]) -> Value {
-    fn places(value: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
-        visit(value);
-        match value {
-            Value::Array(items) => items.iter_mut().for_each(|item| places(item, visit)),
-            Value::Object(fields) => fields.values_mut().for_each(|field| places(field, visit)),
-            _ => {}
-        }
-    }
     let mut spoiled = body.clone();
     let mut total = 0;
     places(&mut spoiled, &mut |_| total += 1);
@@ -220,6 +233,49 @@ fn r5_2_any_body_is_answered() {
             Ok(())
         })
         .unwrap();
+}
+
+/// Each place of each body with more than fits there.
+#[test]
+fn r5_2_too_much_in_any_place_is_answered() {
+    let runtime = runtime();
+    let provider = runtime.block_on(Provider::start());
+    let http = Http::new(Limits::default());
+    let mut tried = 0;
+    let cases = BOUNDS.into_iter().flat_map(|bounds| {
+        // Most of it joiners, which are not escaped in their place: as text it fits, counted as if they were it does not.
+        let joiners = "👩\u{200d}".repeat(bounds.structured * 10 / 94);
+        let much = [
+            json!("\"\u{202e}".repeat(1_500)),
+            json!(vec!["x"; 1_000]),
+            json!({"k".repeat(3_000): "\\".repeat(3_000)}),
+            json!(joiners),
+            json!([joiners]),
+        ];
+        much.map(|much| (bounds, much))
+    });
+    for (bounds, much) in cases {
+        for (tool, arguments) in CALLS {
+            for at in 1.. {
+                let (serve, is_there) = (much.clone(), Arc::new(AtomicBool::new(false)));
+                let seen = Arc::clone(&is_there);
+                provider.answer_with(move |asked| {
+                    let body = honest(asked);
+                    let spoiled = spoiled_at(&body, at, &serve);
+                    seen.fetch_or(spoiled != body, Ordering::Relaxed);
+                    Reply::json(200, &spoiled)
+                });
+                let core = core_at(&provider.origin, &http, bounds);
+                let answer = runtime.block_on(call(&core, tool, &serde_json::from_str(arguments).unwrap()));
+                assert!(!answer.text.is_empty(), "{tool}: place {at}");
+                if !is_there.load(Ordering::Relaxed) {
+                    break;
+                }
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 500, "{tried}");
 }
 
 /// Each number of each body at the ends of what a number can be.

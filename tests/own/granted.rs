@@ -1,5 +1,7 @@
 //! `connect local` at a terminal, and what agents then read.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
 use std::time::Duration;
 
 use pdpp::mcp::protocol::client::{Client, ServerCommand};
@@ -336,6 +338,66 @@ fn o3_10_a_forgotten_accounts_copies_of_attachments_go_too() {
     }
 }
 
+/// What `resources/read` says of a blob.
+fn read_blob(env: &TestEnv, blob: &str) -> Value {
+    let mut server = env.pdpp(&["mcp", "serve"]);
+    let mut server =
+        server.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let (mut input, output) = (server.stdin.take().unwrap(), server.stdout.take().unwrap());
+    let client = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    for message in [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "resources/read", "params": {"uri": format!("pdpp://blob/{blob}")}}),
+    ] {
+        writeln!(input, "{message}").unwrap();
+    }
+    let lines =
+        BufReader::new(output).lines().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let answer = lines.into_iter().find(|answer| answer["id"] == 2).unwrap();
+    drop(input);
+    server.wait().unwrap();
+    answer
+}
+
+/// The bytes of an attachment lie in the export: where that is gone, the user learns what to do, and no path is told.
+#[test]
+fn o3_9_an_attachment_whose_export_has_moved_says_so_and_what_helps() {
+    let env = TestEnv::new();
+    let path = env.home().join("one.mbox");
+    std::fs::create_dir_all(env.home()).unwrap();
+    std::fs::write(&path, WITH_ATTACHMENT).unwrap();
+    let import = |options: &[&str]| {
+        let ran = env.run(&[&["import", path.to_str().unwrap(), "--yes"], options].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    };
+    import(&[]);
+    grant(&env, &["--source", "mail"]);
+    let found = call(&env, "query_records", &json!({"stream": "attachments"}), &[]);
+    let blob =
+        found.pointer("/structuredContent/data/data/0/data/blob_ref/blob_id").unwrap().as_str().unwrap();
+    let read = read_blob(&env, blob);
+    assert!(
+        read["result"]["contents"][0].get("blob").is_some()
+            || read["result"]["contents"][0].get("text").is_some(),
+        "{read}"
+    );
+    std::fs::rename(&path, env.home().join("two.mbox")).unwrap();
+    let read = read_blob(&env, blob);
+    let message = read["error"]["message"].as_str().unwrap();
+    for part in ["has moved or changed", "pdpp import PATH", "--copy-attachments"] {
+        assert!(message.contains(part), "{read}");
+    }
+    assert!(!read.to_string().contains("one.mbox"), "{read}");
+    assert_eq!(read["error"]["data"]["error"]["code"], "blob_moved", "{read}");
+    let unknown = read_blob(&env, "sha256:00");
+    assert_eq!(unknown["error"]["data"]["error"]["code"], "blob_not_found", "{unknown}");
+    std::fs::rename(env.home().join("two.mbox"), &path).unwrap();
+    import(&["--copy-attachments"]);
+    std::fs::remove_file(&path).unwrap();
+    assert!(read_blob(&env, blob).get("result").is_some());
+}
+
 #[test]
 fn o3_10_forgetting_that_was_stopped_is_finished_by_the_same_command() {
     let env = TestEnv::new();
@@ -504,4 +566,42 @@ fn a_filter_tells_which_account_is_meant_and_that_a_value_is_spelled_otherwise()
     assert!(counted.contains("spelled_otherwise") && counted.contains("assistant"), "{counted}");
     let absent = rows(json!({"role": "nobody"})).to_string();
     assert!(!absent.contains("spelled_otherwise"), "{absent}");
+}
+
+/// Two accounts, a grant each: searched together they read like one, by a process for each page.
+#[test]
+fn r6_2_o6_8_a_search_over_two_grants_has_the_order_of_one() {
+    let env = TestEnv::new();
+    store_of(&env);
+    for account in ["Work", "Home"] {
+        grant(&env, &["--account", account, "--stream", "messages"]);
+    }
+    for (q, limit) in [("number", 3), ("about", 2), ("ana", 5)] {
+        let (mut arguments, mut seen) = (json!({"q": q, "limit": limit}), Vec::new());
+        while arguments.is_object() {
+            let page = call(&env, "search", &arguments, &[]);
+            let meta = &page["structuredContent"]["data"]["meta"];
+            assert_eq!(
+                (&meta["merged_order"], &meta["count"]),
+                (&json!("titles_then_newest"), &json!(8)),
+                "{page}"
+            );
+            assert_eq!(meta["recall"]["ranked_candidate_count"], 8, "{page}");
+            let text = page["content"][0]["text"].as_str().unwrap();
+            assert_eq!(text.matches("\nrecall").count(), 1, "{text}");
+            let hits = page["structuredContent"]["results"].as_array().unwrap();
+            seen.extend(hits.iter().map(|hit| {
+                (
+                    hit["record_id"].as_str().unwrap().to_owned(),
+                    hit["connection_id"].as_str().unwrap().to_owned(),
+                )
+            }));
+            arguments = page["structuredContent"]["next"]["arguments"].clone();
+        }
+        let order = seen.iter().map(|(record, _)| record.as_str()).collect::<Vec<_>>();
+        assert_eq!(order, ["m3", "m3", "m2", "m2", "m1", "m1", "m0", "m0"], "{q}");
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), 8);
+    }
 }

@@ -57,6 +57,11 @@ pub struct Fake {
 
 impl Fake {
     pub async fn start(does: impl Fn(&Asked) -> Does + Send + Sync + 'static) -> Self {
+        Self::start_slow(Duration::ZERO, does).await
+    }
+
+    /// One that takes its time for each answer.
+    pub async fn start_slow(takes: Duration, does: impl Fn(&Asked) -> Does + Send + Sync + 'static) -> Self {
         let log = Arc::new(Mutex::new(Vec::new()));
         let (seen, does) = (Arc::clone(&log), Arc::new(does));
         let app = axum::Router::new().fallback(move |request: Request| {
@@ -71,6 +76,7 @@ impl Fake {
             let does = does(&asked);
             seen.lock().unwrap().push(asked);
             async move {
+                tokio::time::sleep(takes).await;
                 match does {
                     Does::Answer(status, body) => (
                         StatusCode::from_u16(status).unwrap(),

@@ -365,8 +365,14 @@ async fn r3_33_r3_35_counts_and_recall_of_several_are_not_one_grants() {
     let answer = call(&package, "search", json!({"q": "x"})).await;
     let meta = &structured(&answer)["data"]["meta"];
     assert_eq!(meta["count"], json!({"kind": "exact", "value": 7}));
-    assert_eq!(meta["recall"], json!([{"state": "full"}, {"state": "part"}]));
+    assert_eq!(
+        meta["recall"],
+        json!([{"state": "full", "grants": ["Label g1"]}, {"state": "part", "grants": ["Label g2"]}])
+    );
     assert!(answer.text.contains("count: exact 7") && answer.text.contains("sources: "), "{}", answer.text);
+    for line in [r#"recall of "Label g1": state="full""#, r#"recall of "Label g2": state="part""#] {
+        assert!(answer.text.contains(line), "{}", answer.text);
+    }
 }
 
 #[tokio::test]
@@ -431,6 +437,48 @@ async fn r6_2_a_cursor_of_a_process_that_answers_one_call_is_understood_by_the_n
     seen.sort();
     seen.dedup();
     assert_eq!(seen.len(), 27);
+}
+
+/// Cursors that are long, of providers that have more than a page: of each, and of twelve.
+#[tokio::test]
+async fn r6_2_every_hit_of_several_grants_is_reached_by_a_process_for_each_page() {
+    for (grants, rows, cursor_bytes, limit) in [(3, 60, 300, 25), (12, 40, 240, 25), (2, 110, 500, 100)] {
+        let mut fakes = Vec::new();
+        for n in 0..grants {
+            let connection: &'static str = format!("cin_{n}").leak();
+            let rows =
+                (0..rows).map(|row| hit(connection, "notes", &format!("{n}-{row}"))).collect::<Vec<_>>();
+            let fake = Fake::start(move |asked| ok(page(asked, &rows, Wrapped::Data, cursor_bytes))).await;
+            fakes.push((connection, fake));
+        }
+        let (mut arguments, mut seen) = (json!({"q": "the", "limit": limit}), BTreeMap::new());
+        for page in 1.. {
+            let of = fakes.iter().enumerate().map(|(n, (connection, fake))| {
+                served(fake, &format!("g{n}"), vec![source("mail", connection, &["notes"])])
+            });
+            let answer = call(&package(of.collect()).for_one_call(), "search", arguments).await;
+            let body = structured(&answer);
+            assert!(
+                !answer.is_error && answer.text.len() <= 8_000 && json_len(&body) <= 10_000,
+                "{}",
+                answer.text
+            );
+            assert!(
+                !answer.text.contains("pages no further"),
+                "{grants} grants, page {page}: {}",
+                answer.text
+            );
+            for id in ids(&body) {
+                *seen.entry(id).or_insert(0) += 1;
+            }
+            let Some(next) = body.get("next") else { break };
+            let cursor = next["arguments"]["cursor"].as_str().unwrap();
+            assert!(!cursor.starts_with("pdpp1.w-"), "{grants} grants, page {page}: {cursor}");
+            arguments = next["arguments"].clone();
+        }
+        assert_eq!(seen.len(), grants * rows);
+        assert!(seen.values().all(|times| *times == 1), "{seen:?}");
+    }
 }
 
 #[tokio::test]
@@ -633,4 +681,120 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(walk(&life))?;
     }
+}
+
+/// Hits in the order that own data declares, of one account each.
+async fn ranked(connection: &'static str, mut rows: Vec<(u8, i64, usize)>) -> Fake {
+    rows.sort_by_key(newest_first);
+    let count = rows.len();
+    let rows = rows.into_iter().map(|(group, second, n)| {
+        let at = jiff::Timestamp::from_second(second).unwrap().to_string();
+        let mut hit = hit(connection, "notes", &format!("n{n:03}"));
+        hit["sent_at"] = json!(at);
+        hit["score"] =
+            json!({"kind": "titles_then_newest", "order": "lower_is_better", "value": group, "at": at});
+        hit
+    });
+    let rows = rows.collect::<Vec<_>>();
+    Fake::start(move |asked| {
+        let mut body = page(asked, &rows, Wrapped::Data, 60);
+        body["meta"] = json!({"count": count, "count_accuracy": "exact", "warnings": [],
+            "recall": {"complete": true, "order": "titles_then_newest", "ranked_candidate_count": count}});
+        ok(body)
+    })
+    .await
+}
+
+/// What the order goes by: the greatest key first, where nothing else tells.
+fn newest_first(hit: &(u8, i64, usize)) -> (u8, std::cmp::Reverse<(i64, usize)>) {
+    let (group, second, n) = *hit;
+    (group, std::cmp::Reverse((second, n)))
+}
+
+async fn walk_in_order(hits: &[(u8, i64, usize)], limits: &[u64]) -> Result<(), TestCaseError> {
+    let mut grants = Vec::new();
+    for n in 0..4 {
+        let connection: &'static str = format!("c{n}").leak();
+        let of = hits.iter().enumerate().filter(|(_, (.., of))| *of == n);
+        let fake = ranked(connection, of.map(|(n, (group, second, _))| (*group, *second, n)).collect()).await;
+        grants.push(served(&fake, &format!("g{n}"), vec![source("mail", connection, &["notes"])]));
+    }
+    let package = package(grants);
+    let mut expected =
+        hits.iter().enumerate().map(|(n, (group, second, _))| (*group, *second, n)).collect::<Vec<_>>();
+    expected.sort_by_key(newest_first);
+    let expected = expected.into_iter().map(|(.., n)| format!("n{n:03}")).collect::<Vec<_>>();
+    let (mut arguments, mut seen) = (json!({"q": "the"}), Vec::new());
+    for page in 0..400 {
+        arguments["limit"] = json!(limits[page % limits.len()]);
+        let answer = call(&package, "search", arguments.clone()).await;
+        prop_assert!(!answer.is_error, "{}", answer.text);
+        let body = structured(&answer);
+        prop_assert_eq!(&body["data"]["meta"]["count"], &json!(hits.len()));
+        if !hits.is_empty() {
+            prop_assert_eq!(&body["data"]["meta"]["merged_order"], "titles_then_newest");
+            prop_assert!(answer.text.contains("order: over all sources, all words in title or actor first"));
+            prop_assert!(answer.text.matches("recall").count() == 1, "{}", answer.text);
+        }
+        seen.extend(ids(&body).iter().map(|id| id.rsplit(':').next().unwrap().to_owned()));
+        let Some(next) = body.get("next") else {
+            prop_assert_eq!(&seen, &expected);
+            return Ok(());
+        };
+        arguments = next["arguments"].clone();
+    }
+    prop_assert!(false, "a walk without an end");
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(12), ..ProptestConfig::default() })]
+    #[test]
+    fn r6_2_o6_8_accounts_that_declare_one_order_read_like_one(
+        hits in prop::collection::vec((0u8..2, 0i64..30, 0usize..4), 0..90),
+        limits in prop::collection::vec(1u64..40, 1..4),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(walk_in_order(&hits, &limits))?;
+    }
+}
+
+/// One that declares no order, or does not keep it, makes them take turns; that is said.
+#[tokio::test]
+async fn r6_2_where_one_declares_no_order_they_take_turns() {
+    let new = ranked("ca", (0..4).map(|n| (0, 100 + i64::try_from(n).unwrap(), n)).collect()).await;
+    let plain = provider("chat", "cb", 4, Wrapped::Data).await;
+    let package = package(vec![
+        served(&new, "g1", vec![source("mail", "ca", &["notes"])]),
+        served(&plain, "g2", vec![source("chat", "cb", &["notes"])]),
+    ]);
+    let answer = call(&package, "search", json!({"q": "the"})).await;
+    let body = structured(&answer);
+    assert_eq!(body["data"]["meta"]["merged_order"], "in_turns");
+    assert!(answer.text.contains("order: one of each source in turn"), "{}", answer.text);
+    let of = ids(&body).iter().map(|id| id[..2].to_owned()).collect::<Vec<_>>();
+    assert_eq!(of, ["ca", "cb"].repeat(4));
+}
+
+/// Each of ten grants takes its time; all of them together take little more.
+#[tokio::test]
+async fn r6_2_grants_are_searched_side_by_side() {
+    let mut grants = Vec::new();
+    for n in 0..10 {
+        let connection: &'static str = format!("cin_{n}").leak();
+        let rows = vec![hit(connection, "notes", "a")];
+        let fake = Fake::start_slow(Duration::from_millis(200), move |asked| {
+            ok(page(asked, &rows, Wrapped::Data, 1))
+        })
+        .await;
+        grants.push(served(&fake, &format!("g{n}"), vec![source("mail", connection, &["notes"])]));
+    }
+    let package = package(grants);
+    call(&package, "search", json!({"q": "the"})).await;
+    let started = Instant::now();
+    let answer = call(&package, "search", json!({"q": "the"})).await;
+    let took = started.elapsed();
+    assert_eq!(ids(&structured(&answer)).len(), 10);
+    assert!(took < Duration::from_millis(1_000), "{took:?}");
+    println!("ten grants of 200 ms: {took:?}");
 }

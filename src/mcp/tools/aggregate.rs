@@ -254,7 +254,7 @@ fn fit(
 }
 
 /// The bytes of the line that says the order of groups.
-const ORDER_BYTES: usize = 70;
+const ORDER_BYTES: usize = 110;
 
 /// Bytes of the structured view and of the text that groups may take.
 fn room(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>, bounds: Bounds) -> (usize, usize) {
@@ -331,15 +331,53 @@ fn group_line(group: &Value) -> String {
     out
 }
 
-/// In which order groups are, where they are in any.
-fn order_of(groups: &[Value]) -> Option<&'static str> {
-    let counts = groups.iter().map(|group| group.get("count")?.as_u64()).collect::<Option<Vec<_>>>()?;
+/// In which order groups are, where they are in any: by what they are grouped by, by their values, by their counts.
+fn order_of(body: &Map<String, Value>, groups: &[Value]) -> Option<String> {
+    if groups.len() < 2 {
+        return None;
+    }
     let keys = groups.iter().map(|group| group.get("key")?.as_str()).collect::<Option<Vec<_>>>();
-    match (counts.is_sorted_by(|left, right| left >= right), keys.is_some_and(|keys| keys.is_sorted())) {
-        _ if groups.len() < 2 => None,
-        (true, _) => Some("shown, the largest first"),
-        (_, true) => Some("shown, in the order of their keys"),
+    let keys = keys.unwrap_or_default();
+    if text_of(body, "group_by_time").is_some() {
+        let is_of = |is: fn(&&str, &&str) -> bool| !keys.is_empty() && keys.is_sorted_by(is);
+        let order = is_of(|left, right| left <= right).then_some("the earliest first");
+        return order
+            .or_else(|| is_of(|left, right| left >= right).then_some("the latest first"))
+            .map(str::to_owned);
+    }
+    let metric = text_of(body, "metric").unwrap_or("value");
+    if let Some(order) = order_of_values(groups) {
+        return Some(format!("the {order} {} first", line::token(prefix_on_wire(metric, 20))));
+    }
+    let counts = groups.iter().map(|group| group.get("count")?.as_u64()).collect::<Option<Vec<_>>>();
+    if counts.is_some_and(|counts| counts.is_sorted_by(|left, right| left >= right)) {
+        return Some("the largest first".to_owned());
+    }
+    (!keys.is_empty() && keys.is_sorted()).then(|| "in the order of their keys".to_owned())
+}
+
+/// Which of the values of groups come first; nothing where they have none, or are in no order.
+fn order_of_values(groups: &[Value]) -> Option<&'static str> {
+    let values = groups.iter().map(|group| group.get("value")).collect::<Option<Vec<_>>>()?;
+    let number = |value: &&Value| match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.parse::<f64>().ok(),
         _ => None,
+    };
+    let Some(numbers) = values.iter().map(number).collect::<Option<Vec<_>>>() else {
+        let texts = values.iter().map(|value| value.as_str()).collect::<Option<Vec<_>>>()?;
+        let is_of = |is: fn(&&str, &&str) -> bool| texts.is_sorted_by(is);
+        let latest = is_of(|left, right| left >= right).then_some("latest");
+        return latest.or_else(|| is_of(|left, right| left <= right).then_some("earliest"));
+    };
+    if numbers.is_sorted_by(|left, right| left >= right) {
+        Some("largest")
+    } else if numbers.is_sorted() {
+        Some("smallest")
+    } else if numbers.is_sorted_by(|left, right| left.abs() >= right.abs()) {
+        Some("largest (plus or minus)")
+    } else {
+        None
     }
 }
 
@@ -402,8 +440,8 @@ fn text(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>) -> String 
             }
             out.push('\n');
         }
-        if let Some(order) = order_of(groups) {
-            let _ = writeln!(out, "{} {order}; limit says how many", counted(groups.len(), "group"));
+        if let Some(order) = order_of(body, groups) {
+            let _ = writeln!(out, "{} shown, {order}; limit says how many", counted(groups.len(), "group"));
         }
         if let Some(rest) = rest.filter(|rest| rest.groups > 0) {
             let _ =
@@ -424,4 +462,55 @@ fn text(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>) -> String 
     }
     out.truncate(out.trim_end().len());
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn o6_3_the_order_that_is_told_is_the_one_that_groups_are_in() {
+        let order = |body: &Value, groups: &[(&str, u64, Value)]| {
+            let group = |(key, count, value): &(&str, u64, Value)| {
+                let mut group = json!({"key": key, "count": count});
+                if !value.is_null() {
+                    group["value"] = value.clone();
+                }
+                group
+            };
+            order_of(body.as_object().unwrap(), &groups.iter().map(group).collect::<Vec<_>>())
+        };
+        let none = || Value::Null;
+        let by = |metric: &str| json!({"metric": metric, "group_by": "kind"});
+        let months = json!({"metric": "count", "group_by_time": "at"});
+        // Counts may fall by chance.
+        assert_eq!(
+            order(&months, &[("2026-01", 9, none()), ("2026-02", 3, none())]).unwrap(),
+            "the earliest first"
+        );
+        assert_eq!(
+            order(&months, &[("2026-02", 9, none()), ("2026-01", 3, none())]).unwrap(),
+            "the latest first"
+        );
+        assert_eq!(order(&by("count"), &[("b", 9, none()), ("a", 3, none())]).unwrap(), "the largest first");
+        assert_eq!(
+            order(&by("count"), &[("a", 3, none()), ("b", 9, none())]).unwrap(),
+            "in the order of their keys"
+        );
+        assert_eq!(order(&by("count"), &[("b", 3, none()), ("a", 9, none())]), None);
+        // Not by the counts beside them.
+        assert_eq!(
+            order(&by("sum"), &[("b", 9, json!(1.5)), ("a", 3, json!("-7"))]).unwrap(),
+            "the largest sum first"
+        );
+        let both = [("b", 1, json!(-9)), ("a", 3, json!("7.5")), ("c", 2, json!(-1))];
+        assert_eq!(order(&by("sum"), &both).unwrap(), "the largest (plus or minus) sum first");
+        assert_eq!(
+            order(&by("min"), &[("b", 1, json!(1)), ("a", 3, json!(2))]).unwrap(),
+            "the smallest min first"
+        );
+        let days = [("b", 1, json!("2026-02-01")), ("a", 3, json!("2026-01-01"))];
+        assert_eq!(order(&by("max"), &days).unwrap(), "the latest max first");
+        assert_eq!(order(&by("count"), &[("b", 9, none())]), None);
+    }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::mcp::call::Call;
 use crate::mcp::line;
 use crate::mcp::protocol::service::ToolAnswer;
-use crate::mcp::reading::paging::{self, most_length};
+use crate::mcp::reading::paging::{self, MERGED_ORDER, most_length};
 use crate::mcp::size::{Bounds, json_len};
 use crate::mcp::tool_error::ToolError;
 
@@ -22,7 +22,7 @@ pub(super) fn recall_words(recall: &Value) -> String {
     let flag = |key: &str| fields.get(key).and_then(Value::as_bool);
     let complete = flag("complete");
     let scope = if complete == Some(true) { "all_matches" } else { "candidate_window" };
-    let mut known = Vec::new();
+    let mut known = vec!["grants"];
     let mut parts = Vec::new();
     let mut say = |keys: &[&'static str], words: String| {
         known.extend_from_slice(keys);
@@ -65,6 +65,13 @@ pub(super) fn recall_words(recall: &Value) -> String {
     out
 }
 
+/// Whose recall it is, where grants differ.
+fn recall_of(recall: &Value) -> String {
+    let Some(grants) = recall.get("grants").and_then(Value::as_array) else { return String::new() };
+    let names = grants.iter().filter_map(Value::as_str).take(4).map(|name| line::quoted_cut(name, 60).text);
+    format!(" of {}", names.collect::<Vec<_>>().join(", "))
+}
+
 /// As [`counted`], of a provider's number.
 pub(super) fn counted_u64(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
@@ -92,10 +99,17 @@ pub(super) fn meta_lines(out: &mut String, body: &Map<String, Value>) {
         left => std::slice::from_ref(left),
     });
     for recall in recalls.iter().take(MAX_RECALLS) {
-        let _ = writeln!(out, "recall: {}", recall_words(recall));
+        let _ = writeln!(out, "recall{}: {}", recall_of(recall), recall_words(recall));
     }
     if recalls.len() > MAX_RECALLS {
-        let _ = writeln!(out, "recall: {} more grants say otherwise", recalls.len() - MAX_RECALLS);
+        let _ = writeln!(out, "recall of others: {} more", recalls.len() - MAX_RECALLS);
+    }
+    match meta.get(MERGED_ORDER).and_then(Value::as_str) {
+        Some("in_turns") => out.push_str("order: one of each source in turn, each source in its own order\n"),
+        Some("titles_then_newest") => out.push_str(
+            "order: over all sources, all words in title or actor first, then the others, each newest first\n",
+        ),
+        _ => {}
     }
     for warning in meta.get("warnings").and_then(Value::as_array).map_or(&[][..], Vec::as_slice) {
         let text = |key: &str| warning.get(key).and_then(Value::as_str);

@@ -78,8 +78,12 @@ fn document(
         let fields = request.fields.iter().map(String::as_str).collect::<Vec<_>>();
         envelope::project(&mut record, &fields, &[]);
     }
-    let connection =
-        text_of(&record, "connection_id").map(str::to_owned).or_else(|| asked.connection.clone());
+    let bound = bounds.structured.min(bounds.text);
+    // It is the one that was asked for; where none was, one that is too long to be part of an id is none.
+    let connection = asked.connection.clone().or_else(|| {
+        let stated = text_of(&record, "connection_id").filter(|stated| json_len(stated) <= bound / 16);
+        stated.map(str::to_owned)
+    });
     let id = RecordId { connection: connection.clone(), ..asked.clone() };
     let handle = id.handle().unwrap_or_else(|| id.record.clone());
 
@@ -127,7 +131,6 @@ fn document(
     document.insert("url".into(), json!(url));
     document.insert("metadata".into(), Value::Object(metadata));
     document.insert("text".into(), json!(""));
-    let bound = bounds.structured.min(bounds.text);
     bound_metadata(&mut document, bound, context);
     let fixed = json_len(&document);
     let text = body_text(&body);
@@ -146,11 +149,24 @@ fn document(
         let fields = cut::expanded(&mut expanded, reference, &limit, room / 5);
         (expanded, fields)
     });
+    let size =
+        expanded.as_ref().map(|(expanded, _)| json!({"object": "cut", "size_bytes": json_len(expanded)}));
+    let mut fill = |text: String, reads: Option<Value>| {
+        document.insert("text".into(), json!(text));
+        if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
+            metadata.insert("truncated".into(), json!(true));
+            match reads {
+                Some(reads) => metadata.insert("read_more".into(), reads),
+                None => metadata.remove("read_more"),
+            };
+        }
+        json_len(&document) <= bound
+    };
     let (text, reads) = cut_body(&body, room, reference, expanded);
-    document.insert("text".into(), json!(text));
-    if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
-        metadata.insert("truncated".into(), json!(true));
-        metadata.insert("read_more".into(), reads);
+    if !fill(text, Some(reads)) {
+        // Endless names beside the data, then an endless id, which a call that reads on would say once more.
+        let (text, reads) = cut_body(&body, room, reference, size.map(|size| (size, Vec::new())));
+        let _ = fill(text, Some(reads)) || fill(String::new(), None);
     }
     document
 }
@@ -178,6 +194,28 @@ fn bound_metadata(document: &mut Map<String, Value>, bound: usize, context: Cont
     // A citation is worth less than what it cites.
     if json_len(document) > bound / 2 {
         document.insert("url".into(), json!(context.reader.provider().as_str()));
+    }
+    // What the id says again comes last.
+    let parts = [
+        "read_more",
+        "warnings",
+        "blob",
+        "deleted_at",
+        "emitted_at",
+        "display_name",
+        "connector_key",
+        "record_id",
+        "connection_id",
+        "stream",
+    ];
+    for key in parts {
+        if json_len(document) <= bound * 3 / 4 {
+            return;
+        }
+        let Some(Value::Object(metadata)) = document.get_mut("metadata") else { return };
+        if let Some(value) = metadata.get_mut(key).filter(|value| json_len(*value) > 100) {
+            *value = json!(format!("{}…", prefix_on_wire(value.as_str().unwrap_or(""), 80)));
+        }
     }
 }
 
@@ -225,14 +263,17 @@ fn cut_body(
     let reads = |fields: &[Field]| {
         Value::Array(fields.iter().chain(&related).map(|field| field.read.to_json()).collect())
     };
+    let text = |data: &Map<String, Value>, fields: &[Field]| {
+        let data = with_expanded(data);
+        // Beside a call for all of it, even one text is part of a record.
+        let is_whole = fields.iter().any(|field| field.path == cut::WHOLE);
+        if is_whole { Value::Object(data).to_string() } else { body_text(&data) }
+    };
     let mut data = body.clone();
     let fields = cut::to_fit(&mut data, reference, &|data, fields| {
-        json_len(&body_text(&with_expanded(data))) + json_len(&reads(fields)) + 40 <= room
+        json_len(&text(data, fields)) + json_len(&reads(fields)) + 40 <= room
     });
-    // Beside a call for all of it, even one text is part of a record.
-    let is_whole = fields.iter().any(|field| field.path == cut::WHOLE);
-    let data = with_expanded(&data);
-    (if is_whole { Value::Object(data).to_string() } else { body_text(&data) }, reads(&fields))
+    (text(&data, &fields), reads(&fields))
 }
 
 fn declared_url(record: &Map<String, Value>) -> Option<String> {

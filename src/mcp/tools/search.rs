@@ -43,6 +43,9 @@ const MAX_SOURCES: usize = 10;
 /// Longest excerpt of one hit, in bytes; what is cut continues by `read_record_field`.
 const EXCERPT_BYTES: usize = 240;
 
+/// Longest part of an excerpt that is told again beside the call that reads on, in bytes.
+const PREVIEW_BYTES: usize = 32;
+
 /// What is said where more hits exist, and no page follows (R4.3).
 const NO_WAY_ON: &str =
     "the provider pages no further: narrow the search with streams, filter, connection_id or more words\n";
@@ -119,7 +122,7 @@ pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnsw
         let connection = arguments.connection.as_deref();
         check_filter(reader, &arguments.call, &arguments.search.filter, stream, connection).await?;
     }
-    let shape = HitShape { readers: &[reader], is_over_grants: false, arguments, bounds };
+    let shape = HitShape { readers: &[reader], arguments, bounds };
     // Over the connections of one grant the resource server merges and pages itself.
     let page = paging::read(reader, &arguments.listing(), &shape, || async { Several::default() }).await?;
     Ok(render(&shape, page))
@@ -181,6 +184,7 @@ pub async fn over_grants(
         Branch {
             key: paging::branch_key(reader.provider().as_str(), &name),
             reader,
+            label: member.label(),
             listing: Listing {
                 list: List::Search(search),
                 cursor: None,
@@ -191,7 +195,7 @@ pub async fn over_grants(
         }
     });
     let branches = branches.collect::<Vec<_>>();
-    let shape = HitShape { readers: &readers, is_over_grants: true, arguments, bounds };
+    let shape = HitShape { readers: &readers, arguments, bounds };
     let hooks = OfGrants { readers: &readers, arguments };
     let warn = |missing: &[Missing]| {
         let failed = once_each(missing.iter().map(|(at, error)| (parts[*at].0, error)));
@@ -264,7 +268,6 @@ impl BranchHooks for OfGrants<'_> {
 struct HitShape<'a> {
     /// One, or those of the branches of a page.
     readers: &'a [&'a Reader],
-    is_over_grants: bool,
     arguments: &'a Arguments,
     bounds: Bounds,
 }
@@ -306,13 +309,6 @@ impl Shape for HitShape<'_> {
     }
 
     fn max_cursor(&self) -> usize {
-        if self.is_over_grants {
-            // It has to come back beside the other arguments; a longer one is kept here under a short name.
-            let reserved = json_len(&self.arguments.call.with([("cursor", None)]).arguments) + 40;
-            return (self.bounds.structured.min(self.bounds.text) / 4)
-                .saturating_sub(reserved)
-                .clamp(100, 1_000);
-        }
         max_cursor(&self.arguments.call, self.bounds)
     }
 }
@@ -449,7 +445,8 @@ impl Hit {
             "retrieval_mode",
             "retrieval_sources",
         ] {
-            match hit.get(key) {
+            let value = hit.get(key).filter(|value| !says_nothing_new(hit, key, value, &evidence));
+            match value {
                 Some(value) if json_len(value) <= MAX_PART => {
                     result.insert(key.into(), value.clone());
                 }
@@ -523,13 +520,31 @@ impl Hit {
         if self.evidence.is_empty() {
             return None;
         }
-        let fields = self.evidence.iter().map(|evidence| Field {
+        let fields = self.evidence.iter().enumerate().map(|(at, evidence)| Field {
             path: evidence.field.clone(),
-            preview: Some(evidence.excerpt.clone()),
+            // The first stands in the hit.
+            preview: Some(match at {
+                0 => marks::excerpt(&evidence.excerpt, PREVIEW_BYTES).0,
+                _ => evidence.excerpt.clone(),
+            }),
             complete: evidence.complete,
             read: evidence.read.clone(),
         });
         Some(Record { id: self.result["id"].as_str().unwrap_or("").to_owned(), fields: fields.collect() })
+    }
+}
+
+/// Whether a member of a hit repeats what it says elsewhere: its place in the declared order, which is told once; when it was
+/// stored, beside its own time; the fields that its match windows name.
+fn says_nothing_new(hit: &Map<String, Value>, key: &str, value: &Value, evidence: &[Evidence]) -> bool {
+    match key {
+        "score" => paging::is_place(value),
+        "emitted_at" => ["authored_at", "sent_at"].iter().any(|own| text_of(hit, own).is_some()),
+        "matched_fields" => {
+            let fields = value.as_array().map_or(&[][..], Vec::as_slice);
+            fields.iter().all(|field| evidence.iter().any(|evidence| *field == evidence.field))
+        }
+        _ => false,
     }
 }
 

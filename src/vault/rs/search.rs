@@ -181,6 +181,10 @@ fn hit(query: &Query, access: &Access, found: &Hit) -> Value {
         // No more than the order says: how rare a word is in records outside of the grant is not for its holder to know.
         "score": { "kind": ORDER, "order": "lower_is_better", "value": u8::from(!found.at.is_titled()) },
     });
+    // Whoever merges this list with others goes by the time that it is sorted by, where that is granted.
+    if let Some(at) = found.at.time_ms() {
+        hit["score"]["at"] = time::format_ms(at).into();
+    }
     // The record's own time, as far as it is granted (R3.36); `emitted_at` is when it was stored.
     let dated_by = access.fields().find(|field| field.role.as_deref() == Some("event-time"));
     let dated_by = dated_by.map(|field| field.name.as_str()).or_else(|| access.cursor_field());

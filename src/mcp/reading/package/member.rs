@@ -92,6 +92,11 @@ impl Member {
         &self.reader
     }
 
+    /// What it is called, for people.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
     /// A short name for it in cursors.
     pub fn key(&self) -> String {
         let (provider, grant) = self.grant();

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::cursor::{Position, Walk};
 use super::list::{Answer, DEFAULT_LIMIT, Listing, Page, Shape, ask, page};
+use super::together::count_of;
 use crate::mcp::reading::envelope;
 use crate::mcp::reading::filter::Sort;
 use crate::mcp::reading::reader::Reader;
@@ -60,7 +61,9 @@ pub(super) async fn merged(
         }
         answers
     };
-    let mut body = merged_body(unscoped.as_ref(), &answers);
+    // Those that are at their end are not asked again.
+    let before = positions.iter().filter(|position| position.is_done).map(|position| position.count).sum();
+    let mut body = merged_body(unscoped.as_ref(), &answers, before);
     body.remove("links");
 
     let order = order.filter(|order| answers.iter().all(|answer| is_ordered(&answer.rows, order)));
@@ -82,6 +85,9 @@ pub(super) async fn merged(
         let mut after = positions.clone();
         for (at, index) in live.iter().enumerate() {
             after[*index] = advance(&positions[*index], &answers[at], used[at]);
+            if after[*index].is_done {
+                after[*index].count = count_of(&answers[at].body);
+            }
         }
         let has_more = after.iter().any(|position| !position.is_done);
         let next = has_more
@@ -103,7 +109,7 @@ pub(super) async fn merged(
         if next.is_none() || fits >= fit {
             let is_fitted = fit < rows.len();
             rows.truncate(fit);
-            return Ok(Page { is_fitted, ..page(shape, body, rows, has_more, next) });
+            return Ok(Page { is_fitted, ..page(shape.max_cursor(), body, rows, has_more, next) });
         }
         fit = fits;
     }
@@ -137,7 +143,7 @@ fn parts(answer: &Answer, positions: &[Position], limit: u64) -> Option<Vec<Answ
         let rows = answer.rows.iter().filter(|row| is_of(row, position)).cloned().collect::<Vec<_>>();
         // Fewer than were asked for are all of them.
         let has_more = answer.has_more && rows.len() as u64 >= limit;
-        Answer { body: Map::new(), rows, shown: 0, left: 0, has_more, cursor: None }
+        Answer { body: Map::new(), rows, shown: 0, left: 0, has_more, cursor: None, is_ranked: false }
     };
     let parts = positions.iter().map(of).collect::<Vec<_>>();
     let is_whole = parts.iter().map(|part| part.rows.len()).sum::<usize>() == answer.rows.len();
@@ -156,9 +162,13 @@ fn advance(position: &Position, answer: &Answer, used: usize) -> Position {
     position.behind(answer.shown + used, answer.rows.get(used - 1))
 }
 
-/// One envelope for several: counts added up, warnings once, without the one that says that the provider
+/// One envelope for several: counts added up with those `before`, of connections at their end, warnings once, without the one that says that the provider
 /// could not page over several connections.
-fn merged_body(unscoped: Option<&Map<String, Value>>, answers: &[Answer]) -> Map<String, Value> {
+fn merged_body(
+    unscoped: Option<&Map<String, Value>>,
+    answers: &[Answer],
+    before: Option<u64>,
+) -> Map<String, Value> {
     let first = answers.first().map(|answer| answer.body.clone()).unwrap_or_default();
     let mut body = unscoped.cloned().unwrap_or(first);
     let mut warnings: Vec<Value> = Vec::new();
@@ -169,12 +179,21 @@ fn merged_body(unscoped: Option<&Map<String, Value>>, answers: &[Answer]) -> Map
             warnings.push(warning.clone());
         }
     }
-    let count = |answer: &Answer| answer.body.get("meta")?.get("count")?.get("value")?.as_u64();
-    let total = answers.iter().map(count).sum::<Option<u64>>();
     if let Some(Value::Object(meta)) = body.get_mut("meta") {
         meta.insert("warnings".into(), Value::Array(warnings));
-        if let (None, Some(total), Some(Value::Object(count))) = (unscoped, total, meta.get_mut("count")) {
-            count.insert("value".into(), json!(total));
+        if unscoped.is_none() && meta.contains_key("count") {
+            let total = answers.iter().map(|answer| count_of(&answer.body)).sum::<Option<u64>>();
+            match (total.zip(before), meta.get_mut("count")) {
+                (Some((now, before)), Some(Value::Object(count))) => {
+                    count.insert("value".into(), json!(now.saturating_add(before)));
+                }
+                (Some((now, before)), Some(count)) => *count = json!(now.saturating_add(before)),
+                // That of one connection is not that of all.
+                (None, _) | (_, None) => {
+                    meta.remove("count");
+                    meta.remove("count_accuracy");
+                }
+            }
         }
     }
     body

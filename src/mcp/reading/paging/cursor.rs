@@ -2,11 +2,11 @@
 //! call to carry.
 
 use std::collections::VecDeque;
+use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::mcp::id::RecordId;
@@ -20,6 +20,12 @@ const PREFIX: &str = "pdpp1.";
 /// What a cursor begins with whose walk is kept here.
 pub(super) const KEPT_PREFIX: &str = "pdpp1.w-";
 
+/// Longest cursor of several grants that a model is asked to copy, in bytes: a longer one is kept here under a short name.
+const LONGEST_COPIED: usize = 1_000;
+
+/// How many bytes of a cursor name a row that was shown.
+const SEEN_BYTES: usize = 6;
+
 /// Most rows of a page that providers give.
 const MOST_ROWS: u64 = 100;
 
@@ -27,42 +33,26 @@ const MOST_ROWS: u64 = 100;
 const MAX_KEPT: usize = 256;
 
 /// Where a walk stands in one list.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Position {
     /// The grant, where it is one of several.
-    #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
     pub(super) grant: Option<String>,
     /// How many rows of it were shown, where grants take turns.
-    #[serde(rename = "t", default, skip_serializing_if = "is_zero")]
     pub(super) shown: usize,
     /// The connection, where it is one of several.
-    #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     pub(super) connection: Option<String>,
     /// The provider's cursor.
-    #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
     pub(super) cursor: Option<String>,
     /// Rows of the page that were shown already.
-    #[serde(rename = "k", default, skip_serializing_if = "is_zero")]
     pub(super) skip: usize,
     /// The last of them, by a number for its id: the page may have got other rows meanwhile.
-    #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
     pub(super) last: Option<u32>,
     /// The bookmark that the page begins at, where it is the first one of changes: a call names it with no cursor.
-    #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
     pub(super) since: Option<String>,
     /// Whether nothing follows.
-    #[serde(rename = "d", default, skip_serializing_if = "is_false")]
     pub(super) is_done: bool,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-const fn is_zero(number: &usize) -> bool {
-    *number == 0
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
+    /// How many rows there were, of a grant that is done: it is not asked again.
+    pub(super) count: Option<u64>,
 }
 
 impl Position {
@@ -99,6 +89,61 @@ impl Position {
         let last = self.last.filter(|_| skip > 0);
         Self { cursor: cursor.cloned(), skip, last, since: None, is_done, ..self.clone() }
     }
+
+    /// Whether the page that follows `shown` rows of this one can be had as more rows of it, without a cursor of its own.
+    pub(super) const fn can_widen(shown: usize, limit: u64) -> bool {
+        (shown as u64).saturating_add(limit) <= MOST_ROWS
+    }
+
+    /// Each part after a point and a letter, which is a capital where the text is not plain.
+    fn write(&self, out: &mut String) {
+        let texts = [("g", &self.grant), ("s", &self.connection), ("c", &self.cursor), ("b", &self.since)];
+        for (tag, text) in texts.into_iter().filter_map(|(tag, text)| Some((tag, text.as_ref()?))) {
+            let is_plain =
+                text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+            let _ = if is_plain {
+                write!(out, ".{tag}{text}")
+            } else {
+                write!(out, ".{}{}", tag.to_uppercase(), URL_SAFE_NO_PAD.encode(text))
+            };
+        }
+        for (tag, number) in [("t", self.shown), ("k", self.skip)] {
+            let _ = if number > 0 { write!(out, ".{tag}{number}") } else { Ok(()) };
+        }
+        if let Some(last) = self.last {
+            let _ = write!(out, ".l{last:x}");
+        }
+        if let Some(count) = self.count {
+            let _ = write!(out, ".n{count}");
+        }
+        out.push_str(if self.is_done { ".d" } else { "" });
+    }
+
+    fn read(parts: &str) -> Option<Self> {
+        let mut position = Self::default();
+        for part in parts.split('.').skip(1) {
+            let (tag, text) = part.split_at_checked(1)?;
+            let packed = || String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok();
+            let number = || text.parse::<usize>().ok();
+            match tag {
+                "g" => position.grant = Some(text.to_owned()),
+                "G" => position.grant = Some(packed()?),
+                "s" => position.connection = Some(text.to_owned()),
+                "S" => position.connection = Some(packed()?),
+                "c" => position.cursor = Some(text.to_owned()),
+                "C" => position.cursor = Some(packed()?),
+                "b" => position.since = Some(text.to_owned()),
+                "B" => position.since = Some(packed()?),
+                "t" => position.shown = number()?,
+                "k" => position.skip = number()?,
+                "l" => position.last = Some(u32::from_str_radix(text, 16).ok()?),
+                "n" => position.count = Some(text.parse().ok()?),
+                "d" if text.is_empty() => position.is_done = true,
+                _ => return None,
+            }
+        }
+        Some(position)
+    }
 }
 
 /// A number for a row's id, the same in every process.
@@ -108,21 +153,34 @@ fn row_number(row: &Row) -> Option<u32> {
 }
 
 /// What our own cursor remembers: positions, and which query they belong to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Walk {
-    #[serde(rename = "q")]
     pub(super) query: u32,
-    #[serde(rename = "p")]
     pub(super) positions: Vec<Position>,
-    /// Rows that another grant may give again.
-    #[serde(rename = "h", default, skip_serializing_if = "Vec::is_empty")]
+    /// Rows that another grant may give again, by [`seen_number`].
     pub(super) seen: Vec<u64>,
 }
 
+/// A row as a walk remembers it.
+pub(super) fn seen_number<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
+    hash(parts) >> (64 - 8 * SEEN_BYTES)
+}
+
 impl Walk {
+    /// Not packed as a whole: most of it are cursors, which are packed already.
     pub(super) fn encode(&self) -> String {
-        let json = serde_json::to_vec(self).unwrap_or_default();
-        format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(json))
+        let mut out = format!("{PREFIX}{:x}", self.query);
+        for position in &self.positions {
+            out.push_str("~p");
+            position.write(&mut out);
+        }
+        if !self.seen.is_empty() {
+            let bytes =
+                self.seen.iter().flat_map(|number| number.to_be_bytes().into_iter().skip(8 - SEEN_BYTES));
+            out.push_str("~h");
+            out.push_str(&URL_SAFE_NO_PAD.encode(bytes.collect::<Vec<_>>()));
+        }
+        out
     }
 
     /// Whether it is a place in the query of that fingerprint, read from one grant.
@@ -141,7 +199,21 @@ impl Walk {
     }
 
     pub(super) fn decode(text: &str) -> Option<Self> {
-        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text.strip_prefix(PREFIX)?).ok()?).ok()
+        let mut parts = text.strip_prefix(PREFIX)?.split('~');
+        let query = u32::from_str_radix(parts.next()?, 16).ok()?;
+        let mut walk = Self { query, positions: Vec::new(), seen: Vec::new() };
+        for part in parts {
+            if let Some(position) = part.strip_prefix('p') {
+                walk.positions.push(Position::read(position)?);
+            } else {
+                let bytes = URL_SAFE_NO_PAD.decode(part.strip_prefix('h')?).ok()?;
+                let numbers = bytes.chunks(SEEN_BYTES);
+                walk.seen = numbers
+                    .map(|bytes| bytes.iter().fold(0, |all, byte| all << 8 | u64::from(*byte)))
+                    .collect();
+            }
+        }
+        Some(walk)
     }
 }
 
@@ -229,9 +301,9 @@ pub struct Walks {
 struct Kept {
     process: Option<String>,
     next: u64,
-    /// As JSON, one allocation a page: what is kept long among what lives short pins the memory round it, and a
+    /// Written out, one allocation a page: what is kept long among what lives short pins the memory round it, and a
     /// walk is many small strings.
-    pages: VecDeque<(u64, Box<[u8]>)>,
+    pages: VecDeque<(u64, Box<str>)>,
 }
 
 impl Walks {
@@ -240,14 +312,19 @@ impl Walks {
         Self { is_for_one_call: true, ..Self::default() }
     }
 
-    /// Whether a cursor of `length` is kept under a short name, where one of `most` can be passed on. For whoever types the
-    /// next call it may take more of an answer.
-    pub(super) const fn keeps(&self, length: usize, most: usize) -> bool {
-        length > if self.is_for_one_call { most * 5 / 2 } else { most }
+    /// How long a cursor over several grants is at most, where a call can carry one of `most`. Longer ones are kept here under
+    /// a short name. Whoever types the next call copies it whole.
+    pub(super) fn longest(&self, most: usize) -> usize {
+        if self.is_for_one_call { most } else { most.min(LONGEST_COPIED) }
+    }
+
+    /// Whether the process ends after a call, so that nothing that it keeps is found again.
+    pub(super) const fn are_for_one_call(&self) -> bool {
+        self.is_for_one_call
     }
 
     pub(super) fn keep(&self, walk: &Walk) -> Option<String> {
-        let page = serde_json::to_vec(walk).ok()?.into_boxed_slice();
+        let page = walk.encode().into_boxed_str();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.process.is_none() {
             kept.process = Some(crate::hex::random::<8>().ok()?);
@@ -269,7 +346,7 @@ impl Walks {
             return None;
         }
         let (_, page) = kept.pages.iter().find(|(known, _)| *known == number)?;
-        serde_json::from_slice(page).ok()
+        Walk::decode(page)
     }
 }
 
@@ -320,10 +397,37 @@ mod tests {
         assert!(alone(vec![Position::default()]));
     }
 
+    #[test]
+    fn a_cursor_costs_little_beside_those_that_it_holds() {
+        let cursor = Some("x".repeat(200));
+        let position = Position {
+            grant: Some("01234567".into()),
+            shown: 99,
+            cursor,
+            skip: 75,
+            last: Some(u32::MAX),
+            ..Position::default()
+        };
+        let walk = |positions, seen: usize| Walk {
+            query: u32::MAX,
+            positions: vec![position.clone(); positions],
+            seen: vec![1 << 47; seen],
+        };
+        assert!(walk(10, 0).encode().len() <= 14 + 10 * 236, "{}", walk(10, 0).encode().len());
+        assert_eq!(walk(1, 40).encode().len() - walk(1, 0).encode().len(), 2 + 40 * 8);
+    }
+
     proptest! {
         #[test]
+        fn what_is_made_up_is_no_walk_or_one_that_is_written_again(text in "(~p)?[.~phgGcCtklnd0-9a-zA-Z_-]{0,40}") {
+            if let Some(walk) = Walk::decode(&format!("{PREFIX}{text}")) {
+                prop_assert_eq!(Walk::decode(&walk.encode()), Some(walk));
+            }
+        }
+
+        #[test]
         fn cursors_round_trip(query in any::<u32>(), connection in any::<Option<String>>(), cursor in any::<Option<String>>(), last in any::<Option<u32>>(), skip in 0usize..1000) {
-            let walk = Walk { query, positions: vec![Position { grant: None, shown: skip / 2, connection, cursor, skip, last, since: None, is_done: skip == 7 }], seen: vec![u64::from(query); skip % 3] };
+            let walk = Walk { query, positions: vec![Position { grant: None, shown: skip / 2, connection, cursor, skip, last, since: None, is_done: skip == 7, count: last.map(u64::from) }], seen: vec![u64::from(query) << 13; skip % 3] };
             prop_assert_eq!(Walk::decode(&walk.encode()), Some(walk));
         }
     }

@@ -1,17 +1,20 @@
-//! A list over several grants (R6.2): asked side by side, taking turns. The cursor also holds what was shown of
-//! grants of one provider, so that a row that two of them give is shown once.
+//! A list over several grants (R6.2): asked side by side, and merged in the order that all of them declare, else in turns.
+//! The cursor also holds what was shown of grants of one provider, so that a row that two of them give is shown once.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, try_join_all};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::cursor::Cursor;
-use super::cursor::{KEPT_PREFIX, Position, Walk, Walks, expired_cursor, hash, short_hash, unfit_cursor};
+use super::cursor::{
+    KEPT_PREFIX, Position, Walk, Walks, expired_cursor, seen_number, short_hash, unfit_cursor,
+};
 use super::list::{Answer, DEFAULT_LIMIT, Listing, Page, Shape, ask, page};
+use super::ranked;
+use super::together::{self, Counts, Merged};
 use crate::mcp::id::RecordId;
-use crate::mcp::reading::envelope;
 use crate::mcp::reading::reader::Reader;
 use crate::mcp::reading::rows::Row;
 use crate::mcp::tool_error::ToolError;
@@ -28,6 +31,8 @@ pub struct Branch<'a> {
     pub key: String,
     /// The grant.
     pub reader: &'a Reader,
+    /// What it is called where grants say different things.
+    pub label: &'a str,
     /// The list, as this grant is asked for it.
     pub listing: Listing,
     /// Whether another grant may give the same rows.
@@ -57,8 +62,7 @@ pub trait BranchHooks: Sync {
     fn explain(&self, branch: usize, error: ToolError) -> BoxFuture<'_, ToolError>;
 }
 
-/// The page of `whole` over several grants: asked side by side, each within `deadline`, taking turns, each
-/// in its own order (R6.2). A grant that fails does not fail the page (R6.5): it is given back, and is asked
+/// The page of `whole` over several grants: asked side by side, each within `deadline`, and merged (R6.2). A grant that fails does not fail the page (R6.5): it is given back, and is asked
 /// again on the next page while others have more. `warn` tells of those that are missing in this one, within
 /// the envelope, so that what fits beside it is right.
 ///
@@ -83,6 +87,193 @@ pub async fn read_branches(
     walk.positions.retain(|position| !gone(position));
     let mut positions = walk.positions;
     let of = positions.iter().filter_map(branch_at).collect::<Vec<_>>();
+    let (answers, missing) = ask_all(branches, &of, &mut positions, limit, shape, hooks, deadline).await?;
+    if answers.is_empty() && !missing.is_empty() {
+        return Ok(Err(missing));
+    }
+
+    let merged = how_merged(&positions, &answers);
+    // A rival that is gone may have given it on an earlier page.
+    let may_repeat = |(at, _): &(usize, Answer)| branches[of[*at]].has_rival || !walk.seen.is_empty();
+    let may_repeat = answers.iter().map(may_repeat).collect::<Vec<_>>();
+    let key = |list: usize, row: &Row| {
+        may_repeat[list].then(|| row_key(row, branches[of[answers[list].0]].reader)).flatten()
+    };
+    let most = usize::try_from(limit).unwrap_or(usize::MAX);
+    let order = match merged {
+        Merged::Ranked => by_rank(&answers),
+        Merged::Alone | Merged::InTurns => take_turns(&positions, &answers),
+    };
+    let Picked { mut rows, ends, mut turns, repeats } = pick(&answers, order, most, &walk.seen, &key);
+    for (row, (_, list, _)) in rows.iter_mut().zip(&ends) {
+        row.insert(BRANCH.into(), json!(of[answers[*list].0]));
+    }
+
+    let warnings = not_served_now(lost).into_iter().chain(warn(&missing)).collect();
+    let bodies =
+        answers.iter().map(|(at, answer)| (branches[of[*at]].label, &answer.body)).collect::<Vec<_>>();
+    // Those that are at their end are not asked again.
+    let done = positions.iter().filter(|position| position.is_done);
+    let counts = Counts {
+        before: done.map(|position| position.count).sum(),
+        is_exact: !repeats && missing.is_empty(),
+    };
+    let mut body = together::envelope_of(&bodies, warnings, merged, &counts);
+    let query = whole.fingerprint();
+    let longest = walks.longest(shape.max_cursor()).max(LEAST_CURSOR);
+    // One that is too long is kept here under a short name, which nobody could ask for once the process is over.
+    let new = if may_repeat.iter().any(|may| *may) { rows.len() } else { 0 };
+    let likely = likely_length(&walk.seen, &positions, &answers, new, query);
+    let is_kept = likely > longest && !walks.are_for_one_call();
+    let likely = if is_kept { KEPT_PREFIX.len() + 40 } else { likely.min(longest) };
+    body.insert("next_cursor".into(), json!("e".repeat(likely)));
+    let fit = if rows.is_empty() { 0 } else { shape.fit(&body, &rows).clamp(1, rows.len()) };
+    if fit < rows.len() {
+        turns.truncate(ends[fit].0 - 1);
+    }
+    rows.truncate(fit);
+    walk.seen.extend(ends[..fit].iter().filter_map(|(.., key)| *key));
+    let excess = walk.seen.len().saturating_sub(MAX_SEEN);
+    walk.seen.drain(..excess);
+
+    let used = |list: usize| turns.iter().filter(|turn| **turn == list).count();
+    let is_stuck = |(list, (_, answer)): (usize, &(usize, Answer))| {
+        used(list) == answer.rows.len() && answer.has_more && answer.cursor.is_none()
+    };
+    let is_stuck = answers.iter().enumerate().any(is_stuck);
+    // Where a cursor of the provider would be too much, more rows of the page before it are asked for.
+    let behind = |widens: bool| {
+        let mut after = positions.clone();
+        for (list, (at, answer)) in answers.iter().enumerate() {
+            after[*at] = advanced(&positions[*at], answer, used(list), limit, widens);
+        }
+        after
+    };
+    let positions = behind(false);
+    // Grants that fail are tried again as long as there is something else to show; they never keep a walk
+    // from ending.
+    let goes_on = answers.iter().any(|(at, _)| !positions[*at].is_done);
+    let next = goes_on.then(|| {
+        let walk = Walk { query, positions, seen: walk.seen };
+        if is_kept {
+            return walks.keep(&walk);
+        }
+        let widened = || Walk { positions: behind(true), ..walk.clone() }.encode();
+        let is_short = |cursor: &String| cursor.len() <= longest;
+        Some(walk.encode())
+            .filter(is_short)
+            .or_else(|| Some(widened()).filter(is_short))
+            .or_else(|| walks.keep(&walk))
+    });
+    Ok(Ok(page(longest, body, rows, goes_on || is_stuck, next.flatten())))
+}
+
+/// Room for a cursor that there always is: for the name of one that is kept.
+const LEAST_CURSOR: usize = 100;
+
+/// How the rows of these answers are merged: in the order that hits are declared to be in, where all are.
+fn how_merged(positions: &[Position], answers: &[(usize, Answer)]) -> Merged {
+    let has_none = |answer: &Answer| answer.rows.is_empty() && !answer.has_more;
+    let mut some = answers.iter().map(|(_, answer)| answer).filter(|answer| !has_none(answer)).peekable();
+    if positions.len() < 2 {
+        Merged::Alone
+    } else if some.peek().is_some() && some.all(|answer| answer.is_ranked) {
+        Merged::Ranked
+    } else {
+        Merged::InTurns
+    }
+}
+
+/// The position behind `used` rows of `answer`. Where it `widens` and that can be, the page that follows is had as more rows
+/// of this one.
+fn advanced(position: &Position, answer: &Answer, used: usize, limit: u64, widens: bool) -> Position {
+    let shown = answer.shown + used;
+    let is_widened = widens && used > 0 && answer.cursor.is_some() && Position::can_widen(shown, limit);
+    let mut after = if used == answer.rows.len() && !is_widened {
+        position.next_page(answer.cursor.as_ref(), answer.left)
+    } else if used > 0 {
+        position.behind(shown, answer.rows.get(used - 1))
+    } else {
+        position.clone()
+    };
+    after.shown += used;
+    after.count = if after.is_done { together::count_of(&answer.body) } else { None };
+    after
+}
+
+/// Which row of which answer comes when, in the order that all of them are in.
+fn by_rank(answers: &[(usize, Answer)]) -> Vec<(usize, usize)> {
+    let lists = answers.iter().map(|(_, answer)| ranked::List {
+        rows: &answer.rows,
+        goes_on: answer.has_more && answer.cursor.is_some(),
+    });
+    ranked::merged(&lists.collect::<Vec<_>>())
+}
+
+/// That a list goes on without `lost` of the grants that it began with: each is told of once.
+fn not_served_now(lost: usize) -> Option<Value> {
+    let these = match lost {
+        0 => return None,
+        1 => "a grant that this list began with".to_owned(),
+        several => format!("{several} grants that this list began with"),
+    };
+    let message =
+        format!("nothing more of {these}: disconnected, or renewed; without cursor the list begins anew");
+    Some(json!({"code": "partial_results", "message": message}))
+}
+
+/// What a page shows of the answers.
+struct Picked {
+    rows: Vec<Row>,
+    /// For each row: how many turns there were with it, whose it is, and its number where another may give it again.
+    ends: Vec<(usize, usize, Option<u64>)>,
+    /// Whose row came at each turn, one that was shown already too.
+    turns: Vec<usize>,
+    /// Whether there was such a one.
+    repeats: bool,
+}
+
+/// Up to `most` of the rows in this order, without those that were `seen`, by their `key`.
+fn pick(
+    answers: &[(usize, Answer)],
+    order: Vec<(usize, usize)>,
+    most: usize,
+    seen: &[u64],
+    key: &dyn Fn(usize, &Row) -> Option<u64>,
+) -> Picked {
+    let mut known = seen.iter().copied().collect::<HashSet<u64>>();
+    let mut picked = Picked { rows: Vec::new(), ends: Vec::new(), turns: Vec::new(), repeats: false };
+    for (list, row) in order {
+        let row = &answers[list].1.rows[row];
+        let key = key(list, row);
+        let is_repeated = key.is_some_and(|key| !known.insert(key));
+        if !is_repeated && picked.rows.len() == most {
+            break;
+        }
+        picked.turns.push(list);
+        picked.repeats |= is_repeated;
+        if !is_repeated {
+            picked.rows.push(row.clone());
+            picked.ends.push((picked.turns.len(), list, key));
+        }
+    }
+    picked
+}
+
+/// Asks all that are not at their end, side by side; their positions are where they begin. Which gave an answer, and which
+/// gave none.
+///
+/// # Errors
+/// Those of [`BranchHooks::check`], which are everybody's.
+async fn ask_all(
+    branches: &[Branch<'_>],
+    of: &[usize],
+    positions: &mut [Position],
+    limit: u64,
+    shape: &dyn Shape,
+    hooks: &dyn BranchHooks,
+    deadline: Duration,
+) -> Result<(Vec<(usize, Answer)>, Vec<Missing>), ToolError> {
     let live = (0..positions.len()).filter(|at| !positions[*at].is_done).collect::<Vec<_>>();
     let all_rest = live.iter().all(|at| branches[of[*at]].reader.is_resting());
     let asks = live.iter().map(|at| {
@@ -108,86 +299,7 @@ pub async fn read_branches(
             Err(error) => missing.push((of[*at], error)),
         }
     }
-    if answers.is_empty() && !missing.is_empty() {
-        return Ok(Err(missing));
-    }
-
-    let warnings = not_served_now(lost).into_iter().chain(warn(&missing)).collect();
-    let mut body = body_of_branches(answers.iter().map(|(_, answer)| &answer.body), warnings);
-    let likely = likely_length(&walk.seen, &positions, &answers, limit, whole.fingerprint());
-    // What is too long is kept here under a short name.
-    let is_kept = walks.keeps(likely, shape.max_cursor());
-    let likely = if is_kept { KEPT_PREFIX.len() + 40 } else { likely };
-    body.insert("next_cursor".into(), json!("e".repeat(likely)));
-
-    let most = usize::try_from(limit).unwrap_or(usize::MAX);
-    let mut known = walk.seen.iter().copied().collect::<HashSet<u64>>();
-    let (mut rows, mut ends, mut turns) = (Vec::new(), Vec::new(), Vec::new());
-    for (list, row) in take_turns(&positions, &answers) {
-        let (at, answer) = &answers[list];
-        let mut row = answer.rows[row].clone();
-        let branch = &branches[of[*at]];
-        // A rival that is gone may have given it on an earlier page.
-        let may_repeat = branch.has_rival || !walk.seen.is_empty();
-        let key = if may_repeat { row_key(&row, branch.reader) } else { None };
-        if key.is_some_and(|key| !known.insert(key)) {
-            turns.push(list);
-            continue;
-        }
-        if rows.len() == most {
-            break;
-        }
-        turns.push(list);
-        row.insert(BRANCH.into(), json!(of[*at]));
-        rows.push(row);
-        ends.push((turns.len(), key));
-    }
-    let fit = if rows.is_empty() { 0 } else { shape.fit(&body, &rows).clamp(1, rows.len()) };
-    if fit < rows.len() {
-        turns.truncate(ends[fit].0 - 1);
-    }
-    rows.truncate(fit);
-    walk.seen.extend(ends[..fit].iter().filter_map(|(_, key)| *key));
-    let excess = walk.seen.len().saturating_sub(MAX_SEEN);
-    walk.seen.drain(..excess);
-
-    let mut is_stuck = false;
-    for (list, (at, answer)) in answers.iter().enumerate() {
-        let used = turns.iter().filter(|turn| **turn == list).count();
-        let position = &positions[*at];
-        let mut after = if used == answer.rows.len() {
-            is_stuck |= answer.has_more && answer.cursor.is_none();
-            position.next_page(answer.cursor.as_ref(), answer.left)
-        } else if used > 0 {
-            position.behind(answer.shown + used, answer.rows.get(used - 1))
-        } else {
-            position.clone()
-        };
-        after.shown += used;
-        positions[*at] = after;
-    }
-    // Grants that fail are tried again as long as there is something else to show; they never keep a walk
-    // from ending.
-    let goes_on = answers.iter().any(|(at, _)| !positions[*at].is_done);
-    let next = if goes_on {
-        let walk = Walk { query: whole.fingerprint(), positions, seen: walk.seen };
-        if is_kept { walks.keep(&walk) } else { Some(walk.encode()) }
-    } else {
-        None
-    };
-    Ok(Ok(page(shape, body, rows, goes_on || is_stuck, next)))
-}
-
-/// That a list goes on without `lost` of the grants that it began with: each is told of once.
-fn not_served_now(lost: usize) -> Option<Value> {
-    let these = match lost {
-        0 => return None,
-        1 => "a grant that this list began with".to_owned(),
-        several => format!("{several} grants that this list began with"),
-    };
-    let message =
-        format!("nothing more of {these}: disconnected, or renewed; without cursor the list begins anew");
-    Some(json!({"code": "partial_results", "message": message}))
+    Ok((answers, missing))
 }
 
 /// Asks one of several grants, all that belongs to it within `deadline`: its answer or its own error.
@@ -236,12 +348,12 @@ fn start_over_grants(branches: &[Branch<'_>], whole: &Listing, walks: &Walks) ->
     })
 }
 
-/// As long as the cursor will be, for what fits beside it.
+/// As long as the cursor will be at most, for what fits beside it: it names up to `new` more rows as shown.
 fn likely_length(
     seen: &[u64],
     positions: &[Position],
     answers: &[(usize, Answer)],
-    limit: u64,
+    new: usize,
     query: u32,
 ) -> usize {
     let mut likely = Walk { query, positions: positions.to_vec(), seen: seen.to_vec() };
@@ -253,7 +365,7 @@ fn likely_length(
         (position.skip, position.shown) = (100, 10_000);
         position.last = Some(u32::MAX);
     }
-    likely.seen.extend(std::iter::repeat_n(u64::MAX, usize::try_from(limit).unwrap_or(0).min(100)));
+    likely.seen.extend(std::iter::repeat_n(u64::MAX, new));
     likely.encode().len()
 }
 
@@ -283,56 +395,5 @@ fn take_turns(positions: &[Position], answers: &[(usize, Answer)]) -> Vec<(usize
 fn row_key(row: &Row, reader: &Reader) -> Option<u64> {
     let id = RecordId::of_row(row, "")?;
     let connection = id.connection?;
-    let hash = hash([reader.provider().as_str(), &connection, &id.stream, &id.record]);
-    // Always 19 digits: a cursor is as long whatever the rows are called.
-    Some(hash % 9_000_000_000_000_000_000 + 1_000_000_000_000_000_000)
-}
-
-/// One envelope for the lists of several grants: what they all say alike, their counts added up, what their
-/// warnings say, and ours first.
-fn body_of_branches<'a>(
-    bodies: impl Iterator<Item = &'a Map<String, Value>>,
-    mut warnings: Vec<Value>,
-) -> Map<String, Value> {
-    let bodies = bodies.collect::<Vec<_>>();
-    let mut body = bodies.first().map(|body| (*body).clone()).unwrap_or_default();
-    let own = ["links", "next_cursor", "has_more", "meta"];
-    body.retain(|key, value| {
-        !own.contains(&key.as_str()) && bodies.iter().all(|body| body.get(key) == Some(&*value))
-    });
-    let metas = bodies.iter().filter_map(|body| body.get("meta")?.as_object()).collect::<Vec<_>>();
-    let mut meta = metas.first().map(|meta| (*meta).clone()).unwrap_or_default();
-    meta.retain(|key, value| metas.iter().all(|meta| meta.get(key) == Some(&*value)));
-    for warning in metas.iter().filter_map(|meta| meta.get("warnings")?.as_array()).flatten() {
-        if !warnings.contains(warning) {
-            warnings.push(warning.clone());
-        }
-    }
-    meta.insert("warnings".into(), warnings.into());
-    let counts = metas.iter().map(|meta| meta.get("count")).collect::<Option<Vec<_>>>().unwrap_or_default();
-    let total = counts.iter().map(|count| count.get("value")?.as_u64()).sum::<Option<u64>>();
-    if let (Some(first), Some(total), false) =
-        (counts.first(), total, counts.is_empty() || counts.len() < bodies.len())
-    {
-        let mut count = (*first).clone();
-        count["value"] = json!(total);
-        if counts.iter().any(|count| count.get("kind") != first.get("kind")) {
-            count["kind"] = json!("estimated");
-        }
-        meta.insert("count".into(), count);
-    }
-    // What each says of its recall is not said of the whole (R3.35).
-    let recalls = metas.iter().filter_map(|meta| meta.get("recall")).collect::<Vec<_>>();
-    if !recalls.is_empty() && !meta.contains_key("recall") {
-        let mut distinct: Vec<&Value> = Vec::new();
-        for recall in recalls {
-            if !distinct.contains(&recall) {
-                distinct.push(recall);
-            }
-        }
-        meta.insert("recall".into(), json!(distinct));
-    }
-    body.insert("meta".into(), Value::Object(meta));
-    envelope::shorten(&mut body);
-    body
+    Some(seen_number([reader.provider().as_str(), &connection, &id.stream, &id.record]))
 }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::cursor::{Cursor, Position, Walk, expired_cursor, invalid_cursor, short_hash};
+use super::ranked;
 use crate::mcp::reading::envelope;
 use crate::mcp::reading::reader::Reader;
 use crate::mcp::reading::request::{self, List, Records, Request};
@@ -147,6 +148,8 @@ pub(super) struct Answer {
     pub(super) left: usize,
     pub(super) has_more: bool,
     pub(super) cursor: Option<String>,
+    /// Whether they are in the order that hits are declared to be in.
+    pub(super) is_ranked: bool,
 }
 
 /// What follows at `position`, of which up to `limit` rows are shown, and where it begins: further on, where all rows of that
@@ -184,6 +187,7 @@ async fn ask_once(
     shape.prepare(&mut body, keep);
     envelope::check_bookmark(&mut body, shape.max_cursor());
     let mut rows = take_rows(&mut body)?;
+    let is_ranked = ranked::is_declared(&body) && ranked::is_kept(&rows);
     let (shown, left) = (position.shown_of(&rows), position.left_of(&rows));
     rows.drain(..shown);
     envelope::shorten(&mut body);
@@ -192,19 +196,20 @@ async fn ask_once(
     // One that leads back to its own page would be walked for ever.
     let cursor = cursor.filter(|cursor| position.cursor.as_deref() != Some(*cursor));
     let cursor = cursor.filter(|_| has_more != Some(false)).map(str::to_owned);
-    Ok(Answer { has_more: has_more.unwrap_or(cursor.is_some()), cursor, body, rows, shown, left })
+    let has_more = has_more.unwrap_or(cursor.is_some());
+    Ok(Answer { body, rows, shown, left, has_more, cursor, is_ranked })
 }
 
-/// The page of these rows.
+/// The page of these rows, whose cursor takes `most` bytes.
 pub(super) fn page(
-    shape: &dyn Shape,
+    most: usize,
     mut body: Map<String, Value>,
     rows: Vec<Row>,
     has_more: bool,
     next: Option<String>,
 ) -> Page {
     // A cursor that no call could carry is none.
-    let next = next.filter(|next| next.len() <= shape.max_cursor());
+    let next = next.filter(|next| next.len() <= most);
     body.insert("has_more".into(), json!(has_more));
     match &next {
         Some(next) => body.insert("next_cursor".into(), json!(next)),

@@ -9,6 +9,8 @@ mod connections;
 mod cursor;
 mod grants;
 mod list;
+mod ranked;
+mod together;
 
 use serde_json::Value;
 
@@ -23,6 +25,8 @@ use cursor::{Position, Walk};
 pub use grants::{Branch, BranchHooks, Missing, branch_key, branch_of, read_branches};
 use list::{Answer, DEFAULT_LIMIT, ask, page};
 pub use list::{Listing, Page, Shape};
+pub use ranked::is_place;
+pub use together::MERGED_ORDER;
 
 /// What reading several connections apart needs to know, asked for only then.
 #[derive(Debug, Clone, Default)]
@@ -106,10 +110,10 @@ fn single(listing: &Listing, shape: &dyn Shape, position: &Position, mut answer:
         |limit: u64| position.limit(limit) < position.behind(answer.shown + fit, None).limit(limit);
     if !is_last || (is_widened && can_widen(listing.limit.unwrap_or(DEFAULT_LIMIT))) {
         let next = Some(behind());
-        return Page { is_fitted, ..page(shape, answer.body, rows, true, next) };
+        return Page { is_fitted, ..page(shape.max_cursor(), answer.body, rows, true, next) };
     }
     let next = listing.passed_on(position.next_page(answer.cursor.as_ref(), answer.left));
-    page(shape, answer.body, rows, answer.has_more, next)
+    page(shape.max_cursor(), answer.body, rows, answer.has_more, next)
 }
 
 #[cfg(test)]

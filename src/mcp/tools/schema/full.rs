@@ -65,7 +65,8 @@ pub(super) async fn full(
     let whole = json_len(&body);
     let fits = |body: &Map<String, Value>| {
         let json = crate::ui::json_ascii_controls(&Value::Object(body.clone()).to_string()).into_owned();
-        (json.len() + 12 <= bounds.structured && json.len() <= bounds.text).then_some(json)
+        // What counts for this view counts every hidden character as escaped.
+        (json_len(body) + 12 <= bounds.structured && json.len() <= bounds.text).then_some(json)
     };
     if shown == 0
         && let Some(json) = fits(&body)
