@@ -89,14 +89,14 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
                 json!({"to": moved.to, "count": count.0, "already": count.1, "missing": missing});
         }
         if status.grants.is_empty() {
-            result["error"] = not_connected().to_json()["error"].take();
+            result["error"] = not_connected(&cache).to_json()["error"].take();
         }
         ui.json(&result);
     } else if status.grants.is_empty() {
         if !status.ending.is_empty() {
             ui.print(shown.waiting().trim_start());
         }
-        return Err(not_connected());
+        return Err(not_connected(&cache));
     } else {
         ui.print(&(shown.to_text(ui.width()) + &shown.waiting()));
     }

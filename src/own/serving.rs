@@ -51,7 +51,11 @@ impl Stores {
 }
 
 fn opened(dir: &Path, file: Option<File>) -> Result<Opened, Box<Refusal>> {
-    let refused = |error: Error| unavailable(error.code(), error.in_full());
+    let refused = |error: Error| {
+        let error = super::told(dir, error);
+        let next = error.next_step().map(|next| format!(". Its owner has to type: {next}"));
+        unavailable(error.code(), error.in_full() + next.as_deref().unwrap_or_default())
+    };
     super::check(dir).map_err(refused)?;
     let vault = Vault::open_to_read(super::config(dir)).map_err(|error| refused(super::explain(error)))?;
     let id = super::store_id(vault.store()).map_err(refused)?;
