@@ -44,6 +44,13 @@ Examples:
 
 Ends with 78 if nothing was imported yet.";
 
+impl Args {
+    /// Whether it ends or deletes what cannot be had back.
+    pub const fn ends_something(&self) -> bool {
+        matches!(self.action, Some(Action::Revoke(_) | Action::Forget(_)))
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub enum Action {
     Status(StatusArgs),

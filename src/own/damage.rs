@@ -26,15 +26,25 @@ pub fn told(dir: &Path, error: Error) -> Error {
     if error.code() != "own_store" || error.next().is_some() {
         return error;
     }
-    let is_said = is_said(&error);
     let grants = PROFILE.grants.filter(|name| is_damaged(&dir.join(name)));
-    if grants.is_none() && !is_said && !is_damaged(&dir.join(PROFILE.database)) {
+    let is_data = is_damaged(&dir.join(PROFILE.database));
+    if grants.is_none() && !is_data && !is_said(&error) {
         return error.hint("Check that the disk has room and is yours to write to, then run it again");
     }
+    let grants = grants.filter(|_| !is_data);
     let file = grants.unwrap_or(PROFILE.database);
-    let message = format!("The store of your own data in {} is damaged: {file} cannot be read", dir.display());
-    let hint = if grants.is_some() { without_grants(dir, file) } else { without_data(dir) };
-    Error::failed(CODE, message).because(error).hint(hint)
+    let (untouched, hint) = match grants {
+        Some(_) => ("Your data and your exports are untouched", without_grants(dir, file)),
+        None => ("Your exports are untouched", without_data(dir)),
+    };
+    let message = format!(
+        "The store of your own data in {} is damaged: {file} cannot be read. {untouched}; nothing can be \
+         read any more with what was granted of this store",
+        dir.display()
+    );
+    // The last one says it in a few words.
+    let why = error.causes().last().unwrap_or_else(|| error.message().to_owned());
+    Error::failed(CODE, message).because(why).hint(hint)
 }
 
 /// Whether SQLite says itself that it is that.
@@ -51,27 +61,23 @@ fn is_said(error: &Error) -> bool {
 
 /// What to do where the records cannot be read.
 fn without_data(dir: &Path) -> Hint {
-    let away = free(dir);
-    Hint::new("Your exports are untouched; what was granted of this store ends with it, so grant anew then (")
-        .run(Command::connect("local"))
-        .then("). Move it away, and import the exports again: ")
-        .then(moved(&shell_word(&dir.display().to_string()), &away))
+    Hint::new("Move it away, import the exports again, and grant anew: ")
+        .then(moved(&shell_word(&dir.display().to_string()), &free(dir)))
         .then(" && ")
         .run(in_dir(Command::new("import <export>"), dir))
+        .then(" && ")
+        .run(Command::connect("local"))
 }
 
 /// What to do where the records can be read, and what was granted of them cannot.
 fn without_grants(dir: &Path, file: &str) -> Hint {
     let away = free(&dir.join(file));
-    let folder = shell_word(&away.display().to_string()).into_owned();
     // With what SQLite keeps beside it: an old log beside a new file is not one of its own.
     let files = format!("{}*", shell_word(&dir.join(file).display().to_string()));
-    Hint::new(format!(
-        "Your data and your exports are untouched; what was granted of it ends. Move the file away, and grant anew: mkdir \
-         {folder} && {} && ",
-        moved(&files, &away)
-    ))
-    .run(in_dir(Command::connect("local"), dir))
+    let folder = shell_word(&away.display().to_string()).into_owned();
+    Hint::new("Move the file away, and grant anew: ")
+        .then(format!("mkdir {folder} && {} && ", moved(&files, &away)))
+        .run(in_dir(Command::connect("local"), dir))
 }
 
 fn moved(from: &str, to: &Path) -> String {
@@ -87,8 +93,8 @@ fn in_dir(command: Command, dir: &Path) -> Command {
 /// A name beside `path` that nothing has.
 fn free(path: &Path) -> PathBuf {
     let named = |number: u32| {
-        let mut name = path.file_name().unwrap_or_default().to_os_string();
-        name.push(".damaged");
+        let mut name = std::ffi::OsString::from("damaged-");
+        name.push(path.file_name().unwrap_or_default());
         if number > 1 {
             name.push(format!("-{number}"));
         }
