@@ -100,11 +100,11 @@ fn show(disconnected: &Disconnected, as_json: bool, ui: &Ui) {
         }
         ui.json(&result);
     } else if disconnected.is_only_leftover {
-        ui.print("Nothing was connected on this machine; a token that was left in its store is deleted.");
+        ui.say("Nothing was connected on this machine; a token that was left in its store is deleted.");
     } else if ended.is_empty() {
-        ui.print("Nothing was connected on this machine.");
+        ui.say("Nothing was connected on this machine.");
     } else {
-        ui.print(&ended.iter().map(to_text).collect::<Vec<_>>().join("\n"));
+        ui.say(&ended.iter().map(to_text).collect::<Vec<_>>().join("\n"));
         if let Some(error) = failure {
             ui.error(error);
         }

@@ -128,7 +128,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     };
     match (done, place.json) {
         (Ok(done), true) => ui.json(&done.json),
-        (Ok(done), false) => ui.print(&done.text),
+        (Ok(done), false) => ui.say(&done.text),
         (Err(error), is_json) => {
             let error = own::told(&place.dir(global)?, error);
             if !is_json {

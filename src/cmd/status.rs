@@ -94,11 +94,11 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         ui.json(&result);
     } else if status.grants.is_empty() {
         if !status.ending.is_empty() {
-            ui.print(shown.waiting().trim_start());
+            ui.say(shown.waiting().trim_start());
         }
         return Err(not_connected(&cache));
     } else {
-        ui.print(&(shown.to_text(ui.width()) + &shown.waiting()));
+        ui.say(&(shown.to_text(ui.width()) + &shown.waiting()));
     }
     Ok(status.exit_code())
 }
