@@ -739,7 +739,7 @@ impl Screen {
         self.columns.saturating_sub(Self::MARK).max(20)
     }
 
-    /// `question` as it is written above a list, and what the library needs to be told so that all of it stays on the screen.
+    /// `question` as it is written above a list, and how many items stand below it so that all of it stays on the screen.
     fn list(self, question: &str) -> (String, usize) {
         let question = text::one_line(question);
         let width = self.columns.saturating_sub(1).max(20);
@@ -747,9 +747,8 @@ impl Screen {
         let pages = "\u{a0}".repeat(Self::PAGES.len());
         let shown = wrapped_line(width, &format!("{question}{pages}")).trim_end_matches('\u{a0}').to_owned();
         let lines = shown.lines().count();
-        // The library takes two lines off, for a question of one line and the cursor.
-        let rows = (self.rows + 1).saturating_sub(lines).max(3);
-        (shown, rows)
+        // The last line is the cursor's.
+        (shown, self.rows.saturating_sub(lines + 1).max(1))
     }
 
     /// `items` as they fit: a line that went on to the next one would stay there when the list is drawn again. What is too long
@@ -974,15 +973,13 @@ pub(crate) mod tests {
         let question = "What may be read (Space ticks, Enter goes on, Esc denies)";
         for (rows, columns, lines, capacity) in [(24, 80, 1, 22), (20, 40, 2, 17), (40, 120, 1, 38), (5, 20, 4, 1)] {
             let screen = Screen { rows, columns };
-            let (shown, length) = screen.list(question);
+            let (shown, items) = screen.list(question);
             assert_eq!(shown.lines().count(), lines, "{shown}");
             assert_eq!(shown.split_whitespace().collect::<Vec<_>>().join(" "), question);
             let last = shown.lines().last().unwrap().chars().count() + Screen::PAGES.len();
             assert!(last < columns.max(21), "{shown}");
-            // As the library counts.
-            let shows = length.clamp(3, rows) - 2;
-            assert_eq!(shows, capacity, "{columns}");
-            assert!(lines + shows < rows || rows < 6);
+            assert_eq!(items, capacity, "{columns}");
+            assert!(lines + items < rows || rows < 6);
         }
     }
 

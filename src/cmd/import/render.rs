@@ -173,9 +173,11 @@ pub(super) fn result_text(outcomes: &[Outcome], apart: u64, dir: &Path, bytes: u
     let known_bad: u64 = outcomes.iter().map(|outcome| outcome.known_bad).sum();
     if known_bad > 0 {
         let again = Command::typed_with("--report", "FILE", "import");
+        let (items, them) = if known_bad == 1 { ("item", "it") } else { ("items", "them") };
         let _ = writeln!(
             text,
-            "{} of the same could not be read before either; to have them named: {again}",
+            "{} {items} of what is the same could not be read when it was imported; to try {them} again, and have {them} \
+             named: {again}",
             grouped(known_bad)
         );
     }
