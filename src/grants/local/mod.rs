@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 pub use keep::ConnectedHere;
 pub use sheet::{Account, Checklist, End, Fields, Sheet, StreamRow, Ticked};
@@ -29,6 +30,7 @@ use crate::provider::register::CLIENT_NAME;
 use crate::provider::url::ProviderUrl;
 use crate::vault::oauth::authorization_details::Purpose;
 use crate::vault::oauth::wish::{Wish, WishedStream};
+use crate::vault::wire::ApiError;
 
 /// What the data is for, where nobody says otherwise (O7.1).
 const PURPOSE: &str = "answer my questions about my own data";
@@ -133,7 +135,7 @@ impl Asked<'_> {
         }
         let wish = wish(&wanted, request)?;
         let waiting =
-            vault.ask(CLIENT, &client_name(host.as_deref()), wish).map_err(|error| refused(&error))?;
+            vault.ask(CLIENT, &client_name(host.as_deref()), wish).map_err(|error| mistyped(&error, request))?;
         if let Some(note) = &note {
             dialog.on(Event::Store(note));
         }
@@ -169,6 +171,34 @@ fn client_name(host: Option<&str>) -> String {
         Some(host) => format!("{CLIENT_NAME} for {host}"),
         None => CLIENT_NAME.to_owned(),
     }
+}
+
+/// That a name was given which nothing has: the one that was probably meant is in the command to type next.
+fn mistyped(error: &ApiError, request: &Request) -> Error {
+    const LEAST: f64 = 0.8;
+    let narrowing = &request.narrowing;
+    let (option, typed): (_, &[String]) = match error.more().get("param").and_then(Value::as_str) {
+        Some("source") => ("--source", &request.sources),
+        Some("account") => ("--account", &request.accounts),
+        Some("stream") => ("--stream", &narrowing.stream),
+        Some("field") => ("--field", &narrowing.field),
+        _ => return refused(error),
+    };
+    let told = || Error::new(Kind::Usage, "narrowing_invalid", error.message().to_owned());
+    let pick = || {
+        let without = Command::typed_without(option, "connect local");
+        told().hint(Hint::new("Name what there is, or pick among all: ").run(without))
+    };
+    // Of several it is not said which one to change.
+    let [typed] = typed else { return pick() };
+    let (before, name) = typed.rsplit_once('.').filter(|_| option == "--field").unwrap_or(("", typed));
+    let known = error.more().get("available").and_then(Value::as_array).into_iter().flatten();
+    let likeness = |known: &str| strsim::jaro_winkler(&name.to_lowercase(), &known.to_lowercase());
+    let known = known.filter_map(Value::as_str).map(|known| (likeness(known), known));
+    let near = known.filter(|(likeness, _)| *likeness >= LEAST).max_by(|a, b| a.0.total_cmp(&b.0));
+    let Some((_, near)) = near else { return pick() };
+    let near = if before.is_empty() { near.to_owned() } else { format!("{before}.{near}") };
+    told().run(Command::typed_with(option, &near, "connect local"))
 }
 
 /// What is ticked beforehand: what the options, or the grant that is renewed, name.
