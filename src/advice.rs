@@ -80,10 +80,13 @@ impl Command {
 
     /// The same without `option` and its value.
     pub fn typed_without(option: &'static str, otherwise: &'static str) -> Self {
-        TYPED.get().map_or_else(|| Self::new(otherwise), |words| {
-            let (kept, rest) = without(words, option);
-            rest.iter().fold(Self::typed(kept), Self::value)
-        })
+        TYPED.get().map_or_else(
+            || Self::new(otherwise),
+            |words| {
+                let (kept, rest) = without(words, option);
+                rest.iter().fold(Self::typed(kept), Self::value)
+            },
+        )
     }
 
     /// The command that was typed, with another cache directory.

@@ -140,7 +140,11 @@ impl Ui {
         }
         let screen = Screen::of_stderr();
         let (prompt, rows) = screen.list(question);
-        let select = dialoguer::Select::new().with_prompt(prompt).max_length(rows).items(screen.items(items)).default(0);
+        let select = dialoguer::Select::new()
+            .with_prompt(prompt)
+            .max_length(rows)
+            .items(screen.items(items))
+            .default(0);
         match select.interact_opt() {
             Ok(picked) => Ok(picked),
             Err(error) => Err(unanswered(error)),
@@ -961,7 +965,10 @@ pub(crate) mod tests {
             ("pdpp provider revoke grt_1", "pdpp provider revoke grt_1".to_owned()),
             ("Kept: one two three four: five", "Kept: one two\n  three four:\n  five".to_owned()),
             (&format!("in {path}, all"), format!("in\n  {path},\n  all")),
-            ("a\u{4e16}\u{754c} b\u{4e16}\u{754c} \u{4e16}\u{754c}", "a\u{4e16}\u{754c} b\u{4e16}\u{754c}\n  \u{4e16}\u{754c}".to_owned()),
+            (
+                "a\u{4e16}\u{754c} b\u{4e16}\u{754c} \u{4e16}\u{754c}",
+                "a\u{4e16}\u{754c} b\u{4e16}\u{754c}\n  \u{4e16}\u{754c}".to_owned(),
+            ),
         ] {
             assert_eq!(wrapped(14, line), wanted, "{line}");
         }
@@ -971,7 +978,9 @@ pub(crate) mod tests {
     #[test]
     fn a_list_stays_on_the_screen_with_its_question() {
         let question = "What may be read (Space ticks, Enter goes on, Esc denies)";
-        for (rows, columns, lines, capacity) in [(24, 80, 1, 22), (20, 40, 2, 17), (40, 120, 1, 38), (5, 20, 4, 1)] {
+        for (rows, columns, lines, capacity) in
+            [(24, 80, 1, 22), (20, 40, 2, 17), (40, 120, 1, 38), (5, 20, 4, 1)]
+        {
             let screen = Screen { rows, columns };
             let (shown, items) = screen.list(question);
             assert_eq!(shown.lines().count(), lines, "{shown}");

@@ -253,10 +253,10 @@ fn of_refusal(refusal: &Refusal, renew: impl Fn() -> Command) -> Verdict {
 /// What the person's own store said: where it cannot be read at all, why, and the way out.
 fn of_own(credential: &Credential, error: &ToolError, renew: impl Fn() -> Command) -> Verdict {
     let dir = credential.data_dir.clone().unwrap_or_default();
-    let opened = own::open_store(&dir).and_then(|store| own::store_id(&store).map_err(|error| own::told(&dir, error)));
-    match opened {
+    let opened = own::open(&dir).and_then(|vault| own::store_id(vault.store()));
+    match opened.map_err(|error| own::told(&dir, error)) {
         Err(broken) => Verdict::new(
-            State::ProviderFailing,
+            State::Unreachable,
             broken.code(),
             broken.in_full(),
             broken.next().cloned().unwrap_or_default(),
@@ -270,12 +270,16 @@ fn of_own(credential: &Credential, error: &ToolError, renew: impl Fn() -> Comman
                 .then(" && ")
                 .run(Command::connect("local")),
         ),
-        Ok(_) => of_tool(error, renew),
+        Ok(_) => of_tool_of("the store", error, renew),
     }
 }
 
 /// What the provider's hosted tools said. Their advice is for an agent, and not passed on.
 fn of_tool(error: &ToolError, renew: impl Fn() -> Command) -> Verdict {
+    of_tool_of("the provider", error, renew)
+}
+
+fn of_tool_of(whose: &str, error: &ToolError, renew: impl Fn() -> Command) -> Verdict {
     const ANSWERED: [&str; 5] = [
         "provider_answer_broken",
         "provider_answer_too_large",
@@ -285,7 +289,7 @@ fn of_tool(error: &ToolError, renew: impl Fn() -> Command) -> Verdict {
     ];
     let status = error.detail("status").and_then(serde_json::Value::as_u64);
     let why = text::prefix(error.message(), 300);
-    let message = || format!("the provider says: {why}");
+    let message = || format!("{whose} says: {why}");
     match (error.code(), status) {
         (code @ "grant_revoked", _) => Verdict::new(State::Revoked, code, message(), renew()),
         (code @ "grant_expired", _) => Verdict::new(State::Expired, code, message(), renew()),

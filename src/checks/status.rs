@@ -79,7 +79,12 @@ pub fn not_connected(cache: &Cache) -> Error {
         None => error("No provider is connected on this machine".to_owned()).run(Command::connect_any()),
         Some(Ok((_, state))) if state.accounts.is_empty() => {
             error("Nothing is granted on this machine, and the store of your own data is empty".to_owned())
-                .hint(Hint::new("For your own data: ").run(Command::new("import <export>")).then("; else: ").run(Command::connect_any()))
+                .hint(
+                    Hint::new("For your own data: ")
+                        .run(Command::new("import <export>"))
+                        .then("; else: ")
+                        .run(Command::connect_any()),
+                )
         }
         Some(Ok((dir, state))) => {
             let what = state.in_short();
@@ -89,7 +94,8 @@ pub fn not_connected(cache: &Cache) -> Error {
         }
         Some(Err(damage)) => {
             let next = damage.next().cloned().unwrap_or_default();
-            let told = error("Nothing is granted on this machine, and your own data cannot be read".to_owned());
+            let told =
+                error("Nothing is granted on this machine, and your own data cannot be read".to_owned());
             told.because(damage).hint(next)
         }
     }

@@ -176,23 +176,39 @@ fn status(place: &Place, global: &Global) -> Result<Done> {
     }
     for account in &state.accounts {
         let _ = write!(text, "\n{} ({}, {})\n", one_line(&account.name), one_line(&account.kind), account.id);
-        let streams: Vec<_> = account
-            .streams
-            .iter()
-            .map(|stream| format!("{} {}", stream.name, HumanCount(stream.records)))
-            .collect();
-        let _ = writeln!(text, "  {}", streams.join(", "));
+        let filled = account.streams.iter().filter(|stream| stream.records > 0);
+        let streams: Vec<_> =
+            filled.map(|stream| format!("{} {}", HumanCount(stream.records), stream.name)).collect();
+        let _ = match streams.as_slice() {
+            [] => writeln!(text, "  no record is in it"),
+            streams => writeln!(text, "  {}", streams.join(", ")),
+        };
         let of = |time: Option<Timestamp>| time.map_or_else(|| "not known".to_owned(), day_and_time);
         let apart = account.streams.iter().find(|stream| stream.name == GUARDED);
         if let Some(apart) = apart.and_then(|stream| kept_apart(stream.records)) {
             let _ = writeln!(text, "  {apart}");
         }
-        let _ = writeln!(text, "  imported {}; newest record {}", of(account.as_of), of(account.newest));
+        let _ = writeln!(text, "  last import {}; newest record {}", of(account.as_of), of(account.newest));
     }
     let _ = match live {
-        0 => write!(text, "\nNo grant of it is live. Next: {}", place.again(Command::connect("local"))),
-        1 => write!(text, "\n1 grant is live: {}", place.again(Command::new("provider grants"))),
-        live => write!(text, "\n{live} grants are live: {}", place.again(Command::new("provider grants"))),
+        0 if state.accounts.is_empty() => {
+            write!(text, "\nNext: {}", place.again(Command::new("import <export>")))
+        }
+        0 => write!(
+            text,
+            "\nNo agent can read any of it. To grant some: {}",
+            place.again(Command::connect("local"))
+        ),
+        1 => {
+            write!(text, "\n1 grant is live. What it gives: {}", place.again(Command::new("provider grants")))
+        }
+        live => {
+            write!(
+                text,
+                "\n{live} grants are live. What they give: {}",
+                place.again(Command::new("provider grants"))
+            )
+        }
     };
     let json = json!({
         "data_dir": dir.display().to_string(),
@@ -242,7 +258,8 @@ impl Stores {
     /// Why the store that is meant cannot be read, where it is the only one, or damaged.
     fn of(place: &Place, global: &Global) -> Result<Self> {
         let cache = global.cache()?;
-        let here = cache.credentials().unwrap_or_default().into_iter().filter(|known| known.provider.is_local());
+        let here =
+            cache.credentials().unwrap_or_default().into_iter().filter(|known| known.provider.is_local());
         let here: Vec<Credential> = here.collect();
         let meant = place.dir(global)?;
         let mut dirs = vec![meant.clone()];
@@ -290,7 +307,7 @@ fn grants(place: &Place, global: &Global) -> Result<Done> {
         });
         let names = names.map_err(|error| own::told(dir, vault_failed(&error.into())))?;
         if !is_only {
-            let _ = writeln!(text, "Of the store in {}:\n", dir.display());
+            let _ = writeln!(text, "Granted of the store in {}:\n", dir.display());
         }
         for Made { grant, state } in made {
             let credential = stores.here.iter().find(|known| known.grant_id.as_str() == grant.grant_id);
@@ -300,7 +317,8 @@ fn grants(place: &Place, global: &Global) -> Result<Done> {
             list.push(told);
             if *state == "live" {
                 let end = Command::new("provider revoke").value(&grant.grant_id);
-                let end = if *dir == meant { place.again(end) } else { end };
+                // One whose token is here is found by its id alone.
+                let end = if credential.is_some() || *dir != meant { end } else { place.again(end) };
                 text.push_str(&grant_text(grant, credential, last_read, &names, &end));
             }
         }
@@ -315,7 +333,12 @@ fn grants(place: &Place, global: &Global) -> Result<Done> {
         };
     }
     for (dir, why) in &stores.closed {
-        let _ = writeln!(text, "Of the store in {}, which cannot be read ({}):\n", dir.display(), why.in_full());
+        let _ = writeln!(
+            text,
+            "Granted of the store in {}, which cannot be read ({}):\n",
+            dir.display(),
+            why.in_full()
+        );
         for known in stores.here.iter().filter(|known| known.data_dir.as_ref() == Some(dir)) {
             let _ = writeln!(text, "{}: {}", one_line(&known.label), known.grant_id);
             let _ = writeln!(text, "  take it off this computer: {}\n", disconnect_command(known));
@@ -451,7 +474,8 @@ fn meant(name: &str, stores: &Stores) -> Result<String> {
     let mut all: Vec<&str> = made().chain(stores.here.iter().map(|known| known.grant_id.as_str())).collect();
     all.sort_unstable();
     all.dedup();
-    let labelled = |id: &&str| stores.here.iter().any(|known| known.grant_id.as_str() == *id && known.label == name);
+    let labelled =
+        |id: &&str| stores.here.iter().any(|known| known.grant_id.as_str() == *id && known.label == name);
     let mut found: Vec<&str> = all.iter().copied().filter(|id| *id == name).collect();
     if found.is_empty() {
         found = all.iter().copied().filter(labelled).collect();
@@ -467,7 +491,9 @@ fn meant(name: &str, stores: &Stores) -> Result<String> {
             let dir = known.and_then(|known| known.data_dir.as_ref());
             let why = dir.and_then(|dir| stores.closed.iter().find(|(closed, _)| closed == dir));
             let dir = dir.map(|dir| dir.display().to_string()).unwrap_or_default();
-            let message = format!("The grant {id} is of a store that is not in {dir} any more, or cannot be read there");
+            let message = format!(
+                "The grant {id} is of a store that is not in {dir} any more, or cannot be read there"
+            );
             let error = Error::failed("own_store_other", message);
             let error = match why {
                 Some((_, why)) => error.because(why.in_full()),

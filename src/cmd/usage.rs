@@ -69,7 +69,9 @@ fn of_others(error: &clap::Error, words: &[String]) -> Option<String> {
     }
     let mut with_it = Vec::new();
     each_command(&Cli::command(), "pdpp", &mut |path, command| {
-        if option_of(command, option).is_some() && !with_it.iter().any(|known: &String| path.starts_with(known.as_str())) {
+        if option_of(command, option).is_some()
+            && !with_it.iter().any(|known: &String| path.starts_with(known.as_str()))
+        {
             with_it.push(path.to_owned());
         }
     });
@@ -100,7 +102,9 @@ fn option_of<'a>(command: &'a clap::Command, written: &str) -> Option<&'a clap::
     let name = written.split_once('=').map_or(written, |(name, _)| name);
     command.get_arguments().find(|known| match name.strip_prefix("--") {
         Some(long) => known.get_long() == Some(long),
-        None => known.get_short().is_some_and(|short| name.strip_prefix('-') == Some(short.encode_utf8(&mut [0; 4]))),
+        None => known
+            .get_short()
+            .is_some_and(|short| name.strip_prefix('-') == Some(short.encode_utf8(&mut [0; 4]))),
     })
 }
 
@@ -290,8 +294,16 @@ mod tests {
             ("", "usage_error", "pdpp --help"),
             ("--data-dir X import a.zip", "usage_error", "pdpp import --data-dir X a.zip"),
             ("--data-dir=X import --yes", "usage_error", "pdpp import --data-dir=X --yes"),
-            ("--json --data-dir import provider grants", "usage_error", "pdpp provider grants --json --data-dir import"),
-            ("mcp --for claude --cache-dir status serve", "usage_error", "pdpp mcp --cache-dir status serve --for claude"),
+            (
+                "--json --data-dir import provider grants",
+                "usage_error",
+                "pdpp provider grants --json --data-dir import",
+            ),
+            (
+                "mcp --for claude --cache-dir status serve",
+                "usage_error",
+                "pdpp mcp --cache-dir status serve --for claude",
+            ),
             ("--account Work connect local", "usage_error", "pdpp connect --account Work local"),
             ("provider -y revoke grt_1", "usage_error", "pdpp provider revoke -y grt_1"),
             ("status --data-dir X", "usage_error", "pdpp status --help"),

@@ -152,7 +152,9 @@ impl Survey {
         let source = Source::open(typed).map_err(|error| unusable(typed, error))?;
         if source.path() == store_dir || source.path().starts_with(store_dir) {
             let message = format!("{} is the store itself, not something to import", typed.display());
-            return Err(Error::new(ErrorKind::Usage, "import_path", message).run(Command::new("import <export>")));
+            return Err(
+                Error::new(ErrorKind::Usage, "import_path", message).run(Command::new("import <export>"))
+            );
         }
         let source = Arc::new(source);
         let mut found: Vec<Recognised> =
@@ -496,7 +498,8 @@ fn spelled_alike(typed: &Path) -> Option<PathBuf> {
     let name = typed.file_name()?.to_string_lossy().to_lowercase();
     let parent = typed.parent().filter(|parent| !parent.as_os_str().is_empty());
     let beside = std::fs::read_dir(parent.unwrap_or(Path::new("."))).ok()?;
-    let likeness = |other: &std::ffi::OsStr| strsim::jaro_winkler(&name, &other.to_string_lossy().to_lowercase());
+    let likeness =
+        |other: &std::ffi::OsStr| strsim::jaro_winkler(&name, &other.to_string_lossy().to_lowercase());
     let near = beside.flatten().map(|entry| entry.file_name()).map(|other| (likeness(&other), other));
     let (_, near) = near.filter(|(likeness, _)| *likeness >= LEAST).max_by(|a, b| a.0.total_cmp(&b.0))?;
     Some(parent.map_or_else(|| PathBuf::from(&near), |parent| parent.join(&near)))
@@ -536,15 +539,23 @@ fn unrecognised_error(
         Some(format) => {
             let message =
                 format!("{} does not look like {} ({})", typed.display(), format.title(), format.name());
-            Error::failed("import_format", message)
-                .hint(Hint::new("Without --as the contents decide: ").run(Command::typed_without("--as", "import <export>")))
+            Error::failed("import_format", message).hint(
+                Hint::new("Without --as the contents decide: ")
+                    .run(Command::typed_without("--as", "import <export>")),
+            )
         }
         None => {
-            let message =
-                format!("Nothing in {} is in a format that this pdpp reads; nothing was imported", typed.display());
+            let message = format!(
+                "Nothing in {} is in a format that this pdpp reads; nothing was imported",
+                typed.display()
+            );
             let error = Error::failed("import_unrecognised", message);
             // What broke off may be one that is known, when it is whole.
-            if left_out.unreadable.is_empty() { error.run(Command::new("import --help")) } else { error.hint(anew()) }
+            if left_out.unreadable.is_empty() {
+                error.run(Command::new("import --help"))
+            } else {
+                error.hint(anew())
+            }
         }
     };
     match why {
@@ -583,7 +594,8 @@ fn first_fault(
     let mut fault = None;
     let mut look = |raw: format::Raw| match format.parse(&plan, &raw) {
         Err(bad) => {
-            let place = raw.line.map_or_else(|| format!("byte {}", raw.offset), |line| format!("line {line}"));
+            let place =
+                raw.line.map_or_else(|| format!("byte {}", raw.offset), |line| format!("line {line}"));
             fault = Some(format!("{place}: {}", bad.0));
             ControlFlow::Break(())
         }

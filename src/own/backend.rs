@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use url::Url;
 
+use crate::advice::Command;
 use crate::mcp::id::RecordId;
 use crate::mcp::reading::backend::{Backend, ReadError};
 use crate::mcp::reading::request::Request;
@@ -90,7 +91,10 @@ impl Backend for InProcess {
 /// A refusal of the vault, as it comes by HTTP.
 fn refusal(refused: ApiError) -> Box<Refusal> {
     if refused.code == DAMAGED {
-        let message = "The store of the person's own data is damaged. Its owner has to type: pdpp doctor";
+        let doctor = Command::new("doctor");
+        let message = format!(
+            "The store of the person's own data is damaged. Its owner learns what to do by: {doctor}"
+        );
         return unavailable(super::damage::CODE, message);
     }
     let (status, code) = (refused.status.as_u16(), refused.code);

@@ -42,9 +42,13 @@ pub fn told(dir: &Path, error: Error) -> Error {
          read any more with what was granted of this store",
         dir.display()
     );
-    // The last one says it in a few words.
+    // The last one says it in a few words, behind a number.
     let why = error.causes().last().unwrap_or_else(|| error.message().to_owned());
-    Error::failed(CODE, message).because(why).hint(hint)
+    let why = why
+        .strip_prefix("Error code ")
+        .and_then(|why| why.split_once(": "))
+        .map_or(why.as_str(), |(_, why)| why);
+    Error::failed(CODE, message).because(why.to_owned()).hint(hint)
 }
 
 /// Whether SQLite says itself that it is that.
@@ -125,8 +129,6 @@ fn is_damaged(path: &Path) -> bool {
     };
     match check() {
         Ok(is_damaged) => is_damaged,
-        Err(error) => {
-            error.sqlite_error_code() != Some(ErrorCode::CannotOpen) && wire::is_damage(&error)
-        }
+        Err(error) => error.sqlite_error_code() != Some(ErrorCode::CannotOpen) && wire::is_damage(&error),
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::backend::{Opening, unavailable};
+use crate::advice::Command;
 use crate::error::Error;
 use crate::provider::rs::Refusal;
 use crate::vault::Vault;
@@ -53,8 +54,11 @@ impl Stores {
 fn opened(dir: &Path, file: Option<File>) -> Result<Opened, Box<Refusal>> {
     let refused = |error: Error| {
         let error = super::told(dir, error);
-        let next = error.next_step().map(|next| format!(". Its owner has to type: {next}"));
-        unavailable(error.code(), error.in_full() + next.as_deref().unwrap_or_default())
+        // What moves files is not for an agent to type.
+        unavailable(
+            error.code(),
+            format!("{}. Its owner learns what to do by: {}", error.in_full(), Command::new("doctor")),
+        )
     };
     super::check(dir).map_err(refused)?;
     let vault = Vault::open_to_read(super::config(dir)).map_err(|error| refused(super::explain(error)))?;

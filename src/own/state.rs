@@ -64,8 +64,10 @@ impl State {
     pub fn in_short(&self) -> String {
         let streams = self.accounts.iter().flat_map(|account| &account.streams);
         let records: u64 = streams.map(|stream| stream.records).sum();
-        let (record, account) =
-            (if records == 1 { "record" } else { "records" }, if self.accounts.len() == 1 { "account" } else { "accounts" });
+        let (record, account) = (
+            if records == 1 { "record" } else { "records" },
+            if self.accounts.len() == 1 { "account" } else { "accounts" },
+        );
         format!("{} {record} of {} {account}", HumanCount(records), self.accounts.len())
     }
 
@@ -129,7 +131,8 @@ pub fn mails_kept_apart(store: &Store, connections: &BTreeSet<String>) -> Result
 }
 
 pub(super) fn failed(error: impl Into<anyhow::Error>) -> Error {
-    Error::failed("own_store", "The store of your own data could not be read or written").because(error.into())
+    Error::failed("own_store", "The store of your own data could not be read or written")
+        .because(error.into())
 }
 
 /// Why the vault did not do what a command of its owner's asked for.

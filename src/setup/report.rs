@@ -178,10 +178,14 @@ impl Report {
             if plan.diff.contains('…') {
                 message.push_str("\n  note: values that are not of this entry are shown as …");
             }
-            message.push('\n');
-            message.push_str(plan.diff.trim_end());
         }
         message
+    }
+
+    /// What would change in the file, where nothing was changed.
+    pub fn would_change(&self) -> Option<&str> {
+        let diff = self.done.plan.diff.trim_end();
+        Some(diff).filter(|diff| self.dry_run && !diff.is_empty())
     }
 }
 

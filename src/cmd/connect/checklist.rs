@@ -112,7 +112,9 @@ fn lines(streams: &[(&Account, &StreamRow)], width: usize) -> Vec<String> {
     };
     let fits = |lines: &Vec<String>| lines.iter().all(|line| measure_text_width(line) <= width);
     let whole = (0..=MOST).rev().map(told).find(fits);
-    whole.unwrap_or_else(|| streams.iter().map(|(account, stream)| line(account, stream, 0, Some(width))).collect())
+    whole.unwrap_or_else(|| {
+        streams.iter().map(|(account, stream)| line(account, stream, 0, Some(width))).collect()
+    })
 }
 
 /// What is told of a stream beside its account and its name, at most.
@@ -155,8 +157,10 @@ mod tests {
     fn o7_5_a_line_has_as_much_as_fits_and_always_the_streams_name() {
         let account = |name: &str| Account::for_tests(name, "Mail", &["messages", "message bodies"]);
         let (one, two) = (account("Ana Maria Lopez de la Vega"), account("Work"));
-        let streams: Vec<_> =
-            [&one, &two].into_iter().flat_map(|account| account.streams.iter().map(move |stream| (account, stream))).collect();
+        let streams: Vec<_> = [&one, &two]
+            .into_iter()
+            .flat_map(|account| account.streams.iter().map(move |stream| (account, stream)))
+            .collect();
         let at = |width| lines(&streams, width);
         assert_eq!(at(100)[3], "Work (Mail): message bodies, 7 records, dated by received at");
         assert_eq!(at(66)[3], "Work (Mail): message bodies, 7 records");

@@ -557,7 +557,6 @@ fn store_bytes(dir: &Path) -> u64 {
         .sum()
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -231,7 +231,11 @@ fn accounts_of_items(outcomes: &[Outcome], width: usize) -> String {
     let is_wide = first + second + third + longest(3) + 6 <= width;
     let line = |[a, b, c, d]: &[String; 4]| {
         let before = format!("{a}{}  {b}{}  {c}", pad(a, first), pad(b, second));
-        if is_wide { format!("{before}{}  {d}\n", pad(c, third)) } else { format!("{}\n  {d}\n", before.trim_end()) }
+        if is_wide {
+            format!("{before}{}  {d}\n", pad(c, third))
+        } else {
+            format!("{}\n  {d}\n", before.trim_end())
+        }
     };
     rows.iter().map(line).collect()
 }

@@ -375,6 +375,9 @@ impl Task<'_> {
                     }
                     if !self.args.json {
                         self.ui.say(&report.to_text());
+                        if let Some(diff) = report.would_change() {
+                            self.ui.print(diff);
+                        }
                         if let Some(error) = report.failure() {
                             self.ui.error(&error);
                         }

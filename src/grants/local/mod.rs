@@ -107,12 +107,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    fn connect(
-        self,
-        cache: &Cache,
-        dialog: &dyn Dialog,
-        checklist: &dyn Checklist,
-    ) -> Result<ConnectedHere> {
+    fn connect(self, cache: &Cache, dialog: &dyn Dialog, checklist: &dyn Checklist) -> Result<ConnectedHere> {
         let Self { request, old, wanted, host, provider, data_dir, now } = self;
         let cache = cache.clone().asked_by(Command::typed_without("--store", "connect local"));
         if let Some(name) = &request.name {
@@ -134,8 +129,9 @@ impl Asked<'_> {
             return Err(no_terminal(elsewhere.filter(|_| !request.in_terminal)));
         }
         let wish = wish(&wanted, request)?;
-        let waiting =
-            vault.ask(CLIENT, &client_name(host.as_deref()), wish).map_err(|error| mistyped(&error, request))?;
+        let waiting = vault
+            .ask(CLIENT, &client_name(host.as_deref()), wish)
+            .map_err(|error| mistyped(&error, request))?;
         if let Some(note) = &note {
             dialog.on(Event::Store(note));
         }
@@ -158,8 +154,7 @@ impl Asked<'_> {
                 return Err(error);
             }
         };
-        let kept =
-            keep::Keeping { vault: &vault, cache: &cache, provider: &provider, data_dir, store, now };
+        let kept = keep::Keeping { vault: &vault, cache: &cache, provider: &provider, data_dir, store, now };
         let what =
             keep::What { wanted, old, host, name: request.name.clone(), choice: request.store, store_id };
         kept.keep(&approved, &what, dialog)

@@ -128,14 +128,18 @@ impl Wish {
         let is_of = |account: &Connection| {
             let connector = catalog.connector(&account.connector);
             self.sources.is_empty()
-                || connector.is_some_and(|connector| self.sources.iter().any(|name| is_source(connector, name)))
+                || connector
+                    .is_some_and(|connector| self.sources.iter().any(|name| is_source(connector, name)))
         };
         let is_meant = |account: &Connection| {
             self.accounts.is_empty() || self.accounts.iter().any(|name| is_account(account, name))
         };
         let of_sources: Vec<_> = catalog.connections.iter().filter(|account| is_of(account)).collect();
-        let meant: BTreeSet<&str> =
-            of_sources.iter().filter(|account| is_meant(account)).map(|account| account.connector.as_str()).collect();
+        let meant: BTreeSet<&str> = of_sources
+            .iter()
+            .filter(|account| is_meant(account))
+            .map(|account| account.connector.as_str())
+            .collect();
         if meant.is_empty() && !self.accounts.is_empty() {
             let known = of_sources.iter().map(|account| account.display_name.as_str());
             let (what, name) = ("account of that source", self.accounts.join(", "));
@@ -151,7 +155,9 @@ impl Wish {
             let mut named = streams().filter(|stream| stream.name == wished.name).peekable();
             if named.peek().is_none() {
                 let of = if is_narrowed { "stream of the accounts that are meant" } else { "stream" };
-                return Err(unknown(of, &wished.name, streams().map(|stream| stream.name.as_str())).param("stream"));
+                return Err(
+                    unknown(of, &wished.name, streams().map(|stream| stream.name.as_str())).param("stream")
+                );
             }
             let fields: BTreeSet<&str> =
                 named.flat_map(|stream| &stream.fields).map(|field| field.name.as_str()).collect();
