@@ -15,6 +15,7 @@ use super::account::{self, Choice, Known};
 use super::digest;
 use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, Refused, Sure, Unit};
 use super::kind_of_file;
+use super::tally::NAMED;
 use crate::advice::{Command, Hint};
 use crate::archive::{Kind, LeftOut, Member, Skipped, Source};
 use crate::error::{Error, Kind as ErrorKind, Result};
@@ -528,7 +529,7 @@ fn unrecognised_error(
         let kind = kind_of_file::of(&head);
         let meant = if named.is_as { named.formats.first().copied() } else { by_name(&label) };
         let said = meant.and_then(|format| {
-            let why = first_fault(source, named, request, format, member, head)?;
+            let why = faults(source, named, request, format, member, head)?;
             Some(if named.is_as { why } else { format!("as {} ({}): {why}", format.title(), format.name()) })
         });
         said.or_else(|| kind.map(|kind| format!("{label} is {kind}")))
@@ -564,8 +565,8 @@ fn unrecognised_error(
     }
 }
 
-/// What `format` has against a file: in whole, or of its first item that it cannot read.
-fn first_fault(
+/// What `format` has against a file: in whole, or of the first items that it cannot read.
+fn faults(
     source: &Arc<Source>,
     named: &Named,
     request: &Request,
@@ -591,19 +592,20 @@ fn first_fault(
         Err(Refused::Undecided { .. }) => return None,
         Err(refused) => return Some(refused.to_string()),
     };
-    let mut fault = None;
-    let mut look = |raw: format::Raw| match format.parse(&plan, &raw) {
-        Err(bad) => {
-            let place =
-                raw.line.map_or_else(|| format!("byte {}", raw.offset), |line| format!("line {line}"));
-            fault = Some(format!("{place}: {}", bad.0));
-            ControlFlow::Break(())
+    let mut why = None;
+    let mut places = Vec::new();
+    let mut look = |raw: format::Raw| {
+        if let Err(bad) = format.parse(&plan, &raw)
+            && *why.get_or_insert(bad.0) == bad.0
+        {
+            let byte = || format!("byte {}", raw.offset);
+            places.push(raw.line.map_or_else(byte, |line| format!("line {line}")));
         }
-        Ok(_) => ControlFlow::Continue(()),
+        if places.len() < NAMED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     // What ends it early is what was looked for.
     let _ = format.split(&plan, &mut unit, 0, &mut look);
-    fault
+    why.map(|why| format!("{}: {why}", places.join(", ")))
 }
 
 /// Members that are left out, by why, for a line of a plan.

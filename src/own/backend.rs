@@ -95,7 +95,7 @@ fn refusal(refused: ApiError) -> Box<Refusal> {
         let message = format!(
             "The store of the person's own data is damaged. Its owner learns what to do by: {doctor}"
         );
-        return unavailable(super::damage::CODE, message);
+        return unavailable("own_damaged", message);
     }
     let (status, code) = (refused.status.as_u16(), refused.code);
     let message = refused.message().to_owned();

@@ -12,8 +12,6 @@ use crate::error::Error;
 use crate::text::shell_word;
 use crate::vault::wire;
 
-/// The code of a store that is damaged.
-pub const CODE: &str = "own_damaged";
 /// How long a file is looked through, to know which one it is.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Names that are tried for what is moved away.
@@ -48,7 +46,7 @@ pub fn told(dir: &Path, error: Error) -> Error {
         .strip_prefix("Error code ")
         .and_then(|why| why.split_once(": "))
         .map_or(why.as_str(), |(_, why)| why);
-    Error::failed(CODE, message).because(why.to_owned()).hint(hint)
+    Error::failed("own_damaged", message).because(why.to_owned()).hint(hint)
 }
 
 /// Whether SQLite says itself that it is that.

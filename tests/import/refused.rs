@@ -134,20 +134,26 @@ fn o2_1_what_cannot_be_imported_is_told_with_its_reason_and_what_to_type() {
     let has = |said: &str, parts: &[&str]| {
         parts.iter().for_each(|part| assert!(said.contains(part), "{part} in {said}"))
     };
-    desk.file("ragged.csv", "a,b,c\n1,2,3\n4,5,6\n7\n8\n9\n10\n11\n12\n13\n");
+    desk.file("ragged.csv", "a,b,c\n1,2\n3,4,5,6\nx\n");
     has(
         &told("ragged.csv", &[]),
-        &["a table in a CSV or TSV file (csv): line 4: not as many cells", "code: import_unrecognised"],
+        &[
+            "a table in a CSV or TSV file (csv): line 1, line 2, line 4: not as many cells",
+            "code: import_unrecognised",
+        ],
     );
-    has(&told("ragged.csv", &["--as", "csv"]), &["line 4: ", "code: import_format", "next: Without --as"]);
+    has(
+        &told("ragged.csv", &["--as", "csv"]),
+        &["because: line 1, ", "code: import_format", "next: Without --as"],
+    );
     desk.file("x.jsonl", "{\"a\":1}\nnot json\n[1]\nnope\n");
-    has(&told("x.jsonl", &[]), &["(jsonl): line 2: "]);
+    has(&told("x.jsonl", &[]), &["(jsonl): line 2, line 3: "]);
     desk.file("x.csv", b"SQLite format 3\0 and more");
     has(&told("x.csv", &[]), &["an SQLite database"]);
     // One that is not there, and one that is called much the same.
     has(&told("ragged.cvs", &[]), &["There is no ", "ragged.csv", "code: import_path"]);
     has(&told("nothing-like-it", &[]), &["pdpp import <export>"]);
-    let zip = super::archives::zip(&[("a.csv", table(2000).as_bytes())]);
+    let zip = super::archives::zip(&[("a.csv", table(2000).as_bytes())], zip::CompressionMethod::Stored);
     desk.file("cut.zip", &zip[..zip.len() * 2 / 3]);
     has(&told("cut.zip", &[]), &["cut off or damaged", "download it anew", "cut.zip --yes"]);
 }

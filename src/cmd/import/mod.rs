@@ -19,6 +19,7 @@ use render::{duration, grouped, in_sum, plan_json, plan_text, result_json, resul
 
 use super::Global;
 use crate::advice::Command;
+use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::import::account::Known;
 use crate::import::format::Format;
@@ -86,7 +87,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR", env = "PDPP_DATA_DIR", hide_env_values = true)]
     pub data_dir: Option<PathBuf>,
 
-    /// Write what could not be read to this file, one JSON object a line; where that was so before, it is tried again
+    /// Write what could not be read to this file, one JSON object a line; what could not before is tried again
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 
@@ -128,12 +129,17 @@ Formats:",
 /// # Errors
 /// `import_path`, `import_unrecognised`, `import_format`, `import_unfit`, `import_unreadable`, `import_question` (77),
 /// `import_unconfirmed` (77), `import_running`, `import_disk_full`, `import_report`, `own_data_dir` (77), `own_store`,
-/// `interrupted` (130).
+/// `own_damaged`, `interrupted` (130).
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let cache = global.cache()?;
     let dir = own::dir(args.data_dir.as_deref(), &cache)?;
-    own::check_place(&dir)?;
-    let known = if own::is_there(&dir) { Some(own::open_store(&dir)?) } else { None };
+    run_in(&dir, args, &cache, ui).map_err(|error| own::told(&dir, error))
+}
+
+/// The same, into the store in `dir`.
+fn run_in(dir: &Path, args: &Args, cache: &Cache, ui: &Ui) -> Result<u8> {
+    own::check_place(dir)?;
+    let known = if own::is_there(dir) { Some(own::open_store(dir)?) } else { None };
     let paths = if args.paths.is_empty() { known_paths(known.as_ref(), ui)? } else { named_paths(args) };
     if paths.is_empty() {
         return name_places(args, ui);
@@ -142,11 +148,11 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let progress = ui.progress();
     progress.say("Looking at what is there");
     let mut terminal = Terminal { ui, known: known.as_ref(), can_ask: ui.can_ask() && !args.json };
-    let survey = Survey::of(&request, &dir, &mut terminal);
+    let survey = Survey::of(&request, dir, &mut terminal);
     drop(progress);
     let survey = survey?;
-    let granted = if known.is_some() { own::granted(&dir)? } else { BTreeSet::new() };
-    let plan = plan_text(&survey, &request, &granted, &dir);
+    let granted = if known.is_some() { own::granted(dir)? } else { BTreeSet::new() };
+    let plan = plan_text(&survey, &request, &granted, dir);
     if args.dry_run {
         if args.json {
             ui.json(&plan_json(&survey, &granted));
@@ -161,19 +167,20 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     confirm(args, ui)?;
     drop(known);
     let report = args.report.as_deref().map(Report::new).transpose()?;
-    let lock = own::lock(&dir)?;
-    let store = own::make_store(&dir)?;
-    let ended = import(ui, &request, &survey, report, &store, &dir);
+    let lock = own::lock(dir)?;
+    let store = own::make_store(dir)?;
+    let ended = import(ui, &request, &survey, report, &store, dir);
     drop(lock);
     let (outcomes, stopped) = ended?;
+    let stopped = stopped.map(|error| own::told(dir, error));
     let all = in_sum(&outcomes);
     // Not where nothing was kept: other commands would look for it there.
     if all.new + all.changed + all.same > 0 {
-        let before = own::dir(None, &cache)?;
-        own::remember(args.data_dir.as_deref(), &cache)?;
+        let before = own::dir(None, cache)?;
+        own::remember(args.data_dir.as_deref(), cache)?;
         if before != dir && own::is_there(&before) {
-            ui.note(&format!(
-                "from now on commands mean this store; the one in {} is left as it is, and --data-dir names it",
+            ui.explain(&format!(
+                "From now on commands mean this store; the one in {} is left as it is, and --data-dir names it",
                 before.display()
             ));
         }
@@ -181,14 +188,14 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let connections = survey.jobs.iter().map(Job::connection).collect();
     let apart = own::state::mails_kept_apart(&store, &connections)?;
     if args.json {
-        let mut result = result_json(&outcomes, store_bytes(&dir));
+        let mut result = result_json(&outcomes, store_bytes(dir));
         result["kept_apart"] = apart.into();
         if let Some(stopped) = &stopped {
             result["error"] = stopped.to_json()["error"].take();
         }
         ui.json(&result);
     } else {
-        ui.say(&result_text(&outcomes, apart, &dir, store_bytes(&dir), ui.prose_width()));
+        ui.say(&result_text(&outcomes, apart, dir, store_bytes(dir), ui.prose_width()));
         if let Some(stopped) = &stopped {
             ui.error(stopped);
         }
