@@ -139,7 +139,7 @@ impl Ui {
             return Ok(None);
         }
         let screen = Screen::of_stderr();
-        let (prompt, rows) = screen.list(question);
+        let (prompt, rows) = screen.list(question, items.len());
         let select = dialoguer::Select::new()
             .with_prompt(prompt)
             .max_length(rows)
@@ -189,7 +189,7 @@ impl Ui {
             return Ok(None);
         }
         let screen = Screen::of_stderr();
-        let (prompt, rows) = screen.list(question);
+        let (prompt, rows) = screen.list(question, items.len());
         let (texts, are_ticked): (Vec<_>, Vec<_>) = items.iter().cloned().unzip();
         let ticked = dialoguer::MultiSelect::new()
             .with_prompt(prompt)
@@ -411,6 +411,14 @@ impl Progress<'_> {
 }
 
 impl Progress<'_> {
+    /// Does `work`, which may ask a person something, without the line.
+    pub fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
+        match self {
+            Self::Line(bar) => bar.suspend(work),
+            Self::Unseen | Self::Once(..) => work(),
+        }
+    }
+
     /// Shows `message`, which a person has to see even where no line changes.
     pub fn tell(&self, ui: &Ui, message: &str) {
         match self {
@@ -716,8 +724,8 @@ fn wrapped_line(width: usize, line: &str) -> String {
 /// Where in a line the command begins that ends it: at its beginning, or behind a colon.
 fn command_at(text: &str) -> usize {
     let is_command = |at: &usize| PROGRAMS.iter().any(|program| text[*at..].starts_with(program));
-    let places = std::iter::once(0).chain(text.match_indices(": ").map(|(at, colon)| at + colon.len()));
-    places.filter(is_command).next().unwrap_or(text.len())
+    let mut places = std::iter::once(0).chain(text.match_indices(": ").map(|(at, colon)| at + colon.len()));
+    places.find(is_command).unwrap_or(text.len())
 }
 
 /// The terminal on which a list is shown to pick from.
@@ -743,16 +751,25 @@ impl Screen {
         self.columns.saturating_sub(Self::MARK).max(20)
     }
 
-    /// `question` as it is written above a list, and how many items stand below it so that all of it stays on the screen.
-    fn list(self, question: &str) -> (String, usize) {
+    /// `question` as it is written above a list of `count` items, and how many of them stand below it so that all of it stays on
+    /// the screen.
+    fn list(self, question: &str, count: usize) -> (String, usize) {
         let question = text::one_line(question);
         let width = self.columns.saturating_sub(1).max(20);
-        // The pages behind it break no line.
+        let (shown, room) = self.with_room(wrapped_line(width, &question));
+        if count <= room {
+            return (shown, room);
+        }
+        // Which page it is stands behind it, and breaks no line.
         let pages = "\u{a0}".repeat(Self::PAGES.len());
-        let shown = wrapped_line(width, &format!("{question}{pages}")).trim_end_matches('\u{a0}').to_owned();
-        let lines = shown.lines().count();
+        let shown = wrapped_line(width, &format!("{question}{pages}"));
+        self.with_room(shown.trim_end_matches('\u{a0}').to_owned())
+    }
+
+    fn with_room(self, question: String) -> (String, usize) {
         // The last line is the cursor's.
-        (shown, self.rows.saturating_sub(lines + 1).max(1))
+        let room = self.rows.saturating_sub(question.lines().count() + 1).max(1);
+        (question, room)
     }
 
     /// `items` as they fit: a line that went on to the next one would stay there when the list is drawn again. What is too long
@@ -979,17 +996,20 @@ pub(crate) mod tests {
     fn a_list_stays_on_the_screen_with_its_question() {
         let question = "What may be read (Space ticks, Enter goes on, Esc denies)";
         for (rows, columns, lines, capacity) in
-            [(24, 80, 1, 22), (20, 40, 2, 17), (40, 120, 1, 38), (5, 20, 4, 1)]
+            [(24, 80, 1, 22), (20, 40, 2, 17), (40, 120, 1, 38), (6, 30, 3, 2)]
         {
             let screen = Screen { rows, columns };
-            let (shown, items) = screen.list(question);
+            let (shown, items) = screen.list(question, 100);
             assert_eq!(shown.lines().count(), lines, "{shown}");
             assert_eq!(shown.split_whitespace().collect::<Vec<_>>().join(" "), question);
             let last = shown.lines().last().unwrap().chars().count() + Screen::PAGES.len();
-            assert!(last < columns.max(21), "{shown}");
+            assert!(last < columns, "{shown}");
             assert_eq!(items, capacity, "{columns}");
-            assert!(lines + items < rows || rows < 6);
+            assert!(lines + items < rows);
         }
+        let screen = Screen { rows: 24, columns: 62 };
+        assert_eq!(screen.list(question, 5), (question.to_owned(), 22));
+        assert!(screen.list(question, 23).0.contains('\n'));
     }
 
     #[test]
@@ -1006,7 +1026,7 @@ pub(crate) mod tests {
         ];
         let shown = screen.items(&items);
         assert!(shown.iter().all(|item| dialoguer::console::measure_text_width(item) <= 32), "{shown:?}");
-        assert_eq!(shown[0], "a very long name…age, 12 records".replace("…age", "…es"), "{shown:?}");
+        assert_eq!(shown[0], "a very long name…ges, 12 records", "{shown:?}");
         let different: std::collections::BTreeSet<_> = shown[..4].iter().collect();
         assert_eq!(different.len(), 4, "{shown:?}");
         assert!(shown[2].starts_with("3: ") && shown[3].starts_with("4: "), "{shown:?}");

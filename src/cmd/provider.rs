@@ -178,7 +178,7 @@ fn status(place: &Place, global: &Global) -> Result<Done> {
         let _ = write!(text, "\n{} ({}, {})\n", one_line(&account.name), one_line(&account.kind), account.id);
         let filled = account.streams.iter().filter(|stream| stream.records > 0);
         let streams: Vec<_> =
-            filled.map(|stream| format!("{} {}", HumanCount(stream.records), stream.name)).collect();
+            filled.map(|stream| format!("{}: {}", stream.name, HumanCount(stream.records))).collect();
         let _ = match streams.as_slice() {
             [] => writeln!(text, "  no record is in it"),
             streams => writeln!(text, "  {}", streams.join(", ")),

@@ -237,9 +237,10 @@ impl Shown<'_> {
             .collect();
         let mut out = String::new();
         if one_provider && let Some(provider) = first {
-            out = match provider.is_local() {
-                true => "Granted of your own data on this machine\n\n".to_owned(),
-                false => format!("Connected to {provider}\n\n"),
+            out = if provider.is_local() {
+                "Granted of your own data on this machine\n\n".to_owned()
+            } else {
+                format!("Connected to {provider}\n\n")
             };
         }
         let columns = [

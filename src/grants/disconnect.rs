@@ -413,7 +413,7 @@ fn unknown(which: &str, credentials: &[Credential]) -> Error {
     }
     let is_local = which.parse::<ProviderUrl>().is_ok_and(|provider| provider.is_local());
     if is_local && !credentials.iter().any(|credential| credential.provider.is_local()) {
-        message = "Nothing of your own data is granted on this machine".to_owned();
+        message = String::from("Nothing of your own data is granted on this machine");
     }
     let next = match (credentials.is_empty(), is_local) {
         (true, true) => Command::new("provider grants"),

@@ -182,21 +182,18 @@ impl Survey {
                     .enumerate()
                     .filter_map(|(at, one)| Some((at, sure(one)?)))
                     .reduce(|best, other| if other.1 > best.1 { other } else { best });
-                match best {
-                    Some((at, _)) => {
-                        head.truncate(if left.get() >= head.len() {
-                            head.len()
-                        } else {
-                            SHORT_HEAD.min(left.get())
-                        });
-                        head.shrink_to_fit();
-                        left.set(left.get() - head.len());
-                        found[at].members.push((member, head));
-                    }
-                    None => {
-                        unrecognised.push(member.label.clone());
-                        unknown.get_or_insert((member, head));
-                    }
+                if let Some((at, _)) = best {
+                    head.truncate(if left.get() >= head.len() {
+                        head.len()
+                    } else {
+                        SHORT_HEAD.min(left.get())
+                    });
+                    head.shrink_to_fit();
+                    left.set(left.get() - head.len());
+                    found[at].members.push((member, head));
+                } else {
+                    unrecognised.push(member.label.clone());
+                    unknown.get_or_insert((member, head));
                 }
                 Ok(())
             })
@@ -536,27 +533,23 @@ fn unrecognised_error(
     });
     let broken = left_out.unreadable.first().or(left_out.skipped.first());
     let why = why.or_else(|| broken.map(|one| format!("{}: {}", one.label, one.why)));
-    let error = match named.formats.first().filter(|_| named.is_as) {
-        Some(format) => {
-            let message =
-                format!("{} does not look like {} ({})", typed.display(), format.title(), format.name());
-            Error::failed("import_format", message).hint(
-                Hint::new("Without --as the contents decide: ")
-                    .run(Command::typed_without("--as", "import <export>")),
-            )
-        }
-        None => {
-            let message = format!(
-                "Nothing in {} is in a format that this pdpp reads; nothing was imported",
-                typed.display()
-            );
-            let error = Error::failed("import_unrecognised", message);
-            // What broke off may be one that is known, when it is whole.
-            if left_out.unreadable.is_empty() {
-                error.run(Command::new("import --help"))
-            } else {
-                error.hint(anew())
-            }
+    let error = if let Some(format) = named.formats.first().filter(|_| named.is_as) {
+        let message =
+            format!("{} does not look like {} ({})", typed.display(), format.title(), format.name());
+        let without = Command::typed_without("--as", "import <export>");
+        let hint = Hint::new("Without --as the contents decide: ").run(without);
+        Error::failed("import_format", message).hint(hint)
+    } else {
+        let message = format!(
+            "Nothing in {} is in a format that this pdpp reads; nothing was imported",
+            typed.display()
+        );
+        let error = Error::failed("import_unrecognised", message);
+        // What broke off may be one that is known, when it is whole.
+        if left_out.unreadable.is_empty() {
+            error.run(Command::new("import --help"))
+        } else {
+            error.hint(anew())
         }
     };
     match why {

@@ -174,10 +174,8 @@ impl Report {
         if let Some(afterwards) = self.afterwards() {
             line("then", &afterwards);
         }
-        if self.dry_run && !plan.diff.is_empty() {
-            if plan.diff.contains('…') {
-                message.push_str("\n  note: values that are not of this entry are shown as …");
-            }
+        if self.would_change().is_some_and(|diff| diff.contains('…')) {
+            message.push_str("\n  note: values that are not of this entry are shown as …");
         }
         message
     }

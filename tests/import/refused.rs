@@ -132,7 +132,9 @@ fn o2_1_what_cannot_be_imported_is_told_with_its_reason_and_what_to_type() {
         ran.stderr
     };
     let has = |said: &str, parts: &[&str]| {
-        parts.iter().for_each(|part| assert!(said.contains(part), "{part} in {said}"))
+        for part in parts {
+            assert!(said.contains(part), "{part} in {said}");
+        }
     };
     desk.file("ragged.csv", "a,b,c\n1,2\n3,4,5,6\nx\n");
     has(

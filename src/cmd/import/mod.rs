@@ -147,7 +147,8 @@ fn run_in(dir: &Path, args: &Args, cache: &Cache, ui: &Ui) -> Result<u8> {
     let request = request(args, paths)?;
     let progress = ui.progress();
     progress.say("Looking at what is there");
-    let mut terminal = Terminal { ui, known: known.as_ref(), can_ask: ui.can_ask() && !args.json };
+    let can_ask = ui.can_ask() && !args.json;
+    let mut terminal = Terminal { ui, progress: &progress, known: known.as_ref(), can_ask };
     let survey = Survey::of(&request, dir, &mut terminal);
     drop(progress);
     let survey = survey?;
@@ -326,6 +327,7 @@ fn confirm(args: &Args, ui: &Ui) -> Result<()> {
 /// What is known of earlier imports, and whoever sits at the terminal.
 struct Terminal<'a> {
     ui: &'a Ui,
+    progress: &'a Progress<'a>,
     known: Option<&'a Store>,
     can_ask: bool,
 }
@@ -353,11 +355,13 @@ impl Adviser for Terminal<'_> {
         if !self.can_ask {
             return None;
         }
-        if choices.is_empty() {
-            return self.ui.ask(question).ok()?.filter(|answer| !answer.is_empty());
-        }
-        let picked = self.ui.pick(question, choices).ok()??;
-        choices.get(picked).cloned()
+        self.progress.aside(|| {
+            if choices.is_empty() {
+                return self.ui.ask(question).ok()?.filter(|answer| !answer.is_empty());
+            }
+            let picked = self.ui.pick(question, choices).ok()??;
+            choices.get(picked).cloned()
+        })
     }
 }
 
