@@ -116,9 +116,9 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l timezone -d 'The ti
 complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l date-order -d 'In which order numbers stand in dates: day, month, year' -r -f -a "dmy\t''
 mdy\t''
 ymd\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l since -d 'Leave out what is older than this day, YYYY-MM-DD' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l since -d 'Leave out what is older than this day, YYYY-MM-DD, or than a time of it, YYYY-MM-DDTHH:MM' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l data-dir -d 'Where the store is [default: where it was last, else own/ in the cache directory]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l report -d 'Write what could not be read to this file, one JSON object a line' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l report -d 'Write what could not be read to this file, one JSON object a line; what could not before is tried again' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''

@@ -78,6 +78,17 @@ impl Command {
         TYPED.get().map_or_else(|| Self::new(otherwise), Self::typed)
     }
 
+    /// The same without `option` and its value.
+    pub fn typed_without(option: &'static str, otherwise: &'static str) -> Self {
+        TYPED.get().map_or_else(
+            || Self::new(otherwise),
+            |words| {
+                let (kept, rest) = without(words, option);
+                rest.iter().fold(Self::typed(kept), Self::value)
+            },
+        )
+    }
+
     /// The command that was typed, with another cache directory.
     pub fn typed_with_cache_in(dir: &Path) -> Self {
         let command = Self::new("--cache-dir").value(dir.display().to_string());
@@ -166,6 +177,12 @@ fn without_options(words: &[String]) -> Vec<String> {
 }
 
 fn with_value(words: &[String], option: &'static str, value: &str) -> Command {
+    let (kept, rest) = without(words, option);
+    rest.iter().fold(Command::typed(kept).option(option, value), Command::value)
+}
+
+/// `words` without `option` and its value: those before `--`, and it with those behind it.
+fn without<'a>(words: &'a [String], option: &str) -> (Vec<&'a String>, &'a [String]) {
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
     let (own, rest) = words.split_at(end);
     let mut kept = Vec::new();
@@ -177,7 +194,7 @@ fn with_value(words: &[String], option: &'static str, value: &str) -> Command {
             kept.push(word);
         }
     }
-    rest.iter().fold(Command::typed(kept).option(option, value), Command::value)
+    (kept, rest)
 }
 
 /// What to do next: words, commands, or both.

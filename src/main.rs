@@ -57,7 +57,7 @@ fn usage(error: clap::Error, typed: &[String], ui: &Ui) -> Result<u8, Error> {
     if let Some(gone) = cmd::usage::gone(typed) {
         return Err(gone);
     }
-    let error = cmd::usage::with_meaning(error);
+    let error = cmd::usage::with_meaning(error, typed);
     let explained = cmd::usage::explain(&error, typed);
     if wants_json() {
         return Err(explained);

@@ -17,6 +17,7 @@ const MAKE_ROOM: &str = "Check that the disk it goes to has room, then run it ag
 pub struct Ui {
     out: Mutex<Sink>,
     err: Mutex<Sink>,
+    out_is_terminal: bool,
     err_is_terminal: bool,
     can_ask: bool,
     width: OnceLock<u16>,
@@ -70,6 +71,7 @@ impl Ui {
         Self {
             out: Mutex::new(Sink::new(Box::new(std::io::stdout()))),
             err: Mutex::new(Sink::new(Box::new(std::io::stderr()))),
+            out_is_terminal: is_output_terminal(),
             err_is_terminal,
             can_ask: err_is_terminal && std::io::stdin().is_terminal(),
             // Asked for with the first table: a start of `mcp serve` needs none.
@@ -86,6 +88,7 @@ impl Ui {
         Self {
             out: Mutex::new(Sink::new(out)),
             err: Mutex::new(Sink::new(err)),
+            out_is_terminal: false,
             err_is_terminal: false,
             can_ask: false,
             width: OnceLock::from(width),
@@ -99,6 +102,11 @@ impl Ui {
     /// Columns to lay tables out for.
     pub fn width(&self) -> u16 {
         *self.width.get_or_init(terminal_width)
+    }
+
+    /// Columns that words on stdout have: as many as they like where that is no terminal.
+    pub fn prose_width(&self) -> u16 {
+        if self.out_is_terminal { self.width() } else { u16::MAX }
     }
 
     /// Whether a person watches stderr, so that a progress line makes sense.
@@ -130,19 +138,22 @@ impl Ui {
         if !self.can_ask {
             return Ok(None);
         }
-        let items: Vec<_> = items.iter().map(|item| self.item(item)).collect();
-        let select = dialoguer::Select::new().with_prompt(text::one_line(question)).items(&items).default(0);
+        let screen = Screen::of_stderr();
+        let (prompt, rows) = screen.list(question, items.len());
+        let select = dialoguer::Select::new()
+            .with_prompt(prompt)
+            .max_length(rows)
+            .items(screen.items(items))
+            .default(0);
         match select.interact_opt() {
             Ok(picked) => Ok(picked),
             Err(error) => Err(unanswered(error)),
         }
     }
 
-    /// A line of a list to pick from: one that went on to the next line would stay there when the list is drawn again.
-    fn item(&self, item: &str) -> String {
-        const MARK: u16 = 8;
-        let width = usize::from(self.width().saturating_sub(MARK).max(20));
-        dialoguer::console::truncate_str(&text::one_line(item), width, "…").into_owned()
+    /// Columns of an item of a list to pick from.
+    pub fn item_width(&self) -> usize {
+        Screen::of_stderr().item_width()
     }
 
     /// Whether a person can be asked something: both stdin and stderr are a terminal.
@@ -165,14 +176,8 @@ impl Ui {
         if !self.can_ask {
             return None;
         }
-        let items: Vec<_> = items.iter().map(|item| self.item(item)).collect();
-        dialoguer::MultiSelect::new()
-            .with_prompt(text::one_line(question))
-            .items(&items)
-            .report(false)
-            .interact_opt()
-            .ok()
-            .flatten()
+        let items: Vec<_> = items.iter().map(|item| (item.clone(), false)).collect();
+        self.tick(question, &items).ok().flatten()
     }
 
     /// The same, where some of `items` are ticked beforehand.
@@ -183,10 +188,13 @@ impl Ui {
         if !self.can_ask {
             return Ok(None);
         }
-        let items = items.iter().map(|(item, is_ticked)| (self.item(item), *is_ticked));
+        let screen = Screen::of_stderr();
+        let (prompt, rows) = screen.list(question, items.len());
+        let (texts, are_ticked): (Vec<_>, Vec<_>) = items.iter().cloned().unzip();
         let ticked = dialoguer::MultiSelect::new()
-            .with_prompt(text::one_line(question))
-            .items_checked(items)
+            .with_prompt(prompt)
+            .max_length(rows)
+            .items_checked(screen.items(&texts).into_iter().zip(are_ticked))
             .report(false)
             .interact_opt();
         ticked.map_err(unanswered)
@@ -257,6 +265,12 @@ impl Ui {
         self.keep(write_line(&self.out, &text::lines(result)));
     }
 
+    /// A result in words, to stdout: on a terminal no word is broken, and what a line goes on with stands further in. A command
+    /// to copy stays on one line. Not for what others wrote, nor for what is there to be pasted.
+    pub fn say(&self, result: &str) {
+        if self.out_is_terminal { self.print(&wrapped(self.width(), result)) } else { self.print(result) }
+    }
+
     /// As [`Ui::print`], in the colour of `tone` where a person sees it on a terminal that has colours and was not asked to
     /// do without (`NO_COLOR`, <https://no-color.org>).
     pub fn print_as(&self, tone: Tone, result: &str) {
@@ -290,18 +304,7 @@ impl Ui {
         if !self.err_is_terminal {
             return self.note(message);
         }
-        let width = usize::from(self.width());
-        for line in message.lines() {
-            let text = line.trim_start_matches([' ', '-']);
-            let indent = line.len() - text.len();
-            if dialoguer::console::measure_text_width(line) <= width {
-                self.note(line);
-                continue;
-            }
-            let indent_width = u16::try_from(indent).unwrap_or_default();
-            let shown = indented(self.width(), indent_width, text);
-            self.note(&format!("{}{}", &line[..indent], shown.get(indent..).unwrap_or(&shown)));
-        }
+        self.note(&wrapped(self.width(), message));
     }
 
     /// As [`Ui::note`], for whoever counts what is lost.
@@ -347,6 +350,7 @@ impl Ui {
         }
         shown.push_str("\n  code: ");
         shown.push_str(error.code());
+        let shown = if self.err_is_terminal { wrapped(self.width(), &shown) } else { shown };
         let _ = write_line(&self.err, &shown);
     }
 }
@@ -407,6 +411,14 @@ impl Progress<'_> {
 }
 
 impl Progress<'_> {
+    /// Does `work`, which may ask a person something, without the line.
+    pub fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
+        match self {
+            Self::Line(bar) => bar.suspend(work),
+            Self::Unseen | Self::Once(..) => work(),
+        }
+    }
+
     /// Shows `message`, which a person has to see even where no line changes.
     pub fn tell(&self, ui: &Ui, message: &str) {
         match self {
@@ -670,6 +682,137 @@ pub fn indented(width: u16, indent: u16, text: &str) -> String {
     lines_of(&table)
 }
 
+/// Programs whose command lines are told to be copied.
+const PROGRAMS: [&str; 10] =
+    ["pdpp ", "mv ", "move ", "mkdir ", "chmod ", "export ", "ssh ", "kubectl ", "rm ", "codex "];
+
+/// `text` with each line that is longer than `width` on as many as it needs, what it goes on with two columns further in. No word
+/// is broken, and no command at a line's end: that is there to be copied, and the terminal itself goes on with it.
+pub fn wrapped(width: u16, text: &str) -> String {
+    text.lines().map(|line| wrapped_line(usize::from(width), line)).collect::<Vec<_>>().join("\n")
+}
+
+fn wrapped_line(width: usize, line: &str) -> String {
+    use dialoguer::console::measure_text_width;
+    if measure_text_width(line) <= width {
+        return line.to_owned();
+    }
+    let text = line.trim_start_matches([' ', '-']);
+    let indent = line.len() - text.len();
+    // Behind a dash it goes on where the text begins, else further in.
+    let hang = if line[..indent].contains('-') { indent } else { indent + 2 };
+    let (words, command) = text.split_at(command_at(text));
+    let words = words.split(' ').filter(|word| !word.is_empty());
+    let (mut lines, mut last) = (Vec::new(), line[..indent].to_owned());
+    let mut is_new = true;
+    for word in words.chain(Some(command).filter(|command| !command.is_empty())) {
+        let gap = usize::from(!is_new);
+        if !is_new && measure_text_width(&last) + gap + measure_text_width(word) > width {
+            lines.push(std::mem::replace(&mut last, " ".repeat(hang)));
+            is_new = true;
+        }
+        if !is_new {
+            last.push(' ');
+        }
+        last.push_str(word);
+        is_new = false;
+    }
+    lines.push(last);
+    lines.join("\n")
+}
+
+/// Where in a line the command begins that ends it: at its beginning, or behind a colon.
+fn command_at(text: &str) -> usize {
+    let is_command = |at: &usize| PROGRAMS.iter().any(|program| text[*at..].starts_with(program));
+    let mut places = std::iter::once(0).chain(text.match_indices(": ").map(|(at, colon)| at + colon.len()));
+    places.find(is_command).unwrap_or(text.len())
+}
+
+/// The terminal on which a list is shown to pick from.
+#[derive(Debug, Clone, Copy)]
+struct Screen {
+    rows: usize,
+    columns: usize,
+}
+
+impl Screen {
+    /// Columns that stand before an item, and those that are left free behind it.
+    const MARK: usize = 8;
+    /// What is written behind a question whose list has several pages: ` [Page 10/12] `.
+    const PAGES: &'static str = ": [Page 10/12] ";
+
+    fn of_stderr() -> Self {
+        let found = dialoguer::console::Term::stderr().size_checked();
+        let (rows, columns) = found.filter(|(rows, columns)| *rows > 0 && *columns > 0).unwrap_or((24, 80));
+        Self { rows: rows.into(), columns: columns.into() }
+    }
+
+    fn item_width(self) -> usize {
+        self.columns.saturating_sub(Self::MARK).max(20)
+    }
+
+    /// `question` as it is written above a list of `count` items, and how many of them stand below it so that all of it stays on
+    /// the screen.
+    fn list(self, question: &str, count: usize) -> (String, usize) {
+        let question = text::one_line(question);
+        let width = self.columns.saturating_sub(1).max(20);
+        let (shown, room) = self.with_room(wrapped_line(width, &question));
+        if count <= room {
+            return (shown, room);
+        }
+        // Which page it is stands behind it, and breaks no line.
+        let pages = "\u{a0}".repeat(Self::PAGES.len());
+        let shown = wrapped_line(width, &format!("{question}{pages}"));
+        self.with_room(shown.trim_end_matches('\u{a0}').to_owned())
+    }
+
+    fn with_room(self, question: String) -> (String, usize) {
+        // The last line is the cursor's.
+        let room = self.rows.saturating_sub(question.lines().count() + 1).max(1);
+        (question, room)
+    }
+
+    /// `items` as they fit: a line that went on to the next one would stay there when the list is drawn again. What is too long
+    /// is cut in its middle, and two that would look alike then have a number.
+    fn items(self, items: &[String]) -> Vec<String> {
+        let width = self.item_width();
+        let whole: Vec<String> = items.iter().map(|item| text::one_line(item).into_owned()).collect();
+        let cut: Vec<String> = whole.iter().map(|item| cut_within(item, width)).collect();
+        let is_alike = |at: usize| {
+            let other = |other: usize| other != at && cut[other] == cut[at] && whole[other] != whole[at];
+            (0..cut.len()).any(other)
+        };
+        let shown = |at: usize| {
+            if !is_alike(at) {
+                return cut[at].clone();
+            }
+            let number = format!("{}: ", at + 1);
+            let left = width.saturating_sub(number.len());
+            format!("{number}{}", cut_within(&whole[at], left))
+        };
+        (0..cut.len()).map(shown).collect()
+    }
+}
+
+/// `text` in `width` columns at most: of a longer one the beginning and the end.
+pub fn cut_within(text: &str, width: usize) -> String {
+    use dialoguer::console::measure_text_width;
+    if measure_text_width(text) <= width {
+        return text.to_owned();
+    }
+    let head = dialoguer::console::truncate_str(text, width.saturating_sub(1).div_ceil(2), "").into_owned();
+    let room = width.saturating_sub(1 + measure_text_width(&head));
+    let mut tail = String::new();
+    for c in text.chars().rev() {
+        let longer = format!("{c}{tail}");
+        if measure_text_width(&longer) > room {
+            break;
+        }
+        tail = longer;
+    }
+    format!("{head}…{tail}")
+}
+
 /// A column that has room for every word of `texts` beside its padding.
 fn unbroken<'a>(padding: u16, texts: impl IntoIterator<Item = &'a str>) -> comfy_table::ColumnConstraint {
     let width = longest_word(texts).saturating_add(padding);
@@ -724,7 +867,10 @@ fn terminal_width() -> u16 {
 }
 
 fn console_width() -> Option<u16> {
-    dialoguer::console::Term::stdout().size_checked().map(|(_, columns)| columns)
+    use dialoguer::console::Term;
+    // Where the result goes into a file, what is said of it may still go to a terminal.
+    let size = Term::stdout().size_checked().or_else(|| Term::stderr().size_checked());
+    size.map(|(_, columns)| columns)
 }
 
 #[cfg(test)]
@@ -823,6 +969,68 @@ pub(crate) mod tests {
         let lost = ui.lost_output().unwrap();
         assert!(lost.message().ends_with("but: https://a.example is connected, as Diary"), "{lost}");
         assert!(next(&ui).ends_with("pdpp status") && !next(&ui).contains("run it again"));
+    }
+
+    #[test]
+    fn a_line_is_broken_between_words_and_a_command_stays_whole() {
+        let path = format!("/{}", "x".repeat(30));
+        for (line, wanted) in [
+            ("short", "short".to_owned()),
+            ("one two three four five", "one two three\n  four five".to_owned()),
+            ("  - one two three four", "  - one two\n    three four".to_owned()),
+            ("  end it: pdpp provider revoke grt_1", "  end it:\n    pdpp provider revoke grt_1".to_owned()),
+            ("pdpp provider revoke grt_1", "pdpp provider revoke grt_1".to_owned()),
+            ("Kept: one two three four: five", "Kept: one two\n  three four:\n  five".to_owned()),
+            (&format!("in {path}, all"), format!("in\n  {path},\n  all")),
+            (
+                "a\u{4e16}\u{754c} b\u{4e16}\u{754c} \u{4e16}\u{754c}",
+                "a\u{4e16}\u{754c} b\u{4e16}\u{754c}\n  \u{4e16}\u{754c}".to_owned(),
+            ),
+        ] {
+            assert_eq!(wrapped(14, line), wanted, "{line}");
+        }
+        assert_eq!(wrapped(80, "a\n\n  b"), "a\n\n  b");
+    }
+
+    #[test]
+    fn a_list_stays_on_the_screen_with_its_question() {
+        let question = "What may be read (Space ticks, Enter goes on, Esc denies)";
+        for (rows, columns, lines, capacity) in
+            [(24, 80, 1, 22), (20, 40, 2, 17), (40, 120, 1, 38), (6, 30, 3, 2)]
+        {
+            let screen = Screen { rows, columns };
+            let (shown, items) = screen.list(question, 100);
+            assert_eq!(shown.lines().count(), lines, "{shown}");
+            assert_eq!(shown.split_whitespace().collect::<Vec<_>>().join(" "), question);
+            let last = shown.lines().last().unwrap().chars().count() + Screen::PAGES.len();
+            assert!(last < columns, "{shown}");
+            assert_eq!(items, capacity, "{columns}");
+            assert!(lines + items < rows);
+        }
+        let screen = Screen { rows: 24, columns: 62 };
+        assert_eq!(screen.list(question, 5), (question.to_owned(), 22));
+        assert!(screen.list(question, 23).0.contains('\n'));
+    }
+
+    #[test]
+    fn no_two_items_of_a_list_look_alike() {
+        let screen = Screen { rows: 24, columns: 40 };
+        let account = "a very long name of an account of mine";
+        let items = [
+            format!("{account}: messages, 12 records"),
+            format!("{account}: message bodies, 12 records"),
+            format!("{account}, the one of 2024, as it was then: bodies, 12 records"),
+            format!("{account}, the one of 2025, as it was then: bodies, 12 records"),
+            "short".to_owned(),
+            "short".to_owned(),
+        ];
+        let shown = screen.items(&items);
+        assert!(shown.iter().all(|item| dialoguer::console::measure_text_width(item) <= 32), "{shown:?}");
+        assert_eq!(shown[0], "a very long name…ges, 12 records", "{shown:?}");
+        let different: std::collections::BTreeSet<_> = shown[..4].iter().collect();
+        assert_eq!(different.len(), 4, "{shown:?}");
+        assert!(shown[2].starts_with("3: ") && shown[3].starts_with("4: "), "{shown:?}");
+        assert_eq!(cut_within("\u{4e16}\u{754c}\u{4e16}\u{754c}", 5), "\u{4e16}…\u{754c}");
     }
 
     #[test]

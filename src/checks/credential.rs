@@ -9,12 +9,13 @@ use serde::Serialize;
 use crate::advice::{Command, Hint};
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
-use crate::cache::select::renew_command;
+use crate::cache::select::{disconnect_command, renew_command};
 use crate::error::{Error, Kind};
 use crate::mcp::reading::hosted_tools::HostedTools;
 use crate::mcp::reading::reader::{self, Reader};
 use crate::mcp::reading::request::Request;
 use crate::mcp::tool_error::ToolError;
+use crate::own;
 use crate::own::backend::InProcess;
 use crate::own::serving::Stores;
 use crate::provider::grant::TokenKind;
@@ -182,7 +183,7 @@ async fn check(cache: &Cache, http: &Http, credential: &Credential, all: &[Crede
         let reader = Reader::new(credential.provider.clone(), grant, store, reader::only(bearer));
         return match reader.read(&Request::compact_schema(None, None)).await {
             Ok(_) => Verdict::plain(State::Works),
-            Err(error) => of_tool(&error, renew),
+            Err(error) => of_own(credential, &error, renew),
         };
     }
     let compact = Read::of(["schema"]).with("view", "compact");
@@ -249,8 +250,36 @@ fn of_refusal(refusal: &Refusal, renew: impl Fn() -> Command) -> Verdict {
     Verdict::new(state, code, why, renew())
 }
 
+/// What the person's own store said: where it cannot be read at all, why, and the way out.
+fn of_own(credential: &Credential, error: &ToolError, renew: impl Fn() -> Command) -> Verdict {
+    let dir = credential.data_dir.clone().unwrap_or_default();
+    let opened = own::open(&dir).and_then(|vault| own::store_id(vault.store()));
+    match opened.map_err(|error| own::told(&dir, error)) {
+        Err(broken) => Verdict::new(
+            State::Unreachable,
+            broken.code(),
+            broken.in_full(),
+            broken.next().cloned().unwrap_or_default(),
+        ),
+        Ok(id) if id.as_deref().map(own::issuer).as_ref() != Some(&credential.issuer) => Verdict::new(
+            State::Rejected,
+            "own_store_other",
+            format!("the store in {} is another one than the grant is of", dir.display()),
+            Hint::new("Take the old grant away, and grant anew: ")
+                .run(disconnect_command(credential))
+                .then(" && ")
+                .run(Command::connect("local")),
+        ),
+        Ok(_) => of_tool_of("the store", error, renew),
+    }
+}
+
 /// What the provider's hosted tools said. Their advice is for an agent, and not passed on.
 fn of_tool(error: &ToolError, renew: impl Fn() -> Command) -> Verdict {
+    of_tool_of("the provider", error, renew)
+}
+
+fn of_tool_of(whose: &str, error: &ToolError, renew: impl Fn() -> Command) -> Verdict {
     const ANSWERED: [&str; 5] = [
         "provider_answer_broken",
         "provider_answer_too_large",
@@ -260,7 +289,7 @@ fn of_tool(error: &ToolError, renew: impl Fn() -> Command) -> Verdict {
     ];
     let status = error.detail("status").and_then(serde_json::Value::as_u64);
     let why = text::prefix(error.message(), 300);
-    let message = || format!("the provider says: {why}");
+    let message = || format!("{whose} says: {why}");
     match (error.code(), status) {
         (code @ "grant_revoked", _) => Verdict::new(State::Revoked, code, message(), renew()),
         (code @ "grant_expired", _) => Verdict::new(State::Expired, code, message(), renew()),

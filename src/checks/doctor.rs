@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
+use super::status::not_connected;
 use super::{Check, Level, credential, hosts, machine, provider};
 use crate::access_log::AccessLog;
-use crate::advice::Command;
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
 use crate::cache::select::{disconnect_command, renew_command};
@@ -40,6 +40,7 @@ pub async fn check_everything(cache: &Cache, http: &Http, more: &[ProviderUrl]) 
         Some(credentials) => grants(cache, http, credentials, &away).await,
         None => Vec::new(),
     };
+    checks.extend(machine::own_data(cache));
     checks.extend(found.into_iter().map(|found| found.reached));
     checks.extend(grants);
     checks.extend(cache.ending().unwrap_or_default().iter().map(|waiting| {
@@ -57,10 +58,7 @@ pub async fn check_everything(cache: &Cache, http: &Http, more: &[ProviderUrl]) 
 /// Each grant; of a provider that is `away`, which is among the checks already, only what is known here.
 async fn grants(cache: &Cache, http: &Http, credentials: &[Credential], away: &[&ProviderUrl]) -> Vec<Check> {
     if credentials.is_empty() {
-        let mut none =
-            Check::stop("grant", "no provider is connected on this machine", Command::connect_any());
-        none.code = Some("not_connected".to_owned());
-        return vec![none];
+        return vec![Check::failed("grant", &not_connected(cache))];
     }
     let now = Timestamp::now();
     let is_away = |credential: &&Credential| away.contains(&&credential.provider);

@@ -11,6 +11,7 @@ use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::cache::store::StoreKind;
 use crate::cache::store::choice::StoreChoice;
 use crate::fs;
+use crate::own::state::State;
 use crate::provider::network::Network;
 use crate::setup::launcher::is_npms;
 use crate::setup::paths::is_program;
@@ -134,6 +135,14 @@ fn was_open(dir: &Path) -> bool {
 #[cfg(not(unix))]
 fn was_open(_dir: &Path) -> bool {
     false
+}
+
+/// Whether the store of the person's own data can be read; `None` where there is none.
+pub fn own_data(cache: &Cache) -> Option<Check> {
+    Some(match State::here(cache)? {
+        Ok((dir, state)) => Check::ok("own data", format!("{} in {}", state.in_short(), dir.display())),
+        Err(error) => Check::failed("own data", &error),
+    })
 }
 
 /// Whether an owner's credential is within an agent's reach.

@@ -3,11 +3,12 @@
 use jiff::Timestamp;
 
 use super::credential::{self, Verdict};
-use crate::advice::Command;
+use crate::advice::{Command, Hint};
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
 use crate::cache::select::Selection;
 use crate::error::{Error, Kind, Result};
+use crate::own::state::State;
 use crate::provider::http::Http;
 use crate::runtime::block_on_unless_stopped;
 
@@ -71,8 +72,31 @@ impl Status {
     }
 }
 
-/// That nothing is connected.
-pub fn not_connected() -> Error {
-    Error::new(Kind::NotConnected, "not_connected", "No provider is connected on this machine")
-        .run(Command::connect_any())
+/// That nothing is connected; where there is own data, that nothing of it is granted.
+pub fn not_connected(cache: &Cache) -> Error {
+    let error = |message: String| Error::new(Kind::NotConnected, "not_connected", message);
+    match State::here(cache) {
+        None => error("No provider is connected on this machine".to_owned()).run(Command::connect_any()),
+        Some(Ok((_, state))) if state.accounts.is_empty() => {
+            error("Nothing is granted on this machine, and the store of your own data is empty".to_owned())
+                .hint(
+                    Hint::new("For your own data: ")
+                        .run(Command::new("import <export>"))
+                        .then("; else: ")
+                        .run(Command::connect_any()),
+                )
+        }
+        Some(Ok((dir, state))) => {
+            let what = state.in_short();
+            let dir = dir.display();
+            error(format!("Nothing is granted on this machine; your own data is in {dir} ({what}), and no agent can read it yet"))
+                .run(Command::connect("local"))
+        }
+        Some(Err(damage)) => {
+            let next = damage.next().cloned().unwrap_or_default();
+            let told =
+                error("Nothing is granted on this machine, and your own data cannot be read".to_owned());
+            told.because(damage).hint(next)
+        }
+    }
 }

@@ -100,11 +100,11 @@ fn show(disconnected: &Disconnected, as_json: bool, ui: &Ui) {
         }
         ui.json(&result);
     } else if disconnected.is_only_leftover {
-        ui.print("Nothing was connected on this machine; a token that was left in its store is deleted.");
+        ui.say("Nothing was connected on this machine; a token that was left in its store is deleted.");
     } else if ended.is_empty() {
-        ui.print("Nothing was connected on this machine.");
+        ui.say("Nothing was connected on this machine.");
     } else {
-        ui.print(&ended.iter().map(to_text).collect::<Vec<_>>().join("\n"));
+        ui.say(&ended.iter().map(to_text).collect::<Vec<_>>().join("\n"));
         if let Some(error) = failure {
             ui.error(error);
         }
@@ -164,6 +164,9 @@ fn to_text(ended: &Ended) -> String {
         Here::Kept => "out of every agent's reach",
         Here::Left => "still here",
     };
+    if ended.credential.provider.is_local() {
+        return format!("{}\n  {}", full_name(&ended.credential), own_to_text(ended, here));
+    }
     let line = match &ended.at_provider {
         Ok(Revoked::Grant) => format!("ended at the provider, and {here}"),
         Ok(Revoked::Tokens) => format!("its tokens are revoked at the provider, and {here}"),
@@ -186,6 +189,22 @@ fn to_text(ended: &Ended) -> String {
         }
     };
     format!("{}\n  {line}", full_name(&ended.credential))
+}
+
+/// Of the person's own data: there is no provider but this program.
+fn own_to_text(ended: &Ended, here: &str) -> String {
+    match &ended.at_provider {
+        Ok(Revoked::Grant | Revoked::Tokens) => {
+            format!(
+                "ended: its token is good for nothing, and {here}. What was read by now stays with the agent."
+            )
+        }
+        Ok(Revoked::Already) => format!("was over already; its token is {here}"),
+        Err(NotEnded { code, why, .. }) => {
+            let why = text::one_line(text::prefix(why, 500));
+            format!("its token is {here}, but the grant is not ended in its store: {why} (code: {code})")
+        }
+    }
 }
 
 fn to_json(ended: &Ended) -> Value {

@@ -51,7 +51,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     if args.json {
         ui.json(&json!({"ok": stops == 0, "checks": checks}));
     } else {
-        ui.print(&to_text(&checks, stops, ui.width()));
+        ui.say(&to_text(&checks, stops, ui.width()));
     }
     Ok(u8::from(stops > 0))
 }

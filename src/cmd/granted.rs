@@ -41,18 +41,7 @@ fn is_package(connected: &Connected) -> bool {
 /// What was granted, until when, where its token is, and what to type.
 pub(super) fn to_text(connected: &Connected) -> String {
     let granted = &connected.credential;
-    let mut text = match connected.stored {
-        _ if is_package(connected) => {
-            format!("Connected to {}, with a package of grants.\n", granted.provider)
-        }
-        Stored::Replaced if connected.replaces.is_some() => {
-            format!("Connected to {} again, in the place of the grant from before.\n", granted.provider)
-        }
-        Stored::Added => format!("Connected to {}.\n", granted.provider),
-        Stored::Replaced => {
-            format!("Connected to {} again: the token of this grant is replaced.\n", granted.provider)
-        }
-    };
+    let mut text = opening(connected);
     let until = match granted.expires_at() {
         Some(end) => format!("until {}", day_and_time(end)),
         None if granted.has_unread_end() => "to an end that could not be read".to_owned(),
@@ -107,14 +96,37 @@ pub(super) fn to_text(connected: &Connected) -> String {
     text
 }
 
+/// What happened, in a line.
+fn opening(connected: &Connected) -> String {
+    let granted = &connected.credential;
+    let replaces = connected.replaces.is_some();
+    match connected.stored {
+        _ if granted.provider.is_local() && replaces => {
+            "Granted again of your own data, in the place of the grant from before.\n".to_owned()
+        }
+        _ if granted.provider.is_local() => "Granted of your own data on this machine.\n".to_owned(),
+        _ if is_package(connected) => {
+            format!("Connected to {}, with a package of grants.\n", granted.provider)
+        }
+        Stored::Replaced if replaces => {
+            format!("Connected to {} again, in the place of the grant from before.\n", granted.provider)
+        }
+        Stored::Added => format!("Connected to {}.\n", granted.provider),
+        Stored::Replaced => {
+            format!("Connected to {} again: the token of this grant is replaced.\n", granted.provider)
+        }
+    }
+}
+
 fn old_to_text(old: &Old) -> String {
     let id = one_line(old.credential.grant_id.as_str());
+    let at = if old.credential.provider.is_local() { "" } else { " at the provider" };
     let (not, here, then) = match &old.at_provider {
         AtProvider::Ended => {
-            return format!("The old grant {id} is ended at the provider, and deleted here.");
+            return format!("The old grant {id} is ended{at}, and deleted here.");
         }
         AtProvider::Over => {
-            return format!("The old grant {id} was over at the provider; it is deleted here.");
+            return format!("The old grant {id} was over{at}; it is deleted here.");
         }
         AtProvider::Waits(not) => {
             let first = not.remedy.unwrap_or("To try again");

@@ -63,7 +63,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         if args.json {
             ui.json(&json!({"on": args.on, "file": log.path().display().to_string()}));
         } else {
-            ui.print(&format!("The access log is {out}."));
+            ui.say(&format!("The access log is {out}."));
         }
         return Ok(0);
     }
@@ -74,7 +74,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     if args.json {
         ui.json(&shown.to_json(&log));
     } else {
-        ui.print(&shown.to_text(now, ui.width()));
+        ui.say(&shown.to_text(now, ui.width()));
         if !log.is_on() {
             ui.note(&format!("The access log is off: {}", Command::new("log --on")));
         }

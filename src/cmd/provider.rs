@@ -13,6 +13,7 @@ use super::Global;
 use crate::access_log::AccessLog;
 use crate::advice::{Command, Hint};
 use crate::cache::credential::Credential;
+use crate::cache::select::disconnect_command;
 use crate::error::{Error, Kind, Result};
 use crate::own::state::{State, kept_apart, vault_failed};
 use crate::own::{self, forget};
@@ -42,6 +43,13 @@ Examples:
   pdpp provider forget 'Work mail'     delete an account, and everything of it
 
 Ends with 78 if nothing was imported yet.";
+
+impl Args {
+    /// Whether it ends or deletes what cannot be had back.
+    pub const fn ends_something(&self) -> bool {
+        matches!(self.action, Some(Action::Revoke(_) | Action::Forget(_)))
+    }
+}
 
 #[derive(Debug, Subcommand)]
 pub enum Action {
@@ -120,12 +128,15 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     };
     match (done, place.json) {
         (Ok(done), true) => ui.json(&done.json),
-        (Ok(done), false) => ui.print(&done.text),
-        (Err(error), true) => {
+        (Ok(done), false) => ui.say(&done.text),
+        (Err(error), is_json) => {
+            let error = own::told(&place.dir(global)?, error);
+            if !is_json {
+                return Err(error);
+            }
             ui.json(&error.to_json());
             return Ok(error.kind().exit_code());
         }
-        (Err(error), false) => return Err(error),
     }
     Ok(0)
 }
@@ -165,23 +176,39 @@ fn status(place: &Place, global: &Global) -> Result<Done> {
     }
     for account in &state.accounts {
         let _ = write!(text, "\n{} ({}, {})\n", one_line(&account.name), one_line(&account.kind), account.id);
-        let streams: Vec<_> = account
-            .streams
-            .iter()
-            .map(|stream| format!("{} {}", stream.name, HumanCount(stream.records)))
-            .collect();
-        let _ = writeln!(text, "  {}", streams.join(", "));
+        let filled = account.streams.iter().filter(|stream| stream.records > 0);
+        let streams: Vec<_> =
+            filled.map(|stream| format!("{}: {}", stream.name, HumanCount(stream.records))).collect();
+        let _ = match streams.as_slice() {
+            [] => writeln!(text, "  no record is in it"),
+            streams => writeln!(text, "  {}", streams.join(", ")),
+        };
         let of = |time: Option<Timestamp>| time.map_or_else(|| "not known".to_owned(), day_and_time);
         let apart = account.streams.iter().find(|stream| stream.name == GUARDED);
         if let Some(apart) = apart.and_then(|stream| kept_apart(stream.records)) {
             let _ = writeln!(text, "  {apart}");
         }
-        let _ = writeln!(text, "  imported {}; newest record {}", of(account.as_of), of(account.newest));
+        let _ = writeln!(text, "  last import {}; newest record {}", of(account.as_of), of(account.newest));
     }
     let _ = match live {
-        0 => write!(text, "\nNo grant of it is live. Next: {}", place.again(Command::connect("local"))),
-        1 => write!(text, "\n1 grant is live: {}", place.again(Command::new("provider grants"))),
-        live => write!(text, "\n{live} grants are live: {}", place.again(Command::new("provider grants"))),
+        0 if state.accounts.is_empty() => {
+            write!(text, "\nNext: {}", place.again(Command::new("import <export>")))
+        }
+        0 => write!(
+            text,
+            "\nNo agent can read any of it. To grant some: {}",
+            place.again(Command::connect("local"))
+        ),
+        1 => {
+            write!(text, "\n1 grant is live. What it gives: {}", place.again(Command::new("provider grants")))
+        }
+        live => {
+            write!(
+                text,
+                "\n{live} grants are live. What they give: {}",
+                place.again(Command::new("provider grants"))
+            )
+        }
     };
     let json = json!({
         "data_dir": dir.display().to_string(),
@@ -210,49 +237,147 @@ fn made(vault: &Vault) -> Result<Vec<Made>> {
     Ok(all.into_iter().map(|(grant, revoked)| Made { state: state(&grant, revoked), grant }).collect())
 }
 
+/// A store of which something was granted on this machine.
+struct Granted {
+    dir: PathBuf,
+    vault: Vault,
+    made: Vec<Made>,
+}
+
+/// All stores that are known here, the one that is meant first.
+struct Stores {
+    open: Vec<Granted>,
+    /// Those of which there are grants here, and that cannot be read, each with why.
+    closed: Vec<(PathBuf, Error)>,
+    /// The grants of own data on this machine, whatever store they are of.
+    here: Vec<Credential>,
+}
+
+impl Stores {
+    /// # Errors
+    /// Why the store that is meant cannot be read, where it is the only one, or damaged.
+    fn of(place: &Place, global: &Global) -> Result<Self> {
+        let cache = global.cache()?;
+        let here =
+            cache.credentials().unwrap_or_default().into_iter().filter(|known| known.provider.is_local());
+        let here: Vec<Credential> = here.collect();
+        let meant = place.dir(global)?;
+        let mut dirs = vec![meant.clone()];
+        for dir in here.iter().filter_map(|known| known.data_dir.as_ref()) {
+            if !dirs.contains(dir) {
+                dirs.push(dir.clone());
+            }
+        }
+        let mut stores = Self { open: Vec::new(), closed: Vec::new(), here };
+        for dir in dirs {
+            let opened = own::open(&dir).and_then(|vault| {
+                let made = made(&vault)?;
+                Ok(Granted { dir: dir.clone(), vault, made })
+            });
+            match opened.map_err(|error| own::told(&dir, error)) {
+                Ok(granted) => stores.open.push(granted),
+                Err(error) if dir == meant && error.kind() != Kind::NotConnected => return Err(error),
+                // Where nothing was granted of it, it is none of those that are asked about.
+                Err(error) if stores.here.iter().all(|known| known.data_dir.as_ref() != Some(&dir)) => {
+                    if stores.here.is_empty() {
+                        return Err(error);
+                    }
+                }
+                Err(error) => stores.closed.push((dir, error)),
+            }
+        }
+        Ok(stores)
+    }
+
+    fn made(&self) -> impl Iterator<Item = &Made> {
+        self.open.iter().flat_map(|store| &store.made)
+    }
+}
+
 fn grants(place: &Place, global: &Global) -> Result<Done> {
-    let vault = own::open(&place.dir(global)?)?;
-    let cache = global.cache()?;
-    let here = cache.credentials().unwrap_or_default();
-    let names = vault.store().read::<BTreeMap<String, String>, rusqlite::Error>(|_, catalog| {
-        let ids = catalog.connections.iter().map(|known| known.id.clone());
-        Ok(ids.map(|id| (id.clone(), accounts::label(catalog, &id))).collect())
-    });
-    let names = names.map_err(|error| vault_failed(&error.into()))?;
-    let reads = AccessLog::new(cache.dir()).last_reads();
+    let stores = Stores::of(place, global)?;
+    let reads = AccessLog::new(global.cache()?.dir()).last_reads();
+    let meant = place.dir(global)?;
+    let is_only = stores.open.iter().all(|store| store.dir == meant) && stores.closed.is_empty();
     let (mut text, mut list) = (String::new(), Vec::new());
-    for Made { grant, state } in made(&vault)? {
-        let credential = here.iter().find(|known| known.grant_id.as_str() == grant.grant_id);
-        let last_read = reads.get(&grant.grant_id).copied();
-        list.push(to_json(&grant, state, credential, last_read, &names));
-        if state != "live" {
-            continue;
+    for Granted { dir, vault, made } in &stores.open {
+        let names = vault.store().read::<BTreeMap<String, String>, rusqlite::Error>(|_, catalog| {
+            let ids = catalog.connections.iter().map(|known| known.id.clone());
+            Ok(ids.map(|id| (id.clone(), accounts::label(catalog, &id))).collect())
+        });
+        let names = names.map_err(|error| own::told(dir, vault_failed(&error.into())))?;
+        if !is_only {
+            let _ = writeln!(text, "Granted of the store in {}:\n", dir.display());
         }
-        let label = credential.map(|known| format!("{}: ", one_line(&known.label))).unwrap_or_default();
-        let _ = writeln!(text, "{label}{}", grant.grant_id);
-        if let Some(host) = credential.and_then(|known| known.host.as_deref()) {
-            let _ = writeln!(text, "  for {host} alone");
+        for Made { grant, state } in made {
+            let credential = stores.here.iter().find(|known| known.grant_id.as_str() == grant.grant_id);
+            let last_read = reads.get(&grant.grant_id).copied();
+            let mut told = to_json(grant, state, credential, last_read, &names);
+            told["data_dir"] = dir.display().to_string().into();
+            list.push(told);
+            if *state == "live" {
+                let end = Command::new("provider revoke").value(&grant.grant_id);
+                // One whose token is here is found by its id alone.
+                let end = if credential.is_some() || *dir != meant { end } else { place.again(end) };
+                text.push_str(&grant_text(grant, credential, last_read, &names, &end));
+            }
         }
-        for stream in &grant.streams {
-            let _ = writeln!(text, "  {}", stream_line(stream, &names));
+        let over = made.iter().filter(|made| made.state != "live").count();
+        if over == made.len() {
+            text.push_str("Nothing of it is granted now.\n\n");
         }
-        let end = grant.expires_at.as_deref().and_then(|end| end.parse().ok());
-        let end =
-            end.map_or_else(|| "without an end".to_owned(), |end| format!("until {}", day_and_time(end)));
-        let last_read = last_read.map_or_else(|| "never".to_owned(), day_and_time);
-        let _ = writeln!(text, "  for: {}", one_line(purpose_of(&grant)));
-        let _ = writeln!(text, "  {end}; last read: {last_read}");
-        let end = place.again(Command::new("provider revoke").value(&grant.grant_id));
-        let _ = writeln!(text, "  end it: {end}\n");
+        let _ = match over {
+            0 => Ok(()),
+            1 => writeln!(text, "1 grant more is over (--json lists it).\n"),
+            over => writeln!(text, "{over} grants more are over (--json lists them).\n"),
+        };
     }
-    let over = list.iter().filter(|grant| grant["state"] != "live").count();
-    if text.is_empty() {
-        let _ = writeln!(text, "No grant of this store is live.\n");
+    for (dir, why) in &stores.closed {
+        let _ = writeln!(
+            text,
+            "Granted of the store in {}, which cannot be read ({}):\n",
+            dir.display(),
+            why.in_full()
+        );
+        for known in stores.here.iter().filter(|known| known.data_dir.as_ref() == Some(dir)) {
+            let _ = writeln!(text, "{}: {}", one_line(&known.label), known.grant_id);
+            let _ = writeln!(text, "  take it off this computer: {}\n", disconnect_command(known));
+        }
     }
-    if over > 0 {
-        let _ = writeln!(text, "{over} more are over (--json lists them).");
+    let closed: Vec<Value> = stores
+        .closed
+        .iter()
+        .map(|(dir, why)| json!({ "data_dir": dir.display().to_string(), "code": why.code(), "why": why.in_full() }))
+        .collect();
+    let json = json!({ "grants": list, "unread_stores": closed });
+    Ok(Done { text: text.trim_end().to_owned(), json })
+}
+
+fn grant_text(
+    grant: &Grant,
+    credential: Option<&Credential>,
+    last_read: Option<Timestamp>,
+    names: &BTreeMap<String, String>,
+    revoke: &Command,
+) -> String {
+    let mut text = credential.map(|known| format!("{}: ", one_line(&known.label))).unwrap_or_default();
+    let _ = writeln!(text, "{}", grant.grant_id);
+    if credential.is_none() {
+        text.push_str("  its token is not on this computer\n");
     }
-    Ok(Done { text: text.trim_end().to_owned(), json: json!({ "grants": list }) })
+    if let Some(host) = credential.and_then(|known| known.host.as_deref()) {
+        let _ = writeln!(text, "  for {host} alone");
+    }
+    for stream in &grant.streams {
+        let _ = writeln!(text, "  {}", stream_line(stream, names));
+    }
+    let end = grant.expires_at.as_deref().and_then(|end| end.parse().ok());
+    let end = end.map_or_else(|| "without an end".to_owned(), |end| format!("until {}", day_and_time(end)));
+    let last_read = last_read.map_or_else(|| "never".to_owned(), day_and_time);
+    let _ = writeln!(text, "  for: {}", one_line(purpose_of(grant)));
+    let _ = writeln!(text, "  {end}; last read: {last_read}");
+    let _ = writeln!(text, "  end it: {revoke}\n");
+    text
 }
 
 fn to_json(
@@ -315,19 +440,21 @@ fn stream_line(stream: &GrantStream, names: &BTreeMap<String, String>) -> String
 }
 
 fn revoke(args: &RevokeArgs, global: &Global, ui: &Ui) -> Result<Done> {
-    let vault = own::open(&args.place.dir(global)?)?;
     let cache = global.cache()?;
-    let here = cache.credentials().unwrap_or_default();
-    let made = made(&vault)?;
-    let id = meant(&args.grant, &made, &here)?;
-    let is_live = made.iter().any(|made| made.grant.grant_id == id && made.state == "live");
+    let stores = Stores::of(&args.place, global)?;
+    let id = meant(&args.grant, &stores)?;
+    let is_its = |made: &&Made| made.grant.grant_id == id;
+    let is_live = stores.made().filter(is_its).any(|made| made.state == "live");
     if is_live {
         agree(ui, args.yes, &format!("End the grant {id}?"), || {
             args.place.again(Command::new("provider revoke").value(&args.grant).words("--yes"))
         })?;
     }
-    vault.end_grants(std::iter::once(id.as_str())).map_err(|error| vault_failed(&error))?;
-    for credential in here.iter().filter(|known| known.provider.is_local() && known.grant_id.as_str() == id) {
+    for store in stores.open.iter().filter(|store| store.made.iter().any(|made| is_its(&made))) {
+        let ended = store.vault.end_grants(std::iter::once(id.as_str()));
+        ended.map_err(|error| own::told(&store.dir, vault_failed(&error)))?;
+    }
+    for credential in stores.here.iter().filter(|known| known.grant_id.as_str() == id) {
         cache.remove(credential)?;
     }
     let text = if is_live {
@@ -340,31 +467,49 @@ fn revoke(args: &RevokeArgs, global: &Global, ui: &Ui) -> Result<Done> {
     Ok(Done { text, json: json!({ "grant_id": id, "revoked": true, "was_live": is_live }) })
 }
 
-/// The one grant that `name` means: by its id, its label here, or the beginning of its id.
-fn meant(name: &str, made: &[Made], here: &[Credential]) -> Result<String> {
-    let ids = || made.iter().map(|made| made.grant.grant_id.as_str());
-    let labelled = |id: &&str| here.iter().any(|known| known.grant_id.as_str() == *id && known.label == name);
-    let mut found: Vec<&str> = ids().filter(|id| *id == name).collect();
+/// The one grant that `name` means, of any store: by its id, its label here, or the beginning of its id.
+fn meant(name: &str, stores: &Stores) -> Result<String> {
+    let made = || stores.made().map(|made| made.grant.grant_id.as_str());
+    // Also those whose store is away, or another one by now.
+    let mut all: Vec<&str> = made().chain(stores.here.iter().map(|known| known.grant_id.as_str())).collect();
+    all.sort_unstable();
+    all.dedup();
+    let labelled =
+        |id: &&str| stores.here.iter().any(|known| known.grant_id.as_str() == *id && known.label == name);
+    let mut found: Vec<&str> = all.iter().copied().filter(|id| *id == name).collect();
     if found.is_empty() {
-        found = ids().filter(labelled).collect();
+        found = all.iter().copied().filter(labelled).collect();
     }
     if found.is_empty() && !name.is_empty() {
-        found = ids().filter(|id| id.starts_with(name)).collect();
+        found = all.iter().copied().filter(|id| id.starts_with(name)).collect();
     }
+    let list = Command::new("provider grants");
     match found.as_slice() {
-        [id] => Ok((*id).to_owned()),
-        [] => Err(Error::new(
-            Kind::Usage,
-            "grant_unknown",
-            format!("No grant of your own data is called {name}"),
-        )
-        .run(Command::new("provider grants"))),
-        several => Err(Error::new(
-            Kind::Usage,
-            "several_credentials",
-            format!("Several grants are meant: {}", several.join(", ")),
-        )
-        .run(Command::new("provider grants"))),
+        [id] if made().any(|made| made == *id) => Ok((*id).to_owned()),
+        [id] => {
+            let known = stores.here.iter().find(|known| known.grant_id.as_str() == *id);
+            let dir = known.and_then(|known| known.data_dir.as_ref());
+            let why = dir.and_then(|dir| stores.closed.iter().find(|(closed, _)| closed == dir));
+            let dir = dir.map(|dir| dir.display().to_string()).unwrap_or_default();
+            let message = format!(
+                "The grant {id} is of a store that is not in {dir} any more, or cannot be read there"
+            );
+            let error = Error::failed("own_store_other", message);
+            let error = match why {
+                Some((_, why)) => error.because(why.in_full()),
+                None => error,
+            };
+            let next = known.map_or(list, disconnect_command);
+            Err(error.hint(Hint::new("To take its token off this computer: ").run(next)))
+        }
+        [] => {
+            let message = format!("No grant of your own data is called {name}");
+            Err(Error::new(Kind::Usage, "grant_unknown", message).run(list))
+        }
+        several => {
+            let message = format!("Several grants are meant: {}", several.join(", "));
+            Err(Error::new(Kind::Usage, "several_credentials", message).run(list))
+        }
     }
 }
 

@@ -89,16 +89,16 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
                 json!({"to": moved.to, "count": count.0, "already": count.1, "missing": missing});
         }
         if status.grants.is_empty() {
-            result["error"] = not_connected().to_json()["error"].take();
+            result["error"] = not_connected(&cache).to_json()["error"].take();
         }
         ui.json(&result);
     } else if status.grants.is_empty() {
         if !status.ending.is_empty() {
-            ui.print(shown.waiting().trim_start());
+            ui.say(shown.waiting().trim_start());
         }
-        return Err(not_connected());
+        return Err(not_connected(&cache));
     } else {
-        ui.print(&(shown.to_text(ui.width()) + &shown.waiting()));
+        ui.say(&(shown.to_text(ui.width()) + &shown.waiting()));
     }
     Ok(status.exit_code())
 }
@@ -237,7 +237,11 @@ impl Shown<'_> {
             .collect();
         let mut out = String::new();
         if one_provider && let Some(provider) = first {
-            out = format!("Connected to {provider}\n\n");
+            out = if provider.is_local() {
+                "Granted of your own data on this machine\n\n".to_owned()
+            } else {
+                format!("Connected to {provider}\n\n")
+            };
         }
         let columns = [
             Column::text("Name"),

@@ -23,7 +23,7 @@ pub fn explain(error: &clap::Error, words: &[String]) -> Error {
             .iter()
             .fold(message, |message, end| message.split(end).next().unwrap_or(message)),
     };
-    let next = corrected(error, words).unwrap_or_else(|| help(words));
+    let next = moved(error, words).or_else(|| corrected(error, words)).unwrap_or_else(|| help(words));
     Error::new(Kind::Usage, code, message.trim()).run(next)
 }
 
@@ -38,8 +38,13 @@ pub fn gone(words: &[String]) -> Option<Error> {
     })
 }
 
-/// The same with what is meant in the place of what is spelled alike, where that is known.
-pub fn with_meaning(mut error: clap::Error) -> clap::Error {
+/// The same with what is meant in the place of what is spelled alike, where that is known; `words` stand behind the program's
+/// name.
+pub fn with_meaning(mut error: clap::Error, words: &[String]) -> clap::Error {
+    if let Some(tip) = of_others(&error, words) {
+        error.remove(ContextKind::SuggestedArg);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
     let (wrong, better) = match error.kind() {
         ErrorKind::InvalidSubcommand => (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
         ErrorKind::InvalidValue => (ContextKind::InvalidValue, ContextKind::SuggestedValue),
@@ -54,6 +59,104 @@ pub fn with_meaning(mut error: clap::Error) -> clap::Error {
         error.insert(better, meant);
     }
     error
+}
+
+/// An option that the command at hand does not know, and others do: which ones.
+fn of_others(error: &clap::Error, words: &[String]) -> Option<String> {
+    let option = unknown_option(error)?;
+    if let Some(command) = moved(error, words) {
+        return Some(format!("'{option}' belongs behind the command: {command}"));
+    }
+    let mut with_it = Vec::new();
+    each_command(&Cli::command(), "pdpp", &mut |path, command| {
+        if option_of(command, option).is_some()
+            && !with_it.iter().any(|known: &String| path.starts_with(known.as_str()))
+        {
+            with_it.push(path.to_owned());
+        }
+    });
+    let with_it: Vec<String> = with_it.iter().map(|path| format!("`{path}`")).collect();
+    let [rest @ .., last] = with_it.as_slice() else { return None };
+    let all = if rest.is_empty() { last.clone() } else { format!("{} and {last}", rest.join(", ")) };
+    Some(format!("'{option}' is an option of {all}"))
+}
+
+/// The option of the command line that clap knows nothing of there: `--data-dir`, or `-y`.
+fn unknown_option(error: &clap::Error) -> Option<&str> {
+    match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(option)) if error.kind() == ErrorKind::UnknownArgument => Some(option),
+        _ => None,
+    }
+}
+
+fn each_command(command: &clap::Command, path: &str, each: &mut impl FnMut(&str, &clap::Command)) {
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        let path = format!("{path} {}", sub.get_name());
+        each(&path, sub);
+        each_command(sub, &path, each);
+    }
+}
+
+/// The option of `command` that is written so.
+fn option_of<'a>(command: &'a clap::Command, written: &str) -> Option<&'a clap::Arg> {
+    let name = written.split_once('=').map_or(written, |(name, _)| name);
+    command.get_arguments().find(|known| match name.strip_prefix("--") {
+        Some(long) => known.get_long() == Some(long),
+        None => known
+            .get_short()
+            .is_some_and(|short| name.strip_prefix('-') == Some(short.encode_utf8(&mut [0; 4]))),
+    })
+}
+
+/// `words` with the options that stand before the command whose own they are behind it.
+fn moved(error: &clap::Error, words: &[String]) -> Option<advice::Command> {
+    unknown_option(error)?;
+    if words.iter().any(|word| word.contains('@')) {
+        return None;
+    }
+    let root = Cli::command();
+    let (mut command, mut last) = (&root, None);
+    let (mut kept, mut options) = (Vec::new(), Vec::new());
+    let takes = |option: &clap::Arg| option.get_action().takes_values();
+    let mut rest = words.iter().peekable();
+    while let Some(word) = rest.peek() {
+        if *word == "--" {
+            break;
+        }
+        let Some(word) = rest.next() else { break };
+        if !word.starts_with('-') {
+            let Some(sub) = command.find_subcommand(word) else {
+                kept.push(word.clone());
+                continue;
+            };
+            command = sub;
+            kept.push(word.clone());
+            last = Some(kept.len());
+            continue;
+        }
+        let known = option_of(command, word).or_else(|| option_of(&root, word));
+        let below = || {
+            let mut found = None;
+            each_command(command, "", &mut |_, sub| {
+                found = found.or_else(|| option_of(sub, word).map(takes));
+            });
+            found
+        };
+        let (is_its, has_value) = match known {
+            Some(option) => (true, takes(option)),
+            None => (false, below()?),
+        };
+        let to = if is_its { &mut kept } else { &mut options };
+        to.push(word.clone());
+        if has_value && !word.contains('=') {
+            to.extend(rest.next().cloned());
+        }
+    }
+    let last = last.filter(|_| !options.is_empty())?;
+    kept.splice(last..last, options);
+    kept.extend(rest.cloned());
+    let parsed = Cli::try_parse_from(std::iter::once("pdpp").chain(kept.iter().map(String::as_str)));
+    parsed.is_ok().then(|| advice::Command::typed(&kept))
 }
 
 /// `words` with the one that clap knows better in its place.
@@ -90,8 +193,9 @@ fn corrected(error: &clap::Error, words: &[String]) -> Option<advice::Command> {
     let meant: Vec<String> = words.iter().flat_map(&mut put).collect();
     let parsed = Cli::try_parse_from(std::iter::once("pdpp").chain(meant.iter().map(String::as_str)));
     match parsed {
-        // What ends grants is not typed on a guess.
+        // What ends grants or deletes is not typed on a guess.
         Ok(Cli { command: Command::Disconnect(_), .. }) => Some(help(&meant)),
+        Ok(Cli { command: Command::Provider(args), .. }) if args.ends_something() => Some(help(&meant)),
         Ok(_) => Some(advice::Command::typed(&meant)),
         // The right command, and something else is missing.
         Err(_) => is_put.then(|| help(&meant)),
@@ -155,7 +259,7 @@ mod tests {
     fn next(line: &str) -> (String, String) {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let error = Cli::try_parse_from(std::iter::once("pdpp").chain(words.iter().map(String::as_str)));
-        let error = with_meaning(error.unwrap_err());
+        let error = with_meaning(error.unwrap_err(), &words);
         let error = explain(&error, &words);
         assert!(!error.message().contains("Usage:") && !error.message().is_empty(), "{error:?}");
         (error.code().to_owned(), error.next_step().unwrap())
@@ -188,6 +292,22 @@ mod tests {
             ("mcp call", "usage_error", "pdpp mcp call --help"),
             ("mcp", "usage_error", "pdpp mcp --help"),
             ("", "usage_error", "pdpp --help"),
+            ("--data-dir X import a.zip", "usage_error", "pdpp import --data-dir X a.zip"),
+            ("--data-dir=X import --yes", "usage_error", "pdpp import --data-dir=X --yes"),
+            (
+                "--json --data-dir import provider grants",
+                "usage_error",
+                "pdpp provider grants --json --data-dir import",
+            ),
+            (
+                "mcp --for claude --cache-dir status serve",
+                "usage_error",
+                "pdpp mcp --cache-dir status serve --for claude",
+            ),
+            ("--account Work connect local", "usage_error", "pdpp connect --account Work local"),
+            ("provider -y revoke grt_1", "usage_error", "pdpp provider revoke -y grt_1"),
+            ("status --data-dir X", "usage_error", "pdpp status --help"),
+            ("provider forgt X --yes", "unknown_command", "pdpp provider forget --help"),
         ] {
             assert_eq!(next(line), (code.to_owned(), expected.to_owned()), "{line}");
         }

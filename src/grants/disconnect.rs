@@ -268,6 +268,16 @@ fn not_ended(ended: &[Ended]) -> Option<Error> {
         (1, _) => "A grant is forgotten here, and was not ended at its provider".to_owned(),
         (count, _) => format!("{count} grants are forgotten here, and were not ended at their providers"),
     };
+    if let [only] = gone.as_slice()
+        && let Some(dir) = only.credential.data_dir.as_ref().filter(|_| only.credential.provider.is_local())
+    {
+        let message = "A grant is forgotten here, and was not ended in the store that it is of";
+        let end = Command::new("provider revoke").value(only.credential.grant_id.as_str());
+        let end = end.option("--data-dir", dir.display().to_string());
+        let hint =
+            Hint::new("No token of it is left here; once the store is there again, this ends it: ").run(end);
+        return Some(Error::failed("not_ended_at_provider", message).hint(hint));
+    }
     let hint = format!("End it on the provider's own pages: {}", providers.join(", "));
     Some(Error::failed("not_ended_at_provider", message).hint(hint))
 }
@@ -401,7 +411,15 @@ fn unknown(which: &str, credentials: &[Credential]) -> Error {
         message.push_str("; connected are:");
         list(&mut message, &connected);
     }
-    let next = if credentials.is_empty() { Command::connect_any() } else { Command::new("status") };
+    let is_local = which.parse::<ProviderUrl>().is_ok_and(|provider| provider.is_local());
+    if is_local && !credentials.iter().any(|credential| credential.provider.is_local()) {
+        message = String::from("Nothing of your own data is granted on this machine");
+    }
+    let next = match (credentials.is_empty(), is_local) {
+        (true, true) => Command::new("provider grants"),
+        (true, false) => Command::connect_any(),
+        (false, _) => Command::new("status"),
+    };
     Error::new(Kind::NotConnected, "not_connected", message).run(next)
 }
 

@@ -76,7 +76,12 @@ async fn try_end(cache: &Cache, http: &Http, credential: &Credential) -> Result<
         let credential = credential.clone();
         let ended = tokio::task::spawn_blocking(move || own_store::end(&credential)).await;
         let ended = ended.map_err(|error| NotEnded::new("own_store", error.to_string()))?;
-        return ended.map(|()| Revoked::Grant).map_err(|error| NotEnded::new(error.code(), error.in_full()));
+        return match ended {
+            Ok(()) => Ok(Revoked::Grant),
+            // Neither gives anything out for it any more.
+            Err(error) if matches!(error.code(), "own_damaged" | "own_store_other") => Ok(Revoked::Already),
+            Err(error) => Err(NotEnded::new(error.code(), error.in_full())),
+        };
     }
     let bearer = cache.bearer(credential).await;
     let bearer = bearer.map_err(|error| NotEnded::new(error.code(), error.in_full()))?;

@@ -1,5 +1,6 @@
 //! What everything that is done with grants of the person's own store has in common.
 
+use crate::advice::Command;
 use crate::cache::credential::Credential;
 use crate::error::{Error, Kind, Result};
 use crate::own;
@@ -20,11 +21,13 @@ pub fn local() -> Result<ProviderUrl> {
 pub fn end(credential: &Credential) -> Result<()> {
     let dir = credential.data_dir.clone().unwrap_or_default();
     let vault = own::open(&dir)?;
-    if own::store_id(vault.store())?.map(|id| own::issuer(&id)).as_ref() != Some(&credential.issuer) {
+    let store_id = own::store_id(vault.store()).map_err(|error| own::told(&dir, error))?;
+    if store_id.map(|id| own::issuer(&id)).as_ref() != Some(&credential.issuer) {
         let message = format!("The store in {} is another one than the grant is of", dir.display());
         return Err(Error::new(Kind::Refused, "own_store_other", message));
     }
-    vault.end_grants(std::iter::once(credential.grant_id.as_str())).map_err(|error| refused(&error))
+    let ended = vault.end_grants(std::iter::once(credential.grant_id.as_str()));
+    ended.map_err(|error| own::told(&dir, refused(&error)))
 }
 
 /// What the vault said to a request that was made here.
@@ -49,5 +52,5 @@ pub fn check_not_empty(vault: &Vault) -> Result<()> {
         return Ok(());
     }
     let message = "The store of your own data is empty: there is nothing to grant";
-    Err(Error::new(Kind::NotConnected, "own_empty", message).hint("Import some first: pdpp import FILE"))
+    Err(Error::new(Kind::NotConnected, "own_empty", message).run(Command::new("import <export>")))
 }

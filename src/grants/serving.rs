@@ -14,6 +14,7 @@ use crate::mcp::reading::package::{KnownSource, Member, Package, Roster};
 use crate::mcp::reading::reader::{BearerSource, DeadBearer, Reader};
 use crate::mcp::size::Bounds;
 use crate::mcp::tools::service::Tools;
+use crate::own;
 use crate::own::backend::InProcess;
 use crate::own::serving::Stores;
 use crate::provider::grant::{GrantedSource, TokenKind};
@@ -27,7 +28,8 @@ use crate::provider::rs::ResourceServer;
 /// Those of the cache and of the selection; what the store of a token says.
 pub fn check_tokens(cache: &Cache, selection: &Selection) -> Result<()> {
     let credentials = cache.credentials()?;
-    let served = selection.all(&credentials, jiff::Timestamp::now())?;
+    let served = selection.all(&credentials, jiff::Timestamp::now());
+    let served = served.map_err(|error| or_own(cache, selection, error))?;
     served.into_iter().try_for_each(|credential| cache.check_secret(credential))
 }
 
@@ -40,7 +42,8 @@ pub fn tools(cache: Cache, selection: Selection, http: Http, bounds: Bounds) -> 
     let stores = Stores::default();
     let roster: Roster = Arc::new(move || {
         let credentials = cache.credentials()?;
-        let served = selection.all(&credentials, jiff::Timestamp::now())?;
+        let served = selection.all(&credentials, jiff::Timestamp::now());
+        let served = served.map_err(|error| or_own(&cache, &selection, error))?;
         let is_only_one = served.len() == 1;
         let member = |credential: &Credential| match member(
             &cache,
@@ -61,6 +64,17 @@ pub fn tools(cache: Cache, selection: Selection, http: Http, bounds: Bounds) -> 
         served.into_iter().filter_map(member).collect()
     });
     Ok(Tools::new(Package::new(roster)?, bounds))
+}
+
+/// The same failure to find a grant; where nothing is granted and the person's own data is here, that. Opens nothing.
+fn or_own(cache: &Cache, selection: &Selection, error: Error) -> Error {
+    let has_none = || cache.credentials().is_ok_and(|all| all.is_empty());
+    let is_here = || own::dir(None, cache).is_ok_and(|dir| own::is_there(&dir));
+    if error.code() != "not_connected" || *selection != Selection::default() || !has_none() || !is_here() {
+        return error;
+    }
+    let message = "Nothing is granted on this machine; your own data is here, and no agent can read it yet";
+    Error::new(Kind::NotConnected, "not_connected", message).run(Command::connect("local"))
 }
 
 /// The grant of `credential`, read with the bearer that the cache has for it at the time of each call.

@@ -57,6 +57,8 @@ pub struct Terms {
     pub since_ms: Option<i64>,
     /// Keep copies of attachments: what was read before is read again for them.
     pub copies_attachments: bool,
+    /// Name what could not be read: of what was read before, files with something bad in them are read again for that.
+    pub names_bad: bool,
     /// When the import began.
     pub now_ms: i64,
 }
@@ -118,7 +120,8 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
             |row: &UnitRow| row.since_ms.is_none_or(|before| terms.since_ms.is_some_and(|now| now >= before));
         // Where one is there again, its records are not gone any more.
         let usable = old.as_ref().filter(|row| {
-            is_same_reading && !terms.copies_attachments && covers(row) && row.gone_ms.is_none()
+            let is_again = terms.copies_attachments || (terms.names_bad && row.bad > 0);
+            is_same_reading && !is_again && covers(row) && row.gone_ms.is_none()
         });
         let at = usable.and_then(|row| {
             let is_same = is_same_archive || is_same_file(&row.mark, stamp);

@@ -5,6 +5,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,10 +13,13 @@ use jiff::tz::TimeZone;
 
 use super::account::{self, Choice, Known};
 use super::digest;
-use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, Refused, Sure};
-use crate::advice::Command;
+use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, Refused, Sure, Unit};
+use super::kind_of_file;
+use super::tally::NAMED;
+use crate::advice::{Command, Hint};
 use crate::archive::{Kind, LeftOut, Member, Skipped, Source};
 use crate::error::{Error, Kind as ErrorKind, Result};
+use crate::text::shell_word;
 use crate::vault::declaration::Connector;
 use crate::vault::store::ledger::Settings;
 
@@ -149,12 +153,15 @@ impl Survey {
         let source = Source::open(typed).map_err(|error| unusable(typed, error))?;
         if source.path() == store_dir || source.path().starts_with(store_dir) {
             let message = format!("{} is the store itself, not something to import", typed.display());
-            return Err(Error::new(ErrorKind::Usage, "import_path", message));
+            return Err(
+                Error::new(ErrorKind::Usage, "import_path", message).run(Command::new("import <export>"))
+            );
         }
         let source = Arc::new(source);
         let mut found: Vec<Recognised> =
             named.formats.iter().map(|format| Recognised::new(*format)).collect();
         let mut unrecognised = Vec::new();
+        let mut unknown: Option<(Member, Vec<u8>)> = None;
         let left = Cell::new(HEADS);
         let mut damaged = Vec::new();
         let mut left_out = source
@@ -175,46 +182,27 @@ impl Survey {
                     .enumerate()
                     .filter_map(|(at, one)| Some((at, sure(one)?)))
                     .reduce(|best, other| if other.1 > best.1 { other } else { best });
-                match best {
-                    Some((at, _)) => {
-                        head.truncate(if left.get() >= head.len() {
-                            head.len()
-                        } else {
-                            SHORT_HEAD.min(left.get())
-                        });
-                        head.shrink_to_fit();
-                        left.set(left.get() - head.len());
-                        found[at].members.push((member, head));
-                    }
-                    None => unrecognised.push(member.label),
+                if let Some((at, _)) = best {
+                    head.truncate(if left.get() >= head.len() {
+                        head.len()
+                    } else {
+                        SHORT_HEAD.min(left.get())
+                    });
+                    head.shrink_to_fit();
+                    left.set(left.get() - head.len());
+                    found[at].members.push((member, head));
+                } else {
+                    unrecognised.push(member.label.clone());
+                    unknown.get_or_insert((member, head));
                 }
                 Ok(())
             })
             .map_err(|error| unusable(typed, error))?;
         left_out.unreadable.append(&mut damaged);
         if found.iter().all(|one| one.members.is_empty()) {
-            if named.is_as
-                && let Some(format) = named.formats.first()
-            {
-                let message =
-                    format!("{} does not look like {} ({})", typed.display(), format.title(), format.name());
-                return Err(Error::failed("import_format", message).hint(
-                    "Without --as the contents decide. What each format has to look like: docs/formats.md",
-                ));
-            }
-            let unreadable = left_out.unreadable.first().or(left_out.skipped.first());
-            let error = Error::failed(
-                "import_unrecognised",
-                format!(
-                    "Nothing in {} is in a format that this pdpp reads; nothing was imported",
-                    typed.display()
-                ),
-            );
-            let error = match unreadable {
-                Some(one) => error.because(io::Error::other(format!("{}: {}", one.label, one.why))),
-                None => error,
-            };
-            return Err(error.hint("The formats: pdpp import --help"));
+            // Of several files nobody asks about each.
+            let unknown = unknown.filter(|_| unrecognised.len() == 1);
+            return Err(unrecognised_error(&source, named, request, &left_out, unknown));
         }
         for mut one in found.into_iter().filter(|one| !one.members.is_empty()) {
             let known = self.declared(adviser.connectors());
@@ -346,6 +334,34 @@ impl Recognised {
         ask: &mut Ask,
         adviser: &mut dyn Adviser,
     ) -> Result<Vec<Plan>> {
+        for _ in 0..MAX_QUESTIONS {
+            match self.plans(source, ask) {
+                Ok(plans) => return Ok(plans),
+                Err(Refused::Undecided { question, option, choices }) => {
+                    let Some(answer) = adviser.answer(&question, &choices) else {
+                        return Err(undecided(typed, &question, option, &choices));
+                    };
+                    if !take(ask, option, &answer) {
+                        return Err(undecided(typed, &question, option, &choices));
+                    }
+                }
+                Err(Refused::Unfit { why }) => {
+                    let message = format!("{} cannot be imported: {why}", typed.display());
+                    let next = Hint::new("When that is done: ").run(Command::new("import <export>"));
+                    return Err(Error::failed("import_unfit", message).hint(next));
+                }
+                Err(Refused::Unreadable(why)) => {
+                    let message = format!("{} cannot be read: {why}", typed.display());
+                    return Err(Error::failed(UNREADABLE, message).hint(anew()));
+                }
+            }
+        }
+        let message = format!("{} leaves too many questions open", typed.display());
+        Err(Error::failed("import_unfit", message).run(Command::new("import --help")))
+    }
+
+    /// What the format makes of the members.
+    fn plans(&self, source: &Arc<Source>, ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
         type Open<'a> = Box<dyn Fn() -> io::Result<Box<dyn BufRead + Send>> + 'a>;
         let openers: Vec<Open<'_>> = self
             .members
@@ -367,32 +383,7 @@ impl Recognised {
                 open: open.as_ref(),
             })
             .collect();
-        for _ in 0..MAX_QUESTIONS {
-            match self.format.plan(&members, ask) {
-                Ok(plans) => return Ok(plans),
-                Err(Refused::Undecided { question, option, choices }) => {
-                    let Some(answer) = adviser.answer(&question, &choices) else {
-                        return Err(undecided(typed, &question, option, &choices));
-                    };
-                    if !take(ask, option, &answer) {
-                        return Err(undecided(typed, &question, option, &choices));
-                    }
-                }
-                Err(Refused::Unfit { why }) => {
-                    return Err(Error::failed(
-                        "import_unfit",
-                        format!("{} cannot be imported: {why}", typed.display()),
-                    ));
-                }
-                Err(Refused::Unreadable(why)) => {
-                    return Err(Error::failed(
-                        UNREADABLE,
-                        format!("{} cannot be read: {why}", typed.display()),
-                    ));
-                }
-            }
-        }
-        Err(Error::failed("import_unfit", format!("{} leaves too many questions open", typed.display())))
+        self.format.plan(&members, ask)
     }
 
     fn job(&self, source: &Arc<Source>, typed: &Path, mut plan: Plan, settings: Settings) -> Job {
@@ -469,10 +460,145 @@ fn undecided(typed: &Path, question: &str, option: &'static str, choices: &[Stri
     .run(Command::typed_with(option, example, "import <export>"))
 }
 
-/// Why a source that was named cannot be looked at.
+/// Why a source that was named cannot be looked at, and what to do.
 fn unusable(typed: &Path, error: io::Error) -> Error {
-    let message = format!("Could not read {}; nothing was imported", typed.display());
-    Error::failed("import_path", message).because(error)
+    let kind = error.kind();
+    let message = match kind {
+        io::ErrorKind::NotFound => format!("There is no {}; nothing was imported", typed.display()),
+        _ => format!("Could not read {}; nothing was imported", typed.display()),
+    };
+    let failed = Error::failed("import_path", message).because(error);
+    match kind {
+        io::ErrorKind::NotFound => match spelled_alike(typed) {
+            Some(near) => {
+                let near = Command::new("import").value(near.display().to_string());
+                failed.hint(Hint::new("This is there, if it was meant: ").run(near))
+            }
+            None => failed.hint(Hint::new("Look for it, and name it: ").run(Command::new("import <export>"))),
+        },
+        io::ErrorKind::PermissionDenied => {
+            let path = shell_word(&typed.display().to_string()).into_owned();
+            failed.hint(format!("Make it readable to you, then type it again: chmod -R u+rX {path}"))
+        }
+        _ => failed.hint(anew()),
+    }
+}
+
+/// What helps where a file breaks off.
+fn anew() -> Hint {
+    Hint::new("It may be cut off or damaged: export or download it anew, and compare its size. Then: ")
+        .run(Command::typed_again("import <export>"))
+}
+
+/// What lies beside the path that is not there and is called much the same.
+fn spelled_alike(typed: &Path) -> Option<PathBuf> {
+    const LEAST: f64 = 0.85;
+    let name = typed.file_name()?.to_string_lossy().to_lowercase();
+    let parent = typed.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let beside = std::fs::read_dir(parent.unwrap_or(Path::new("."))).ok()?;
+    let likeness =
+        |other: &std::ffi::OsStr| strsim::jaro_winkler(&name, &other.to_string_lossy().to_lowercase());
+    let near = beside.flatten().map(|entry| entry.file_name()).map(|other| (likeness(&other), other));
+    let (_, near) = near.filter(|(likeness, _)| *likeness >= LEAST).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some(parent.map_or_else(|| PathBuf::from(&near), |parent| parent.join(&near)))
+}
+
+/// That no format recognises anything in a source; of its one file, `unknown`, why not, where a format can say so.
+fn unrecognised_error(
+    source: &Arc<Source>,
+    named: &Named,
+    request: &Request,
+    left_out: &LeftOut,
+    unknown: Option<(Member, Vec<u8>)>,
+) -> Error {
+    let typed = named.path.as_path();
+    let by_name = |label: &str| {
+        let ending = Path::new(label).extension()?.to_string_lossy().to_lowercase();
+        let format = match ending.as_str() {
+            "csv" | "tsv" | "tab" => "csv",
+            "jsonl" | "ndjson" => "jsonl",
+            _ => return None,
+        };
+        named.formats.iter().copied().find(|known| known.name() == format)
+    };
+    let why = unknown.and_then(|(member, head)| {
+        let label = member.label.clone();
+        let kind = kind_of_file::of(&head);
+        let meant = if named.is_as { named.formats.first().copied() } else { by_name(&label) };
+        let said = meant.and_then(|format| {
+            let why = faults(source, named, request, format, member, head)?;
+            Some(if named.is_as { why } else { format!("as {} ({}): {why}", format.title(), format.name()) })
+        });
+        said.or_else(|| kind.map(|kind| format!("{label} is {kind}")))
+    });
+    let broken = left_out.unreadable.first().or(left_out.skipped.first());
+    let why = why.or_else(|| broken.map(|one| format!("{}: {}", one.label, one.why)));
+    let error = if let Some(format) = named.formats.first().filter(|_| named.is_as) {
+        let message =
+            format!("{} does not look like {} ({})", typed.display(), format.title(), format.name());
+        let without = Command::typed_without("--as", "import <export>");
+        let hint = Hint::new("Without --as the contents decide: ").run(without);
+        Error::failed("import_format", message).hint(hint)
+    } else {
+        let message = format!(
+            "Nothing in {} is in a format that this pdpp reads; nothing was imported",
+            typed.display()
+        );
+        let error = Error::failed("import_unrecognised", message);
+        // What broke off may be one that is known, when it is whole.
+        if left_out.unreadable.is_empty() {
+            error.run(Command::new("import --help"))
+        } else {
+            error.hint(anew())
+        }
+    };
+    match why {
+        Some(why) => error.because(io::Error::other(why)),
+        None => error,
+    }
+}
+
+/// What `format` has against a file: in whole, or of the first items that it cannot read.
+fn faults(
+    source: &Arc<Source>,
+    named: &Named,
+    request: &Request,
+    format: &'static dyn Format,
+    member: Member,
+    head: Vec<u8>,
+) -> Option<String> {
+    let mut unit = Unit {
+        label: &member.label.clone(),
+        modified_ms: member.modified_ms,
+        bytes: Box::new(io::Cursor::new(head.clone())),
+    };
+    let mut ask = Ask {
+        account: Some(named.account.clone().unwrap_or_default()),
+        zone: request.zone.clone().unwrap_or_else(TimeZone::system),
+        date_order: request.date_order.or(Some(DateOrder::YearMonthDay)),
+        known: Vec::new(),
+        source_name: String::new(),
+    };
+    let one = Recognised { format, members: vec![(member, head)] };
+    let plan = match one.plans(source, &mut ask) {
+        Ok(plans) => plans.into_iter().next()?,
+        Err(Refused::Undecided { .. }) => return None,
+        Err(refused) => return Some(refused.to_string()),
+    };
+    let mut why = None;
+    let mut places = Vec::new();
+    let mut look = |raw: format::Raw| {
+        if let Err(bad) = format.parse(&plan, &raw)
+            && *why.get_or_insert(bad.0) == bad.0
+        {
+            let byte = || format!("byte {}", raw.offset);
+            places.push(raw.line.map_or_else(byte, |line| format!("line {line}")));
+        }
+        if places.len() < NAMED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    // What ends it early is what was looked for.
+    let _ = format.split(&plan, &mut unit, 0, &mut look);
+    why.map(|why| format!("{}: {why}", places.join(", ")))
 }
 
 /// Members that are left out, by why, for a line of a plan.

@@ -180,7 +180,7 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        let terms = Terms { since_ms: None, copies_attachments: false, now_ms: 1 };
+        let terms = Terms { since_ms: None, copies_attachments: false, names_bad: false, now_ms: 1 };
         Self { root: tempfile::tempdir().unwrap(), format: &LINES, terms, least_free: 0 }
     }
 

@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use url::Url;
 
+use crate::advice::Command;
 use crate::mcp::id::RecordId;
 use crate::mcp::reading::backend::{Backend, ReadError};
 use crate::mcp::reading::request::Request;
@@ -15,7 +16,7 @@ use crate::provider::rs::{Blob, Envelope, Read, Refusal, RsError};
 use crate::secret::AccessToken;
 use crate::vault::Vault;
 use crate::vault::rs::Answer;
-use crate::vault::wire::ApiError;
+use crate::vault::wire::{ApiError, DAMAGED};
 
 /// Gives the vault when a read needs it. Blocking: it may open files.
 pub type Opening = Arc<dyn Fn() -> Result<Arc<Vault>, Box<Refusal>> + Send + Sync>;
@@ -89,6 +90,13 @@ impl Backend for InProcess {
 
 /// A refusal of the vault, as it comes by HTTP.
 fn refusal(refused: ApiError) -> Box<Refusal> {
+    if refused.code == DAMAGED {
+        let doctor = Command::new("doctor");
+        let message = format!(
+            "The store of the person's own data is damaged. Its owner learns what to do by: {doctor}"
+        );
+        return unavailable("own_damaged", message);
+    }
     let (status, code) = (refused.status.as_u16(), refused.code);
     let message = refused.message().to_owned();
     with_status(status, code, message, refused.into_object())

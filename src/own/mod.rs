@@ -4,11 +4,13 @@
 //! [`serving`] keeps it open while a server runs.
 
 pub mod backend;
+mod damage;
 pub mod forget;
 mod identity;
 pub mod serving;
 pub mod state;
 
+pub use damage::told;
 pub use identity::{issuer, make_store_id, store_id};
 
 use std::collections::BTreeSet;
@@ -113,7 +115,7 @@ pub fn check_place(dir: &Path) -> Result<()> {
 /// Opens the vault in `dir`, which has to be there.
 ///
 /// # Errors
-/// `own_missing` (78); `own_data_dir` (77), `own_store`, `no_randomness`.
+/// `own_missing` (78); `own_data_dir` (77), `own_store`, `own_damaged`, `no_randomness`.
 pub fn open(dir: &Path) -> Result<Vault> {
     open_with(dir, false, Announce::default())
 }
@@ -124,7 +126,7 @@ pub fn open(dir: &Path) -> Result<Vault> {
 /// As [`open`].
 pub fn open_with(dir: &Path, core: bool, announce: Announce) -> Result<Vault> {
     check(dir)?;
-    Vault::open(Config { core, announce, ..config(dir) }, None).map_err(explain)
+    Vault::open(Config { core, announce, ..config(dir) }, None).map_err(|error| told(dir, explain(error)))
 }
 
 /// What a vault of the person's own is to be.
@@ -144,7 +146,7 @@ fn config(dir: &Path) -> Config {
 /// As [`open`].
 pub fn open_store(dir: &Path) -> Result<Store> {
     check(dir)?;
-    vault::open_store(dir, &PROFILE, None).map_err(explain)
+    vault::open_store(dir, &PROFILE, None).map_err(|error| told(dir, explain(error)))
 }
 
 /// The connections of the store in `dir` of which a grant covers something now.
@@ -158,8 +160,8 @@ pub fn granted(dir: &Path) -> Result<BTreeSet<String>> {
         return Ok(BTreeSet::new());
     }
     let made = open(dir)?.grants_made().map_err(|error| {
-        Error::failed("own_store", "Could not read the grants of your own data")
-            .because(io::Error::other(error.message().to_owned()))
+        let failed = Error::failed("own_store", "Could not read the grants of your own data");
+        told(dir, failed.because(io::Error::other(error.message().to_owned())))
     })?;
     let now = time::now_ms();
     let live = made.into_iter().filter(|(grant, ended)| ended.is_none() && !grant.is_expired(now));
@@ -170,11 +172,11 @@ pub fn granted(dir: &Path) -> Result<BTreeSet<String>> {
 /// Opens the store in `dir`, or makes an empty one: for an import alone.
 ///
 /// # Errors
-/// `own_data_dir` (77), `own_store`.
+/// `own_data_dir` (77), `own_store`, `own_damaged`.
 pub fn make_store(dir: &Path) -> Result<Store> {
-    let store = vault::open_store(dir, &PROFILE, None).map_err(explain)?;
+    let store = vault::open_store(dir, &PROFILE, None).map_err(|error| told(dir, explain(error)))?;
     // What was begun and not finished must not meet new records.
-    forget::finish(dir, &store)?;
+    forget::finish(dir, &store).map_err(|error| told(dir, error))?;
     Ok(store)
 }
 
@@ -235,7 +237,9 @@ pub fn explain(error: OpenError) -> Error {
                 io::ErrorKind::PermissionDenied => Kind::Refused,
                 _ => Kind::Failed,
             };
-            Error::new(kind, "own_data_dir", format!("Could not {what} the data directory")).because(error)
+            Error::new(kind, "own_data_dir", format!("Could not {what} the data directory"))
+                .because(error)
+                .hint("Make it your own user's, mode 700, or name another one with --data-dir")
         }
         OpenError::OtherVault(file) => Error::new(
             Kind::Refused,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::backend::{Opening, unavailable};
+use crate::advice::Command;
 use crate::error::Error;
 use crate::provider::rs::Refusal;
 use crate::vault::Vault;
@@ -51,7 +52,14 @@ impl Stores {
 }
 
 fn opened(dir: &Path, file: Option<File>) -> Result<Opened, Box<Refusal>> {
-    let refused = |error: Error| unavailable(error.code(), error.in_full());
+    let refused = |error: Error| {
+        let error = super::told(dir, error);
+        // What moves files is not for an agent to type.
+        unavailable(
+            error.code(),
+            format!("{}. Its owner learns what to do by: {}", error.in_full(), Command::new("doctor")),
+        )
+    };
     super::check(dir).map_err(refused)?;
     let vault = Vault::open_to_read(super::config(dir)).map_err(|error| refused(super::explain(error)))?;
     let id = super::store_id(vault.store()).map_err(refused)?;

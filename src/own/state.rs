@@ -1,13 +1,14 @@
 //! What is in the person's own store: accounts with their streams, and how old they are.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use indicatif::HumanCount;
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::PROFILE;
+use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::vault::oauth::wish::GUARDED;
 use crate::vault::store::{Store, freshness, record_count, record_counts};
@@ -49,6 +50,27 @@ pub struct StreamState {
 }
 
 impl State {
+    /// What is in the store whose directory `cache` knows; none where there is no store. Changes nothing.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn here(cache: &Cache) -> Option<Result<(PathBuf, Self)>> {
+        let dir = super::dir(None, cache).ok().filter(|dir| super::is_there(dir))?;
+        let state = super::open_store(&dir).and_then(|store| Self::of(&store, &dir));
+        Some(state.map_err(|error| super::told(&dir, error)).map(|state| (dir, state)))
+    }
+
+    /// `12,034 records of 2 accounts`.
+    pub fn in_short(&self) -> String {
+        let streams = self.accounts.iter().flat_map(|account| &account.streams);
+        let records: u64 = streams.map(|stream| stream.records).sum();
+        let (record, account) = (
+            if records == 1 { "record" } else { "records" },
+            if self.accounts.len() == 1 { "account" } else { "accounts" },
+        );
+        format!("{} {record} of {} {account}", HumanCount(records), self.accounts.len())
+    }
+
     /// What `store` in `dir` holds.
     ///
     /// # Errors
@@ -109,7 +131,8 @@ pub fn mails_kept_apart(store: &Store, connections: &BTreeSet<String>) -> Result
 }
 
 pub(super) fn failed(error: impl Into<anyhow::Error>) -> Error {
-    Error::failed("own_store", "The store of your own data failed").because(error.into())
+    Error::failed("own_store", "The store of your own data could not be read or written")
+        .because(error.into())
 }
 
 /// Why the vault did not do what a command of its owner's asked for.

@@ -174,14 +174,16 @@ impl Report {
         if let Some(afterwards) = self.afterwards() {
             line("then", &afterwards);
         }
-        if self.dry_run && !plan.diff.is_empty() {
-            if plan.diff.contains('…') {
-                message.push_str("\n  note: values that are not of this entry are shown as …");
-            }
-            message.push('\n');
-            message.push_str(plan.diff.trim_end());
+        if self.would_change().is_some_and(|diff| diff.contains('…')) {
+            message.push_str("\n  note: values that are not of this entry are shown as …");
         }
         message
+    }
+
+    /// What would change in the file, where nothing was changed.
+    pub fn would_change(&self) -> Option<&str> {
+        let diff = self.done.plan.diff.trim_end();
+        Some(diff).filter(|diff| self.dry_run && !diff.is_empty())
     }
 }
 

@@ -229,9 +229,21 @@ impl ApiError {
     }
 }
 
+/// The code of an answer that there is none to, since the database is damaged.
+pub const DAMAGED: &str = "store_damaged";
+
+/// Whether SQLite found something in its file that is none of its own.
+pub fn is_damage(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
+}
+
 impl From<rusqlite::Error> for ApiError {
     fn from(error: rusqlite::Error) -> Self {
         tracing::error!(%error, "the database failed");
+        if is_damage(&error) {
+            return Self::new(StatusCode::INTERNAL_SERVER_ERROR, DAMAGED, "The provider's store is damaged");
+        }
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "api_error", "Internal server error")
     }
 }

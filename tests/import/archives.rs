@@ -7,7 +7,7 @@ use zip::write::{SimpleFileOptions, ZipWriter};
 
 use super::{Desk, counts, json, table};
 
-fn zip(members: &[(&str, &[u8])], how: CompressionMethod) -> Vec<u8> {
+pub(super) fn zip(members: &[(&str, &[u8])], how: CompressionMethod) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in members {
         zip.start_file(*name, SimpleFileOptions::default().compression_method(how)).unwrap();

@@ -121,3 +121,74 @@ fn o1_2_a_named_directory_is_remembered() {
     assert_eq!(counts(&json(&ran)["sources"][0]), [10, 0, 0, 10], "{}", ran.stderr);
     assert!(!desk.own().exists());
 }
+
+#[test]
+fn o2_1_what_cannot_be_imported_is_told_with_its_reason_and_what_to_type() {
+    let desk = Desk::new();
+    let told = |name: &str, more: &[&str]| {
+        let ran = desk.run(&desk.path(name), &[&["--yes"], more].concat());
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.stderr.contains("\n  next: "), "{}", ran.stderr);
+        ran.stderr
+    };
+    let has = |said: &str, parts: &[&str]| {
+        for part in parts {
+            assert!(said.contains(part), "{part} in {said}");
+        }
+    };
+    desk.file("ragged.csv", "a,b,c\n1,2\n3,4,5,6\nx\n");
+    has(
+        &told("ragged.csv", &[]),
+        &[
+            "a table in a CSV or TSV file (csv): line 1, line 2, line 4: not as many cells",
+            "code: import_unrecognised",
+        ],
+    );
+    has(
+        &told("ragged.csv", &["--as", "csv"]),
+        &["because: line 1, ", "code: import_format", "next: Without --as"],
+    );
+    desk.file("x.jsonl", "{\"a\":1}\nnot json\n[1]\nnope\n");
+    has(&told("x.jsonl", &[]), &["(jsonl): line 2, line 3: "]);
+    desk.file("x.csv", b"SQLite format 3\0 and more");
+    has(&told("x.csv", &[]), &["an SQLite database"]);
+    // One that is not there, and one that is called much the same.
+    has(&told("ragged.cvs", &[]), &["There is no ", "ragged.csv", "code: import_path"]);
+    has(&told("nothing-like-it", &[]), &["pdpp import <export>"]);
+    let zip = super::archives::zip(&[("a.csv", table(2000).as_bytes())], zip::CompressionMethod::Stored);
+    desk.file("cut.zip", &zip[..zip.len() * 2 / 3]);
+    has(&told("cut.zip", &[]), &["cut off or damaged", "download it anew", "cut.zip --yes"]);
+}
+
+#[test]
+fn o4_9_what_was_bad_before_is_counted_and_named_again_where_a_report_is_asked_for() {
+    let desk = Desk::new();
+    let path = desk.file(
+        "a.jsonl",
+        "{\"id\":1,\"t\":\"a\"}\n{\"id\":2,\"t\":\"b\"}\n{\"id\":3,\"t\":\"c\"}\n{\"id\":\n"
+            .repeat(20)
+            .replacen("{\"id\":\n", "", 19),
+    );
+    let report = desk.path("report.jsonl");
+    let named = || {
+        let ran = desk.run(&path, &["--yes", "--json", "--report", report.to_str().unwrap()]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let source = json(&ran)["sources"][0].clone();
+        let line = std::fs::read_to_string(&report).unwrap();
+        std::fs::remove_file(&report).unwrap();
+        (counts(&source), source["bad"].clone(), line)
+    };
+    let (first, bad, line) = named();
+    assert!(line.contains("\"line\":61") && bad.as_object().unwrap().len() == 1, "{line} {bad}");
+    let ran = desk.run(&path, &["--yes"]);
+    assert!(
+        ran.stdout.contains("61 same") && ran.stdout.contains("1 item of what is the same could not be read"),
+        "{}",
+        ran.stdout
+    );
+    assert!(ran.stdout.contains("--yes --report FILE"), "{}", ran.stdout);
+    let ran = desk.run(&path, &["--yes", "--json"]);
+    assert_eq!(json(&ran)["sources"][0]["known_bad"], 1);
+    let (again, bad_again, line_again) = named();
+    assert_eq!((again, bad_again, line_again), ([first[0], 0, 0, first[0] - 1], bad, line));
+}

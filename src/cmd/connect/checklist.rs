@@ -1,10 +1,13 @@
 //! A grant of the person's own store, ticked and approved at the terminal.
 
+use std::fmt::Write as _;
 use std::io;
 
-use crate::grants::local::{self, Fields, Sheet, StreamRow, Ticked};
+use dialoguer::console::measure_text_width;
+
+use crate::grants::local::{self, Account, Fields, Sheet, StreamRow, Ticked};
 use crate::text::one_line;
-use crate::ui::Ui;
+use crate::ui::{Ui, cut_within};
 
 /// Whoever sits at the terminal.
 pub(super) struct Checklist<'a>(pub(super) &'a Ui);
@@ -17,13 +20,15 @@ impl local::Checklist for Checklist<'_> {
     fn tick(&self, sheet: &Sheet) -> io::Result<Option<Ticked>> {
         let ui = self.0;
         let mut rows: Vec<(usize, usize)> = Vec::new();
-        let mut items = Vec::new();
+        let mut streams = Vec::new();
         for (account_at, account) in sheet.accounts.iter().enumerate() {
             for (at, stream) in account.streams.iter().enumerate() {
                 rows.push((account_at, at));
-                items.push((line(&account.name, &account.kind, stream), stream.is_ticked));
+                streams.push((account, stream));
             }
         }
+        let are_ticked = streams.iter().map(|(_, stream)| stream.is_ticked);
+        let items: Vec<_> = lines(&streams, ui.item_width()).into_iter().zip(are_ticked).collect();
         let Some(ticked) = ui.tick("What may be read (Space ticks, Enter goes on, Esc denies)", &items)?
         else {
             return Ok(None);
@@ -101,12 +106,68 @@ impl Checklist<'_> {
     }
 }
 
-fn line(account: &str, kind: &str, stream: &StreamRow) -> String {
-    let kind = if account.contains(kind) { String::new() } else { format!(" ({kind})") };
+/// A line for each stream: all of it, or in a narrow terminal as much as there is room for in every one.
+fn lines(streams: &[(&Account, &StreamRow)], width: usize) -> Vec<String> {
+    let told = |parts: usize| -> Vec<String> {
+        streams.iter().map(|(account, stream)| line(account, stream, parts, None)).collect()
+    };
+    let fits = |lines: &Vec<String>| lines.iter().all(|line| measure_text_width(line) <= width);
+    let whole = (0..=MOST).rev().map(told).find(fits);
+    whole.unwrap_or_else(|| {
+        streams.iter().map(|(account, stream)| line(account, stream, 0, Some(width))).collect()
+    })
+}
+
+/// What is told of a stream beside its account and its name, at most.
+const MOST: usize = 3;
+
+fn line(account: &Account, stream: &StreamRow, parts: usize, width: Option<usize>) -> String {
+    let kind = if account.name.contains(&account.kind) || parts == 0 {
+        String::new()
+    } else {
+        format!(" ({})", account.kind)
+    };
     let plural = if stream.records == 1 { "" } else { "s" };
     let dated = match &stream.dated_by {
-        Some(field) => format!("dated by {field}"),
-        None => "not dated".to_owned(),
+        Some(field) => format!(", dated by {field}"),
+        None => ", not dated".to_owned(),
     };
-    format!("{account}{kind}: {}, {} record{plural}, {dated}", stream.name, stream.records)
+    let mut told = format!(": {}", stream.name);
+    if parts > 1 {
+        let _ = write!(told, ", {} record{plural}", stream.records);
+    }
+    if parts > 2 {
+        told.push_str(&dated);
+    }
+    let name = width.map_or_else(
+        || account.name.clone(),
+        // The stream's name is what tells one line from the next.
+        |width| cut_within(&account.name, width.saturating_sub(measure_text_width(&told)).max(LEAST_NAME)),
+    );
+    format!("{name}{kind}{told}")
+}
+
+/// Columns of an account's name at least.
+const LEAST_NAME: usize = 6;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn o7_5_a_line_has_as_much_as_fits_and_always_the_streams_name() {
+        let account = |name: &str| Account::for_tests(name, "Mail", &["messages", "message bodies"]);
+        let (one, two) = (account("Ana Maria Lopez de la Vega"), account("Work"));
+        let streams: Vec<_> = [&one, &two]
+            .into_iter()
+            .flat_map(|account| account.streams.iter().map(move |stream| (account, stream)))
+            .collect();
+        let at = |width| lines(&streams, width);
+        assert_eq!(at(100)[3], "Work (Mail): message bodies, 7 records, dated by received at");
+        assert_eq!(at(66)[3], "Work (Mail): message bodies, 7 records");
+        assert_eq!(at(50)[3], "Work (Mail): message bodies");
+        assert_eq!(at(44)[3], "Work: message bodies");
+        assert_eq!(at(32)[1], "Ana Mari…la Vega: message bodies");
+        assert_eq!(at(32)[0], "Ana Maria L…de la Vega: messages");
+    }
 }

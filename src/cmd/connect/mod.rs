@@ -178,7 +178,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
             Ok(0)
         }
         (Ok(connected), false) => {
-            ui.print(&granted::to_text(&connected));
+            ui.say(&granted::to_text(&connected));
             Ok(0)
         }
         (Err(error), true) => {
@@ -199,7 +199,7 @@ fn run_local(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         }
         (Ok(connected), false) => {
             let texts: Vec<_> = connected.grants.iter().map(granted::to_text).collect();
-            ui.print(&texts.join("\n\n"));
+            ui.say(&texts.join("\n\n"));
             Ok(0)
         }
         (Err(error), true) => {

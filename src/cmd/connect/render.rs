@@ -16,46 +16,46 @@ use crate::ui::Ui;
 pub(super) fn show(event: &Event<'_>, ui: &Ui) {
     match event {
         Event::UsesDeviceCode { why } => {
-            ui.note(&format!("Using a device code, since {why} (--flow picks another way).\n"));
+            ui.explain(&format!("Using a device code, since {why} (--flow picks another way).\n"));
         }
-        Event::PickTheSame { refused, old } => ui.note(&pick_the_same(refused, old)),
+        Event::PickTheSame { refused, old } => ui.explain(&pick_the_same(refused, old)),
         Event::Store(note) => ui.explain(note),
         Event::AccountsDiffer(streams) => ui.explain(&format!(
             "The accounts of the old grant differ in what they give of {}, which a request cannot say: look at that on \
              the page. Where the new grant is wider or narrower than the old one, it is said.",
             one_line(prefix(&streams.join(", "), 300))
         )),
-        Event::Approve(invitation) => ui.note(&invite(invitation)),
+        Event::Approve(invitation) => ui.explain(&invite(invitation)),
         Event::Holds(holds) => {
             ui.explain("What a grant of your own data holds against on this computer, as long as the store is yours alone:");
             for (title, list) in [("It stops", holds.against), ("It does not stop", holds.not)] {
-                ui.note(&format!("  {title}:"));
+                ui.explain(&format!("  {title}:"));
                 for line in list {
                     ui.explain(&format!("    - {line}"));
                 }
             }
         }
         Event::AsksHere { why } => {
-            ui.note(&format!("No browser is opened, since {why}: decide here (Esc denies)."));
+            ui.explain(&format!("No browser is opened, since {why}: decide here (Esc denies)."));
         }
-        Event::ApproveHere { shown: Shown::Typed { address, code } } => ui.note(&format!(
+        Event::ApproveHere { shown: Shown::Typed { address, code } } => ui.explain(&format!(
             "Decide what may be read:\n\n  {address}\n\nThat page of this machine asks for this code:\n\n{}",
             framed(code)
         )),
-        Event::ApproveHere { .. } => ui.note("Your browser opens the page where you decide what may be read."),
+        Event::ApproveHere { .. } => ui.explain("Your browser opens the page where you decide what may be read."),
         Event::NeedsPorts(ports) => ui.explain(&needs_ports(ports)),
         Event::NotOpened { why: Some(why) } => {
-            ui.note(&format!("No browser is opened, since {why}: open that address yourself."));
+            ui.explain(&format!("No browser is opened, since {why}: open that address yourself."));
         }
         Event::NotOpened { why: None } => {
-            ui.note("No browser could be opened here: open that address yourself.");
+            ui.explain("No browser could be opened here: open that address yourself.");
         }
         Event::TypeCode { address, code, is_opened } => {
             let how = if *is_opened { "The page that opened in your browser" } else { "Open this address in a browser here; it" };
-            ui.note(&format!("{how} asks for a code:\n\n  {address}\n\n{}", framed(code)));
+            ui.explain(&format!("{how} asks for a code:\n\n  {address}\n\n{}", framed(code)));
         }
         Event::Waits { at_most } if !ui.is_interactive() => {
-            ui.note(&format!("Waiting for the approval, at most {}.", minutes(*at_most)));
+            ui.explain(&format!("Waiting for the approval, at most {}.", minutes(*at_most)));
         }
         // A line that changes shows it.
         Event::Waits { .. } => {}
@@ -74,13 +74,13 @@ pub(super) fn show(event: &Event<'_>, ui: &Ui) {
                 ui.explain(&format!("Less was given {than}: {}", one_line(less)));
             }
             if let Some(note) = not_compared(difference) {
-                ui.note(&note);
+                ui.explain(&note);
             }
         }
         Event::Kept { provider, label } => {
             ui.done(&format!("{provider} is connected, as {}", one_line(label)), Command::new("status"));
         }
-        Event::UnkeptEnded => ui.note("The grant that was approved is ended at the provider again."),
+        Event::UnkeptEnded => ui.explain("The grant that was approved is ended at the provider again."),
         Event::UnkeptStands => {
             ui.warn("the grant that was approved stands at the provider: its own pages can end it");
         }

@@ -54,7 +54,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     if args.json {
         ui.json(&as_json(&inspected, &measured));
     } else {
-        ui.print(&as_text(&inspected, &measured, ui.width()));
+        ui.say(&as_text(&inspected, &measured, ui.width()));
     }
     let Some(over) =
         args.budget.and_then(|budget| measured.tools_bytes.checked_sub(budget)).filter(|over| *over > 0)

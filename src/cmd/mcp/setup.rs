@@ -301,7 +301,7 @@ impl Task<'_> {
         let steps =
             ui::steps_within(self.ui.width(), &[(&single, "one of them"), (&all, "all that are here")]);
         let _ = write!(shown, "\n\nNext:\n{steps}");
-        self.ui.print(&shown);
+        self.ui.say(&shown);
         Ok(0)
     }
 
@@ -374,7 +374,10 @@ impl Task<'_> {
                             .done(&format!("pdpp is {what} {}", done.join(", ")), Command::new("mcp setup"));
                     }
                     if !self.args.json {
-                        self.ui.print(&report.to_text());
+                        self.ui.say(&report.to_text());
+                        if let Some(diff) = report.would_change() {
+                            self.ui.print(diff);
+                        }
                         if let Some(error) = report.failure() {
                             self.ui.error(&error);
                         }
@@ -390,7 +393,7 @@ impl Task<'_> {
                     outcome["host"] = host.id.into();
                     outcome["title"] = host.title.into();
                     if !self.args.json {
-                        self.ui.print(&format!("{}: left as it is", host.title));
+                        self.ui.say(&format!("{}: left as it is", host.title));
                         self.ui.error(&error);
                     }
                     outcomes.push(outcome);
@@ -450,7 +453,7 @@ impl Task<'_> {
     fn chatgpt(&self, code: &mut u8) -> Value {
         if self.args.remove {
             if !self.args.json {
-                self.ui.print(chatgpt::REMOVAL);
+                self.ui.say(chatgpt::REMOVAL);
             }
             return json!([]);
         }
@@ -465,7 +468,7 @@ impl Task<'_> {
                 Ok((at_provider, Ok(steps))) => {
                     found.push(at_provider);
                     if !self.args.json {
-                        self.ui.print(&steps);
+                        self.ui.say(&steps);
                     }
                 }
                 Ok((mut at_provider, Err(error))) => {

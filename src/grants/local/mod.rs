@@ -4,10 +4,11 @@ mod keep;
 mod page;
 mod sheet;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 pub use keep::ConnectedHere;
 pub use sheet::{Account, Checklist, End, Fields, Sheet, StreamRow, Ticked};
@@ -19,14 +20,17 @@ use super::own_store::{check_not_empty, local, refused};
 use super::renewal;
 use crate::advice::{Command, Hint};
 use crate::cache::Cache;
-use crate::cache::select::{GrantName, renew_command};
+use crate::cache::credential::Credential;
+use crate::cache::select::GrantName;
 use crate::cache::store::choice::{Chosen, StoreChoice};
 use crate::error::{Error, Kind, Result};
 use crate::own;
 use crate::provider::approve::wanted::Wanted;
 use crate::provider::register::CLIENT_NAME;
+use crate::provider::url::ProviderUrl;
 use crate::vault::oauth::authorization_details::Purpose;
 use crate::vault::oauth::wish::{Wish, WishedStream};
+use crate::vault::wire::ApiError;
 
 /// What the data is for, where nobody says otherwise (O7.1).
 const PURPOSE: &str = "answer my questions about my own data";
@@ -60,28 +64,6 @@ pub struct Request {
     pub opens_browser: bool,
 }
 
-impl Request {
-    /// The command that asks for the same.
-    fn again(&self) -> Command {
-        let Narrowing { stream, field, since, until, expires, purpose, .. } = &self.narrowing;
-        let options: [(&str, &[String]); 10] = [
-            ("--source", &self.sources),
-            ("--account", &self.accounts),
-            ("--stream", stream),
-            ("--field", field),
-            ("--since", since.as_slice()),
-            ("--until", until.as_slice()),
-            ("--expires", expires.as_slice()),
-            ("--purpose", purpose.as_slice()),
-            ("--name", self.name.as_slice()),
-            ("--for", self.host.as_slice()),
-        ];
-        options.into_iter().fold(Command::new("connect local"), |command, (name, values)| {
-            values.iter().fold(command, |command, value| command.option(name, value))
-        })
-    }
-}
-
 /// Gets the grants that `request` is about, and keeps them in `cache`; ends the one that they are in the place of. Nothing
 /// is stored unless the owner approves.
 ///
@@ -100,69 +82,83 @@ pub fn connect(
         let all = cache.credentials()?;
         let old = renewal::meant(&all, Some(&provider), request.grant.as_ref())?.clone();
         let wanted = renewal::requests(&old, now).into_iter().next().unwrap_or_default();
-        (Some((old, all)), wanted)
+        (Some(old), wanted)
     } else {
         let narrowing = Narrowing { source: None, instance: Vec::new(), ..request.narrowing.clone() };
         (None, narrowing.wanted(now)?)
     };
     wanted.purpose.get_or_insert_with(|| PURPOSE.to_owned());
-    let again = old.as_ref().map_or_else(|| request.again(), |(old, all)| renew_command(old, all));
-    let old = old.map(|(old, _)| old);
     let data_dir =
         old.as_ref().and_then(|old| old.data_dir.clone()).unwrap_or_else(|| request.data_dir.clone());
     let host = old.as_ref().map_or_else(|| request.host.clone(), |old| old.host.clone());
-    let cache = cache.clone().asked_by(again.clone());
-    if let Some(name) = &request.name {
-        cache.check_label(&provider, name, old.as_ref())?;
-    }
-    let vault = Arc::new(own::open(&data_dir)?);
-    let store_id = own::make_store_id(vault.store())?;
-    // A cache or an output that cannot be used is better known before the owner is asked.
-    let Chosen { kind: store, note } = cache.choose_store(request.store)?;
-    cache.check_writable(store)?;
-    dialog.check_output()?;
-    let elsewhere = match Browser::of_this_process() {
-        Browser::Elsewhere(why) => Some(why),
-        _ => None,
-    };
-    // Who wants no browser opened gets the page's address, and leads its port to where the browser is.
-    let in_terminal = request.in_terminal || (elsewhere.is_some() && request.opens_browser);
-    let again = match (in_terminal, request.opens_browser) {
-        (true, _) => again.words("--in-terminal"),
-        (false, false) => again.words("--no-browser"),
-        (false, true) => again,
-    };
-    if in_terminal && !checklist.can_ask() {
-        return Err(no_terminal(elsewhere.filter(|_| !request.in_terminal), &again));
-    }
-    let wish = wish(&wanted, request)?;
-    let waiting = vault.ask(CLIENT, &client_name(host.as_deref()), wish).map_err(|error| refused(&error))?;
-    if let Some(note) = &note {
-        dialog.on(Event::Store(note));
-    }
-    dialog.on(Event::Holds(&own::HOLDS));
-    let decided = if let Err(empty) = check_not_empty(&vault) {
-        Err(empty)
-    } else if in_terminal {
-        if let (Some(why), false) = (elsewhere, request.in_terminal) {
-            dialog.on(Event::AsksHere { why });
+    let asked = Asked { request, old, wanted, host, provider, data_dir: &data_dir, now };
+    asked.connect(cache, dialog, checklist).map_err(|error| own::told(&data_dir, error))
+}
+
+/// A request, and what it is about.
+struct Asked<'a> {
+    request: &'a Request,
+    old: Option<Credential>,
+    wanted: Wanted,
+    host: Option<String>,
+    provider: ProviderUrl,
+    data_dir: &'a Path,
+    now: Timestamp,
+}
+
+impl Asked<'_> {
+    fn connect(self, cache: &Cache, dialog: &dyn Dialog, checklist: &dyn Checklist) -> Result<ConnectedHere> {
+        let Self { request, old, wanted, host, provider, data_dir, now } = self;
+        let cache = cache.clone().asked_by(Command::typed_without("--store", "connect local"));
+        if let Some(name) = &request.name {
+            cache.check_label(&provider, name, old.as_ref())?;
         }
-        sheet::decide(&vault, &waiting.id, checklist)
-    } else {
-        page::decide(&vault, &waiting, request.opens_browser, &cache, dialog)
-    };
-    let approved = match decided {
-        Ok(Some(approved)) => approved,
-        Ok(None) => return Err(denied(&again)),
-        Err(error) => {
-            vault.deny(&waiting.id);
-            return Err(error);
+        let vault = Arc::new(own::open(data_dir)?);
+        let store_id = own::make_store_id(vault.store())?;
+        // A cache or an output that cannot be used is better known before the owner is asked.
+        let Chosen { kind: store, note } = cache.choose_store(request.store)?;
+        cache.check_writable(store)?;
+        dialog.check_output()?;
+        let elsewhere = match Browser::of_this_process() {
+            Browser::Elsewhere(why) => Some(why),
+            _ => None,
+        };
+        // Who wants no browser opened gets the page's address, and leads its port to where the browser is.
+        let in_terminal = request.in_terminal || (elsewhere.is_some() && request.opens_browser);
+        if in_terminal && !checklist.can_ask() {
+            return Err(no_terminal(elsewhere.filter(|_| !request.in_terminal)));
         }
-    };
-    let kept =
-        keep::Keeping { vault: &vault, cache: &cache, provider: &provider, data_dir: &data_dir, store, now };
-    let what = keep::What { wanted, old, host, name: request.name.clone(), choice: request.store, store_id };
-    kept.keep(&approved, &what, dialog)
+        let wish = wish(&wanted, request)?;
+        let waiting = vault
+            .ask(CLIENT, &client_name(host.as_deref()), wish)
+            .map_err(|error| mistyped(&error, request))?;
+        if let Some(note) = &note {
+            dialog.on(Event::Store(note));
+        }
+        dialog.on(Event::Holds(&own::HOLDS));
+        let decided = if let Err(empty) = check_not_empty(&vault) {
+            Err(empty)
+        } else if in_terminal {
+            if let (Some(why), false) = (elsewhere, request.in_terminal) {
+                dialog.on(Event::AsksHere { why });
+            }
+            sheet::decide(&vault, &waiting.id, checklist)
+        } else {
+            page::decide(&vault, &waiting, request.opens_browser, &cache, dialog)
+        };
+        let approved = match decided {
+            Ok(Some(approved)) => approved,
+            Ok(None) => return Err(denied()),
+            Err(error) => {
+                vault.deny(&waiting.id);
+                return Err(error);
+            }
+        };
+        let kept = keep::Keeping { vault: &vault, cache: &cache, provider: &provider, data_dir, store, now };
+        let what =
+            keep::What { wanted, old, host, name: request.name.clone(), choice: request.store, store_id };
+        kept.keep(&approved, &what, dialog)
+    }
 }
 
 fn client_name(host: Option<&str>) -> String {
@@ -170,6 +166,34 @@ fn client_name(host: Option<&str>) -> String {
         Some(host) => format!("{CLIENT_NAME} for {host}"),
         None => CLIENT_NAME.to_owned(),
     }
+}
+
+/// That a name was given which nothing has: the one that was probably meant is in the command to type next.
+fn mistyped(error: &ApiError, request: &Request) -> Error {
+    const LEAST: f64 = 0.8;
+    let narrowing = &request.narrowing;
+    let (option, typed): (_, &[String]) = match error.more().get("param").and_then(Value::as_str) {
+        Some("source") => ("--source", &request.sources),
+        Some("account") => ("--account", &request.accounts),
+        Some("stream") => ("--stream", &narrowing.stream),
+        Some("field") => ("--field", &narrowing.field),
+        _ => return refused(error),
+    };
+    let told = || Error::new(Kind::Usage, "narrowing_invalid", error.message().to_owned());
+    let pick = || {
+        let without = Command::typed_without(option, "connect local");
+        told().hint(Hint::new("Name what there is, or pick among all: ").run(without))
+    };
+    // Of several it is not said which one to change.
+    let [typed] = typed else { return pick() };
+    let (before, name) = typed.rsplit_once('.').filter(|_| option == "--field").unwrap_or(("", typed));
+    let known = error.more().get("available").and_then(Value::as_array).into_iter().flatten();
+    let likeness = |known: &str| strsim::jaro_winkler(&name.to_lowercase(), &known.to_lowercase());
+    let known = known.filter_map(Value::as_str).map(|known| (likeness(known), known));
+    let near = known.filter(|(likeness, _)| *likeness >= LEAST).max_by(|a, b| a.0.total_cmp(&b.0));
+    let Some((_, near)) = near else { return pick() };
+    let near = if before.is_empty() { near.to_owned() } else { format!("{before}.{near}") };
+    told().run(Command::typed_with(option, &near, "connect local"))
 }
 
 /// What is ticked beforehand: what the options, or the grant that is renewed, name.
@@ -199,12 +223,17 @@ fn wish(wanted: &Wanted, request: &Request) -> Result<Wish> {
     })
 }
 
-fn denied(again: &Command) -> Error {
-    Error::new(Kind::Refused, "access_denied", "Nothing was approved, and nothing is stored")
-        .hint(Hint::new("To ask again: ").run(again.clone()))
+/// What was typed, once more: with all that it says of the store, of the token's place and of whose grant it is.
+fn again() -> Command {
+    Command::typed_again("connect local")
 }
 
-fn no_terminal(elsewhere: Option<&str>, again: &Command) -> Error {
+fn denied() -> Error {
+    Error::new(Kind::Refused, "access_denied", "Nothing was approved, and nothing is stored")
+        .hint(Hint::new("To ask again: ").run(again()))
+}
+
+fn no_terminal(elsewhere: Option<&str>) -> Error {
     let message = match elsewhere {
         Some(why) => {
             format!("No browser can be opened here, since {why}, and nobody can be asked at this terminal")
@@ -214,5 +243,5 @@ fn no_terminal(elsewhere: Option<&str>, again: &Command) -> Error {
     };
     let other = if elsewhere.is_some() { " (or, for a browser elsewhere, with --no-browser)" } else { "" };
     let how = format!("Type it at a terminal{other}: ");
-    Error::new(Kind::Refused, "terminal_required", message).hint(Hint::new(how).run(again.clone()))
+    Error::new(Kind::Refused, "terminal_required", message).hint(Hint::new(how).run(again()))
 }

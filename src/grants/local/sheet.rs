@@ -109,6 +109,26 @@ pub trait Checklist {
     fn comes_to_nothing(&self, why: &str);
 }
 
+#[cfg(test)]
+impl Account {
+    /// One with these streams, of seven records each.
+    pub(crate) fn for_tests(name: &str, kind: &str, streams: &[&str]) -> Self {
+        let row = |(number, name): (usize, &&str)| StreamRow {
+            name: (*name).to_owned(),
+            records: 7,
+            dated_by: Some("received at".to_owned()),
+            fields: Vec::new(),
+            is_ticked: false,
+            number,
+            named: BTreeSet::new(),
+            who: BTreeSet::new(),
+            text: BTreeSet::new(),
+        };
+        let streams = streams.iter().enumerate().map(row).collect();
+        Self { name: name.to_owned(), kind: kind.to_owned(), streams, id: name.to_owned() }
+    }
+}
+
 impl StreamRow {
     fn chosen(&self, fields: &Fields, at: usize) -> BTreeSet<usize> {
         match fields {

@@ -125,11 +125,39 @@ impl Wish {
                 return Err(unknown("account", name, known));
             }
         }
-        let streams = || catalog.connectors.iter().flat_map(|connector| &connector.streams);
+        let is_of = |account: &Connection| {
+            let connector = catalog.connector(&account.connector);
+            self.sources.is_empty()
+                || connector
+                    .is_some_and(|connector| self.sources.iter().any(|name| is_source(connector, name)))
+        };
+        let is_meant = |account: &Connection| {
+            self.accounts.is_empty() || self.accounts.iter().any(|name| is_account(account, name))
+        };
+        let of_sources: Vec<_> = catalog.connections.iter().filter(|account| is_of(account)).collect();
+        let meant: BTreeSet<&str> = of_sources
+            .iter()
+            .filter(|account| is_meant(account))
+            .map(|account| account.connector.as_str())
+            .collect();
+        if meant.is_empty() && !self.accounts.is_empty() {
+            let known = of_sources.iter().map(|account| account.display_name.as_str());
+            let (what, name) = ("account of that source", self.accounts.join(", "));
+            return Err(unknown(what, &name, known).param("account"));
+        }
+        // Names of other accounts' streams would tick nothing.
+        let is_narrowed = !self.accounts.is_empty() || !self.sources.is_empty();
+        let connectors = catalog.connectors.iter();
+        let connectors: Vec<_> =
+            connectors.filter(|connector| !is_narrowed || meant.contains(connector.key.as_str())).collect();
+        let streams = || connectors.iter().flat_map(|connector| &connector.streams);
         for wished in &self.streams {
             let mut named = streams().filter(|stream| stream.name == wished.name).peekable();
             if named.peek().is_none() {
-                return Err(unknown("stream", &wished.name, streams().map(|stream| stream.name.as_str())));
+                let of = if is_narrowed { "stream of the accounts that are meant" } else { "stream" };
+                return Err(
+                    unknown(of, &wished.name, streams().map(|stream| stream.name.as_str())).param("stream")
+                );
             }
             let fields: BTreeSet<&str> =
                 named.flat_map(|stream| &stream.fields).map(|field| field.name.as_str()).collect();
@@ -151,7 +179,12 @@ fn is_account(account: &Connection, name: &str) -> bool {
 
 fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> ApiError {
     let known: BTreeSet<&str> = known.collect();
-    let list = known.iter().copied().take(20).collect::<Vec<_>>().join(", ");
+    // A name may have a comma in it.
+    let between = if known.iter().any(|name| name.contains(',')) { "; " } else { ", " };
+    let mut list = known.iter().copied().take(20).collect::<Vec<_>>().join(between);
+    if known.len() > 20 {
+        list.push_str(" …");
+    }
     let list = if list.is_empty() { "there are none".to_owned() } else { format!("there are: {list}") };
     ApiError::invalid(format!("There is no {what} called {name}; {list}"))
         .param(what)

@@ -1,6 +1,8 @@
 //! `pdpp import`: a person's own exports into their store on this machine.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod render;
+
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,11 +13,13 @@ use std::time::{Duration, Instant};
 use clap::builder::{PossibleValuesParser, StyledStr};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde_json::{Map, Value, json};
+use serde_json::json;
+
+use render::{duration, grouped, in_sum, plan_json, plan_text, result_json, result_text, size};
 
 use super::Global;
 use crate::advice::Command;
-use crate::archive::Skipped;
+use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::import::account::Known;
 use crate::import::format::Format;
@@ -24,11 +28,11 @@ use crate::import::pipeline::{self, Ended, Import, Watch};
 use crate::import::places;
 use crate::import::resume::{self, Terms};
 use crate::import::survey::{self, Adviser, Job, Named, Request, Survey};
-use crate::import::tally::{BadItem, Counts, Outcome, Unread};
+use crate::import::tally::{BadItem, Outcome, Unread};
 use crate::own;
 use crate::runtime::{self, StopSignals};
 use crate::ui::{Progress, Ui};
-use crate::vault::declaration::{Connector, Kind as FieldKind};
+use crate::vault::declaration::Connector;
 use crate::vault::store::Store;
 use crate::vault::store::ledger::{Ledger, Settings, SourceRow};
 
@@ -36,8 +40,6 @@ use crate::vault::store::ledger::{Ledger, Settings, SourceRow};
 const LINE_EVERY: Duration = Duration::from_secs(10);
 /// How often it changes on a terminal.
 const SHOWN_EVERY: Duration = Duration::from_secs(1);
-/// Names that are listed in one line.
-const NAMED: usize = 3;
 
 /// Import your own exports into a store on this computer
 ///
@@ -77,15 +79,15 @@ pub struct Args {
     #[arg(long, value_name = "ORDER", value_parser = ["dmy", "mdy", "ymd"])]
     pub date_order: Option<String>,
 
-    /// Leave out what is older than this day, YYYY-MM-DD
-    #[arg(long, value_name = "DATE")]
+    /// Leave out what is older than this day, YYYY-MM-DD, or than a time of it, YYYY-MM-DDTHH:MM
+    #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
 
     /// Where the store is [default: where it was last, else own/ in the cache directory]
     #[arg(long, value_name = "DIR", env = "PDPP_DATA_DIR", hide_env_values = true)]
     pub data_dir: Option<PathBuf>,
 
-    /// Write what could not be read to this file, one JSON object a line
+    /// Write what could not be read to this file, one JSON object a line; what could not before is tried again
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 
@@ -127,12 +129,17 @@ Formats:",
 /// # Errors
 /// `import_path`, `import_unrecognised`, `import_format`, `import_unfit`, `import_unreadable`, `import_question` (77),
 /// `import_unconfirmed` (77), `import_running`, `import_disk_full`, `import_report`, `own_data_dir` (77), `own_store`,
-/// `interrupted` (130).
+/// `own_damaged`, `interrupted` (130).
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let cache = global.cache()?;
     let dir = own::dir(args.data_dir.as_deref(), &cache)?;
-    own::check_place(&dir)?;
-    let known = if own::is_there(&dir) { Some(own::open_store(&dir)?) } else { None };
+    run_in(&dir, args, &cache, ui).map_err(|error| own::told(&dir, error))
+}
+
+/// The same, into the store in `dir`.
+fn run_in(dir: &Path, args: &Args, cache: &Cache, ui: &Ui) -> Result<u8> {
+    own::check_place(dir)?;
+    let known = if own::is_there(dir) { Some(own::open_store(dir)?) } else { None };
     let paths = if args.paths.is_empty() { known_paths(known.as_ref(), ui)? } else { named_paths(args) };
     if paths.is_empty() {
         return name_places(args, ui);
@@ -140,17 +147,18 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let request = request(args, paths)?;
     let progress = ui.progress();
     progress.say("Looking at what is there");
-    let mut terminal = Terminal { ui, known: known.as_ref(), can_ask: ui.can_ask() && !args.json };
-    let survey = Survey::of(&request, &dir, &mut terminal);
+    let can_ask = ui.can_ask() && !args.json;
+    let mut terminal = Terminal { ui, progress: &progress, known: known.as_ref(), can_ask };
+    let survey = Survey::of(&request, dir, &mut terminal);
     drop(progress);
     let survey = survey?;
-    let granted = if known.is_some() { own::granted(&dir)? } else { BTreeSet::new() };
-    let plan = plan_text(&survey, &request, &granted, &dir);
+    let granted = if known.is_some() { own::granted(dir)? } else { BTreeSet::new() };
+    let plan = plan_text(&survey, &request, &granted, dir);
     if args.dry_run {
         if args.json {
             ui.json(&plan_json(&survey, &granted));
         } else {
-            ui.print(&plan);
+            ui.say(&plan);
         }
         return Ok(u8::from(has_unreadable(&survey)));
     }
@@ -160,19 +168,20 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     confirm(args, ui)?;
     drop(known);
     let report = args.report.as_deref().map(Report::new).transpose()?;
-    let lock = own::lock(&dir)?;
-    let store = own::make_store(&dir)?;
-    let ended = import(ui, &request, &survey, report, &store, &dir);
+    let lock = own::lock(dir)?;
+    let store = own::make_store(dir)?;
+    let ended = import(ui, &request, &survey, report, &store, dir);
     drop(lock);
     let (outcomes, stopped) = ended?;
+    let stopped = stopped.map(|error| own::told(dir, error));
     let all = in_sum(&outcomes);
     // Not where nothing was kept: other commands would look for it there.
     if all.new + all.changed + all.same > 0 {
-        let before = own::dir(None, &cache)?;
-        own::remember(args.data_dir.as_deref(), &cache)?;
+        let before = own::dir(None, cache)?;
+        own::remember(args.data_dir.as_deref(), cache)?;
         if before != dir && own::is_there(&before) {
-            ui.note(&format!(
-                "from now on commands mean this store; the one in {} is left as it is, and --data-dir names it",
+            ui.explain(&format!(
+                "From now on commands mean this store; the one in {} is left as it is, and --data-dir names it",
                 before.display()
             ));
         }
@@ -180,14 +189,14 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let connections = survey.jobs.iter().map(Job::connection).collect();
     let apart = own::state::mails_kept_apart(&store, &connections)?;
     if args.json {
-        let mut result = result_json(&outcomes, &dir);
+        let mut result = result_json(&outcomes, store_bytes(dir));
         result["kept_apart"] = apart.into();
         if let Some(stopped) = &stopped {
             result["error"] = stopped.to_json()["error"].take();
         }
         ui.json(&result);
     } else {
-        ui.print(&result_text(&outcomes, apart, &dir));
+        ui.say(&result_text(&outcomes, apart, dir, store_bytes(dir), ui.prose_width()));
         if let Some(stopped) = &stopped {
             ui.error(stopped);
         }
@@ -209,15 +218,14 @@ fn request(args: &Args, paths: Vec<Named>) -> Result<Request> {
         None => None,
     };
     let since_ms = match &args.since {
-        Some(day) => {
-            let zone = zone.clone().unwrap_or_else(TimeZone::system);
-            let at = day.parse::<jiff::civil::Date>().and_then(|day| day.to_zoned(zone));
+        Some(text) => {
+            let at = since(text, zone.clone().unwrap_or_else(TimeZone::system));
             let at = at.map_err(|error| {
-                usage("date_invalid", format!("`{day}` is not a day"))
+                usage("date_invalid", format!("`{text}` is not a day, nor a time of one"))
                     .because(error)
-                    .hint("--since 2026-01-31")
+                    .hint("--since 2026-01-31, or --since 2026-01-31T18:30")
             })?;
-            Some(at.timestamp().as_millisecond())
+            Some(at.as_millisecond())
         }
         None => None,
     };
@@ -228,6 +236,14 @@ fn request(args: &Args, paths: Vec<Named>) -> Result<Request> {
         since_ms,
         copies_attachments: args.copy_attachments,
     })
+}
+
+/// A moment: a day from its beginning, a time of a day, or one that names its zone.
+fn since(text: &str, zone: TimeZone) -> Result<Timestamp, jiff::Error> {
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Ok(at);
+    }
+    Ok(text.parse::<jiff::civil::DateTime>()?.to_zoned(zone)?.timestamp())
 }
 
 fn named_paths(args: &Args) -> Vec<Named> {
@@ -286,7 +302,7 @@ fn name_places(args: &Args, ui: &Ui) -> Result<u8> {
         let command = Command::new("import").value(path.display().to_string());
         let _ = write!(text, "\n  {kind}: {command}");
     }
-    ui.print(&text);
+    ui.say(&text);
     Ok(0)
 }
 
@@ -311,6 +327,7 @@ fn confirm(args: &Args, ui: &Ui) -> Result<()> {
 /// What is known of earlier imports, and whoever sits at the terminal.
 struct Terminal<'a> {
     ui: &'a Ui,
+    progress: &'a Progress<'a>,
     known: Option<&'a Store>,
     can_ask: bool,
 }
@@ -338,11 +355,13 @@ impl Adviser for Terminal<'_> {
         if !self.can_ask {
             return None;
         }
-        if choices.is_empty() {
-            return self.ui.ask(question).ok()?.filter(|answer| !answer.is_empty());
-        }
-        let picked = self.ui.pick(question, choices).ok()??;
-        choices.get(picked).cloned()
+        self.progress.aside(|| {
+            if choices.is_empty() {
+                return self.ui.ask(question).ok()?.filter(|answer| !answer.is_empty());
+            }
+            let picked = self.ui.pick(question, choices).ok()??;
+            choices.get(picked).cloned()
+        })
     }
 }
 
@@ -364,6 +383,7 @@ fn import(
     let terms = Terms {
         since_ms: request.since_ms,
         copies_attachments: request.copies_attachments,
+        names_bad: report.is_some(),
         now_ms: Timestamp::now().as_millisecond(),
     };
     let import = Import { store, dir, terms, stop: &stop, least_free: pipeline::LEAST_FREE };
@@ -537,215 +557,6 @@ fn is_failure(outcomes: &[Outcome]) -> bool {
     outcomes.iter().any(|outcome| !outcome.unread.is_empty()) || (all.read > 0 && bad == all.read)
 }
 
-fn in_sum(outcomes: &[Outcome]) -> Counts {
-    let mut all = Counts::default();
-    for outcome in outcomes {
-        all.add(&outcome.counts);
-    }
-    all
-}
-
-fn plan_text(survey: &Survey, request: &Request, granted: &BTreeSet<String>, dir: &Path) -> String {
-    let mut text = String::new();
-    for typed in request.paths.iter().map(|named| &named.path) {
-        let jobs: Vec<&Job> = survey.jobs.iter().filter(|job| job.typed == *typed).collect();
-        let _ = writeln!(text, "{}", typed.display());
-        for job in jobs {
-            let _ = writeln!(
-                text,
-                "  {}  {}: {}, {}, {}",
-                job.plan.connector.key,
-                job.plan.account,
-                job.format.title(),
-                files(job.units.len()),
-                size(job.bytes())
-            );
-            if granted.contains(&job.connection()) {
-                text.push_str("    An agent can read of this account already: as far as its grant goes, of what is new too.\n");
-            }
-            for note in job.plan.whose.note.iter().chain(&job.plan.notes) {
-                let _ = writeln!(text, "    {note}");
-            }
-            let mut fields = job.plan.connector.streams.iter().flat_map(|stream| &stream.fields);
-            if fields.any(|field| field.kind == FieldKind::Timestamp) {
-                let zone = job.plan.zone.iana_name().unwrap_or("this computer's time zone");
-                let _ = writeln!(text, "    times that name no zone: {zone}");
-            }
-        }
-        let unrecognised: Vec<&str> = survey
-            .unrecognised
-            .iter()
-            .filter(|(path, _)| path == typed)
-            .map(|(_, label)| label.as_str())
-            .collect();
-        if !unrecognised.is_empty() {
-            let _ = writeln!(text, "  not recognised: {}", some(&unrecognised));
-        }
-        for (_, left_out) in survey.left_out.iter().filter(|(path, _)| path == typed) {
-            left_out_text(&mut text, "left out", &left_out.skipped);
-            left_out_text(&mut text, "cannot be read", &left_out.unreadable);
-        }
-    }
-    let _ = write!(
-        text,
-        "To be kept in {}, which only you can read. No agent can read what you have not granted.",
-        dir.display()
-    );
-    text
-}
-
-fn left_out_text(text: &mut String, what: &str, left_out: &[Skipped]) {
-    for (why, labels) in survey::by_reason(left_out) {
-        let _ = writeln!(text, "  {what}, {why}: {}", some(&labels));
-    }
-}
-
-/// A few names, and how many there are.
-fn some(names: &[&str]) -> String {
-    let first = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
-    if names.len() <= NAMED { first } else { format!("{first} … ({} in all)", grouped(names.len() as u64)) }
-}
-
-fn plan_json(survey: &Survey, granted: &BTreeSet<String>) -> Value {
-    let jobs: Vec<Value> = survey
-        .jobs
-        .iter()
-        .map(|job| {
-            json!({
-                "format": job.format.name(),
-                "connector": job.plan.connector.key,
-                "account": job.plan.account,
-                "path": job.typed,
-                "files": job.units.len(),
-                "bytes": job.bytes(),
-                "timezone": job.plan.zone.iana_name(),
-                "notes": job.plan.whose.note.iter().chain(&job.plan.notes).collect::<Vec<_>>(),
-                "granted": granted.contains(&job.connection()),
-            })
-        })
-        .collect();
-    let named = |path: &Path, one: &Skipped| json!({ "path": path, "member": one.label, "reason": one.why });
-    let all = |of: fn(&crate::archive::LeftOut) -> &Vec<Skipped>| -> Vec<Value> {
-        let each = survey.left_out.iter();
-        each.flat_map(|(path, left_out)| of(left_out).iter().map(|one| named(path, one))).collect()
-    };
-    let unrecognised: Vec<Value> =
-        survey.unrecognised.iter().map(|(path, label)| json!({ "path": path, "member": label })).collect();
-    json!({
-        "plan": jobs,
-        "unrecognised": unrecognised,
-        "left_out": all(|left_out| &left_out.skipped),
-        "unreadable": all(|left_out| &left_out.unreadable),
-    })
-}
-
-fn result_json(outcomes: &[Outcome], dir: &Path) -> Value {
-    let reasons = |counts: &BTreeMap<&'static str, u64>| -> Map<String, Value> {
-        counts.iter().map(|(why, count)| ((*why).to_owned(), (*count).into())).collect()
-    };
-    let sources: Vec<Value> = outcomes
-        .iter()
-        .map(|outcome| {
-            let counts = &outcome.counts;
-            json!({
-                "format": outcome.format,
-                "account": outcome.account,
-                "path": outcome.path,
-                "read": counts.read,
-                "new": counts.new,
-                "changed": counts.changed,
-                "same": counts.same,
-                "skipped": reasons(&counts.skipped),
-                "bad": reasons(&counts.bad),
-                "unread": outcome.unread,
-                "changed_while_read": outcome.moving,
-                "gone": outcome.gone,
-            })
-        })
-        .collect();
-    json!({ "sources": sources, "store_bytes": store_bytes(dir), "next": Command::new("connect local") })
-}
-
-fn result_text(outcomes: &[Outcome], apart: u64, dir: &Path) -> String {
-    let name = |path: &Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    let line = |counts: &Counts| {
-        format!(
-            "{} read = {} new + {} changed + {} same + {} skipped + {} bad",
-            grouped(counts.read),
-            grouped(counts.new),
-            grouped(counts.changed),
-            grouped(counts.same),
-            grouped(counts.skipped_in_all()),
-            grouped(counts.bad_in_all())
-        )
-    };
-    let mut rows: Vec<[String; 4]> = outcomes
-        .iter()
-        .map(|one| [one.connector.clone(), one.account.clone(), name(&one.path), line(&one.counts)])
-        .collect();
-    let all = in_sum(outcomes);
-    if rows.len() > 1 {
-        rows.push(["in all".to_owned(), String::new(), String::new(), line(&all)]);
-    }
-    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-    let (first, second, third) = (width(0), width(1), width(2));
-    let mut text = String::new();
-    for [a, b, c, d] in &rows {
-        let _ = writeln!(text, "{a:first$}  {b:second$}  {c:third$}  {d}");
-    }
-    for (why, count) in &all.skipped {
-        let _ = writeln!(text, "{} skipped: {why}", grouped(*count));
-    }
-    for (why, count) in &all.bad {
-        let named = outcomes.iter().flat_map(|outcome| &outcome.bad).filter(|item| item.reason == *why);
-        let named: Vec<String> = named.take(crate::import::tally::NAMED).map(bad_text).collect();
-        let more = if *count > named.len() as u64 { " (all: --report FILE)" } else { "" };
-        let _ = writeln!(text, "{} bad, {why}: {}{more}", grouped(*count), named.join("; "));
-    }
-    for outcome in outcomes {
-        for unread in &outcome.unread {
-            let _ = writeln!(
-                text,
-                "not read to its end: {} › {}: {}",
-                name(&outcome.path),
-                unread.member,
-                unread.reason
-            );
-        }
-        let moving: Vec<&str> = outcome.moving.iter().map(String::as_str).collect();
-        if !moving.is_empty() {
-            let _ =
-                writeln!(text, "changed while it was read, so it is read again next time: {}", some(&moving));
-        }
-        if outcome.gone > 0 {
-            let gone = files(usize::try_from(outcome.gone).unwrap_or(usize::MAX));
-            let _ =
-                writeln!(text, "not there any more, their records stay: {gone} of {}", name(&outcome.path));
-        }
-    }
-    if let Some(apart) = own::state::kept_apart(apart) {
-        let _ = writeln!(text, "{apart}");
-    }
-    let kept = dir.display();
-    let _ = write!(
-        text,
-        "Kept in {kept} ({}, only you can read it). No agent can read what you have not granted.\nNext: {}",
-        size(store_bytes(dir)),
-        Command::new("connect local")
-    );
-    text
-}
-
-fn bad_text(item: &BadItem) -> String {
-    let path = item.path.file_name().unwrap_or(item.path.as_os_str()).to_string_lossy();
-    let member = if *path == item.member { path.into_owned() } else { format!("{path} › {}", item.member) };
-    let place = match item.line {
-        Some(line) => format!("line {}", grouped(line)),
-        None => format!("byte {}", grouped(item.byte)),
-    };
-    format!("{member}, item {} at {place}", grouped(item.item))
-}
-
 /// What the store takes on the disk.
 fn store_bytes(dir: &Path) -> u64 {
     let all = std::fs::read_dir(dir).into_iter().flatten().flatten();
@@ -757,55 +568,24 @@ fn store_bytes(dir: &Path) -> u64 {
         .sum()
 }
 
-fn files(count: usize) -> String {
-    if count == 1 { "1 file".to_owned() } else { format!("{} files", grouped(count as u64)) }
-}
-
-/// A number with a comma after each thousand.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-fn size(bytes: u64) -> String {
-    indicatif::DecimalBytes(bytes).to_string()
-}
-
-fn duration(seconds: u128) -> String {
-    let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
-    indicatif::HumanDuration(Duration::from_secs(seconds.max(1))).to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_commas() {
-        for (number, wanted) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_204_551_234, "1,204,551,234")] {
-            assert_eq!(grouped(number), wanted);
+    fn o2_1_a_time_of_a_day_counts_in_the_zone_that_is_named() {
+        let oslo = || TimeZone::get("Europe/Oslo").unwrap();
+        for (text, wanted) in [
+            ("2026-01-31", "2026-01-30T23:00:00Z"),
+            ("2026-01-31T18:30", "2026-01-31T17:30:00Z"),
+            ("2026-01-31 18:30:05", "2026-01-31T17:30:05Z"),
+            ("2026-01-31T18:30:00Z", "2026-01-31T18:30:00Z"),
+            ("2026-01-31T18:30:00+05:00", "2026-01-31T13:30:00Z"),
+        ] {
+            assert_eq!(since(text, oslo()).unwrap(), wanted.parse().unwrap(), "{text}");
         }
-    }
-
-    #[test]
-    fn o4_9_a_bad_item_is_named_by_where_it_is() {
-        let item = BadItem {
-            path: "a/takeout-001.zip".into(),
-            member: "All mail.mbox".to_owned(),
-            item: 30_112,
-            byte: 1_204_551_234,
-            line: None,
-            reason: "no header",
-        };
-        assert_eq!(bad_text(&item), "takeout-001.zip › All mail.mbox, item 30,112 at byte 1,204,551,234");
-        let line = BadItem { path: "x/a.csv".into(), member: "a.csv".to_owned(), line: Some(7), ..item };
-        assert_eq!(bad_text(&line), "a.csv, item 30,112 at line 7");
+        for text in ["", "yesterday", "31.1.2026", "2026-13-01", "18:30"] {
+            assert!(since(text, oslo()).is_err(), "{text}");
+        }
     }
 }

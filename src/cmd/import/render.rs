@@ -1,0 +1,320 @@
+//! What `pdpp import` shows: the plan before anything is written, and what became of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use dialoguer::console::measure_text_width;
+use serde_json::{Map, Value, json};
+
+use crate::advice::Command;
+use crate::archive::{LeftOut, Skipped};
+use crate::import::survey::{self, Job, Request, Survey};
+use crate::import::tally::{self, BadItem, Counts, Outcome};
+use crate::own;
+use crate::vault::declaration::Kind as FieldKind;
+
+/// Names that are listed in one line.
+const NAMED: usize = 3;
+
+/// What became of the items of all sources.
+pub(super) fn in_sum(outcomes: &[Outcome]) -> Counts {
+    let mut all = Counts::default();
+    for outcome in outcomes {
+        all.add(&outcome.counts);
+    }
+    all
+}
+
+/// What would be imported, and under which account.
+pub(super) fn plan_text(
+    survey: &Survey,
+    request: &Request,
+    granted: &BTreeSet<String>,
+    dir: &Path,
+) -> String {
+    let mut text = String::new();
+    for typed in request.paths.iter().map(|named| &named.path) {
+        let jobs: Vec<&Job> = survey.jobs.iter().filter(|job| job.typed == *typed).collect();
+        let _ = writeln!(text, "{}", typed.display());
+        for job in jobs {
+            let _ = writeln!(
+                text,
+                "  {}  {}: {}, {}, {}",
+                job.plan.connector.key,
+                job.plan.account,
+                job.format.title(),
+                files(job.units.len()),
+                size(job.bytes())
+            );
+            if granted.contains(&job.connection()) {
+                text.push_str("    An agent can read of this account already: as far as its grant goes, of what is new too.\n");
+            }
+            for note in job.plan.whose.note.iter().chain(&job.plan.notes) {
+                let _ = writeln!(text, "    {note}");
+            }
+            let mut fields = job.plan.connector.streams.iter().flat_map(|stream| &stream.fields);
+            if fields.any(|field| field.kind == FieldKind::Timestamp) {
+                let zone = job.plan.zone.iana_name().unwrap_or("this computer's time zone");
+                let _ = writeln!(text, "    times that name no zone: {zone}");
+            }
+        }
+        let unrecognised: Vec<&str> = survey
+            .unrecognised
+            .iter()
+            .filter(|(path, _)| path == typed)
+            .map(|(_, label)| label.as_str())
+            .collect();
+        if !unrecognised.is_empty() {
+            let _ = writeln!(text, "  not recognised: {}", some(&unrecognised));
+        }
+        for (_, left_out) in survey.left_out.iter().filter(|(path, _)| path == typed) {
+            left_out_text(&mut text, "left out", &left_out.skipped);
+            left_out_text(&mut text, "cannot be read", &left_out.unreadable);
+        }
+    }
+    let _ = write!(
+        text,
+        "To be kept in {}, which only you can read. No agent can read what you have not granted.",
+        dir.display()
+    );
+    text
+}
+
+fn left_out_text(text: &mut String, what: &str, left_out: &[Skipped]) {
+    for (why, labels) in survey::by_reason(left_out) {
+        let _ = writeln!(text, "  {what}, {why}: {}", some(&labels));
+    }
+}
+
+/// A few names, and how many there are.
+fn some(names: &[&str]) -> String {
+    let first = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    if names.len() <= NAMED { first } else { format!("{first} … ({} in all)", grouped(names.len() as u64)) }
+}
+
+/// The same for a script.
+pub(super) fn plan_json(survey: &Survey, granted: &BTreeSet<String>) -> Value {
+    let jobs: Vec<Value> = survey
+        .jobs
+        .iter()
+        .map(|job| {
+            json!({
+                "format": job.format.name(),
+                "connector": job.plan.connector.key,
+                "account": job.plan.account,
+                "path": job.typed,
+                "files": job.units.len(),
+                "bytes": job.bytes(),
+                "timezone": job.plan.zone.iana_name(),
+                "notes": job.plan.whose.note.iter().chain(&job.plan.notes).collect::<Vec<_>>(),
+                "granted": granted.contains(&job.connection()),
+            })
+        })
+        .collect();
+    let named = |path: &Path, one: &Skipped| json!({ "path": path, "member": one.label, "reason": one.why });
+    let all = |of: fn(&LeftOut) -> &Vec<Skipped>| -> Vec<Value> {
+        let each = survey.left_out.iter();
+        each.flat_map(|(path, left_out)| of(left_out).iter().map(|one| named(path, one))).collect()
+    };
+    let unrecognised: Vec<Value> =
+        survey.unrecognised.iter().map(|(path, label)| json!({ "path": path, "member": label })).collect();
+    json!({
+        "plan": jobs,
+        "unrecognised": unrecognised,
+        "left_out": all(|left_out| &left_out.skipped),
+        "unreadable": all(|left_out| &left_out.unreadable),
+    })
+}
+
+/// What became of each source, for a script.
+pub(super) fn result_json(outcomes: &[Outcome], bytes: u64) -> Value {
+    let reasons = |counts: &BTreeMap<&'static str, u64>| -> Map<String, Value> {
+        counts.iter().map(|(why, count)| ((*why).to_owned(), (*count).into())).collect()
+    };
+    let sources: Vec<Value> = outcomes
+        .iter()
+        .map(|outcome| {
+            let counts = &outcome.counts;
+            json!({
+                "format": outcome.format,
+                "account": outcome.account,
+                "path": outcome.path,
+                "read": counts.read,
+                "new": counts.new,
+                "changed": counts.changed,
+                "same": counts.same,
+                "skipped": reasons(&counts.skipped),
+                "bad": reasons(&counts.bad),
+                "unread": outcome.unread,
+                "changed_while_read": outcome.moving,
+                "gone": outcome.gone,
+                "known_bad": outcome.known_bad,
+            })
+        })
+        .collect();
+    json!({ "sources": sources, "store_bytes": bytes, "next": Command::new("connect local") })
+}
+
+/// What became of each source, for `width` columns.
+pub(super) fn result_text(outcomes: &[Outcome], apart: u64, dir: &Path, bytes: u64, width: u16) -> String {
+    let mut text = accounts_of_items(outcomes, usize::from(width));
+    let all = in_sum(outcomes);
+    for (why, count) in &all.skipped {
+        let _ = writeln!(text, "{} skipped: {why}", grouped(*count));
+    }
+    for (why, count) in &all.bad {
+        let named = outcomes.iter().flat_map(|outcome| &outcome.bad).filter(|item| item.reason == *why);
+        let named: Vec<String> = named.take(tally::NAMED).map(bad_text).collect();
+        let more = if *count > named.len() as u64 { " (all: --report FILE)" } else { "" };
+        let _ = writeln!(text, "{} bad, {why}: {}{more}", grouped(*count), named.join("; "));
+    }
+    let known_bad: u64 = outcomes.iter().map(|outcome| outcome.known_bad).sum();
+    if known_bad > 0 {
+        let again = Command::typed_with("--report", "FILE", "import");
+        let (items, them) = if known_bad == 1 { ("item", "it") } else { ("items", "them") };
+        let _ = writeln!(
+            text,
+            "{} {items} of what is the same could not be read when it was imported; to try {them} again, and have {them} \
+             named: {again}",
+            grouped(known_bad)
+        );
+    }
+    for outcome in outcomes {
+        for unread in &outcome.unread {
+            let _ = writeln!(
+                text,
+                "not read to its end: {} › {}: {}",
+                name(&outcome.path),
+                unread.member,
+                unread.reason
+            );
+        }
+        let moving: Vec<&str> = outcome.moving.iter().map(String::as_str).collect();
+        if !moving.is_empty() {
+            let _ =
+                writeln!(text, "changed while it was read, so it is read again next time: {}", some(&moving));
+        }
+        if outcome.gone > 0 {
+            let gone = files(usize::try_from(outcome.gone).unwrap_or(usize::MAX));
+            let _ =
+                writeln!(text, "not there any more, their records stay: {gone} of {}", name(&outcome.path));
+        }
+    }
+    if let Some(apart) = own::state::kept_apart(apart) {
+        let _ = writeln!(text, "{apart}");
+    }
+    let kept = dir.display();
+    let _ = write!(
+        text,
+        "Kept in {kept} ({}, only you can read it). No agent can read what you have not granted.\nNext: {}",
+        size(bytes),
+        Command::new("connect local")
+    );
+    text
+}
+
+/// A line for each source, and one for all: read = new + changed + same + skipped + bad. Where that is too long, the sum stands
+/// below.
+fn accounts_of_items(outcomes: &[Outcome], width: usize) -> String {
+    let mut rows: Vec<[String; 4]> = outcomes
+        .iter()
+        .map(|one| [one.connector.clone(), one.account.clone(), name(&one.path), sum(&one.counts)])
+        .collect();
+    if rows.len() > 1 {
+        rows.push(["in all".to_owned(), String::new(), String::new(), sum(&in_sum(outcomes))]);
+    }
+    let longest = |at: usize| rows.iter().map(|row| measure_text_width(&row[at])).max().unwrap_or(0);
+    let pad = |text: &str, to: usize| " ".repeat(to.saturating_sub(measure_text_width(text)));
+    let (first, second, third) = (longest(0), longest(1), longest(2));
+    let is_wide = first + second + third + longest(3) + 6 <= width;
+    let line = |[a, b, c, d]: &[String; 4]| {
+        let before = format!("{a}{}  {b}{}  {c}", pad(a, first), pad(b, second));
+        if is_wide {
+            format!("{before}{}  {d}\n", pad(c, third))
+        } else {
+            format!("{}\n  {d}\n", before.trim_end())
+        }
+    };
+    rows.iter().map(line).collect()
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+fn sum(counts: &Counts) -> String {
+    format!(
+        "{} read = {} new + {} changed + {} same + {} skipped + {} bad",
+        grouped(counts.read),
+        grouped(counts.new),
+        grouped(counts.changed),
+        grouped(counts.same),
+        grouped(counts.skipped_in_all()),
+        grouped(counts.bad_in_all())
+    )
+}
+
+fn bad_text(item: &BadItem) -> String {
+    let path = item.path.file_name().unwrap_or(item.path.as_os_str()).to_string_lossy();
+    let member = if *path == item.member { path.into_owned() } else { format!("{path} › {}", item.member) };
+    let place = match item.line {
+        Some(line) => format!("line {}", grouped(line)),
+        None => format!("byte {}", grouped(item.byte)),
+    };
+    format!("{member}, item {} at {place}", grouped(item.item))
+}
+
+fn files(count: usize) -> String {
+    if count == 1 { "1 file".to_owned() } else { format!("{} files", grouped(count as u64)) }
+}
+
+/// A number with a comma after each thousand.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+pub(super) fn size(bytes: u64) -> String {
+    indicatif::DecimalBytes(bytes).to_string()
+}
+
+pub(super) fn duration(seconds: u128) -> String {
+    let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
+    indicatif::HumanDuration(Duration::from_secs(seconds.max(1))).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_commas() {
+        for (number, wanted) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_204_551_234, "1,204,551,234")] {
+            assert_eq!(grouped(number), wanted);
+        }
+    }
+
+    #[test]
+    fn o4_9_a_bad_item_is_named_by_where_it_is() {
+        let item = BadItem {
+            path: "a/takeout-001.zip".into(),
+            member: "All mail.mbox".to_owned(),
+            item: 30_112,
+            byte: 1_204_551_234,
+            line: None,
+            reason: "no header",
+        };
+        assert_eq!(bad_text(&item), "takeout-001.zip › All mail.mbox, item 30,112 at byte 1,204,551,234");
+        let line = BadItem { path: "x/a.csv".into(), member: "a.csv".to_owned(), line: Some(7), ..item };
+        assert_eq!(bad_text(&line), "a.csv, item 30,112 at line 7");
+    }
+}
