@@ -617,12 +617,12 @@ impl Writer<'_> {
         let Some(shape) = self.shapes.get(&*draft.stream) else { return Ok((Written::Same, None)) };
         let now = self.import.terms.now_ms;
         let (Some(said), Some(data)) = (&draft.sighting, &draft.data) else {
-            return Ok(ingest.write(shape, &draft.key, now, prepared.as_ref())?);
+            return Ok(ingest.write(shape, &draft.key, now, prepared)?);
         };
         let stream = &*draft.stream;
         let known = ingest.get(shape, &draft.key)?;
         let mut sightings: BTreeMap<i64, String> = match &known {
-            Some((rid, _)) => ledger.sightings(*rid)?.into_iter().collect(),
+            Some(known) => ledger.sightings(known.rid)?.into_iter().collect(),
             None => BTreeMap::new(),
         };
         let mine = match sightings.get(&unit) {
@@ -644,7 +644,7 @@ impl Writer<'_> {
             let Some(fitting) = fit::fit(shape.stream(), &joined) else { return Ok((Written::Same, None)) };
             Some(shape.prepare(fitting))
         };
-        let (written, rid) = ingest.write(shape, &draft.key, now, prepared.as_ref())?;
+        let (written, rid) = ingest.write_over(shape, &draft.key, known, now, prepared)?;
         if let Some(rid) = rid {
             for gone in outlived {
                 ledger.remove_sighting(rid, gone)?;
