@@ -84,7 +84,7 @@ def write(path, seed, mails, body_words, attachment, first=0, total=None, mode="
 
 
 def run(command, environment):
-    """Seconds and peak memory in MB of a command, and what it printed."""
+    """Seconds, those of a processor and peak memory in MB of a command, and what it printed."""
     with tempfile.TemporaryFile() as out:
         began = time.perf_counter()
         child = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
@@ -95,7 +95,7 @@ def run(command, environment):
         said = out.read().decode(errors="replace")
     if child.returncode != 0:
         sys.exit(f"own: {' '.join(map(str, command))} ended with {child.returncode}:\n{said}")
-    return took, usage.ru_maxrss * 1024 / MB, said
+    return took, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / MB, said
 
 
 def size_of(directory):
@@ -106,13 +106,15 @@ def imports(pdpp, home, environment, name, path, text_bytes):
     data = home / f"own-{name}"
     command = [pdpp, "import", str(path), "--yes", "--data-dir", str(data)]
     size = os.path.getsize(path) / MB
-    took, peak, said = run(command, environment)
+    took, busy, peak, said = run(command, environment)
     print(f"{name}: {size:,.0f} MB, first import {took:.1f} s, {size / took:.0f} MB/s, peak {peak:.0f} MB")
+    # What it would take with two of them to itself, where other work is on the machine.
+    print(f"   {busy:.1f} s of a processor, {2 * size / busy:.0f} MB/s of two")
     print("   " + next((line for line in said.splitlines() if " read = " in line), "no summary"))
     print(f"   kept {size_of(data) / MB:,.0f} MB, {size_of(data) / text_bytes:.2f} of the text of {text_bytes / MB:,.0f} MB", flush=True)
-    again, _, _ = run(command, environment)
+    again, *_ = run(command, environment)
     os.utime(path)
-    touched, _, _ = run(command, environment)
+    touched, *_ = run(command, environment)
     print(f"   untouched again {again:.2f} s; touched and read again {touched:.1f} s ({touched / took:.2f} of the first time)", flush=True)
     return data, command
 
@@ -240,10 +242,10 @@ def beside(work, environment, box, mails):
             print(f"{name}: not installed")
             continue
         run(prepare, environment)
-        took, peak, _ = run(index, environment)
+        took, _, peak, _ = run(index, environment)
         print(f"{name}: first import {took:.1f} s, {size / took:.0f} MB/s, peak {peak:.0f} MB, "
               f"kept {size_of(kept) / MB:,.0f} MB, {size_of(kept) / MB / size:.2f} of the text")
-        again, _, _ = run(index, environment)
+        again, *_ = run(index, environment)
         print(f"   untouched again {again:.2f} s")
         asked = {f"search of a frequent word ({frequent}), 10 hits": [*search, frequent],
                  f"search of a rare word ({rare}), 10 hits": [*search, rare],
@@ -280,7 +282,7 @@ def main():
             beside(work, environment, text, options.mails)
         data, command = imports(pdpp, work, environment, "text", text, size)
         write(text, 3, options.mails // 50, 700, 0, first=options.mails, total=options.mails, mode="ab")
-        grown, _, _ = run(command, environment)
+        grown, *_ = run(command, environment)
         print(f"   {options.mails // 50:,} mails appended: {grown:.1f} s", flush=True)
         approve(pdpp, environment, data)
         reads(pdpp, environment, options.mails)

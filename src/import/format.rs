@@ -62,6 +62,11 @@ pub trait Format: Sync {
         data.to_owned()
     }
 
+    /// Whether a record with one sighting is what [`Format::parse`] gave, so that it need not be joined.
+    fn is_whole_alone(&self) -> bool {
+        false
+    }
+
     /// Two sightings of one record by one source, as one: a file that grew says more of a session. Like [`Format::join`], in
     /// whatever order.
     fn add_sighting(&self, stream: &str, first: &str, second: &str) -> String {

@@ -22,7 +22,7 @@ pub fn mark(import: &Import<'_>, shapes: &Shapes, source: i64) -> rusqlite::Resu
                 if shape.stream().field(FIELD).is_some()
                     && let Some(marked) = marked(&data, *gone_ms)
                 {
-                    ingest.write(&shape, &key, import.terms.now_ms, Some(&shape.prepare(marked)))?;
+                    ingest.write(&shape, &key, import.terms.now_ms, Some(shape.prepare(marked)))?;
                     Ledger(tx).forget_items_of(*rid)?;
                 }
             }

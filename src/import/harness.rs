@@ -205,6 +205,9 @@ impl Kept {
             return self.records.remove(&place).map(|_| false);
         };
         if let Some(sighting) = draft.sighting {
+            if format.is_whole_alone() {
+                assert_eq!(format.join(&place.1, &data, &[&sighting]), data, "it need not be joined");
+            }
             let slot = self.sightings.entry((place.clone(), unit.to_owned())).or_default();
             *slot = if slot.is_empty() { sighting } else { format.add_sighting(&place.1, slot, &sighting) };
             let all: Vec<&str> = self

@@ -1,6 +1,6 @@
 //! One source into the store: one thread splits, two parse, this one writes, in batches that are whole or not there.
 
-use std::cell::Cell;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, BufRead, Read};
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ use ring::digest::{Context, SHA256};
 use super::fit;
 use super::format::{Blob, Draft, End, Parsed, Raw, ReadFrom, Unit};
 use super::gone;
-use super::queue::{Budget, InOrder, Next};
+use super::queue::{Budget, InOrder, Next, Parcel};
 use super::resume::{self, Begun, Task, Terms};
 use super::survey::Job;
 use super::tally::{BadItem, Outcome, Unread};
@@ -35,6 +35,9 @@ const BATCH_BYTES: usize = 32 << 20;
 const BATCH_TIME: Duration = Duration::from_secs(2);
 /// What an item takes on its way beside its bytes, which are there twice while it is parsed.
 const OVERHEAD: usize = 1024;
+/// Items that go from thread to thread at once, at most, and their bytes but for an item that is larger.
+const PARCEL_ITEMS: usize = 64;
+const PARCEL_BYTES: usize = 512 << 10;
 /// How many threads parse.
 const PARSERS: usize = 2;
 /// How often a thread that waits looks whether it is to stop.
@@ -151,7 +154,7 @@ fn read(
             scope.spawn(|| parser.run(&from_splitter, to_writer));
         }
         drop(to_writer);
-        let written = writer.run(InOrder::new(from_parsers), &budget);
+        let written = writer.run(InOrder::new(from_parsers, &budget));
         // Whoever still reads for it ends.
         budget.close();
         written
@@ -187,8 +190,19 @@ enum Split {
 
 /// What goes to the writer.
 enum Ready {
-    Item { task: usize, raw: Raw, digest: Digest, parsed: Given },
-    End { task: usize, end: Result<End, String>, has_moved: bool },
+    /// Of the raw item only what is needed; it was of so many bytes.
+    Item {
+        task: usize,
+        raw: Raw,
+        bytes: usize,
+        digest: Digest,
+        parsed: Given,
+    },
+    End {
+        task: usize,
+        end: Result<End, String>,
+        has_moved: bool,
+    },
 }
 
 /// What an item gave.
@@ -200,6 +214,7 @@ enum Given {
 }
 
 struct ReadyDraft {
+    /// Its data is empty where it is in what was prepared.
     draft: Draft,
     /// Its data with what this one source says of it.
     prepared: Option<Prepared>,
@@ -234,29 +249,59 @@ impl ReadFrom for Bytes {
     }
 }
 
-#[allow(clippy::needless_pass_by_value, reason = "that it ends is what ends the threads that parse")]
+/// What the splitter has found and not sent yet.
+struct Outbox<'a> {
+    budget: &'a Budget,
+    to: Sender<Parcel<Split>>,
+    parcel: Parcel<Split>,
+}
+
+impl Outbox<'_> {
+    /// Whether somebody takes it.
+    fn put(&mut self, split: Split) -> bool {
+        let weight = match &split {
+            Split::Item { raw, .. } => weight(raw),
+            Split::End { .. } => 0,
+        };
+        let all = self.parcel.weight.saturating_add(weight);
+        let is_full = self.parcel.items.len() >= PARCEL_ITEMS || all > PARCEL_BYTES;
+        // Before there is room for it: nobody gives back the room of what was not sent.
+        if is_full && !self.send() || weight > 0 && !self.budget.take(weight) {
+            return false;
+        }
+        self.parcel.weight = self.parcel.weight.saturating_add(weight);
+        self.parcel.items.push(split);
+        true
+    }
+
+    fn send(&mut self) -> bool {
+        if self.parcel.items.is_empty() {
+            return true;
+        }
+        let next = Parcel { number: self.parcel.number + 1, weight: 0, items: Vec::new() };
+        let parcel = std::mem::replace(&mut self.parcel, next);
+        self.to.send(parcel).is_ok()
+    }
+}
+
 fn split(
     import: &Import<'_>,
     job: &Job,
     starts: &[(usize, u64, i64)],
     budget: &Budget,
-    to: Sender<(u64, Split)>,
+    to: Sender<Parcel<Split>>,
 ) {
-    let numbers = Cell::new(0);
-    let next = || numbers.replace(numbers.get() + 1);
+    let parcel = Parcel { number: 0, weight: 0, items: Vec::new() };
+    let mut outbox = Outbox { budget, to, parcel };
     let mut is_open = true;
     for (task, from, unit) in starts {
         let member = &job.units[*task];
         let stamp = || job.source.stamp_of(&member.place).ok();
         let before = stamp();
         let mut out = |raw: Raw| {
-            let goes_on = !import.stop.load(Ordering::Relaxed) && budget.take(weight(&raw));
-            if !goes_on {
-                is_open = false;
-                return ControlFlow::Break(());
-            }
-            let sent = to.send((next(), Split::Item { task: *task, unit: *unit, raw }));
-            if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            is_open = !import.stop.load(Ordering::Relaxed)
+                && outbox.put(Split::Item { task: *task, unit: *unit, raw });
+            if is_open { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
         let ended = catch_unwind(AssertUnwindSafe(|| {
             let opened = job.source.member(&member.place)?;
@@ -275,10 +320,11 @@ fn split(
             Err(_) => Err("panicked".to_owned()),
         };
         let has_moved = before != stamp();
-        if to.send((next(), Split::End { task: *task, end, has_moved })).is_err() {
+        if !outbox.put(Split::End { task: *task, end, has_moved }) {
             return;
         }
     }
+    outbox.send();
 }
 
 /// What the threads that parse share.
@@ -293,28 +339,40 @@ struct Parser<'a> {
 
 impl Parser<'_> {
     #[allow(clippy::needless_pass_by_value, reason = "that it ends is what ends the writer")]
-    fn run(&self, from: &Mutex<Receiver<(u64, Split)>>, to: Sender<(u64, Ready)>) {
+    fn run(&self, from: &Mutex<Receiver<Parcel<Split>>>, to: Sender<Parcel<Ready>>) {
         loop {
             let next = from.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            let Ok((number, split)) = next else { return };
-            // What is on its way is read again by the next run.
-            if self.import.stop.load(Ordering::Relaxed) {
+            let Ok(Parcel { number, weight, items }) = next else { return };
+            let mut ready = Vec::with_capacity(items.len());
+            for split in items {
+                // What is on its way is read again by the next run.
+                if self.import.stop.load(Ordering::Relaxed) {
+                    return;
+                }
+                ready.push(self.ready(split));
+            }
+            if to.send(Parcel { number, weight, items: ready }).is_err() {
                 return;
             }
-            let ready = match split {
-                Split::End { task, end, has_moved } => Ready::End { task, end, has_moved },
-                Split::Item { task, unit, raw } => {
-                    let digest = self.digest(&raw);
-                    let parsed = if self.is_known(&digest, unit) {
-                        Given::Known
-                    } else {
-                        catch_unwind(AssertUnwindSafe(|| self.parse(&raw))).unwrap_or(Given::Bad("panicked"))
-                    };
-                    Ready::Item { task, raw, digest, parsed }
+        }
+    }
+
+    fn ready(&self, split: Split) -> Ready {
+        match split {
+            Split::End { task, end, has_moved } => Ready::End { task, end, has_moved },
+            Split::Item { task, unit, mut raw } => {
+                let digest = self.digest(&raw);
+                let parsed = if self.is_known(&digest, unit) {
+                    Given::Known
+                } else {
+                    catch_unwind(AssertUnwindSafe(|| self.parse(&raw))).unwrap_or(Given::Bad("panicked"))
+                };
+                let bytes = raw.bytes.len();
+                // The writer needs them only to copy attachments from them.
+                if !self.import.terms.copies_attachments {
+                    raw.bytes = Vec::new();
                 }
-            };
-            if to.send((number, ready)).is_err() {
-                return;
+                Ready::Item { task, raw, bytes, digest, parsed }
             }
         }
     }
@@ -355,18 +413,21 @@ impl Parser<'_> {
                 return Given::Bad("a stream that is not declared");
             };
             let mut prepared = None;
-            if let Some(data) = &draft.data {
-                let joined =
-                    draft.sighting.as_deref().map(|said| self.job.format.join(&draft.stream, data, &[said]));
-                let whole = joined.as_deref().unwrap_or(data);
-                let Some(fitting) = fit::fit(shape.stream(), whole) else {
-                    return Given::Bad("a record of more than 1 MiB");
+            if let Some(data) = draft.data.take() {
+                let (own, whole) = match &draft.sighting {
+                    Some(said) if !self.job.format.is_whole_alone() => {
+                        let joined = self.job.format.join(&draft.stream, &data, &[said]);
+                        (data, joined)
+                    }
+                    _ => (String::new(), data),
+                };
+                let (own, fitting) = match fit::fit(shape.stream(), &whole) {
+                    None => return Given::Bad("a record of more than 1 MiB"),
+                    Some(Cow::Owned(cut)) => (if own.is_empty() { whole } else { own }, cut),
+                    Some(Cow::Borrowed(_)) => (own, whole),
                 };
                 prepared = Some(shape.prepare(fitting));
-                if draft.sighting.is_none() {
-                    // It is in what was prepared.
-                    draft.data = Some(String::new());
-                }
+                draft.data = Some(own);
             }
             ready.push(ReadyDraft { draft, prepared });
         }
@@ -410,7 +471,7 @@ enum NotWritten {
 }
 
 impl Writer<'_> {
-    fn run(&mut self, mut ready: InOrder<Ready>, budget: &Budget) -> Result<()> {
+    fn run(&mut self, mut ready: InOrder<'_, Ready>) -> Result<()> {
         loop {
             let first = loop {
                 match ready.next(Instant::now() + PATIENCE) {
@@ -420,7 +481,7 @@ impl Writer<'_> {
                 }
             };
             has_room(self.import)?;
-            self.batch(first, &mut ready, budget)?;
+            self.batch(first, &mut ready)?;
             self.watch.progress(self.bytes.saturating_add(self.at), self.items);
             // What is on its way is read again by the next run.
             if self.import.stop.load(Ordering::Relaxed) {
@@ -429,7 +490,7 @@ impl Writer<'_> {
         }
     }
 
-    fn batch(&mut self, first: Ready, ready: &mut InOrder<Ready>, budget: &Budget) -> Result<()> {
+    fn batch(&mut self, first: Ready, ready: &mut InOrder<'_, Ready>) -> Result<()> {
         // What is told of a batch that is not written would not be so.
         let counts = self.outcome.counts.clone();
         let store = self.import.store;
@@ -440,10 +501,9 @@ impl Writer<'_> {
             let (mut items, mut bytes) = (0, 0);
             let mut next = Some(first);
             while let Some(one) = next.take() {
-                if let Ready::Item { raw, .. } = &one {
+                if let Ready::Item { bytes: of_item, .. } = &one {
                     items += 1;
-                    bytes += raw.bytes.len();
-                    budget.give(weight(raw));
+                    bytes += of_item;
                 }
                 self.take(&mut ingest, Ledger(tx), one, &mut bad)?;
                 if items >= BATCH_ITEMS
@@ -526,7 +586,7 @@ impl Writer<'_> {
                 }
                 Ok(())
             }
-            Ready::Item { task: at, raw, digest, parsed } => {
+            Ready::Item { task: at, raw, digest, parsed, .. } => {
                 self.touched.insert(at);
                 self.items += 1;
                 let task = &mut self.tasks[at];
@@ -617,12 +677,12 @@ impl Writer<'_> {
         let Some(shape) = self.shapes.get(&*draft.stream) else { return Ok((Written::Same, None)) };
         let now = self.import.terms.now_ms;
         let (Some(said), Some(data)) = (&draft.sighting, &draft.data) else {
-            return Ok(ingest.write(shape, &draft.key, now, prepared.as_ref())?);
+            return Ok(ingest.write(shape, &draft.key, now, prepared)?);
         };
         let stream = &*draft.stream;
         let known = ingest.get(shape, &draft.key)?;
         let mut sightings: BTreeMap<i64, String> = match &known {
-            Some((rid, _)) => ledger.sightings(*rid)?.into_iter().collect(),
+            Some(known) => ledger.sightings(known.rid)?.into_iter().collect(),
             None => BTreeMap::new(),
         };
         let mine = match sightings.get(&unit) {
@@ -640,11 +700,15 @@ impl Writer<'_> {
             prepared
         } else {
             let all: Vec<&str> = sightings.values().map(String::as_str).collect();
+            let data = match &prepared {
+                Some(prepared) if data.is_empty() => prepared.data(),
+                _ => data,
+            };
             let joined = self.job.format.join(stream, data, &all);
             let Some(fitting) = fit::fit(shape.stream(), &joined) else { return Ok((Written::Same, None)) };
             Some(shape.prepare(fitting))
         };
-        let (written, rid) = ingest.write(shape, &draft.key, now, prepared.as_ref())?;
+        let (written, rid) = ingest.write_over(shape, &draft.key, known, now, prepared)?;
         if let Some(rid) = rid {
             for gone in outlived {
                 ledger.remove_sighting(rid, gone)?;

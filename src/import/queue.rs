@@ -53,11 +53,23 @@ impl Budget {
     }
 }
 
+/// Some of what is on its way, one behind the other: a message for each of very many small items takes longer than the items.
+pub struct Parcel<T> {
+    /// Which parcel it is, from 0 on.
+    pub number: u64,
+    /// The room that its items take.
+    pub weight: usize,
+    /// What is in it.
+    pub items: Vec<T>,
+}
+
 /// What came in any order, in order.
-pub struct InOrder<T> {
-    from: Receiver<(u64, T)>,
-    early: BTreeMap<u64, T>,
+pub struct InOrder<'a, T> {
+    from: Receiver<Parcel<T>>,
+    budget: &'a Budget,
+    early: BTreeMap<u64, Parcel<T>>,
     next: u64,
+    open: std::vec::IntoIter<T>,
 }
 
 /// What came next.
@@ -70,23 +82,28 @@ pub enum Next<T> {
     End,
 }
 
-impl<T> InOrder<T> {
-    /// What `from` gives, each with its number from 0 on.
-    pub fn new(from: Receiver<(u64, T)>) -> Self {
-        Self { from, early: BTreeMap::new(), next: 0 }
+impl<'a, T> InOrder<'a, T> {
+    /// What is in the parcels that `from` gives. The room of one that is opened is given back to `budget`.
+    pub fn new(from: Receiver<Parcel<T>>, budget: &'a Budget) -> Self {
+        Self { from, budget, early: BTreeMap::new(), next: 0, open: Vec::new().into_iter() }
     }
 
     /// The next one, waited for until `deadline`.
     pub fn next(&mut self, deadline: Instant) -> Next<T> {
         loop {
-            if let Some(one) = self.early.remove(&self.next) {
-                self.next += 1;
+            if let Some(one) = self.open.next() {
                 return Next::One(one);
+            }
+            if let Some(parcel) = self.early.remove(&self.next) {
+                self.next += 1;
+                self.budget.give(parcel.weight);
+                self.open = parcel.items.into_iter();
+                continue;
             }
             let left = deadline.saturating_duration_since(Instant::now());
             match self.from.recv_timeout(left.max(Duration::from_millis(1))) {
-                Ok((number, one)) => {
-                    self.early.insert(number, one);
+                Ok(parcel) => {
+                    self.early.insert(parcel.number, parcel);
                 }
                 Err(RecvTimeoutError::Timeout) => return Next::Late,
                 Err(RecvTimeoutError::Disconnected) => return Next::End,
@@ -103,14 +120,18 @@ mod tests {
     #[test]
     fn o4_2_what_is_parsed_out_of_order_is_written_in_order() {
         let (to, from) = mpsc::channel();
+        let budget = Budget::new(100);
         for number in [2, 0, 1, 3] {
-            to.send((number, number)).unwrap();
+            assert!(budget.take(10));
+            let items = (3 * number..3 * number + number).collect();
+            to.send(Parcel { number, weight: 10, items }).unwrap();
         }
-        let mut ordered = InOrder::new(from);
+        let mut ordered = InOrder::new(from, &budget);
         let far = Instant::now() + Duration::from_mins(1);
-        for wanted in 0..4 {
+        for wanted in [3, 6, 7, 9, 10, 11] {
             assert!(matches!(ordered.next(far), Next::One(one) if one == wanted));
         }
+        assert!(budget.take(100), "the room of what was opened is free");
         assert!(matches!(ordered.next(Instant::now()), Next::Late));
         drop(to);
         assert!(matches!(ordered.next(far), Next::End));

@@ -35,10 +35,10 @@ const FEW: i64 = 1_000;
 
 /// A grant of more named records than these is searched by the index of words.
 const MOST_SCANNED: usize = 10_000;
-/// Found records up to this many are looked at one by one, and not for being among all that a filter leaves.
-const MOST_LOOKED_UP: usize = 2_000;
+/// Found records up to this many are looked at one by one, and not for being among all that a filter leaves. Tests have few.
+const MOST_LOOKED_UP: usize = if cfg!(test) { 0 } else { 2_000 };
 /// To look a record up takes as long as so many steps along an index.
-const LOOK_UP_COSTS: usize = 16;
+const LOOK_UP_COSTS: usize = if cfg!(test) { 2 } else { 16 };
 
 /// What a statement over covered rows reads of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -907,13 +907,28 @@ impl Access {
     fn covered(&self, db: &Sqlite, filter: &Filter, rows: &RowSet) -> rusqlite::Result<RowSet> {
         let are_few = rows.len() <= MOST_LOOKED_UP;
         let (sql, params) = if !are_few && self.columns.is_some() && !self.hides_rows() {
-            let (from, params) = self.rows(filter, Wanted::Columns);
+            let (from, mut params) = self.rows(filter, Wanted::Columns);
+            let all = format!("FROM value_{} v", self.slot);
+            let last: Option<i64> =
+                db.prepare_cached(&format!("SELECT max(v.rid) {all}"))?.query_row([], |row| row.get(0))?;
+            // All are read one behind the other where most of them would be looked up.
+            let most = last.and_then(|last| usize::try_from(last).ok()).unwrap_or(0) / LOOK_UP_COSTS;
+            let from = if rows.len() > most {
+                from
+            } else {
+                params.insert(0, listed(rows).into());
+                from.replacen(
+                    &all,
+                    &format!("FROM json_each(?) j CROSS JOIN value_{} v ON v.rid = j.value", self.slot),
+                    1,
+                )
+            };
             (format!("SELECT v.rid {from}"), params)
         } else {
             let (condition, mut params) = self.condition();
             params.extend(filter.params.iter().cloned());
             let from = if are_few {
-                params.insert(0, Value::from(rows.iter().collect::<Vec<_>>()).to_string().into());
+                params.insert(0, listed(rows).into());
                 "json_each(?) j CROSS JOIN record r ON r.rid = j.value".to_owned()
             } else {
                 format!("record r {}", self.index())
@@ -1083,6 +1098,19 @@ impl Access {
         }
         Ok(None)
     }
+}
+
+/// The rows as a list in JSON.
+fn listed(rows: &RowSet) -> String {
+    let mut list = String::from("[");
+    for row in rows.iter() {
+        if list.len() > 1 {
+            list.push(',');
+        }
+        list.push_str(&row.to_string());
+    }
+    list.push(']');
+    list
 }
 
 fn count(row: &SqlRow<'_>, at: usize) -> rusqlite::Result<u64> {

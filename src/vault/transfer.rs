@@ -55,7 +55,7 @@ const STEP: usize = 32 * 1024;
 
 /// Decodes `bytes`, and gives them to `out` in pieces. What does not belong there is skipped: it never fails.
 pub fn decode(bytes: &[u8], encoding: Encoding, out: &mut dyn FnMut(&[u8])) {
-    let mut sink = Sink { kept: Vec::with_capacity(STEP + 256), out };
+    let mut sink = Sink { kept: Vec::with_capacity(bytes.len().min(STEP) + 256), out };
     match encoding {
         Encoding::Plain => return (sink.out)(bytes),
         Encoding::Base64 => base64(bytes, &mut sink),
@@ -69,9 +69,23 @@ pub fn decode(bytes: &[u8], encoding: Encoding, out: &mut dyn FnMut(&[u8])) {
 
 /// All of it at once.
 pub fn decode_whole(bytes: &[u8], encoding: Encoding) -> Vec<u8> {
+    if is_as_written(bytes, encoding) {
+        return bytes.to_vec();
+    }
     let mut whole = Vec::with_capacity(bytes.len());
     decode(bytes, encoding, &mut |piece| whole.extend_from_slice(piece));
     whole
+}
+
+/// Whether there is nothing to decode: so it is with most texts.
+fn is_as_written(bytes: &[u8], encoding: Encoding) -> bool {
+    let has_lines = || memchr(b'\r', bytes).is_none();
+    match encoding {
+        Encoding::Plain => true,
+        Encoding::Lines => has_lines(),
+        Encoding::MboxLines => has_lines() && quotes(bytes).next().is_none(),
+        Encoding::Base64 | Encoding::QuotedPrintable | Encoding::MboxQuotedPrintable => false,
+    }
 }
 
 struct Sink<'a> {

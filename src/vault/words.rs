@@ -5,33 +5,60 @@ use std::ops::{ControlFlow, Range};
 
 use super::folding::{Class, fold};
 
+/// The small letter or digit that a byte is, or 0 for what is neither.
+const SMALL: [u8; 256] = {
+    let mut small = [0; 256];
+    let mut byte = 0_u8;
+    while byte < 0x80 {
+        if byte.is_ascii_alphanumeric() {
+            small[byte as usize] = byte.to_ascii_lowercase();
+        }
+        byte += 1;
+    }
+    small
+};
+
 /// Calls `each` with every word of `text`, in order: where it stands (bytes), and folded ([`super::folding`]). Letters
 /// and digits make a word; of a script that is written without spaces, and of Hangul, each letter with its marks is one
 /// of its own, so that a part of such a text is found too; and so is an emoji. Ends when `each` says so.
-fn each_word(text: &str, mut each: impl FnMut(Range<usize>, &str) -> ControlFlow<()>) {
+pub fn each_word(text: &str, mut each: impl FnMut(Range<usize>, &str) -> ControlFlow<()>) {
     let bytes = text.as_bytes();
     let is_plain = |at: usize| bytes.get(at).is_none_or(u8::is_ascii);
     let (mut at, mut word) = (0, String::new());
     while let Some(first) = bytes.get(at) {
         // Most of most texts: what needs no folding but to be small.
-        if first.is_ascii() && !first.is_ascii_alphanumeric() && is_plain(at + 1) {
+        let (mut end, mut is_small) = (at, true);
+        while let Some(byte) = bytes.get(end) {
+            let small = SMALL[usize::from(*byte)];
+            if small == 0 {
+                break;
+            }
+            is_small &= small == *byte;
+            end += 1;
+        }
+        if end == at && first.is_ascii() && is_plain(at + 1) {
             at += 1;
             continue;
         }
-        let letters = bytes[at..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
-        if letters > 0 && is_plain(at + letters) {
-            word.clear();
-            word.push_str(&text[at..at + letters]);
-            word.make_ascii_lowercase();
-            if each(at..at + letters, &word).is_break() {
+        if end > at && is_plain(end) {
+            let as_written = &text[at..end];
+            let went = if is_small {
+                each(at..end, as_written)
+            } else {
+                word.clear();
+                word.push_str(as_written);
+                word.make_ascii_lowercase();
+                each(at..end, &word)
+            };
+            if went.is_break() {
                 return;
             }
-            at += letters;
+            at = end;
             continue;
         }
         // Up to where a word ends for sure, and nothing behind goes with what is before.
         let ends =
-            |end: usize| bytes[end].is_ascii() && !bytes[end].is_ascii_alphanumeric() && is_plain(end + 1);
+            |end: usize| bytes[end].is_ascii() && SMALL[usize::from(bytes[end])] == 0 && is_plain(end + 1);
         let end = (at + 1..bytes.len()).find(|end| ends(*end)).unwrap_or(bytes.len());
         let mut is_over = false;
         each_folded_word(&text[at..end], |place, word| {
@@ -100,18 +127,11 @@ impl Tag {
     pub fn term(self, word: &str) -> String {
         format!("{}{word}", self.0)
     }
-}
 
-/// Adds the terms of `text`, the field's with this tag, to `row`: what is written to the index.
-pub fn add_terms(row: &mut String, tag: Tag, text: &str) {
-    each_word(text, |_, word| {
-        if !row.is_empty() {
-            row.push(' ');
-        }
-        row.push(tag.0);
-        row.push_str(word);
-        ControlFlow::Continue(())
-    });
+    /// What its terms begin with.
+    pub const fn letter(self) -> char {
+        self.0
+    }
 }
 
 /// What is looked for: phrases that all have to be there.
@@ -226,6 +246,7 @@ impl Query {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vault::store::word_index::Terms;
     use proptest::prelude::*;
 
     fn folded(text: &str) -> String {
@@ -246,10 +267,10 @@ mod tests {
     }
 
     fn found_by_terms(query: &Query, text: &str) -> bool {
-        let mut row = String::new();
+        let mut row = Terms::default();
         let tag = Tag::new(0).unwrap();
-        add_terms(&mut row, tag, text);
-        let terms: Vec<&str> = row.split(' ').collect();
+        row.add(tag, text);
+        let terms: Vec<&str> = row.iter().map(|term| str::from_utf8(term).unwrap()).collect();
         query.phrases().all(|phrase| {
             let phrase: Vec<String> = phrase.iter().map(|word| tag.term(word)).collect();
             terms.windows(phrase.len()).any(|terms| terms == phrase)
@@ -319,10 +340,11 @@ mod tests {
     #[test]
     fn a_query_names_the_terms_of_its_fields_only() {
         let tag = |number| Tag::new(number).unwrap();
-        let mut row = String::new();
-        add_terms(&mut row, tag(0), "Needle one");
-        add_terms(&mut row, tag(1), "secret needle");
-        assert_eq!(row, "Āneedle Āone āsecret āneedle");
+        let mut row = Terms::default();
+        row.add(tag(0), "Needle one");
+        row.add(tag(1), "secret needle");
+        let terms: Vec<&str> = row.iter().map(|term| str::from_utf8(term).unwrap()).collect();
+        assert_eq!(terms, ["Āneedle", "Āone", "āsecret", "āneedle"]);
         assert_eq!(tag(1).term("needle"), "āneedle");
         assert_eq!(Tag::new(u32::MAX), None);
     }

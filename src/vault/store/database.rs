@@ -23,7 +23,7 @@ use crate::vault::{folding, time};
 const BUSY_TIMEOUT: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// Pages that a writer of very many records holds in memory.
-const BULK_CACHE_KIB: i64 = 64 << 10;
+const BULK_CACHE_KIB: i64 = 48 << 10;
 /// Pages in the log before they are written back.
 const BULK_CHECKPOINT_PAGES: i64 = 2 << 10;
 /// Bytes of a page of a new store: of smaller ones a deflated mail fills most, and leaves the rest empty.

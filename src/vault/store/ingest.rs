@@ -8,7 +8,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use super::catalog::{Catalog, Connection, last_seq};
 use super::packed::{self, Packed};
 use super::values::{Cell, Layout, Texts};
-use super::word_index::{self, Gathered};
+use super::word_index::{self, Gathered, Terms};
 use crate::vault::declaration::{Connector, Kind, Stream};
 use crate::vault::fields::Fields;
 use crate::vault::{time, words};
@@ -39,7 +39,7 @@ pub fn reindex(tx: &Transaction<'_>) -> rusqlite::Result<()> {
             let mut records = records.query([place.number])?;
             while let Some(record) = records.next()? {
                 let terms = place.terms(&Fields::parse(record.get_ref(1)?.as_str()?));
-                ingest.index_words(place, record.get(0)?, &terms)?;
+                ingest.index_words(place, record.get(0)?, terms)?;
             }
         }
         ingest.end()?;
@@ -89,7 +89,7 @@ pub struct Prepared {
     packed: Option<Packed>,
     sort: i64,
     consent: Option<i64>,
-    terms: String,
+    terms: Terms,
     cells: Vec<Cell>,
     foreign_keys: Vec<(usize, String)>,
     blobs: Vec<(String, String)>,
@@ -119,11 +119,11 @@ impl Shape {
     }
 
     /// What the index of words has of a record.
-    fn terms(&self, fields: &Fields<'_>) -> String {
-        let mut terms = String::new();
+    fn terms(&self, fields: &Fields<'_>) -> Terms {
+        let mut terms = Terms::default();
         for (field, tag) in &self.lexical {
             if let Some(text) = fields.text(field) {
-                words::add_terms(&mut terms, *tag, &text);
+                terms.add(*tag, &text);
             }
         }
         terms
@@ -146,6 +146,16 @@ impl Prepared {
     pub fn time_ms(&self) -> Option<i64> {
         self.consent.or_else(|| (self.sort != i64::MIN).then_some(self.sort))
     }
+}
+
+/// A record as it is in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// The number by which the ledger knows it.
+    pub rid: i64,
+    seq: i64,
+    consent: Option<i64>,
+    data: Option<String>,
 }
 
 /// Writes records into the store, inside somebody's transaction.
@@ -310,17 +320,21 @@ impl<'a> Ingest<'a> {
             )));
         };
         let prepared = data.map(|data| place.prepare(data));
-        self.write(place, key, emitted_ms, prepared.as_ref()).map(|(written, _)| written)
+        self.write(place, key, emitted_ms, prepared).map(|(written, _)| written)
     }
 
-    /// The data of a record, and the number by which the ledger knows it.
+    /// A record as it is, if it is known.
     ///
     /// # Errors
     /// Whatever SQLite says.
-    pub fn get(&self, place: &Shape, key: &str) -> rusqlite::Result<Option<(i64, Option<String>)>> {
+    pub fn get(&self, place: &Shape, key: &str) -> rusqlite::Result<Option<Known>> {
         self.tx
-            .prepare_cached("SELECT rid, whole(data, packed) FROM record WHERE slot = ?1 AND key = ?2")?
-            .query_row(params![place.number, key], |row| Ok((row.get(0)?, row.get(1)?)))
+            .prepare_cached(
+                "SELECT rid, seq, consent_ms, whole(data, packed) FROM record WHERE slot = ?1 AND key = ?2",
+            )?
+            .query_row(params![place.number, key], |row| {
+                Ok(Known { rid: row.get(0)?, seq: row.get(1)?, consent: row.get(2)?, data: row.get(3)? })
+            })
             .optional()
     }
 
@@ -349,42 +363,44 @@ impl<'a> Ingest<'a> {
         place: &Shape,
         key: &str,
         emitted_ms: i64,
-        new: Option<&Prepared>,
+        new: Option<Prepared>,
+    ) -> rusqlite::Result<(Written, Option<i64>)> {
+        let before = self.get(place, key)?;
+        self.write_over(place, key, before, emitted_ms, new)
+    }
+
+    /// [`Ingest::write`] where the record was looked for already.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn write_over(
+        &mut self,
+        place: &Shape,
+        key: &str,
+        before: Option<Known>,
+        emitted_ms: i64,
+        new: Option<Prepared>,
     ) -> rusqlite::Result<(Written, Option<i64>)> {
         let slot = place.number;
-        let before = self
-            .tx
-            .prepare_cached(
-                "SELECT rid, seq, consent_ms, whole(data, packed) FROM record WHERE slot = ?1 AND key = ?2",
-            )?
-            .query_row(params![slot, key], |row| {
-                Ok((
-                    row.get::<_, i64>(0)?,
-                    row.get::<_, i64>(1)?,
-                    row.get::<_, Option<i64>>(2)?,
-                    row.get::<_, Option<String>>(3)?,
-                ))
-            })
-            .optional()?;
-        let data = new.map(Prepared::data);
+        let data = new.as_ref().map(Prepared::data);
         match &before {
-            Some((rid, .., old)) if old.as_deref() == data => return Ok((Written::Same, Some(*rid))),
+            Some(known) if known.data.as_deref() == data => return Ok((Written::Same, Some(known.rid))),
             None if data.is_none() => return Ok((Written::Same, None)),
             _ => {}
         }
         let written = match &before {
-            None | Some((.., None)) => Written::New,
+            None | Some(Known { data: None, .. }) => Written::New,
             _ => Written::Changed,
         };
         self.seq += 1;
-        let sort = new.map_or(i64::MIN, |new| new.sort);
-        let consent = new.and_then(|new| new.consent);
-        let packed = new.and_then(|new| new.packed.as_ref());
+        let sort = new.as_ref().map_or(i64::MIN, |new| new.sort);
+        let consent = new.as_ref().and_then(|new| new.consent);
+        let packed = new.as_ref().and_then(|new| new.packed.as_ref());
         let (kept, packed) = match packed {
             Some(Packed { short, whole }) => (Some(short.as_str()), Some(whole)),
             None => (data, None),
         };
-        let rid = if let Some((rid, from, old_consent, old)) = before {
+        let rid = if let Some(Known { rid, seq: from, consent: old_consent, data: old }) = before {
             self.texts.take(self.tx, &place.layout, rid)?;
             // Nobody has seen a state that was not committed.
             let is_seen = from <= self.begun;
@@ -415,14 +431,14 @@ impl<'a> Ingest<'a> {
             self.tx.last_insert_rowid()
         };
         if let Some(new) = new {
-            self.index(place, rid, key, new)?;
             self.texts.put(self.tx, &place.layout, rid, &new.cells)?;
+            self.index(place, rid, key, new)?;
         }
         Ok((written, Some(rid)))
     }
 
-    fn index(&mut self, place: &Shape, rid: i64, key: &str, new: &Prepared) -> rusqlite::Result<()> {
-        self.index_words(place, rid, &new.terms)?;
+    fn index(&mut self, place: &Shape, rid: i64, key: &str, new: Prepared) -> rusqlite::Result<()> {
+        self.index_words(place, rid, new.terms)?;
         for (at, value) in &new.foreign_keys {
             self.tx
                 .prepare_cached(
@@ -438,7 +454,7 @@ impl<'a> Ingest<'a> {
         Ok(())
     }
 
-    fn index_words(&mut self, place: &Shape, rid: i64, terms: &str) -> rusqlite::Result<()> {
+    fn index_words(&mut self, place: &Shape, rid: i64, terms: Terms) -> rusqlite::Result<()> {
         if place.lexical.is_empty() {
             return Ok(());
         }

@@ -2,13 +2,16 @@
 
 use std::cell::RefCell;
 
-use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress};
+use flate2::{Decompress, FlushDecompress};
+use libdeflater::{CompressionLvl, Compressor};
 
 use crate::vault::declaration::{Field, Kind, Stream};
 use crate::vault::fields::Fields;
 
 /// Records from this length on are deflated, in bytes.
 const LONG: usize = 1024;
+/// How much room is kept for the next one, in bytes.
+const ROOM: usize = 1 << 20;
 /// What a damaged store cannot make longer than this, in bytes: a record and its texts.
 const MOST: usize = 256 << 20;
 
@@ -47,21 +50,17 @@ pub fn pack(stream: &Stream, data: &str, fields: &Fields<'_>) -> Option<Packed> 
     }
     thread_local! {
         // Made once: that takes longer than to deflate a mail.
-        static DEFLATE: RefCell<Compress> = RefCell::new(Compress::new(Compression::fast(), false));
+        static DEFLATE: RefCell<(Compressor, Vec<u8>)> =
+            RefCell::new((Compressor::new(CompressionLvl::new(1).unwrap_or_default()), Vec::new()));
     }
-    let whole = DEFLATE.with_borrow_mut(|deflate| {
-        deflate.reset();
-        let mut whole = Vec::with_capacity(data.len() / 2);
-        let mut at = 0;
-        loop {
-            whole.reserve(data.len() / 4 + 64);
-            let rest = data.as_bytes().get(at..)?;
-            let status = deflate.compress_vec(rest, &mut whole, FlushCompress::Finish).ok()?;
-            at = usize::try_from(deflate.total_in()).ok()?;
-            if status == flate2::Status::StreamEnd {
-                return Some(whole);
-            }
+    let whole = DEFLATE.with_borrow_mut(|(deflate, room)| {
+        room.resize(deflate.deflate_compress_bound(data.len()), 0);
+        let length = deflate.deflate_compress(data.as_bytes(), room).ok()?;
+        let whole = room.get(..length).map(<[u8]>::to_vec);
+        if room.len() > ROOM {
+            *room = Vec::new();
         }
+        whole
     })?;
     Some(Packed { short, whole })
 }

@@ -7,8 +7,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use rusqlite::types::Value as Sql;
-use rusqlite::{Connection as Sqlite, OptionalExtension as _, Transaction, params, params_from_iter};
+use foldhash::fast::RandomState;
+use rusqlite::types::Null;
+use rusqlite::{Connection as Sqlite, OptionalExtension as _, Transaction, params};
 use serde_json::Value;
 
 use crate::vault::declaration::{Field, Kind, Stream};
@@ -181,6 +182,8 @@ pub struct Layout {
     slot: i64,
     /// The fields of the columns, in their order.
     fields: Vec<(String, Encoding)>,
+    /// The statement that writes a row.
+    insert: String,
 }
 
 impl Layout {
@@ -191,8 +194,10 @@ impl Layout {
     pub fn open(tx: &Transaction<'_>, slot: i64, stream: &Stream) -> rusqlite::Result<(Self, bool)> {
         let columns = columns(stream);
         let kept = stream.fields.iter().filter_map(|field| Some((field, columns.get(&field.name)?)));
-        let fields = kept.map(|(field, column)| (field.name.clone(), column.encoding)).collect();
-        let layout = Self { slot, fields };
+        let fields: Vec<(String, Encoding)> =
+            kept.map(|(field, column)| (field.name.clone(), column.encoding)).collect();
+        let insert = format!("INSERT INTO value_{slot} VALUES (?{})", ", ?".repeat(fields.len()));
+        let layout = Self { slot, fields, insert };
         let known = tx
             .query_row("SELECT 1 FROM sqlite_master WHERE name = ?1", [format!("value_{slot}")], |_| Ok(()))
             .optional()?;
@@ -233,8 +238,8 @@ pub fn drop_slot(tx: &Transaction<'_>, slot: i64) -> rusqlite::Result<()> {
 #[derive(Debug, Default)]
 pub struct Texts {
     /// By slot and column.
-    ids: HashMap<(i64, u32), HashMap<String, i64>>,
-    changes: HashMap<i64, i64>,
+    ids: HashMap<(i64, u32), HashMap<String, i64, RandomState>, RandomState>,
+    changes: HashMap<i64, i64, RandomState>,
 }
 
 /// Texts that are held in memory.
@@ -252,22 +257,21 @@ impl Texts {
         rid: i64,
         cells: &[Cell],
     ) -> rusqlite::Result<()> {
-        let mut values = vec![Sql::from(rid)];
-        for (number, cell) in (0..).zip(cells) {
-            values.push(match cell {
-                Cell::Absent => Sql::Null,
-                Cell::Integer(number) => (*number).into(),
-                Cell::Json(json) => json.clone().into(),
+        let mut insert = tx.prepare_cached(&layout.insert)?;
+        insert.raw_bind_parameter(1, rid)?;
+        for ((at, number), cell) in (2..).zip(0..).zip(cells) {
+            match cell {
+                Cell::Absent => insert.raw_bind_parameter(at, Null)?,
+                Cell::Integer(number) => insert.raw_bind_parameter(at, number)?,
+                Cell::Json(json) => insert.raw_bind_parameter(at, json)?,
                 Cell::Listed(json) => {
                     let id = self.id(tx, layout.slot, number, json)?;
                     *self.changes.entry(id).or_default() += 1;
-                    id.into()
+                    insert.raw_bind_parameter(at, id)?;
                 }
-            });
+            }
         }
-        let marks = ", ?".repeat(cells.len());
-        tx.prepare_cached(&format!("INSERT INTO value_{} VALUES (?{marks})", layout.slot))?
-            .execute(params_from_iter(values))?;
+        insert.raw_execute()?;
         if self.changes.len() > MOST_TEXTS {
             self.flush(tx)?;
         }

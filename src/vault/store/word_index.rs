@@ -9,11 +9,12 @@
 //! may take, and it has no order but that of numbers given in advance.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
 
 use rusqlite::{Connection as Sqlite, OptionalExtension as _, Transaction, params};
 
 use super::row_set::RowSet;
-use crate::vault::words::{Query, Tag};
+use crate::vault::words::{self, Query, Tag};
 
 /// Bytes of a block, or more where a single term has more.
 const BLOCK: usize = 16 << 10;
@@ -26,11 +27,40 @@ const SMALL: i64 = 1 << 20;
 /// Segments of this class stay as they are: what is joined in one transaction is bounded.
 const LARGE: u32 = 2;
 
+/// The terms of a record, in the order of its texts, each behind its length.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Terms(Vec<u8>);
+
+impl Terms {
+    /// Adds the words of `text`, the field's with this tag.
+    pub fn add(&mut self, tag: Tag, text: &str) {
+        let mut letter = [0; 4];
+        let letter = tag.letter().encode_utf8(&mut letter).as_bytes();
+        // As much as texts take: a word and what is between two is a term with its length and its tag.
+        self.0.reserve(text.len() + text.len() / 4);
+        words::each_word(text, |_, word| {
+            put(&mut self.0, (letter.len() + word.len()) as u64);
+            self.0.extend_from_slice(letter);
+            self.0.extend_from_slice(word.as_bytes());
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let mut rest = &*self.0;
+        std::iter::from_fn(move || {
+            let length = get(&mut rest)?;
+            take(&mut rest, length)
+        })
+    }
+}
+
 /// What is written to the index in a transaction, of one stream of one connection.
 #[derive(Debug, Default)]
 pub struct Gathered {
-    /// The terms of each record, separated by spaces.
-    rows: BTreeMap<i64, String>,
+    /// The terms of each record.
+    rows: BTreeMap<i64, Terms>,
     /// Records that the index may know from before.
     gone: RowSet,
     bytes: usize,
@@ -38,9 +68,9 @@ pub struct Gathered {
 
 impl Gathered {
     /// Adds a record with its terms.
-    pub fn add(&mut self, row: i64, terms: &str) {
-        self.bytes += terms.len();
-        self.rows.insert(row, terms.to_owned());
+    pub fn add(&mut self, row: i64, terms: Terms) {
+        self.bytes += terms.0.len();
+        self.rows.insert(row, terms);
     }
 
     /// What the index knows of a record does not hold any more.
@@ -60,56 +90,45 @@ impl Gathered {
     /// Whatever SQLite says.
     pub fn write(&mut self, tx: &Transaction<'_>, slot: i64) -> rusqlite::Result<()> {
         let Self { rows, gone, .. } = std::mem::take(self);
-        // Each word in the order of the text: which of the terms it is, in which of the rows, and where.
-        let mut words: Vec<(usize, u32, u32)> = Vec::new();
-        // The terms, each with how often it is there.
-        let mut terms: Vec<(&[u8], usize)> = Vec::new();
-        let mut numbers: HashMap<&[u8], usize> = HashMap::new();
-        for (nth, text) in (0..).zip(rows.values()) {
-            let text = text.as_bytes();
-            let (mut from, mut place) = (0, 0);
-            for to in memchr::memchr_iter(b' ', text).chain([text.len()]) {
-                if from < to {
-                    let term = &text[from..to];
-                    let number = *numbers.entry(term).or_insert_with(|| {
-                        terms.push((term, 0));
-                        terms.len() - 1
-                    });
-                    terms[number].1 += 1;
-                    words.push((number, nth, place));
-                    place += 1;
-                }
-                from = to + 1;
-            }
+        let mut numbers = Numbers::default();
+        // Which of the terms each word is, in the order of the texts, and where the words of each row end.
+        let (mut words, mut ends) = (Vec::new(), Vec::with_capacity(rows.len()));
+        for terms in rows.values() {
+            words.extend(terms.iter().map(|term| numbers.of(term)));
+            ends.push(words.len());
         }
-        if terms.is_empty() && gone.is_empty() {
+        if words.is_empty() && gone.is_empty() {
             return Ok(());
         }
         let place: i64 = tx
             .prepare_cached("SELECT coalesce(max(place), 0) + 1 FROM word_segment WHERE slot = ?1")?
             .query_row([slot], |row| row.get(0))?;
         let mut segment = Writer::begin(tx, slot, place, &gone)?;
-        let mut order: Vec<usize> = (0..terms.len()).collect();
-        order.sort_unstable_by_key(|number| terms[*number].0);
+        let order = numbers.in_order();
         // The same words by their terms, and where those of each term begin: a list for each takes longer to fill.
-        let mut begins = vec![0; terms.len()];
+        let mut begins = vec![0; numbers.terms.len()];
         let mut next = 0;
         for number in &order {
             begins[*number] = next;
-            next += terms[*number].1;
+            next += numbers.terms[*number].1;
         }
-        let mut sorted = vec![(0, 0); words.len()];
-        for (number, nth, place) in words {
-            sorted[begins[number]] = (nth, place);
-            begins[number] += 1;
+        let mut sorted = vec![(0_u32, 0_u32); words.len()];
+        let mut from = 0;
+        for (nth, to) in (0..).zip(ends) {
+            for (place, number) in (0..).zip(&words[from..to]) {
+                let at = &mut begins[*number as usize];
+                sorted[*at] = (nth, place);
+                *at += 1;
+            }
+            from = to;
         }
         let rows: Vec<i64> = rows.keys().copied().collect();
-        let mut rest = &*sorted;
+        let (mut rest, mut posting) = (&*sorted, Posting::default());
         for number in order {
-            let (term, count) = terms[number];
+            let (term, count) = numbers.terms[number];
             let (of_term, others) = rest.split_at(count);
             rest = others;
-            let mut posting = Posting::default();
+            posting.clear();
             for (nth, place) in of_term {
                 posting.push(rows[*nth as usize], u64::from(*place));
             }
@@ -117,6 +136,61 @@ impl Gathered {
         }
         segment.end()
     }
+}
+
+/// The terms of some records, numbered as they come.
+#[derive(Default)]
+struct Numbers<'a> {
+    /// Each with how often it is there.
+    terms: Vec<(&'a [u8], usize)>,
+    /// By their bytes and their length in one number: it is compared at once, and where it lies.
+    short: HashMap<u128, u32, foldhash::fast::RandomState>,
+    long: HashMap<&'a [u8], u32>,
+}
+
+/// How long a term may be to stand in a number, in bytes.
+const SHORT: usize = 15;
+
+impl<'a> Numbers<'a> {
+    fn of(&mut self, term: &'a [u8]) -> u32 {
+        let mut new = || {
+            self.terms.push((term, 0));
+            u32::try_from(self.terms.len() - 1).unwrap_or(u32::MAX)
+        };
+        let number = if term.len() <= SHORT {
+            *self.short.entry(head(term) | term.len() as u128).or_insert_with(&mut new)
+        } else {
+            *self.long.entry(term).or_insert_with(&mut new)
+        };
+        if let Some((_, count)) = self.terms.get_mut(number as usize) {
+            *count += 1;
+        }
+        number
+    }
+
+    /// The numbers in the order of their terms.
+    fn in_order(&self) -> Vec<usize> {
+        let mut order: Vec<(u128, usize)> =
+            self.terms.iter().zip(0..).map(|((term, _), number)| (head(term), number)).collect();
+        order.sort_unstable_by(|(head, number), (other_head, other)| {
+            head.cmp(other_head).then_with(|| self.terms[*number].0.cmp(self.terms[*other].0))
+        });
+        order.into_iter().map(|(_, number)| number).collect()
+    }
+}
+
+/// The first bytes of a term as a number, zeros behind them: terms that differ there are in order by it.
+fn head(term: &[u8]) -> u128 {
+    let length = term.len();
+    if let Some(head) = term.first_chunk::<16>() {
+        return u128::from_be_bytes(*head);
+    }
+    // Two parts that may overlap: to copy so few bytes takes longer.
+    if let (Some(head), Some(tail)) = (term.first_chunk::<8>(), term.last_chunk::<8>()) {
+        let tail = u64::from_be_bytes(*tail).checked_shl(8 * (16 - length) as u32).unwrap_or(0);
+        return u128::from(u64::from_be_bytes(*head)) << 64 | u128::from(tail);
+    }
+    term.iter().zip(0_u32..).fold(0, |head, (byte, at)| head | u128::from(*byte) << (120 - 8 * at))
 }
 
 /// The rows of a term, each as its distance from the one before, and the places in each.
@@ -129,6 +203,12 @@ struct Posting {
 }
 
 impl Posting {
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.places.clear();
+        (self.row, self.place) = (0, 0);
+    }
+
     fn push(&mut self, row: i64, place: u64) {
         let is_first = self.rows.is_empty() || row != self.row;
         if is_first {
@@ -341,10 +421,17 @@ fn join_newest(tx: &Transaction<'_>, slot: i64, segments: &[Segment], are_all: b
     sources.reverse();
     let gone = if are_all { RowSet::default() } else { stale };
     let mut joined = Writer::begin(tx, slot, newest.place, &gone)?;
-    while let Some(term) = sources.iter().filter_map(Source::term).min().map(<[u8]>::to_owned) {
-        let (rows, places) = joined_postings(&sources, &term);
-        if !rows.is_empty() {
-            joined.put(&term, &rows, &places)?;
+    let (mut term, mut posting) = (Vec::new(), Posting::default());
+    while let Some(least) = sources.iter().filter_map(Source::term).min() {
+        least.clone_into(&mut term);
+        posting.clear();
+        let of_term = || sources.iter().filter(|source| source.term() == Some(&*term));
+        if !posting.append(of_term()) {
+            posting.clear();
+            posting.join(of_term());
+        }
+        if !posting.rows.is_empty() {
+            joined.put(&term, &posting.rows, &posting.places)?;
         }
         for source in sources.iter_mut().filter(|source| source.term() == Some(&*term)) {
             source.advance(tx)?;
@@ -358,29 +445,46 @@ fn join_newest(tx: &Transaction<'_>, slot: i64, segments: &[Segment], are_all: b
     Ok(())
 }
 
-/// What the sources that stand at `term` say of it, together.
-fn joined_postings(sources: &[Source], term: &[u8]) -> (Vec<u8>, Vec<u8>) {
-    let (mut rows, mut places) = (Vec::new(), Vec::new());
-    let mut all: Vec<(i64, &[u8])> = Vec::new();
-    for source in sources.iter().filter(|source| source.term() == Some(term)) {
-        let mut at = source.places();
-        each_row(source.rows(), |row| {
-            let of_row = places_of_row(&mut at);
-            if !source.stale.contains(row) {
-                all.push((row, of_row));
+impl Posting {
+    /// Adds what the sources say of the term that they stand at. `false` if they cannot be put behind each other as they are: one says
+    /// what does not hold any more, or of rows before those of an older one.
+    fn append<'a>(&mut self, sources: impl Iterator<Item = &'a Source>) -> bool {
+        for source in sources {
+            let mut rest = source.rows();
+            let Some(first) = get(&mut rest) else { continue };
+            let first = 0_i64.wrapping_add_unsigned(first);
+            if source.is_stale || first <= self.row {
+                return false;
             }
-        });
+            put(&mut self.rows, first.abs_diff(self.row));
+            self.rows.extend_from_slice(rest);
+            self.places.extend_from_slice(source.places());
+            each_row(source.rows(), |row| self.row = row);
+        }
+        true
     }
-    if !all.is_sorted_by_key(|(row, _)| *row) {
-        all.sort_by_key(|(row, _)| *row);
+
+    /// The same, row by row.
+    fn join<'a>(&mut self, sources: impl Iterator<Item = &'a Source>) {
+        let mut all: Vec<(i64, &[u8])> = Vec::new();
+        for source in sources {
+            let mut at = source.places();
+            each_row(source.rows(), |row| {
+                let of_row = places_of_row(&mut at);
+                if !source.stale.contains(row) {
+                    all.push((row, of_row));
+                }
+            });
+        }
+        if !all.is_sorted_by_key(|(row, _)| *row) {
+            all.sort_by_key(|(row, _)| *row);
+        }
+        for (row, of_row) in all {
+            put(&mut self.rows, row.abs_diff(self.row));
+            self.places.extend_from_slice(of_row);
+            self.row = row;
+        }
     }
-    let mut before = 0;
-    for (row, of_row) in all {
-        put(&mut rows, row.abs_diff(before));
-        places.extend_from_slice(of_row);
-        before = row;
-    }
-    (rows, places)
 }
 
 /// The places of the first row of `places`, which are shortened by them.
@@ -403,6 +507,7 @@ struct Source {
     segment: i64,
     /// The rows of which it says what does not hold any more.
     stale: RowSet,
+    is_stale: bool,
     block: Block,
     /// Where the present term is in the block: itself, its rows and its places.
     at: Option<[std::ops::Range<usize>; 3]>,
@@ -418,7 +523,8 @@ struct Block {
 
 impl Source {
     fn open(tx: &Transaction<'_>, segment: i64, stale: RowSet) -> rusqlite::Result<Self> {
-        let mut source = Self { segment, stale, block: Block::default(), at: None, next: 0 };
+        let is_stale = !stale.is_empty();
+        let mut source = Self { segment, stale, is_stale, block: Block::default(), at: None, next: 0 };
         source.advance(tx)?;
         Ok(source)
     }
@@ -619,7 +725,6 @@ mod tests {
 
     use super::*;
     use crate::vault::store::tables::TABLES_6_WORDS;
-    use crate::vault::words::add_terms;
 
     fn database() -> Sqlite {
         let db = Sqlite::open_in_memory().unwrap();
@@ -646,6 +751,30 @@ mod tests {
     }
 
     #[test]
+    fn heads_are_in_the_order_of_their_terms() {
+        let mut terms: Vec<String> =
+            (0..20).map(|length| "abcdefghijklmnopqrst"[..length].to_owned()).collect();
+        terms.extend(["b", "abd", "abcdefghijklmnopz", "\0", "a\0", "é"].map(str::to_owned));
+        terms.sort();
+        let heads: Vec<u128> = terms.iter().map(|term| head(term.as_bytes())).collect();
+        assert!(heads.is_sorted());
+        for (term, head) in terms.iter().zip(heads) {
+            let mut padded = [0; 16];
+            let length = term.len().min(16);
+            padded[..length].copy_from_slice(&term.as_bytes()[..length]);
+            assert_eq!(head, u128::from_be_bytes(padded), "{term}");
+        }
+        let mut numbers = Numbers::default();
+        let given: Vec<u32> =
+            terms.iter().rev().chain(&terms).map(|term| numbers.of(term.as_bytes())).collect();
+        assert!((0..).zip(&given[..terms.len()]).all(|(at, number)| at == *number));
+        let sorted: Vec<&[u8]> =
+            numbers.in_order().into_iter().map(|number| numbers.terms[number].0).collect();
+        assert_eq!(sorted, terms.iter().map(String::as_bytes).collect::<Vec<_>>());
+        assert!(numbers.terms.iter().all(|(_, count)| *count == 2));
+    }
+
+    #[test]
     fn a_damaged_block_is_an_error_and_never_joined() {
         for damage in
             ["UPDATE word SET places = x'' WHERE block = 3", "UPDATE word SET terms = x'ff' WHERE block = 3"]
@@ -654,9 +783,9 @@ mod tests {
             let tx = db.transaction().unwrap();
             let tag = Tag::new(0).unwrap();
             for row in (1..).take(JOINED) {
-                let (mut gathered, mut terms) = (Gathered::default(), String::new());
-                add_terms(&mut terms, tag, "one two");
-                gathered.add(row, &terms);
+                let (mut gathered, mut terms) = (Gathered::default(), Terms::default());
+                terms.add(tag, "one two");
+                gathered.add(row, terms);
                 gathered.write(&tx, 7).unwrap();
             }
             let find = |query: &str| find(&tx, 7, &Query::parse(query), &[(tag, true)]);
@@ -672,8 +801,9 @@ mod tests {
         let mut db = database();
         let tx = db.transaction().unwrap();
         for slot in 1..3 {
-            let mut gathered = Gathered::default();
-            gathered.add(1, "one two");
+            let (mut gathered, mut terms) = (Gathered::default(), Terms::default());
+            terms.add(Tag::new(0).unwrap(), "one two");
+            gathered.add(1, terms);
             gathered.write(&tx, slot).unwrap();
         }
         forget(&tx, 1).unwrap();
@@ -694,6 +824,7 @@ mod tests {
                 1..30,
             ),
             long in any::<bool>(),
+            takes_all_out in any::<bool>(),
             query in "[a-d]( [a-d]|\"[a-d] [a-d]( [a-d])?\"){0,2}",
         ) {
             let mut db = database();
@@ -704,17 +835,18 @@ mod tests {
                 let mut gathered = Gathered::default();
                 for (row, text) in write {
                     // The index need not know it.
-                    gathered.remove(row);
-                    texts.remove(&row);
+                    if texts.remove(&row).is_some() || takes_all_out {
+                        gathered.remove(row);
+                    }
                     if let Some((body, title)) = text {
                         // Terms of more than one block.
                         let many: Vec<String> = (0..if long { 300 } else { 0 }).map(|n| format!("filler{row}x{n}")).collect();
                         let all = [format!("{body} {}", many.join(" ")), title];
-                        let mut terms = String::new();
+                        let mut terms = Terms::default();
                         for (tag, text) in tags.iter().zip(&all) {
-                            add_terms(&mut terms, *tag, text);
+                            terms.add(*tag, text);
                         }
-                        gathered.add(row, &terms);
+                        gathered.add(row, terms);
                         texts.insert(row, all);
                     }
                 }

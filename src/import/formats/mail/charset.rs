@@ -9,6 +9,14 @@ use memchr::memmem;
 use crate::import::format;
 use crate::vault::transfer;
 
+/// `bytes` as they are, if they are plain ASCII: so they are in whatever was declared but UTF-7.
+pub fn plain<'a>(bytes: &'a [u8], declared: Option<&str>) -> Option<&'a str> {
+    let is_plain = bytes.is_ascii()
+        && memchr::memchr2(0, 0x1b, bytes).is_none()
+        && declared.is_none_or(|label| label.len() < 4 || !label.to_ascii_lowercase().contains("utf-7"));
+    if is_plain { str::from_utf8(bytes).ok() } else { None }
+}
+
 /// The text that `bytes` are, and what the charset is called.
 ///
 /// A byte order mark decides first, then whether they are UTF-8, whatever was declared; then what was declared, then
@@ -227,6 +235,19 @@ mod tests {
         assert_eq!(text(b"Hi +AOQ-", Some("utf-7")), "Hi ä");
         assert_eq!(decode("grüße ok".as_bytes().split_last().unwrap().1, Some("utf-8")).1, "utf-8");
         assert!(text(b"gr\xc3\xbc\xc3\x9fe \xc3", Some("utf-8")).starts_with("grüße \u{fffd}"));
+    }
+
+    #[test]
+    fn what_is_plain_decodes_as_it_is() {
+        let labels = [None, Some("utf-8"), Some("UTF-7"), Some("iso-2022-jp"), Some("utf-16"), Some("none")];
+        for bytes in [&b"a b\r\n"[..], b"", b"+AOQ-", b"\x1b$B$3$s\x1b(B", b"a\0b\0c\0d\0", b"gr\xfcn"] {
+            for label in labels {
+                let decoded = decode(bytes, label).0;
+                assert_eq!(plain(bytes, label).unwrap_or(&decoded), decoded, "{label:?}");
+            }
+        }
+        assert_eq!(plain(b"a b", Some("iso-8859-1")), Some("a b"));
+        assert_eq!(plain(b"+AOQ-", Some("Unicode-1-1-UTF-7")), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use mail_parser::parsers::MessageStream;
 use mail_parser::{Address, ContentType, HeaderValue};
-use memchr::memchr;
+use memchr::{memchr, memchr3};
 use serde::{Deserialize, Serialize};
 
 use super::charset;
@@ -29,8 +29,8 @@ pub struct Header<'a> {
     fields: Vec<(&'a [u8], &'a [u8])>,
     /// Where the body begins.
     pub body: usize,
-    /// The charset of bytes that are not ASCII.
-    charset: Option<String>,
+    /// What the part is.
+    kind: Option<ContentType<'static>>,
 }
 
 /// A header that is larger than [`LARGEST`].
@@ -74,7 +74,11 @@ impl<'a> Header<'a> {
             }
             at = end;
         }
-        header.charset = header.content_type().and_then(|kind| kind.attribute("charset").map(str::to_owned));
+        header.kind = header.parameters("content-type");
+        // It may say itself how it is to be read.
+        if header.charset().is_some() && header.raw("content-type").is_some_and(|value| !value.is_ascii()) {
+            header.kind = header.parameters("content-type");
+        }
         Ok(header)
     }
 
@@ -101,9 +105,23 @@ impl<'a> Header<'a> {
             .map(|(_, value)| *value)
     }
 
+    /// The charset of bytes that are not ASCII.
+    fn charset(&self) -> Option<&str> {
+        self.kind.as_ref()?.attribute("charset")
+    }
+
     /// A field's text in one line, as it was written.
-    fn line(&self, value: &'a [u8]) -> String {
-        let (text, _) = charset::decode(value, self.charset.as_deref());
+    fn line(&self, value: &'a [u8]) -> Cow<'a, str> {
+        let text = match charset::plain(value, self.charset()) {
+            Some(text) => Cow::Borrowed(text),
+            None => charset::decode(value, self.charset()).0,
+        };
+        // Most fields stand in one line, and end with its end.
+        if let Cow::Borrowed(text) = text
+            && memchr3(b'\r', b'\n', b'\0', text.trim().as_bytes()).is_none()
+        {
+            return Cow::Borrowed(text.trim());
+        }
         let mut line = String::with_capacity(text.len());
         let mut is_break = false;
         for piece in text.trim().split(['\r', '\n']) {
@@ -111,7 +129,7 @@ impl<'a> Header<'a> {
             line.push_str(if is_break { piece.trim_end() } else { piece });
             is_break = true;
         }
-        if line.contains('\0') { line.replace('\0', "\u{fffd}") } else { line }
+        if line.contains('\0') { line.replace('\0', "\u{fffd}").into() } else { line.into() }
     }
 
     /// A field as text, decoded; none if it is empty.
@@ -145,7 +163,7 @@ impl<'a> Header<'a> {
             .flat_map(|value| {
                 let line = self.line(value);
                 let mut ids: Vec<String> = Vec::new();
-                let mut rest = line.as_str();
+                let mut rest = &*line;
                 while let Some(begin) = rest.find('<') {
                     let Some(length) = rest[begin..].find('>') else { break };
                     let id: String = rest[begin..=begin + length].split_whitespace().collect();
@@ -171,8 +189,8 @@ impl<'a> Header<'a> {
     }
 
     /// What the part is.
-    pub fn content_type(&self) -> Option<ContentType<'static>> {
-        self.parameters("content-type")
+    pub const fn content_type(&self) -> Option<&ContentType<'static>> {
+        self.kind.as_ref()
     }
 
     /// A field of a value and parameters.

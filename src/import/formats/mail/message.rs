@@ -236,7 +236,7 @@ pub fn join(stream: &str, data: &str, sightings: &[&str]) -> String {
         }),
         "message_bodies" => serde_json::from_str::<MessageBody<'_>>(data).and_then(|mut record| {
             record.message_received_at = all.received_at();
-            serde_json::to_string(&record)
+            Ok(to_long_json(&record, data.len()))
         }),
         "attachments" => serde_json::from_str::<Attachment>(data).and_then(|mut record| {
             record.message_received_at = all.received_at();
@@ -331,6 +331,16 @@ fn to_json(record: &impl Serialize) -> String {
     serde_json::to_string(record).unwrap_or_default()
 }
 
+/// A record that has a text of so many bytes.
+fn to_long_json(record: &impl Serialize, text: usize) -> String {
+    // At once what it takes: to grow there is to copy it again and again.
+    let mut json = Vec::with_capacity(text + text / 16 + 1024);
+    serde_json::to_writer(&mut json, record)
+        .ok()
+        .and_then(|()| String::from_utf8(json).ok())
+        .unwrap_or_default()
+}
+
 fn drafts(
     mut message: Message,
     body: Body,
@@ -373,9 +383,14 @@ fn drafts(
         from_name: message.from_name.as_deref().map(Cow::Borrowed),
         from_email: message.from_email.as_deref().map(Cow::Borrowed),
     };
-    drafts.push(Draft { sighting: Some(said), ..Draft::new("messages", id.clone(), to_json(&message)) });
-    drafts
-        .push(Draft { sighting: time.clone(), ..Draft::new("message_bodies", id.clone(), to_json(&record)) });
+    drafts.push(Draft {
+        sighting: Some(said),
+        ..Draft::new("messages", id.clone(), to_long_json(&message, 0))
+    });
+    drafts.push(Draft {
+        sighting: time.clone(),
+        ..Draft::new("message_bodies", id.clone(), to_long_json(&record, body.text.len()))
+    });
     drafts.extend(attachments.into_iter().map(|(record, blob)| Draft {
         sighting: time.clone(),
         blobs: blob.into_iter().collect(),

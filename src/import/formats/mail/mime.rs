@@ -97,7 +97,7 @@ impl Walk<'_> {
             return Err(Bad("more than 1,000 parts"));
         }
         let kind = header.content_type();
-        let boundary = kind.as_ref().filter(|kind| kind.ctype().eq_ignore_ascii_case("multipart"));
+        let boundary = kind.filter(|kind| kind.ctype().eq_ignore_ascii_case("multipart"));
         if let Some((kind, boundary)) = boundary.and_then(|kind| Some((kind, boundary_of(kind)?))) {
             if self.levels.len() == DEEPEST {
                 return Err(Bad("parts nested deeper than 32"));
@@ -176,7 +176,7 @@ impl Walk<'_> {
     fn leaf(&mut self, header: &Header<'_>, path: String, bytes: Range<usize>) {
         let level = self.levels.last();
         let kind = header.content_type();
-        let media_type = match &kind {
+        let media_type = match kind {
             // A multipart that is none is text.
             Some(kind) if kind.ctype().eq_ignore_ascii_case("multipart") => "text/plain".to_owned(),
             Some(kind) => {
@@ -186,9 +186,8 @@ impl Walk<'_> {
             None => "text/plain".to_owned(),
         };
         let disposition = header.parameters("content-disposition");
-        let attribute = |field: &Option<ContentType<'_>>, name: &str| {
+        let attribute = |field: Option<&ContentType<'_>>, name: &str| {
             field
-                .as_ref()
                 .and_then(|field| field.attribute(name))
                 .map(str::trim)
                 .filter(|text| !text.is_empty())
@@ -197,8 +196,8 @@ impl Walk<'_> {
         let encoding = header.text("content-transfer-encoding").unwrap_or_default().to_ascii_lowercase();
         self.parts.push(Part {
             path: if path.is_empty() { "1".to_owned() } else { path },
-            charset: attribute(&kind, "charset"),
-            filename: attribute(&disposition, "filename").or_else(|| attribute(&kind, "name")),
+            charset: attribute(kind, "charset"),
+            filename: attribute(disposition.as_ref(), "filename").or_else(|| attribute(kind, "name")),
             content_id: header.ids("content-id").into_iter().next(),
             is_attachment: disposition
                 .map(|disposition| disposition.ctype().eq_ignore_ascii_case("attachment")),

@@ -76,6 +76,10 @@ impl<F: MailFile> Format for F {
         message::join(stream, data, sightings)
     }
 
+    fn is_whole_alone(&self) -> bool {
+        true
+    }
+
     fn add_sighting(&self, _stream: &str, first: &str, second: &str) -> String {
         message::add_sighting(first, second)
     }
