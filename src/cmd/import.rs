@@ -657,6 +657,7 @@ fn result_json(outcomes: &[Outcome], dir: &Path) -> Value {
                 "same": counts.same,
                 "skipped": reasons(&counts.skipped),
                 "bad": reasons(&counts.bad),
+                "told": reasons(&counts.told),
                 "unread": outcome.unread,
                 "changed_while_read": outcome.moving,
                 "gone": outcome.gone,
@@ -701,6 +702,9 @@ fn result_text(outcomes: &[Outcome], apart: u64, dir: &Path) -> String {
         let named: Vec<String> = named.take(crate::import::tally::NAMED).map(bad_text).collect();
         let more = if *count > named.len() as u64 { " (all: --report FILE)" } else { "" };
         let _ = writeln!(text, "{} bad, {why}: {}{more}", grouped(*count), named.join("; "));
+    }
+    for (what, count) in &all.told {
+        let _ = writeln!(text, "{} kept: {what}", grouped(*count));
     }
     for outcome in outcomes {
         for unread in &outcome.unread {

@@ -62,6 +62,13 @@ pub trait Format: Sync {
         data.to_owned()
     }
 
+    /// Whether many items give the records of `stream`: a label is of many mails. Where an item was read before all of it was there
+    /// ([`Raw::next`]), the others that it made are taken back once it gives none of them.
+    fn shares(&self, stream: &str) -> bool {
+        let _ = stream;
+        false
+    }
+
     /// Two sightings of one record by one source, as one: a file that grew says more of a session. Like [`Format::join`], in
     /// whatever order.
     fn add_sighting(&self, stream: &str, first: &str, second: &str) -> String {
@@ -275,12 +282,14 @@ pub struct Draft {
     pub sighting: Option<String>,
     /// The attachments that `data` refers to.
     pub blobs: Vec<Blob>,
+    /// What the person should know of it though it is kept, in a few words that stay the same: it is counted by them.
+    pub told: Option<&'static str>,
 }
 
 impl Draft {
     /// A record that one item tells whole.
     pub fn new(stream: &'static str, key: impl Into<String>, data: String) -> Self {
-        Self { stream: stream.into(), key: key.into(), data: Some(data), sighting: None, blobs: Vec::new() }
+        Self { stream: stream.into(), key: key.into(), data: Some(data), sighting: None, blobs: Vec::new(), told: None }
     }
 }
 

@@ -10,10 +10,10 @@ use jiff::tz::TimeZone;
 use crate::import::charset::Charset;
 use crate::import::digest;
 use crate::import::format::{
-    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
+    Ask, Bad, Draft, End, Format, Member, Out, PEEK, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
 };
 use crate::import::kind_of_file;
-use crate::import::table::{self, Columns, Copies, KEY, Names, Overlap, Place, Table, Value};
+use crate::import::table::{self, Columns, Copies, KEY, Names, Overlap, Place, Shape, Table, Value};
 use crate::vault::declaration::Stream;
 
 /// What cells may be apart by, the likeliest first.
@@ -86,14 +86,32 @@ impl Format for Csv {
     }
 
     fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
-        let mut tables: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut tables: BTreeMap<String, Vec<(Shape, Headed)>> = BTreeMap::new();
         for (at, member) in members.iter().enumerate() {
             if let Some(kind) = kind_of_file::of(member.head) {
                 return Err(Refused::Unfit { why: kind_of_file::not_a("table of text", kind) });
             }
-            tables.entry(table::table_name(member.label)).or_default().push(at);
+            let head = head(member).map_err(|error| unreadable(member, &error))?;
+            let shape = Shape(BTreeMap::from([(ROWS.to_owned(), head.names.iter().cloned().collect())]));
+            let of_name = tables.entry(table::table_name(member.label)).or_default();
+            match of_name.iter_mut().find(|(known, _)| shape.is_like(known)) {
+                Some((known, units)) => {
+                    known.add(&shape);
+                    units.push((at, head));
+                }
+                None => of_name.push((shape, vec![(at, head)])),
+            }
         }
-        tables.into_iter().map(|(name, units)| plan(&name, units, members, ask)).collect()
+        let mut plans = Vec::new();
+        for (name, of_name) in tables {
+            let mut taken = Vec::new();
+            for (shape, units) in of_name {
+                let mut notes = Vec::new();
+                let table = Table::find(&name, &shape, ask, &mut taken, &mut notes);
+                plans.push(plan(&table, units, members, ask, notes)?);
+            }
+        }
+        Ok(plans)
     }
 
     fn split(&self, plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
@@ -173,14 +191,19 @@ impl Format for Csv {
             Some(id) => format!("{id}#{}", raw.copy + 1),
         };
         let mut values = HashMap::from([(KEY, table::string(&key))]);
+        let mut told = None;
         for (at, (place, cell)) in layout.places.iter().zip(cells.iter()).enumerate() {
             let Some(place) = place else { continue };
             let is_late = is_late && layout.time == Some(at);
             if let Some((field, json)) = place.put(Value::Cell(cell), &plan.zone, is_late)? {
+                if layout.time == Some(at) && field != place.field {
+                    told = Some(table::UNDATED);
+                }
                 values.insert(field, json);
             }
         }
-        Ok(Parsed::Records(vec![Draft::new(ROWS, key, table::object(&state.stream, values))]))
+        let data = table::object(&state.stream, values);
+        Ok(Parsed::Records(vec![Draft { told, ..Draft::new(ROWS, key, data) }]))
     }
 }
 
@@ -225,17 +248,26 @@ struct Survey {
     has_unique_key: bool,
 }
 
-fn plan(name: &str, units: Vec<usize>, members: &[Member<'_>], ask: &Ask) -> Result<Plan, Refused> {
-    let table = Table::new(name, ask);
+fn unreadable(member: &Member<'_>, error: &io::Error) -> Refused {
+    Refused::Unreadable(format!("{} could not be read: {error}", member.label))
+}
+
+fn plan(
+    table: &Table,
+    units: Vec<(usize, Head)>,
+    members: &[Member<'_>],
+    ask: &Ask,
+    mut notes: Vec<String>,
+) -> Result<Plan, Refused> {
     let known = table.known_stream(ROWS);
     let mut columns = Columns::default();
-    let mut notes = Vec::new();
     let mut surveys = Vec::new();
-    for at in &units {
-        let Some(member) = members.get(*at) else { continue };
+    let mut read = Vec::with_capacity(units.len());
+    for (at, head) in units {
+        let Some(member) = members.get(at) else { continue };
+        read.push(at);
         columns.next_file();
-        let seen = survey(member, &mut columns, known)
-            .map_err(|error| Refused::Unreadable(format!("{} could not be read: {error}", member.label)))?;
+        let seen = survey(member, head, &mut columns, known).map_err(|error| unreadable(member, &error))?;
         if !seen.has_header {
             notes.push(format!(
                 "{} has no row of names: its columns are called column_1 to column_{}",
@@ -272,8 +304,8 @@ fn plan(name: &str, units: Vec<usize>, members: &[Member<'_>], ask: &Ask) -> Res
     }
     Ok(Plan {
         connector: table.connector(vec![state.stream.clone()]),
-        account: ask.account.clone().unwrap_or_else(|| name.to_owned()),
-        units,
+        account: ask.account.clone().unwrap_or_else(|| table.name().to_owned()),
+        units: read,
         notes,
         whose: Whose::default(),
         zone: ask.zone.clone(),
@@ -281,24 +313,58 @@ fn plan(name: &str, units: Vec<usize>, members: &[Member<'_>], ask: &Ask) -> Res
     })
 }
 
-fn survey(member: &Member<'_>, columns: &mut Columns, known: Option<&Stream>) -> io::Result<Survey> {
-    let is_whole = member.size.is_some_and(|size| size == member.head.len() as u64);
-    let (charset, mark) = match Charset::of_head(member.head) {
+/// What the beginning of a file says of how its rows are read.
+struct Head {
+    charset: Charset,
+    mark: usize,
+    delimiter: u8,
+    above: usize,
+    names: Vec<String>,
+    has_header: bool,
+}
+
+/// Files of one table, as positions, with their heads.
+type Headed = Vec<(usize, Head)>;
+
+fn head(member: &Member<'_>) -> io::Result<Head> {
+    // Of very many members, what is known of the beginning is short or nothing.
+    let mut beginning = Vec::new();
+    let is_all = member.size.is_some_and(|size| size == member.head.len() as u64);
+    if !is_all && member.head.len() < PEEK {
+        (member.open)()?.take(PEEK as u64).read_to_end(&mut beginning)?;
+    } else {
+        beginning.extend_from_slice(member.head);
+    }
+    let is_whole = beginning.len() < PEEK || member.size.is_some_and(|size| size == beginning.len() as u64);
+    let (charset, mark) = match Charset::of_head(&beginning) {
         Some(known) => known,
         None => Charset::of((member.open)()?)?,
     };
-    let (delimiter, above) = delimiter(member.head, is_whole).unwrap_or((b',', 0));
-    let open = || -> io::Result<Rows<BufReader<Box<dyn BufRead + Send>>>> {
-        let mut rows = Rows::new(BufReader::new((member.open)()?), charset, mark, delimiter)?;
-        rows.skip_separator_line()?;
-        Ok(rows)
-    };
-    let (names, has_header) = names(open()?, above)?;
+    let (delimiter, above) = delimiter(&beginning, is_whole).unwrap_or((b',', 0));
+    let (names, has_header) = names(open(member, charset, mark, delimiter)?, above)?;
+    Ok(Head { charset, mark, delimiter, above, names, has_header })
+}
+
+type Opened = Rows<BufReader<Box<dyn BufRead + Send>>>;
+
+fn open(member: &Member<'_>, charset: Charset, mark: usize, delimiter: u8) -> io::Result<Opened> {
+    let mut rows = Rows::new(BufReader::new((member.open)()?), charset, mark, delimiter)?;
+    rows.skip_separator_line()?;
+    Ok(rows)
+}
+
+fn survey(
+    member: &Member<'_>,
+    head: Head,
+    columns: &mut Columns,
+    known: Option<&Stream>,
+) -> io::Result<Survey> {
+    let Head { charset, mark, delimiter, above, names, has_header } = head;
     let key = names.iter().position(|name| name == KEY);
     // Whether it names the rows is known only behind the last one, and then it is no column.
     let mut unique = Names::default();
     let mut others = Columns::default();
-    let mut rows = open()?;
+    let mut rows = open(member, charset, mark, delimiter)?;
     let mut header = has_header;
     for _ in 0..above {
         rows.next()?;

@@ -32,7 +32,7 @@ const STREAMS: [StreamLine; 5] = [
         key: "id",
         time: "message_received_at",
         fields: "id:k! message_id:k! message_received_at:T! body_text:b body_source:g! body_text_bytes:i charset:g subject:h \
-                 from_name:n from_email:s",
+                 from_name:n from_email:s hidden_bytes:i",
         relations: "",
     },
     StreamLine {

@@ -75,7 +75,7 @@ impl Window<'_> {
 
 /// Splits an mbox file into its mails: from one separator to the next.
 ///
-/// The last one ends with the file. Whether it is whole nobody knows, so a later run begins with it again.
+/// The last one ends with the file. Whether it is whole nobody knows: it is given, and a later run begins with it again.
 fn split(
     source: &mut dyn ReadFrom,
     from: u64,
@@ -97,32 +97,36 @@ fn split(
         let found = finder.find(&window.bytes[seen..]).map(|at| seen + at + 1);
         let (at, verdict) = match found {
             Some(at) => (at, separator::judge(&window.bytes, at, window.is_end)),
-            None if window.is_end => (window.bytes.len(), Verdict::Separator),
+            None if window.is_end => match separator::cut_off(&window.bytes).filter(|at| *at > start) {
+                Some(at) => (at, Verdict::Begun),
+                None => (window.bytes.len(), Verdict::Separator),
+            },
             // What it begins with may stand at the end already.
             None => (seen.max(window.bytes.len().saturating_sub(5)), Verdict::Unknown),
         };
         match verdict {
             Verdict::Text => seen = at,
-            Verdict::Separator => {
+            Verdict::Separator | Verdict::Begun => {
                 let next = window.base + at as u64;
                 let offset = oversize.as_ref().map_or(window.base + start as u64, |(offset, _)| *offset);
+                let is_last = at == window.bytes.len() && window.is_end;
+                let end = if is_last { offset } else { next };
                 let raw = match oversize.take() {
                     Some((offset, head)) => {
-                        Facts { is_too_large: true, ..facts.clone() }.raw(offset, next, head)
+                        Facts { is_too_large: true, ..facts.clone() }.raw(offset, end, head)
                     }
                     None if at - start > sizes.largest => {
                         let head = window.bytes[start..start + KEPT.min(sizes.largest)].to_vec();
-                        Facts { is_too_large: true, ..facts.clone() }.raw(offset, next, head)
+                        Facts { is_too_large: true, ..facts.clone() }.raw(offset, end, head)
                     }
-                    None => item(&window.bytes[start..at], offset, next, facts, modified_ms),
+                    None => item(&window.bytes[start..at], offset, end, facts, modified_ms),
                 };
-                let is_last = found.is_none();
                 let is_blank = raw.bytes.iter().all(u8::is_ascii_whitespace);
                 if !is_blank && out(raw) == ControlFlow::Break(()) {
-                    return Ok(End { at: next });
+                    return Ok(End { at: end });
                 }
                 if is_last {
-                    return Ok(End { at: if is_blank { next } else { offset } });
+                    return Ok(End { at: if is_blank { next } else { end } });
                 }
                 (start, seen) = (at, at);
             }

@@ -25,6 +25,9 @@ const LONGEST_TEXT: usize = 16 * 1024 * 1024;
 /// How much of the text the list of mails shows, in characters.
 const SNIPPET: usize = 200;
 
+/// What a person is told of a mail whose time is not its sender's.
+const UNDATED: &str = "mail without a date: its time is when it arrived, or when its file was changed";
+
 /// A record of `messages`, or of `security_messages`: that has the text too.
 #[allow(clippy::struct_field_names, reason = "the names are the stream's")]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,6 +94,8 @@ struct MessageBody<'a> {
     from_name: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     from_email: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    hidden_bytes: Option<u64>,
 }
 
 /// A record of `attachments`.
@@ -324,7 +329,10 @@ pub fn parse(is_gmail: bool, raw: &Raw) -> Result<Parsed, Bad> {
     message.apply(sighting.clone());
     let attachments = attachments(mail, &parts, &message, &facts);
     message.has_attachments = attachments.iter().any(|(record, _)| !record.is_inline);
-    Ok(Parsed::Records(drafts(message, body, attachments, &sighting)))
+    // The names of labels stand in a stream of their own, from which nothing that was cut would go again.
+    let head = &mail[..header.body.min(mail.len())];
+    let is_whole = head.ends_with(b"\n\n") || head.ends_with(b"\n\r\n");
+    Ok(Parsed::Records(drafts(message, body, attachments, &sighting, is_whole)))
 }
 
 fn to_json(record: &impl Serialize) -> String {
@@ -336,18 +344,25 @@ fn drafts(
     body: Body,
     attachments: Vec<(Attachment, Option<Blob>)>,
     sighting: &Sighting,
+    has_whole_header: bool,
 ) -> Vec<Draft> {
-    let said = sighting.to_json();
+    let seen = sighting.to_json();
     let id = message.id.clone();
     // The sender's time is the same in each copy.
     let time = (sighting.at.0 > 0).then(|| Sighting { at: sighting.at, ..Sighting::default() }.to_json());
     let is_html = body.source == "text_html";
     let gone =
         |stream: &'static str, key: String| Draft { data: None, ..Draft::new(stream, key, String::new()) };
-    if security::is_key(message.subject.as_deref().unwrap_or_default(), &body.text, is_html) {
+    let said = security::Said {
+        subject: message.subject.as_deref().unwrap_or_default(),
+        text: &body.text,
+        is_html,
+        keys: &body.keys,
+    };
+    if security::is_key(&said) {
         message.body_text = (!body.text.is_empty()).then_some(body.text);
         let mut drafts = vec![
-            Draft { sighting: Some(said), ..Draft::new("security_messages", id.clone(), to_json(&message)) },
+            Draft { sighting: Some(seen), ..Draft::new("security_messages", id.clone(), to_json(&message)) },
             // An earlier rule may have let it through.
             gone("messages", id.clone()),
             gone("message_bodies", id),
@@ -355,12 +370,13 @@ fn drafts(
         drafts.extend(attachments.into_iter().map(|(record, _)| gone("attachments", record.id)));
         return drafts;
     }
+    let told = (sighting.at.0 > 0).then_some(UNDATED);
     let mut drafts = Vec::with_capacity(2 + attachments.len() + message.labels.len());
     let label = |name: &String| {
         let record = LabelRecord { name, is_system: folder::is_system(name) };
         Draft::new("labels", name.clone(), to_json(&record))
     };
-    drafts.extend(message.labels.iter().map(label));
+    drafts.extend(message.labels.iter().filter(|_| has_whole_header).map(label));
     let record = MessageBody {
         id: Cow::Borrowed(&id),
         message_id: Cow::Borrowed(&id),
@@ -372,8 +388,9 @@ fn drafts(
         subject: message.subject.as_deref().map(Cow::Borrowed),
         from_name: message.from_name.as_deref().map(Cow::Borrowed),
         from_email: message.from_email.as_deref().map(Cow::Borrowed),
+        hidden_bytes: (body.hidden > 0).then_some(body.hidden as u64),
     };
-    drafts.push(Draft { sighting: Some(said), ..Draft::new("messages", id.clone(), to_json(&message)) });
+    drafts.push(Draft { sighting: Some(seen), told, ..Draft::new("messages", id.clone(), to_json(&message)) });
     drafts
         .push(Draft { sighting: time.clone(), ..Draft::new("message_bodies", id.clone(), to_json(&record)) });
     drafts.extend(attachments.into_iter().map(|(record, blob)| Draft {
@@ -535,6 +552,10 @@ struct Body {
     text: String,
     source: &'static str,
     charset: Option<String>,
+    /// How much of it nobody sees.
+    hidden: usize,
+    /// Where in it links stood that open something.
+    keys: Vec<usize>,
 }
 
 impl Body {
@@ -577,13 +598,20 @@ impl Body {
         let named = || is_html.then(|| charset::named_in_html(&bytes)).flatten();
         let declared = part.charset.clone().or_else(named);
         let (text, charset) = charset::decode(&bytes, declared.as_deref());
-        let text = if is_html { Cow::Owned(html::to_text(&text, room)) } else { clean(text, room) };
+        let (text, keys) = if is_html {
+            let html::Text { text, hidden, keys } = html::to_text(&text, room);
+            self.hidden += hidden;
+            (Cow::Owned(text), keys)
+        } else {
+            (clean(text, room), Vec::new())
+        };
         if text.trim().is_empty() {
             return;
         }
         if !self.text.is_empty() && !self.text.ends_with('\n') {
             self.text.push('\n');
         }
+        self.keys.extend(keys.into_iter().map(|at| self.text.len() + at));
         self.text.push_str(&text);
         self.charset.get_or_insert(charset);
         self.source = if is_html || self.source == "text_html" { "text_html" } else { "text_plain" };
