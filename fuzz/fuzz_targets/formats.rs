@@ -65,7 +65,9 @@ fuzz_target!(|data: &[u8]| {
     let [which, cut, file @ ..] = data else { return };
     let format = formats::ALL[usize::from(*which) % formats::ALL.len()];
     let head = &file[..file.len().min(PEEK)];
-    format.sniff(&Peek { label: LABEL, head, is_whole: head.len() == file.len() });
+    let peek = Peek { label: LABEL, head, is_whole: head.len() == file.len() };
+    format.sniff(&peek);
+    assert!(format.why_not(&peek).is_none_or(|why| why.len() < 200));
     let open = || -> io::Result<Box<dyn BufRead + Send>> { Ok(Box::new(Cursor::new(file.to_vec()))) };
     let size = Some(file.len() as u64);
     let member = Member { label: LABEL, head, size, modified_ms: MODIFIED_MS, open: &open };
@@ -97,8 +99,9 @@ fuzz_target!(|data: &[u8]| {
         assert!(end <= file.len() as u64);
         let mut at = 0;
         for raw in &items {
-            assert!(raw.offset >= at && raw.next > raw.offset && raw.next <= file.len() as u64, "in order");
-            at = raw.next;
+            // What may grow goes on where it begins, or before it.
+            assert!(raw.offset >= at && raw.next <= file.len() as u64, "in order");
+            at = raw.offset.max(raw.next);
             check(format, plan, raw);
         }
         // What was cut off behind an item goes on with the next one.
@@ -108,7 +111,7 @@ fuzz_target!(|data: &[u8]| {
             assert_eq!(begun, items[..first]);
             assert!(at <= begun.last().map_or(0, |raw| raw.next));
             let (rest, _) = split(format, plan, file, begun.last().map_or(0, |raw| raw.next), usize::MAX);
-            assert_eq!(rest, items[first..]);
+            assert!(rest.ends_with(&items[first..]));
         }
     }
 });

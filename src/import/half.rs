@@ -4,22 +4,26 @@
 //! A format says of an item that it may grow where [`Raw::next`] is where it begins.
 
 use super::format::Raw;
-use crate::vault::store::ledger::{Half, Ledger};
 use crate::vault::store::Ingest;
+use crate::vault::store::ledger::{Half, Ledger};
 
 /// Whether more of an item may come.
 pub const fn may_grow(raw: &Raw) -> bool {
     raw.next <= raw.offset
 }
 
-/// The halves of a unit's earlier runs that are not found again yet.
-#[derive(Debug, Default)]
-pub struct Halves(Option<Vec<Half>>);
+/// What an earlier run read of a unit's last item.
+#[derive(Debug)]
+pub struct Halves {
+    /// Where the earlier run ended: where the item begins, or behind the only one of its file.
+    at: u64,
+    known: Option<Vec<Half>>,
+}
 
 impl Halves {
-    /// Those of a unit that was never read.
-    pub const fn none() -> Self {
-        Self(Some(Vec::new()))
+    /// Of a unit that was read up to `at`, if it was.
+    pub fn new(at: Option<u64>) -> Self {
+        Self { at: at.unwrap_or_default(), known: at.is_none().then(Vec::new) }
     }
 
     /// The records that were made of a half of this item.
@@ -30,28 +34,28 @@ impl Halves {
         unit: i64,
         raw: &Raw,
     ) -> rusqlite::Result<Vec<i64>> {
-        let halves = match &mut self.0 {
+        let halves = match &mut self.known {
             Some(known) => known,
             unknown => unknown.insert(ledger.halves(account, unit)?),
         };
-        let Some(at) = halves.iter().position(|half| half.begins(&raw.bytes)) else { return Ok(Vec::new()) };
-        if halves[at].length == raw.bytes.len() {
-            // It is what it was: whole, if it grows no more.
-            if !may_grow(raw) {
-                halves.clear();
-                ledger.forget_halves(account, unit)?;
-            }
+        // Elsewhere an item that begins alike is another one.
+        let is_there =
+            |half: &Half| raw.offset == self.at || raw.offset == 0 && half.length as u64 == self.at;
+        let Some(at) = halves.iter().position(|half| is_there(half) && half.begins(&raw.bytes)) else {
+            return Ok(Vec::new());
+        };
+        let half = halves.swap_remove(at);
+        if half.length == raw.bytes.len() && may_grow(raw) {
             return Ok(Vec::new());
         }
-        let half = halves.swap_remove(at);
-        halves.clear();
         ledger.forget_halves(account, unit)?;
-        Ok(half.records)
+        // Where it is what it was, its records are too.
+        Ok(if half.length < raw.bytes.len() { half.records } else { Vec::new() })
     }
 }
 
-/// Takes back the records that a half made, but for those that the whole item gives or another unit speaks of. `gives`: whether
-/// the whole gives a record, by its stream and key.
+/// Takes back the records that a half made, but for those that the whole item gives; all of them stay where another item or another
+/// unit speaks of one. `gives`: whether the whole gives a record, by its stream and key. Gives whether any was taken back.
 pub fn take_back(
     ingest: &mut Ingest<'_>,
     ledger: Ledger<'_>,
@@ -60,13 +64,17 @@ pub fn take_back(
     records: &[i64],
     gives: &dyn Fn(&str, &str) -> bool,
 ) -> rusqlite::Result<bool> {
-    let mut was_any = false;
+    let mut is_claimed = false;
     for rid in records {
-        let Some((shape, key, Some(_))) = ingest.record(*rid)? else { continue };
-        let others = ledger.sightings(*rid)?.into_iter().filter(|(other, _)| *other != unit).count();
+        is_claimed |= ledger.sightings(*rid)?.iter().any(|(other, _)| *other != unit);
+        is_claimed |= ledger.items_of(*rid, unit)? > 1;
         // What the whole says of it counts alone.
         ledger.remove_sighting(*rid, unit)?;
-        if others == 0 && !gives(&shape.stream().name, &key) {
+    }
+    let mut was_any = false;
+    for rid in records.iter().filter(|_| !is_claimed) {
+        let Some((shape, key, Some(_))) = ingest.record(*rid)? else { continue };
+        if !gives(&shape.stream().name, &key) {
             ingest.write(&shape, &key, now_ms, None)?;
             ledger.forget_items_of(*rid)?;
             was_any = true;

@@ -542,11 +542,18 @@ impl Writer<'_> {
                 let (unit, item) = (task.row.unit, task.row.items);
                 self.outcome.counts.read += 1;
                 let halved = task.halves.made_of(ledger, self.account, unit, &raw)?;
-                let gives = |stream: &str, key: &str| match &parsed {
-                    Given::Records(drafts) => drafts.iter().any(|ready| {
-                        ready.draft.data.is_some() && ready.draft.stream == stream && ready.draft.key == key
-                    }),
-                    _ => false,
+                // What is known already gives records too.
+                let known = match parsed {
+                    Given::Known if !halved.is_empty() => drafts_of(self.job, &raw),
+                    _ => Vec::new(),
+                };
+                let gives = |stream: &str, key: &str| {
+                    let is =
+                        |draft: &Draft| draft.data.is_some() && draft.stream == stream && draft.key == key;
+                    match &parsed {
+                        Given::Records(drafts) => drafts.iter().any(|ready| is(&ready.draft)),
+                        _ => known.iter().any(is),
+                    }
                 };
                 let now = self.import.terms.now_ms;
                 let was_halved = half::take_back(ingest, ledger, unit, now, &halved, &gives)?;
@@ -703,6 +710,14 @@ impl Writer<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// The records of an item, if it gives any.
+fn drafts_of(job: &Job, raw: &Raw) -> Vec<Draft> {
+    match catch_unwind(AssertUnwindSafe(|| job.format.parse(&job.plan, raw))) {
+        Ok(Ok(Parsed::Records(drafts))) => drafts,
+        _ => Vec::new(),
     }
 }
 

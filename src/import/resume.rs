@@ -155,7 +155,7 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
             Some((at, false)) => Some(at),
             None => Some(0),
         };
-        let halves = if old.is_some() { Halves::default() } else { Halves::none() };
+        let halves = Halves::new(old.as_ref().map(|old| old.at));
         tasks.push(Task { row, stamp, from, known, last: None, halves });
     }
     let mut gone = Vec::new();

@@ -155,6 +155,7 @@ impl Survey {
         let mut found: Vec<Recognised> =
             named.formats.iter().map(|format| Recognised::new(*format)).collect();
         let mut unrecognised = Vec::new();
+        let mut why_not: Option<String> = None;
         let left = Cell::new(HEADS);
         let mut damaged = Vec::new();
         let mut left_out = source
@@ -186,7 +187,14 @@ impl Survey {
                         left.set(left.get() - head.len());
                         found[at].members.push((member, head));
                     }
-                    None => unrecognised.push(member.label),
+                    None => {
+                        if why_not.is_none() {
+                            why_not = meant_as(named, &member.label).and_then(|format| {
+                                Some(format!("{}: {}", member.label, format.why_not(&peek)?))
+                            });
+                        }
+                        unrecognised.push(member.label);
+                    }
                 }
                 Ok(())
             })
@@ -198,7 +206,12 @@ impl Survey {
             {
                 let message =
                     format!("{} does not look like {} ({})", typed.display(), format.title(), format.name());
-                return Err(Error::failed("import_format", message).hint(
+                let error = Error::failed("import_format", message);
+                let error = match why_not {
+                    Some(why) => error.because(io::Error::other(why)),
+                    None => error,
+                };
+                return Err(error.hint(
                     "Without --as the contents decide. What each format has to look like: docs/formats.md",
                 ));
             }
@@ -212,7 +225,10 @@ impl Survey {
             );
             let error = match unreadable {
                 Some(one) => error.because(io::Error::other(format!("{}: {}", one.label, one.why))),
-                None => error,
+                None => match why_not {
+                    Some(why) => error.because(io::Error::other(why)),
+                    None => error,
+                },
             };
             return Err(error.hint("The formats: pdpp import --help"));
         }
@@ -232,6 +248,20 @@ impl Survey {
         self.left_out.push((typed.to_owned(), left_out));
         Ok(())
     }
+}
+
+/// The format that a member seems to be meant as: the one that the person named, or one whose files end so.
+fn meant_as(named: &Named, label: &str) -> Option<&'static dyn Format> {
+    if named.is_as {
+        return named.formats.first().copied();
+    }
+    let (_, end) = label.rsplit_once('.')?;
+    let name = match end.to_ascii_lowercase().as_str() {
+        "csv" | "tsv" | "tab" => "csv",
+        "jsonl" | "ndjson" => "jsonl",
+        _ => return None,
+    };
+    named.formats.iter().copied().find(|format| format.name() == name)
 }
 
 /// What one format recognises in a source.

@@ -47,11 +47,34 @@ const TITLES: [&str; 14] = [
 const MOST_TOLD: usize = 3;
 /// Words in the names of columns that say when something was.
 const DATED: [&str; 24] = [
-    "date", "time", "datetime", "timestamp", "day", "when", "created", "updated", "datum", "zeit", "uhrzeit", "tag",
-    "buchungstag", "jour", "heure", "fecha", "hora", "data", "giorno", "ora", "tijd", "dato", "tid", "日付",
+    "date",
+    "time",
+    "datetime",
+    "timestamp",
+    "day",
+    "when",
+    "created",
+    "updated",
+    "datum",
+    "zeit",
+    "uhrzeit",
+    "tag",
+    "buchungstag",
+    "jour",
+    "heure",
+    "fecha",
+    "hora",
+    "data",
+    "giorno",
+    "ora",
+    "tijd",
+    "dato",
+    "tid",
+    "日付",
 ];
 /// What a person is told of a row whose time does not read.
-pub const UNDATED: &str = "with a date that cannot be read: it stands beside as text, and the record has no time";
+pub const UNDATED: &str =
+    "with a date that cannot be read: it stands beside as text, and the record has no time";
 
 /// A value, as it stands in a file.
 #[derive(Debug, Clone, Copy)]
@@ -598,7 +621,10 @@ pub fn declare(
         let (column_name, name) = (name, amounts.as_deref().unwrap_or(name));
         if amounts.is_some() {
             taken.insert(name.to_owned());
-            notes.push(format!("The amounts of `{column_name}` are in {}: they stand in `{name}`", reading.currency));
+            notes.push(format!(
+                "The amounts of `{column_name}` are in {}: they stand in `{name}`",
+                reading.currency
+            ));
         }
         let (kind, is_new) = match stream.field(name).map(|field| field.kind) {
             None => (seen, true),
@@ -674,7 +700,8 @@ pub fn declare(
 /// Why the records of a table have no time: a column that should be one and does not read as one, and where it first does not.
 fn why_undated(columns: &Columns, order: Option<DateOrder>) -> Vec<String> {
     const CONSEQUENCE: &str = "a grant that is limited in time covers none of these records";
-    let at = Reading { decimal: None, currency: "", order: order.unwrap_or(DateOrder::YearMonthDay) }.time_at();
+    let at =
+        Reading { decimal: None, currency: "", order: order.unwrap_or(DateOrder::YearMonthDay) }.time_at();
     let should_be = |(name, column): &(&str, &Column)| {
         column.values > 0 && (column.times[at].all > 0 || name.split('_').any(|word| DATED.contains(&word)))
     };
@@ -741,7 +768,8 @@ impl Column {
         }
         let called = cell::currency_name(reading.currency);
         let is_number = |kind: Kind| matches!(kind, Kind::Integer | Kind::Number);
-        let wanted = if name.ends_with(&format!("_{called}")) { name.to_owned() } else { format!("{name}_{called}") };
+        let wanted =
+            if name.ends_with(&format!("_{called}")) { name.to_owned() } else { format!("{name}_{called}") };
         let is_known = stream.field(&wanted).is_some_and(|field| is_number(field.kind));
         if !is_number(seen) && !is_known {
             return None;
@@ -1056,7 +1084,9 @@ pub struct Shape(pub BTreeMap<String, BTreeSet<String>>);
 impl Shape {
     /// Whether two files may be of one table: streams of one name have nearly the same columns.
     pub fn is_like(&self, other: &Self) -> bool {
-        self.0.iter().all(|(stream, columns)| other.0.get(stream).is_none_or(|others| are_alike(columns, others)))
+        self.0
+            .iter()
+            .all(|(stream, columns)| other.0.get(stream).is_none_or(|others| are_alike(columns, others)))
     }
 
     /// Takes in the columns of another file.
@@ -1070,7 +1100,8 @@ impl Shape {
         self.0.iter().all(|(name, columns)| {
             let Some(stream) = known.stream(name) else { return true };
             // Rows without names have a key too, which is no column.
-            let is_column = |field: &&Field| !stream.primary_key.contains(&field.name) || columns.contains(&field.name);
+            let is_column =
+                |field: &&Field| !stream.primary_key.contains(&field.name) || columns.contains(&field.name);
             let fields = stream.fields.iter().filter(is_column).map(|field| field.name.clone());
             are_alike(columns, &fields.collect())
         })
@@ -1121,7 +1152,13 @@ impl Table {
     ///
     /// Two tables that have the name of their files in common and other columns are two: a bank's `export.csv`, and another
     /// bank's a month later. Where the person named the account, it is theirs to say.
-    pub fn find(name: &str, shape: &Shape, ask: &Ask, taken: &mut Vec<String>, notes: &mut Vec<String>) -> Self {
+    pub fn find(
+        name: &str,
+        shape: &Shape,
+        ask: &Ask,
+        taken: &mut Vec<String>,
+        notes: &mut Vec<String>,
+    ) -> Self {
         let called = |number: usize| if number == 1 { name.to_owned() } else { format!("{name}-{number}") };
         let known = |name: &str| {
             let key = format!("table-{name}");
@@ -1130,7 +1167,8 @@ impl Table {
         let is_free = |name: &String| !taken.contains(name);
         let is_theirs = ask.account.is_some();
         let candidates = || (1..=MOST_OF_A_NAME).map(called).filter(is_free);
-        let joined = candidates().find(|name| known(name).is_some_and(|known| is_theirs || shape.is_of(&known)));
+        let joined =
+            candidates().find(|name| known(name).is_some_and(|known| is_theirs || shape.is_of(&known)));
         let name_of_it = joined
             .or_else(|| candidates().find(|name| known(name).is_none()))
             .unwrap_or_else(|| called(MOST_OF_A_NAME));

@@ -47,11 +47,8 @@ impl Counts {
         self.new += other.new;
         self.changed += other.changed;
         self.same += other.same;
-        let pairs = [
-            (&mut self.skipped, &other.skipped),
-            (&mut self.bad, &other.bad),
-            (&mut self.told, &other.told),
-        ];
+        let pairs =
+            [(&mut self.skipped, &other.skipped), (&mut self.bad, &other.bad), (&mut self.told, &other.told)];
         for (all, some) in pairs {
             for (why, count) in some {
                 *all.entry(why).or_default() += count;

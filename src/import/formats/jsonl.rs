@@ -90,10 +90,32 @@ impl Format for Jsonl {
         }
     }
 
+    fn why_not(&self, peek: &Peek<'_>) -> Option<String> {
+        if kind_of_file::of(peek.head).is_some() {
+            return None;
+        }
+        let mut lines = Lines::new(peek.head);
+        while let Ok(Some(line)) = lines.read() {
+            let is_cut = !peek.is_whole && !line.has_end;
+            if text_of(&line).is_empty() || is_cut {
+                continue;
+            }
+            let found =
+                Line::read(&line).and_then(|text| text.members().map(|members| members.all.is_empty()));
+            match found {
+                Ok(false) => {}
+                Ok(true) => return Some(format!("line {} is an object with nothing in it", line.number)),
+                Err(Bad(why)) => return Some(format!("line {} is {why}", line.number)),
+            }
+        }
+        None
+    }
+
     fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
         let mut tables: BTreeMap<String, Vec<(Shape, Vec<usize>)>> = BTreeMap::new();
         for (at, member) in members.iter().enumerate() {
-            if let Some(why) = unfit(member) {
+            let head = member.beginning().map_err(|error| unreadable(member, &error))?;
+            if let Some(why) = unfit(&head) {
                 return Err(Refused::Unfit { why });
             }
             let shape = shape(member).map_err(|error| unreadable(member, &error))?;
@@ -177,15 +199,15 @@ fn state(plan: &Plan) -> Option<&State> {
 }
 
 /// What the file is instead, in a person's words.
-fn unfit(member: &Member<'_>) -> Option<String> {
+fn unfit(head: &[u8]) -> Option<String> {
     let wanted = "file with an object on each line (JSON Lines)";
-    if let Some(kind) = kind_of_file::of(member.head) {
+    if let Some(kind) = kind_of_file::of(head) {
         return Some(kind_of_file::not_a(wanted, kind));
     }
-    if Charset::of_head(member.head).is_some_and(|(charset, _)| charset != Charset::Utf8) {
+    if Charset::of_head(head).is_some_and(|(charset, _)| charset != Charset::Utf8) {
         return Some(format!("It is not a {wanted} in UTF-8, but text in UTF-16: save it as UTF-8"));
     }
-    let text = member.head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(member.head).trim_ascii_start();
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     match text.first() {
         Some(b'[') => Some(format!(
@@ -197,8 +219,8 @@ fn unfit(member: &Member<'_>) -> Option<String> {
                 && Line::of(first).and_then(|line| line.members().map(drop)).is_err() =>
         {
             let is_one = serde_json::Deserializer::from_slice(text).into_iter::<Skipped>().next();
-            let is_spread = matches!(is_one, Some(Ok(_)))
-                || sample(member.head, false).is_none_or(|seen| seen.objects == 0);
+            let is_spread =
+                matches!(is_one, Some(Ok(_))) || sample(head, false).is_none_or(|seen| seen.objects == 0);
             is_spread.then(|| {
                 format!(
                     "It is not a {wanted}, but JSON over several lines: write each object on one line, \
@@ -211,7 +233,7 @@ fn unfit(member: &Member<'_>) -> Option<String> {
             let is_text = std::str::from_utf8(&text[..text.len().min(1024)])
                 .map_or_else(|error| error.error_len().is_none(), |_| true);
             let kind = if is_text { "other text, for example a table (CSV)" } else { "other data" };
-            let has_object = sample(member.head, false).is_some_and(|seen| seen.objects > 0);
+            let has_object = sample(head, false).is_some_and(|seen| seen.objects > 0);
             (!has_object).then(|| kind_of_file::not_a(wanted, kind))
         }
     }
@@ -605,10 +627,16 @@ fn unreadable(member: &Member<'_>, error: &io::Error) -> Refused {
     Refused::Unreadable(format!("{} could not be read: {error}", member.label))
 }
 
+/// Whether a file's lines are a connector's messages.
+fn is_records(member: &Member<'_>) -> io::Result<bool> {
+    let head = member.beginning()?;
+    let is_whole = member.size.is_some_and(|size| size == head.len() as u64);
+    Ok(sample(&head, is_whole).is_some_and(|seen| seen.records * 2 > seen.objects))
+}
+
 /// The members of a file's first objects, by stream.
 fn shape(member: &Member<'_>) -> io::Result<Shape> {
-    let is_whole = member.size.is_some_and(|size| size == member.head.len() as u64);
-    let is_records = sample(member.head, is_whole).is_some_and(|seen| seen.records * 2 > seen.objects);
+    let is_records = is_records(member)?;
     let mut shape = Shape::default();
     let mut lines = Lines::new((member.open)()?);
     for _ in 0..SHAPED {
@@ -678,8 +706,7 @@ fn survey(
     streams: &mut BTreeMap<String, Stream>,
     known: Option<&crate::vault::declaration::Stream>,
 ) -> io::Result<Mode> {
-    let is_whole = member.size.is_some_and(|size| size == member.head.len() as u64);
-    let is_records = sample(member.head, is_whole).is_some_and(|seen| seen.records * 2 > seen.objects);
+    let is_records = is_records(member)?;
     let mut lines = Lines::new((member.open)()?);
     let mut unique = Names::default();
     let mut ids = Columns::default();
@@ -1056,8 +1083,8 @@ mod tests {
     #[test]
     fn o5_a_later_file_is_widened_and_said_and_never_refused() {
         let mut kept = Kept::default();
-        kept.import(&Jsonl, &[("t.jsonl", b"{\"id\":\"a\",\"n\":1,\"gone\":true}\n")]);
-        let later = b"{\"id\":\"b\",\"n\":1.5}\n{\"id\":\"c\",\"n\":\"much\",\"more\":[1]}\n";
+        kept.import(&Jsonl, &[("t.jsonl", b"{\"id\":\"a\",\"n\":1,\"m\":2,\"gone\":true}\n")]);
+        let later = b"{\"id\":\"b\",\"n\":1.5,\"m\":2}\n{\"id\":\"c\",\"n\":\"much\",\"more\":[1]}\n";
         let mut ask = harness::ask();
         ask.known = kept.connectors.values().cloned().collect();
         let notes = harness::plan(&Jsonl, &[("t.jsonl", later)], ask).unwrap()[0].notes.join("\n");
@@ -1070,8 +1097,8 @@ mod tests {
         assert_eq!(
             data,
             [
-                r#"{"id":"a","n":1,"gone":true}"#,
-                r#"{"id":"b","n":1.5}"#,
+                r#"{"id":"a","n":1,"m":2,"gone":true}"#,
+                r#"{"id":"b","n":1.5,"m":2}"#,
                 r#"{"id":"c","n_text":"much","more":[1]}"#
             ]
         );

@@ -296,7 +296,9 @@ impl Ledger<'_> {
     /// Notes a last item of a unit that may grow, and the records that it made. It is forgotten where one of them changes.
     pub fn put_half(self, account: i64, unit: i64, bytes: &[u8], records: &[i64]) -> rusqlite::Result<()> {
         self.forget_halves(account, unit)?;
-        let (Ok(length), Ok(unit_part)) = (u32::try_from(bytes.len()), u32::try_from(unit)) else { return Ok(()) };
+        let (Ok(length), Ok(unit_part)) = (u32::try_from(bytes.len()), u32::try_from(unit)) else {
+            return Ok(());
+        };
         for (number, rid) in (0_u16..).zip(records) {
             let mut raw = half_of(unit_part);
             raw[6..10].copy_from_slice(&length.to_be_bytes());
@@ -330,6 +332,15 @@ impl Ledger<'_> {
             }
         }
         Ok(halves)
+    }
+
+    /// How many items have `rid` as their first record, without what was noted of last items of `unit`.
+    pub fn items_of(self, rid: i64, unit: i64) -> rusqlite::Result<u64> {
+        let (first, last) = half_bounds(u32::try_from(unit).unwrap_or_default());
+        self.0
+            .prepare_cached("SELECT count(*) FROM item WHERE rid = ?1 AND raw NOT BETWEEN ?2 AND ?3")?
+            .query_row(params![rid, first, last], |row| row.get::<_, i64>(0))
+            .map(i64::cast_unsigned)
     }
 
     /// Forgets what was noted of last items of a unit that may grow.

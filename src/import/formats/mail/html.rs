@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use mail_parser::decoders::html::add_html_token;
 use memchr::{memchr, memchr2, memmem};
 
-use super::style::{Element, Rules, Sight};
 use super::security;
+use super::style::{Element, Rules, Sight};
 
 /// The elements whose content nobody sees.
 const UNSEEN: [&str; 8] =
@@ -483,8 +483,25 @@ mod tests {
     fn o4_14_html_has_a_bound() {
         assert_eq!(to_text("<p>aé</p>", 2).text, "a");
         let hostile = [
-            "<!--", "<script>", "<a b=\"", "<a b='", "</", "&", "<", "&#1", "<title></titl>", "<b>", "<b></i>", "<td></b>", "<p hidden>",
-            "<style>{</style>", "<style>", "<style>@media{", "<style>.a{display:none}</style><b class=a>", "<b style=", "<b style='/*'>",
+            "<!--",
+            "<script>",
+            "<a b=\"",
+            "<a b='",
+            "</",
+            "&",
+            "<",
+            "&#1",
+            "<title></titl>",
+            "<b>",
+            "<b></i>",
+            "<td></b>",
+            "<p hidden>",
+            "<style>{</style>",
+            "<style>",
+            "<style>@media{",
+            "<style>.a{display:none}</style><b class=a>",
+            "<b style=",
+            "<b style='/*'>",
         ];
         for piece in hostile {
             text(&piece.repeat(200_000 / piece.len()));

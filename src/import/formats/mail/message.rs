@@ -129,6 +129,15 @@ struct BlobRef {
     fetch_url: String,
 }
 
+/// A record of `message_labels`.
+#[derive(Debug, Serialize, Deserialize)]
+struct MessageLabel<'a> {
+    id: Cow<'a, str>,
+    message_id: Cow<'a, str>,
+    label: Cow<'a, str>,
+    message_received_at: String,
+}
+
 #[derive(Serialize)]
 struct LabelRecord<'a> {
     name: &'a str,
@@ -240,6 +249,10 @@ pub fn join(stream: &str, data: &str, sightings: &[&str]) -> String {
             serde_json::to_string(&record)
         }),
         "message_bodies" => serde_json::from_str::<MessageBody<'_>>(data).and_then(|mut record| {
+            record.message_received_at = all.received_at();
+            serde_json::to_string(&record)
+        }),
+        "message_labels" => serde_json::from_str::<MessageLabel<'_>>(data).and_then(|mut record| {
             record.message_received_at = all.received_at();
             serde_json::to_string(&record)
         }),
@@ -368,6 +381,8 @@ fn drafts(
             gone("message_bodies", id),
         ];
         drafts.extend(attachments.into_iter().map(|(record, _)| gone("attachments", record.id)));
+        drafts
+            .extend(message.labels.iter().map(|label| gone("message_labels", label_key(&message.id, label))));
         return drafts;
     }
     let told = (sighting.at.0 > 0).then_some(UNDATED);
@@ -377,6 +392,19 @@ fn drafts(
         Draft::new("labels", name.clone(), to_json(&record))
     };
     drafts.extend(message.labels.iter().filter(|_| has_whole_header).map(label));
+    let of_message = |label: &String| {
+        let key = label_key(&id, label);
+        let record = MessageLabel {
+            id: Cow::Borrowed(&key),
+            message_id: Cow::Borrowed(&id),
+            label: Cow::Borrowed(label),
+            message_received_at: message.received_at.clone(),
+        };
+        let data = to_json(&record);
+        Draft { sighting: time.clone(), ..Draft::new("message_labels", key, data) }
+    };
+    let labels_of_message: Vec<Draft> =
+        message.labels.iter().filter(|_| has_whole_header).map(of_message).collect();
     let record = MessageBody {
         id: Cow::Borrowed(&id),
         message_id: Cow::Borrowed(&id),
@@ -390,7 +418,11 @@ fn drafts(
         from_email: message.from_email.as_deref().map(Cow::Borrowed),
         hidden_bytes: (body.hidden > 0).then_some(body.hidden as u64),
     };
-    drafts.push(Draft { sighting: Some(seen), told, ..Draft::new("messages", id.clone(), to_json(&message)) });
+    drafts.push(Draft {
+        sighting: Some(seen),
+        told,
+        ..Draft::new("messages", id.clone(), to_json(&message))
+    });
     drafts
         .push(Draft { sighting: time.clone(), ..Draft::new("message_bodies", id.clone(), to_json(&record)) });
     drafts.extend(attachments.into_iter().map(|(record, blob)| Draft {
@@ -398,9 +430,14 @@ fn drafts(
         blobs: blob.into_iter().collect(),
         ..Draft::new("attachments", record.id.clone(), to_json(&record))
     }));
+    drafts.extend(labels_of_message);
     // An earlier rule may have kept it apart.
     drafts.push(gone("security_messages", id));
     drafts
+}
+
+fn label_key(message: &str, label: &str) -> String {
+    format!("{message}:{label}")
 }
 
 fn marks(header: &Header<'_>, facts: &Facts, frame: &Frame<'_>) -> Marks {

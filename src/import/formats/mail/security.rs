@@ -140,7 +140,10 @@ const PHRASES: &[(Shows, &str)] = &[
          confirmar e-mail, valide o seu e-mail, confirme sua conta, confirme a sua conta, ative sua conta, \
          ativar sua conta, ative a sua conta, link de ativação, código de ativação, recuperação de conta",
     ),
-    (Forgot, "esqueceu a senha, esqueceu sua senha, esqueci minha senha, esqueceu-se da palavra-passe, esqueceu a palavra-passe"),
+    (
+        Forgot,
+        "esqueceu a senha, esqueceu sua senha, esqueci minha senha, esqueceu-se da palavra-passe, esqueceu a palavra-passe",
+    ),
     (Title, "nova senha, nova palavra-passe, redefinir, redefinição, redefina, entre em sua conta"),
     (Code, "senha, palavra-passe"),
     // Italian
@@ -367,9 +370,9 @@ pub fn is_key(said: &Said<'_>) -> bool {
         let has_key = || {
             let around = start.saturating_sub(300)..end + 600;
             said.keys.iter().any(|at| around.contains(&(subject_end + 1 + at)))
-                || near(&text, start, end, 300, 600).split_whitespace().any(|word| {
-                    word.find("http").is_some_and(|at| is_key_link(&word[at..]))
-                })
+                || near(&text, start, end, 300, 600)
+                    .split_whitespace()
+                    .any(|word| word.find("http").is_some_and(|at| is_key_link(&word[at..])))
         };
         is_word(&text, start, end)
             && match rule.shows[found.pattern().as_usize()] {
@@ -397,13 +400,47 @@ pub fn is_key(said: &Said<'_>) -> bool {
 /// newsletters hold such values too, and those of shops say where one signs in.
 pub fn is_key_link(url: &str) -> bool {
     const SAYS: [&str; 36] = [
-        "reset", "verif", "confirm", "activat", "aktiv", "token", "password", "passwort", "passwd", "pwd", "recover",
-        "magic", "login", "signin", "sign-in", "sign_in", "auth", "otp", "unlock", "validat", "forgot", "one-time",
-        "onetime", "mot-de-passe", "motdepasse", "contrasena", "senha", "palavra-passe", "wachtwoord", "passord",
-        "losenord", "adgangskode", "kodeord", "haslo", "bestaetig", "attiva",
+        "reset",
+        "verif",
+        "confirm",
+        "activat",
+        "aktiv",
+        "token",
+        "password",
+        "passwort",
+        "passwd",
+        "pwd",
+        "recover",
+        "magic",
+        "login",
+        "signin",
+        "sign-in",
+        "sign_in",
+        "auth",
+        "otp",
+        "unlock",
+        "validat",
+        "forgot",
+        "one-time",
+        "onetime",
+        "mot-de-passe",
+        "motdepasse",
+        "contrasena",
+        "senha",
+        "palavra-passe",
+        "wachtwoord",
+        "passord",
+        "losenord",
+        "adgangskode",
+        "kodeord",
+        "haslo",
+        "bestaetig",
+        "attiva",
     ];
     let url = &url[..url.floor_char_boundary(2048)];
-    let Some((_, behind)) = url.split_once("://").unwrap_or(("", url)).1.split_once('/') else { return false };
+    let Some((_, behind)) = url.split_once("://").unwrap_or(("", url)).1.split_once('/') else {
+        return false;
+    };
     let lower = behind.to_ascii_lowercase();
     if !SAYS.iter().any(|word| lower.contains(word)) {
         return false;
@@ -744,7 +781,9 @@ mod tests {
         }
         // Far below too, where a link beside it opens something.
         let long = format!("{}Unsubscribe. ", ARTICLES.repeat(40));
-        for below in ["Forgot your password?", "Reset your password", "Glemt passord?", "メールアドレスを確認"] {
+        for below in
+            ["Forgot your password?", "Reset your password", "Glemt passord?", "メールアドレスを確認"]
+        {
             let text = format!("{long}{below}");
             let said = Said { subject: "Hello", text: &text, is_html: true, keys: &[long.len()] };
             assert!(super::is_key(&said), "{below}");

@@ -44,7 +44,8 @@ pub fn judge(bytes: &[u8], at: usize, is_end: bool) -> Verdict {
         };
     }
     let Some(end) = memchr(b'\n', seen) else {
-        let is_text = undecided == Verdict::Begun && !(follows_empty_line(&bytes[..at]) && may_become_one(seen));
+        let is_text =
+            undecided == Verdict::Begun && !(follows_empty_line(&bytes[..at]) && may_become_one(seen));
         return if seen.len() >= LONGEST || is_text { Verdict::Text } else { undecided };
     };
     if end >= LONGEST {

@@ -139,7 +139,8 @@ impl Style {
     fn read(text: &str) -> Self {
         let text = plain(text);
         let (mut style, mut is_display_none) = (Self::default(), None);
-        let (mut is_shut, mut is_cut, mut is_placed, mut is_away, mut is_clear) = (false, false, false, false, false);
+        let (mut is_shut, mut is_cut, mut is_placed, mut is_away, mut is_clear) =
+            (false, false, false, false, false);
         for line in text.split(';') {
             let Some((name, value)) = line.split_once(':') else { continue };
             let (value, is_important) = match value.trim().strip_suffix("!important") {
@@ -158,7 +159,8 @@ impl Style {
                     let of = value.split_whitespace().find_map(|word| {
                         let word = word.split('/').next().unwrap_or_default();
                         // `700` is a weight.
-                        let is_size = word == "0" || word.ends_with(|c: char| c.is_ascii_lowercase() || c == '%');
+                        let is_size =
+                            word == "0" || word.ends_with(|c: char| c.is_ascii_lowercase() || c == '%');
                         size(word).filter(|_| is_size)
                     });
                     style.is_tiny = of.or(style.is_tiny);
@@ -176,8 +178,11 @@ impl Style {
             }
         }
         let is_positioned = is_placed && (text.contains("absolute") || text.contains("fixed"));
-        style.is_gone =
-            if is_clear || is_away || is_positioned || is_shut && is_cut { Some(true) } else { is_display_none };
+        style.is_gone = if is_clear || is_away || is_positioned || is_shut && is_cut {
+            Some(true)
+        } else {
+            is_display_none
+        };
         style
     }
 
@@ -205,7 +210,8 @@ fn size(value: &str) -> Option<bool> {
 
 /// A number, and its unit.
 fn number(value: &str) -> Option<(f64, &str)> {
-    let end = value.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))).unwrap_or(value.len());
+    let end =
+        value.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))).unwrap_or(value.len());
     let (digits, unit) = value.split_at(end);
     Some((digits.parse().ok()?, unit.trim()))
 }
@@ -281,7 +287,9 @@ impl<'a> Selector<'a> {
 
     fn is_of(&self, element: &Element<'_>) -> bool {
         let has = |class: &&str| {
-            element.class.is_some_and(|all| all.split_ascii_whitespace().any(|one| one.eq_ignore_ascii_case(class)))
+            element
+                .class
+                .is_some_and(|all| all.split_ascii_whitespace().any(|one| one.eq_ignore_ascii_case(class)))
         };
         (self.name.is_empty() || self.name.eq_ignore_ascii_case(element.name))
             && self.id.is_none_or(|id| element.id.is_some_and(|own| own.eq_ignore_ascii_case(id)))
@@ -297,7 +305,8 @@ impl<'a> Rules<'a> {
             let before = &rest[..at];
             let before = before.rsplit([';', '}']).next().unwrap_or(before);
             // A comment before a rule is none of its selectors, nor is what keeps old programs from reading it.
-            let before = before.rsplit("*/").next().unwrap_or(before).trim().trim_start_matches("<!--").trim();
+            let before =
+                before.rsplit("*/").next().unwrap_or(before).trim().trim_start_matches("<!--").trim();
             let inside = &rest[at + 1..];
             if before.starts_with('@') {
                 rest = &inside[block_end(inside)..];
