@@ -55,14 +55,14 @@ impl Halves {
 }
 
 /// Takes back the records that a half made, but for those that the whole item gives; all of them stay where another item or another
-/// unit speaks of one. `gives`: whether the whole gives a record, by its stream and key. Gives whether any was taken back.
+/// unit speaks of one. `given` are the streams and keys of what the whole gives. Says whether any was taken back.
 pub fn take_back(
     ingest: &mut Ingest<'_>,
     ledger: Ledger<'_>,
     unit: i64,
     now_ms: i64,
     records: &[i64],
-    gives: &dyn Fn(&str, &str) -> bool,
+    given: &[(String, String)],
 ) -> rusqlite::Result<bool> {
     let mut is_claimed = false;
     for rid in records {
@@ -74,7 +74,7 @@ pub fn take_back(
     let mut was_any = false;
     for rid in records.iter().filter(|_| !is_claimed) {
         let Some((shape, key, Some(_))) = ingest.record(*rid)? else { continue };
-        if !gives(&shape.stream().name, &key) {
+        if !given.iter().any(|(stream, given)| *stream == shape.stream().name && *given == key) {
             ingest.write(&shape, &key, now_ms, None)?;
             ledger.forget_items_of(*rid)?;
             was_any = true;

@@ -542,21 +542,9 @@ impl Writer<'_> {
                 let (unit, item) = (task.row.unit, task.row.items);
                 self.outcome.counts.read += 1;
                 let halved = task.halves.made_of(ledger, self.account, unit, &raw)?;
-                // What is known already gives records too.
-                let known = match parsed {
-                    Given::Known if !halved.is_empty() => drafts_of(self.job, &raw),
-                    _ => Vec::new(),
-                };
-                let gives = |stream: &str, key: &str| {
-                    let is =
-                        |draft: &Draft| draft.data.is_some() && draft.stream == stream && draft.key == key;
-                    match &parsed {
-                        Given::Records(drafts) => drafts.iter().any(|ready| is(&ready.draft)),
-                        _ => known.iter().any(is),
-                    }
-                };
+                let given = if halved.is_empty() { Vec::new() } else { given(self.job, &raw, &parsed) };
                 let now = self.import.terms.now_ms;
-                let was_halved = half::take_back(ingest, ledger, unit, now, &halved, &gives)?;
+                let was_halved = half::take_back(ingest, ledger, unit, now, &halved, &given)?;
                 match parsed {
                     Given::Known => self.outcome.counts.same += 1,
                     Given::Skipped(why) => *self.outcome.counts.skipped.entry(why).or_default() += 1,
@@ -713,11 +701,19 @@ impl Writer<'_> {
     }
 }
 
-/// The records of an item, if it gives any.
-fn drafts_of(job: &Job, raw: &Raw) -> Vec<Draft> {
-    match catch_unwind(AssertUnwindSafe(|| job.format.parse(&job.plan, raw))) {
-        Ok(Ok(Parsed::Records(drafts))) => drafts,
-        _ => Vec::new(),
+/// The streams and keys of the records that an item gives; what is known already gives some too.
+fn given(job: &Job, raw: &Raw, parsed: &Given) -> Vec<(String, String)> {
+    let keys = |drafts: &mut dyn Iterator<Item = &Draft>| {
+        let there = drafts.filter(|draft| draft.data.is_some());
+        there.map(|draft| (draft.stream.to_string(), draft.key.clone())).collect()
+    };
+    match parsed {
+        Given::Records(drafts) => keys(&mut drafts.iter().map(|ready| &ready.draft)),
+        Given::Known => match catch_unwind(AssertUnwindSafe(|| job.format.parse(&job.plan, raw))) {
+            Ok(Ok(Parsed::Records(drafts))) => keys(&mut drafts.iter()),
+            _ => Vec::new(),
+        },
+        Given::Skipped(_) | Given::Bad(_) => Vec::new(),
     }
 }
 

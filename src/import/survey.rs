@@ -176,61 +176,28 @@ impl Survey {
                     .enumerate()
                     .filter_map(|(at, one)| Some((at, sure(one)?)))
                     .reduce(|best, other| if other.1 > best.1 { other } else { best });
-                match best {
-                    Some((at, _)) => {
-                        head.truncate(if left.get() >= head.len() {
-                            head.len()
-                        } else {
-                            SHORT_HEAD.min(left.get())
-                        });
-                        head.shrink_to_fit();
-                        left.set(left.get() - head.len());
-                        found[at].members.push((member, head));
+                if let Some((at, _)) = best {
+                    head.truncate(if left.get() >= head.len() {
+                        head.len()
+                    } else {
+                        SHORT_HEAD.min(left.get())
+                    });
+                    head.shrink_to_fit();
+                    left.set(left.get() - head.len());
+                    found[at].members.push((member, head));
+                } else {
+                    if why_not.is_none() {
+                        why_not = meant_as(named, &member.label)
+                            .and_then(|format| Some(format!("{}: {}", member.label, format.why_not(&peek)?)));
                     }
-                    None => {
-                        if why_not.is_none() {
-                            why_not = meant_as(named, &member.label).and_then(|format| {
-                                Some(format!("{}: {}", member.label, format.why_not(&peek)?))
-                            });
-                        }
-                        unrecognised.push(member.label);
-                    }
+                    unrecognised.push(member.label);
                 }
                 Ok(())
             })
             .map_err(|error| unusable(typed, error))?;
         left_out.unreadable.append(&mut damaged);
         if found.iter().all(|one| one.members.is_empty()) {
-            if named.is_as
-                && let Some(format) = named.formats.first()
-            {
-                let message =
-                    format!("{} does not look like {} ({})", typed.display(), format.title(), format.name());
-                let error = Error::failed("import_format", message);
-                let error = match why_not {
-                    Some(why) => error.because(io::Error::other(why)),
-                    None => error,
-                };
-                return Err(error.hint(
-                    "Without --as the contents decide. What each format has to look like: docs/formats.md",
-                ));
-            }
-            let unreadable = left_out.unreadable.first().or(left_out.skipped.first());
-            let error = Error::failed(
-                "import_unrecognised",
-                format!(
-                    "Nothing in {} is in a format that this pdpp reads; nothing was imported",
-                    typed.display()
-                ),
-            );
-            let error = match unreadable {
-                Some(one) => error.because(io::Error::other(format!("{}: {}", one.label, one.why))),
-                None => match why_not {
-                    Some(why) => error.because(io::Error::other(why)),
-                    None => error,
-                },
-            };
-            return Err(error.hint("The formats: pdpp import --help"));
+            return Err(unrecognised_error(named, &left_out, why_not));
         }
         for mut one in found.into_iter().filter(|one| !one.members.is_empty()) {
             let known = self.declared(adviser.connectors());
@@ -247,6 +214,30 @@ impl Survey {
         self.unrecognised.extend(unrecognised.into_iter().map(|label| (typed.to_owned(), label)));
         self.left_out.push((typed.to_owned(), left_out));
         Ok(())
+    }
+}
+
+/// Why nothing of what was named is imported.
+fn unrecognised_error(named: &Named, left_out: &LeftOut, why_not: Option<String>) -> Error {
+    let typed = named.path.display();
+    if named.is_as
+        && let Some(format) = named.formats.first()
+    {
+        let message = format!("{typed} does not look like {} ({})", format.title(), format.name());
+        let error = Error::failed("import_format", message);
+        return because(error, why_not)
+            .hint("Without --as the contents decide. What each format has to look like: docs/formats.md");
+    }
+    let message = format!("Nothing in {typed} is in a format that this pdpp reads; nothing was imported");
+    let unreadable = left_out.unreadable.first().or(left_out.skipped.first());
+    let why = unreadable.map(|one| format!("{}: {}", one.label, one.why)).or(why_not);
+    because(Error::failed("import_unrecognised", message), why).hint("The formats: pdpp import --help")
+}
+
+fn because(error: Error, why: Option<String>) -> Error {
+    match why {
+        Some(why) => error.because(io::Error::other(why)),
+        None => error,
     }
 }
 

@@ -617,7 +617,7 @@ pub fn declare(
             order: order.unwrap_or(DateOrder::YearMonthDay),
         };
         let seen = column.kind(reading);
-        let amounts = column.amounts(name, reading, seen, &stream, &taken);
+        let amounts = amounts_field(name, reading, seen, &stream, &taken);
         let (column_name, name) = (name, amounts.as_deref().unwrap_or(name));
         if amounts.is_some() {
             taken.insert(name.to_owned());
@@ -652,17 +652,7 @@ pub fn declare(
         if odd > 0 {
             let other = beside_of(column_name, &taken, &stream);
             taken.insert(other.clone());
-            let is_money = matches!(kind, Kind::Integer | Kind::Number) && column.foreign > 0;
-            let (plural, currency) = match (is_money, reading.currency) {
-                (false, _) => (plural(kind), String::new()),
-                (true, "") => ("numbers without a currency", String::new()),
-                (true, currency) => ("numbers in ", currency.to_owned()),
-            };
-            notes.push(format!(
-                "{odd} of {} values of `{column_name}` are not {plural}{currency}{}: they are kept as text in `{other}`",
-                column.values,
-                column.first_odd(kind),
-            ));
+            notes.push(column.why_beside(column_name, kind, reading, &other));
             if stream.field(&other).is_none() {
                 stream.fields.push(field(&other, Kind::Text, &Column { is_long: true, ..Column::default() }));
             }
@@ -754,30 +744,19 @@ impl Column {
         line.map_or_else(String::new, |line| format!(" (the first in line {line})"))
     }
 
-    /// The field of a column of amounts in a currency: its name says which. A column whose name does so already keeps it.
-    fn amounts(
-        &self,
-        name: &str,
-        reading: Reading,
-        seen: Kind,
-        stream: &Stream,
-        taken: &BTreeSet<String>,
-    ) -> Option<String> {
-        if reading.currency.is_empty() {
-            return None;
-        }
-        let called = cell::currency_name(reading.currency);
-        let is_number = |kind: Kind| matches!(kind, Kind::Integer | Kind::Number);
-        let wanted =
-            if name.ends_with(&format!("_{called}")) { name.to_owned() } else { format!("{name}_{called}") };
-        let is_known = stream.field(&wanted).is_some_and(|field| is_number(field.kind));
-        if !is_number(seen) && !is_known {
-            return None;
-        }
-        Some(free_name(&wanted, |other| {
-            other == name
-                || !taken.contains(other) && stream.field(other).is_none_or(|field| is_number(field.kind))
-        }))
+    /// What of a column does not fit, and where it is kept.
+    fn why_beside(&self, name: &str, kind: Kind, reading: Reading, other: &str) -> String {
+        let odd = self.values - self.fitting(kind, reading).min(self.values);
+        let is_money = matches!(kind, Kind::Integer | Kind::Number) && self.foreign > 0;
+        let what = match (is_money, reading.currency) {
+            (false, _) => plural(kind).to_owned(),
+            (true, "") => "numbers without a currency".to_owned(),
+            (true, currency) => format!("numbers in {currency}"),
+        };
+        let (values, first) = (self.values, self.first_odd(kind));
+        format!(
+            "{odd} of {values} values of `{name}` are not {what}{first}: they are kept as text in `{other}`"
+        )
     }
 
     /// Why a column is text though much of it is something else.
@@ -816,6 +795,31 @@ impl Column {
     const fn has_json(&self) -> bool {
         self.numbers[BOTH].all > 0 && self.numbers[BOTH].only == 0 && self.values > self.numbers[BOTH].all
     }
+}
+
+/// The field of a column of amounts in a currency: its name says which. A column whose name does so already keeps it.
+fn amounts_field(
+    name: &str,
+    reading: Reading,
+    seen: Kind,
+    stream: &Stream,
+    taken: &BTreeSet<String>,
+) -> Option<String> {
+    if reading.currency.is_empty() {
+        return None;
+    }
+    let called = cell::currency_name(reading.currency);
+    let is_number = |kind: Kind| matches!(kind, Kind::Integer | Kind::Number);
+    let wanted =
+        if name.ends_with(&format!("_{called}")) { name.to_owned() } else { format!("{name}_{called}") };
+    let is_known = stream.field(&wanted).is_some_and(|field| is_number(field.kind));
+    if !is_number(seen) && !is_known {
+        return None;
+    }
+    Some(free_name(&wanted, |other| {
+        other == name
+            || !taken.contains(other) && stream.field(other).is_none_or(|field| is_number(field.kind))
+    }))
 }
 
 fn beside_of(name: &str, taken: &BTreeSet<String>, stream: &Stream) -> String {
@@ -1112,7 +1116,7 @@ impl Shape {
 /// they are as many.
 fn are_alike(columns: &BTreeSet<String>, others: &BTreeSet<String>) -> bool {
     let plain = |names: &BTreeSet<String>| -> BTreeSet<String> {
-        names.iter().map(|name| plain_name(name, names).to_owned()).collect()
+        names.iter().map(|name| plain_name(name).to_owned()).collect()
     };
     let (columns, others) = (plain(columns), plain(others));
     let is_named = |names: &BTreeSet<String>| names.iter().any(|name| !name.starts_with("column_"));
@@ -1125,13 +1129,13 @@ fn are_alike(columns: &BTreeSet<String>, others: &BTreeSet<String>) -> bool {
 }
 
 /// The column that a field is of: without what says that its values are texts, or in which currency.
-fn plain_name<'a>(name: &'a str, names: &BTreeSet<String>) -> &'a str {
+fn plain_name(name: &str) -> &str {
     let number = name.rsplit_once('_').filter(|(before, number)| {
         before.ends_with("_text") && number.bytes().all(|byte| byte.is_ascii_digit())
     });
     let name = number.map_or(name, |(before, _)| before);
     match name.rsplit_once('_') {
-        Some((before, "text")) if !before.is_empty() => plain_name(before, names),
+        Some((before, "text")) if !before.is_empty() => plain_name(before),
         Some((before, end)) if !before.is_empty() && cell::is_currency_name(end) => before,
         _ if name == "id_column" => "id",
         _ => name,

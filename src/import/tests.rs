@@ -585,7 +585,9 @@ fn o4_5_half_a_row_is_replaced_but_not_what_another_file_says_whole() {
     place.format = &Csv;
     let all = |place: &Place| {
         let mut all: Vec<String> = place.records();
-        all.iter_mut().for_each(|data| *data = data.split_once(',').unwrap().1.to_owned());
+        for data in &mut all {
+            *data = data.split_once(',').unwrap().1.to_owned();
+        }
         all.sort();
         all
     };

@@ -515,13 +515,16 @@ fn delimiter(head: &[u8], is_whole: bool) -> Option<(u8, usize)> {
     best.map(|(.., delimiter, above)| (delimiter, above))
 }
 
+/// How many rows have the most frequent number of cells, and which that is; the rows, by line, and how many cells each has.
+type Seen = (usize, usize, Vec<(u64, usize)>);
+
 /// The first row of what nearly is a table that has another number of cells than the first one.
 fn misfit(head: &[u8], is_whole: bool) -> Option<String> {
     if kind_of_file::of(head).is_some() {
         return None;
     }
     let (charset, mark) = Charset::of_head(head).unwrap_or((Charset::Utf8, 0));
-    let mut best: Option<(usize, usize, Vec<(u64, usize)>)> = None;
+    let mut best: Option<Seen> = None;
     for delimiter in DELIMITERS {
         let Ok(mut rows) = Rows::new(head, charset, mark, delimiter) else { continue };
         let mut sample = Vec::new();

@@ -29,7 +29,7 @@ const DEEPEST: usize = 256;
 #[derive(Debug, Default)]
 pub struct Text {
     /// What a reader sees.
-    pub text: String,
+    pub seen: String,
     /// How many bytes of text nobody sees.
     pub hidden: usize,
     /// Where in the text links stand that open something ([`security::is_key_link`]).
@@ -63,7 +63,7 @@ pub fn to_text(html: &str, bound: usize) -> Text {
     let Strip { mut text, hidden, keys, .. } = strip;
     text.truncate(text.floor_char_boundary(bound));
     text.truncate(text.trim_end().len());
-    Text { text, hidden, keys }
+    Text { seen: text, hidden, keys }
 }
 
 struct Strip<'a> {
@@ -73,12 +73,21 @@ struct Strip<'a> {
     space: bool,
     lost: Lost,
     /// The elements that are open, the innermost last, and what is seen in them.
-    open: Vec<(Name, Sight)>,
+    open: Vec<Open>,
     /// How many are open that are too deep.
     beyond: usize,
     rules: Rules<'a>,
     hidden: usize,
     keys: Vec<usize>,
+}
+
+/// An element that is open.
+#[derive(Clone, Copy)]
+struct Open {
+    name: Name,
+    /// What begins outside of it does not end in it.
+    is_cell: bool,
+    sight: Sight,
 }
 
 /// An element's name, as far as names differ.
@@ -106,7 +115,7 @@ struct Lost {
 
 impl<'a> Strip<'a> {
     fn is_hidden(&self) -> bool {
-        self.open.last().is_some_and(|(_, sight)| sight.is_hidden())
+        self.open.last().is_some_and(|open| open.sight.is_hidden())
     }
 
     fn words(&mut self, text: &str) {
@@ -218,12 +227,10 @@ impl<'a> Strip<'a> {
     /// Opens an element; whether it takes room.
     fn open(&mut self, name: &str, attributes: &'a str) -> bool {
         let called = name_of(name);
-        while let Some((last, _)) = self.open.last()
-            && is_ended_by(trimmed(last), name)
-        {
+        while self.open.last().is_some_and(|last| is_ended_by(trimmed(&last.name), name)) {
             self.open.pop();
         }
-        let around = self.open.last().map_or_else(Sight::default, |(_, sight)| *sight);
+        let around = self.open.last().map_or_else(Sight::default, |open| open.sight);
         let element = Element::of(name, attributes);
         let sight = around.inside(&element, &self.rules);
         if let Some(link) = element.link
@@ -234,7 +241,7 @@ impl<'a> Strip<'a> {
         }
         if !is_one_of(VOID, name) {
             if self.open.len() < DEEPEST {
-                self.open.push((called, sight));
+                self.open.push(Open { name: called, is_cell: is_one_of(CELLS, name), sight });
             } else {
                 self.beyond += 1;
             }
@@ -244,7 +251,7 @@ impl<'a> Strip<'a> {
 
     /// Closes an element, and those in it that nobody closed; whether it took room.
     fn close(&mut self, name: &str) -> bool {
-        let is_gone = |open: &[(Name, Sight)]| open.last().is_some_and(|(_, sight)| sight.is_gone);
+        let is_gone = |open: &[Open]| open.last().is_some_and(|open| open.sight.is_gone);
         if self.beyond > 0 {
             self.beyond -= 1;
             return !is_gone(&self.open);
@@ -254,13 +261,12 @@ impl<'a> Strip<'a> {
         let mut at = self.open.len();
         while at > 0 {
             at -= 1;
-            let (open, sight) = self.open[at];
-            if open == called {
+            let open = self.open[at];
+            if open.name == called {
                 self.open.truncate(at);
-                return !sight.is_gone;
+                return !open.sight.is_gone;
             }
-            // What begins outside of a cell does not end in it.
-            if !is_of_table && is_one_of(CELLS, trimmed(&open)) {
+            if !is_of_table && open.is_cell {
                 break;
             }
         }
@@ -365,7 +371,7 @@ mod tests {
     use super::*;
 
     fn text(html: &str) -> String {
-        to_text(html, 1 << 20).text
+        to_text(html, 1 << 20).seen
     }
 
     #[test]
@@ -408,7 +414,7 @@ mod tests {
             "<div style=\"visibility:hidden\"><table><tr><td>E</table>E</div>",
         ] {
             let found = to_text(&format!("{css}<p>before</p>{hidden}<p>behind</p>"), 1 << 20);
-            let words: Vec<&str> = found.text.split_whitespace().collect();
+            let words: Vec<&str> = found.seen.split_whitespace().collect();
             assert_eq!(words, ["before", "behind"], "{hidden}");
             assert!(found.hidden > 0, "{hidden}");
         }
@@ -481,7 +487,7 @@ mod tests {
 
     #[test]
     fn o4_14_html_has_a_bound() {
-        assert_eq!(to_text("<p>aé</p>", 2).text, "a");
+        assert_eq!(to_text("<p>aé</p>", 2).seen, "a");
         let hostile = [
             "<!--",
             "<script>",

@@ -636,9 +636,9 @@ impl Body {
         let declared = part.charset.clone().or_else(named);
         let (text, charset) = charset::decode(&bytes, declared.as_deref());
         let (text, keys) = if is_html {
-            let html::Text { text, hidden, keys } = html::to_text(&text, room);
+            let html::Text { seen, hidden, keys } = html::to_text(&text, room);
             self.hidden += hidden;
-            (Cow::Owned(text), keys)
+            (Cow::Owned(seen), keys)
         } else {
             (clean(text, room), Vec::new())
         };

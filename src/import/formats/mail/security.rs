@@ -458,7 +458,7 @@ pub fn is_key_link(url: &str) -> bool {
 
 /// `Ab3dEf6hIj9kLm2n`, a UUID, a JWT: no words between dashes.
 fn is_random(value: &str) -> bool {
-    let count = |is: fn(&u8) -> bool| value.bytes().filter(|byte| is(byte)).count();
+    let count = |is: fn(&u8) -> bool| value.bytes().filter(is).count();
     let (digits, capitals) = (count(u8::is_ascii_digit), count(u8::is_ascii_uppercase));
     let (small, dashes) = (count(u8::is_ascii_lowercase), count(|byte| matches!(byte, b'-' | b'_')));
     let is_hex = count(u8::is_ascii_hexdigit) + dashes == value.len();

@@ -3,15 +3,19 @@
 //! Text that nobody sees can still speak to a program that reads. What is only hard to see, such as white on white, is not found.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use super::html;
 
 /// How much of a mail's style sheets is read, in bytes.
 const LONGEST: usize = 256 * 1024;
-/// Rules that hide or show something, at most.
+/// Rules that hide something, and those that show something, at most.
 const MOST: usize = 500;
+/// How often a rule is asked for an element, of one mail at most: then nothing more is hidden by rules.
+const MOST_ASKED: u32 = 20_000_000;
 
 /// What is seen of an element's text.
+#[allow(clippy::struct_field_names, reason = "each is a question")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sight {
     /// It is not there, and nothing in it.
@@ -23,6 +27,7 @@ pub struct Sight {
 }
 
 /// What a style says of that.
+#[allow(clippy::struct_field_names, reason = "each is a question")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Style {
     is_gone: Option<bool>,
@@ -86,16 +91,13 @@ fn each_attribute<'a>(tag: &'a str, each: &mut dyn FnMut(&'a str, &'a str)) {
             continue;
         }
         let value = skip(equals + 1, |byte| byte.is_ascii_whitespace());
-        let (value, end) = match bytes.get(value) {
-            Some(quote @ (b'"' | b'\'')) => {
-                let length = memchr::memchr(*quote, &bytes[value + 1..]);
-                let end = length.map_or(bytes.len(), |length| value + 1 + length);
-                (value + 1..end, end + 1)
-            }
-            _ => {
-                let end = skip(value, |byte| !byte.is_ascii_whitespace());
-                (value..end, end)
-            }
+        let (value, end) = if let Some(quote @ (b'"' | b'\'')) = bytes.get(value) {
+            let length = memchr::memchr(*quote, &bytes[value + 1..]);
+            let end = length.map_or(bytes.len(), |length| value + 1 + length);
+            (value + 1..end, end + 1)
+        } else {
+            let end = skip(value, |byte| !byte.is_ascii_whitespace());
+            (value..end, end)
         };
         each(&tag[begin..name_end], &tag[value]);
         at = end;
@@ -110,10 +112,7 @@ impl Sight {
 
     /// What is seen of an element in this one.
     pub fn inside(self, element: &Element<'_>, rules: &Rules<'_>) -> Self {
-        let mut of_rules = Style::default();
-        for rule in rules.0.iter().filter(|rule| rule.selector.is_of(element)) {
-            of_rules.take(rule.style);
-        }
+        let of_rules = rules.of(element, self.is_hidden());
         let own = element.style.map_or_else(Style::default, |style| Style::read(&html::decoded(style)));
         let is_gone = if of_rules.is_important { of_rules.is_gone } else { own.is_gone.or(of_rules.is_gone) };
         let has_size = element.has_size.then_some(false);
@@ -168,7 +167,7 @@ impl Style {
                 "opacity" => is_clear = number(value).is_some_and(|(number, _)| number < 0.05),
                 "overflow" | "overflow-y" | "overflow-x" => is_cut = matches!(value, "hidden" | "clip"),
                 "height" | "max-height" | "width" | "max-width" => {
-                    is_shut |= number(value).is_some_and(|(number, _)| number == 0.0);
+                    is_shut |= number(value).is_some_and(|(number, _)| number <= 0.0);
                 }
                 "text-indent" => is_away |= number(value).is_some_and(|(number, _)| number <= -500.0),
                 "left" | "top" | "right" | "bottom" => {
@@ -184,6 +183,12 @@ impl Style {
             is_display_none
         };
         style
+    }
+
+    /// What it shows.
+    fn shown(self) -> Self {
+        let shows = |is: Option<bool>| is.filter(|is| !is);
+        Self { is_invisible: shows(self.is_invisible), is_tiny: shows(self.is_tiny), ..Self::default() }
     }
 
     const fn says_nothing(self) -> bool {
@@ -248,7 +253,12 @@ fn plain(text: &str) -> Cow<'_, str> {
 
 /// The rules of a mail's style sheets that hide or show something. Those for a kind of screen are not among them.
 #[derive(Debug, Default)]
-pub struct Rules<'a>(Vec<Rule<'a>>);
+pub struct Rules<'a> {
+    all: Vec<Rule<'a>>,
+    /// Those of them that hide something, which are few.
+    hiding: Vec<usize>,
+    asked: Cell<u32>,
+}
 
 #[derive(Debug)]
 struct Rule<'a> {
@@ -298,6 +308,23 @@ impl<'a> Selector<'a> {
 }
 
 impl<'a> Rules<'a> {
+    /// What all that are for an element say; those that only show something do not count where nothing is hidden.
+    fn of(&self, element: &Element<'_>, is_hidden: bool) -> Style {
+        let mut style = Style::default();
+        let count = if is_hidden { self.all.len() } else { self.hiding.len() };
+        let asked = self.asked.get().saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+        if count == 0 || asked > MOST_ASKED {
+            return style;
+        }
+        self.asked.set(asked);
+        if is_hidden || self.hiding.iter().any(|at| self.all[*at].selector.is_of(element)) {
+            for rule in self.all.iter().filter(|rule| rule.selector.is_of(element)) {
+                style.take(rule.style);
+            }
+        }
+        style
+    }
+
     /// Takes in a style sheet.
     pub fn add(&mut self, sheet: &'a str) {
         let mut rest = &sheet[..sheet.floor_char_boundary(LONGEST)];
@@ -319,28 +346,29 @@ impl<'a> Rules<'a> {
                 continue;
             }
             for selector in before.split(',').map(str::trim).filter(|text| !text.is_empty()) {
-                let (own, style) = match Selector::read(selector) {
-                    Some(own) => (Some(own), style),
-                    // What stands within something else is shown where the rule shows it, and hidden by no rule: whether it
-                    // stands there is not known.
-                    None => {
-                        let last = selector.rsplit([' ', '>', '+', '~']).next().unwrap_or_default();
-                        let shows = |is: Option<bool>| is.filter(|is| !is);
-                        let style = Style {
-                            is_gone: None,
-                            is_important: false,
-                            is_invisible: shows(style.is_invisible),
-                            is_tiny: shows(style.is_tiny),
-                        };
-                        (Selector::read(last), style)
+                let own = Selector::read(selector);
+                // What stands within something else is shown where the rule shows it, and hidden by no rule: whether it stands
+                // there is not known.
+                let (own, style) =
+                    if own.is_some() { (own, style) } else { (last_of(selector), style.shown()) };
+                let hides = style.is_gone == Some(true)
+                    || style.is_invisible == Some(true)
+                    || style.is_tiny == Some(true);
+                let known = if hides { self.hiding.len() } else { self.all.len() - self.hiding.len() };
+                if let Some(selector) = own.filter(|_| !style.says_nothing() && known < MOST) {
+                    if hides {
+                        self.hiding.push(self.all.len());
                     }
-                };
-                if let Some(selector) = own.filter(|_| !style.says_nothing() && self.0.len() < MOST) {
-                    self.0.push(Rule { selector, style });
+                    self.all.push(Rule { selector, style });
                 }
             }
         }
     }
+}
+
+/// The element that a selector is for in the end: `.x p` is for `p`.
+fn last_of(selector: &str) -> Option<Selector<'_>> {
+    Selector::read(selector.rsplit([' ', '>', '+', '~']).next().unwrap_or_default())
 }
 
 /// Where a block ends that may hold others.
