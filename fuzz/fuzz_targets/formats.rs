@@ -71,7 +71,9 @@ fuzz_target!(|data: &[u8]| {
     let [which, cut, file @ ..] = data else { return };
     let format = ONLY.unwrap_or(formats::ALL[usize::from(*which) % formats::ALL.len()]);
     let head = &file[..file.len().min(PEEK)];
-    format.sniff(&Peek { label: LABEL, head, is_whole: head.len() == file.len() });
+    let peek = Peek { label: LABEL, head, is_whole: head.len() == file.len() };
+    format.sniff(&peek);
+    assert!(format.why_not(&peek).is_none_or(|why| why.len() < 200));
     let open = || -> io::Result<Box<dyn BufRead + Send>> { Ok(Box::new(Cursor::new(file.to_vec()))) };
     let size = Some(file.len() as u64);
     let member = Member { label: LABEL, head, size, modified_ms: MODIFIED_MS, open: &open };
@@ -103,8 +105,8 @@ fuzz_target!(|data: &[u8]| {
         assert!(end <= file.len() as u64);
         let mut at = 0;
         for raw in &items {
-            // One that leads to its own beginning is read again.
-            assert!(raw.offset >= at && raw.next >= raw.offset && raw.next <= file.len() as u64, "in order");
+            // One that leads to its own beginning is read again, and so is one that leads to the beginning of the one before it.
+            assert!(raw.offset >= at && raw.next >= at && raw.next <= file.len() as u64, "in order");
             at = raw.next;
             check(format, plan, raw);
         }

@@ -26,6 +26,38 @@ const CURRENCIES: [Currency; 54] = [
     "THB", "AED", "SAR", "CLP", "COP",
 ];
 
+/// How a currency is called at the end of a field's name: by its code; a sign that several share has a name of its own.
+pub fn currency_name(currency: Currency) -> String {
+    match currency {
+        "US$" => "usd",
+        "R$" => "brl",
+        "$" => "dollar",
+        "€" => "eur",
+        "£" => "pound",
+        "¥" => "yen",
+        "₹" => "inr",
+        "₽" => "rub",
+        "₩" => "krw",
+        "₺" => "try",
+        "₪" => "ils",
+        "฿" => "thb",
+        "₫" => "vnd",
+        "zł" => "pln",
+        "kr." | "kr" => "kr",
+        "Kč" => "czk",
+        "Ft" => "huf",
+        "lei" => "ron",
+        "Fr." => "chf",
+        code => return code.to_ascii_lowercase(),
+    }
+    .to_owned()
+}
+
+/// Whether `name` is what [`currency_name`] gives of one.
+pub fn is_currency_name(name: &str) -> bool {
+    CURRENCIES.iter().any(|currency| currency_name(currency) == name)
+}
+
 /// An amount without its currency, and that.
 fn amount(text: &str) -> (&str, Currency) {
     let ends_plainly = |c: Option<char>| c.is_none_or(|c| c.is_ascii_digit());

@@ -57,6 +57,19 @@ pub fn beginning(head: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(head.strip_prefix(json::BYTE_ORDER_MARK).unwrap_or(head).trim_ascii_start())
 }
 
+/// As [`beginning`], of a member of a plan: of very many members its head is short or empty.
+///
+/// # Errors
+/// Where it cannot be read.
+pub fn beginning_of<'a>(member: &'a Member<'_>) -> Result<Cow<'a, str>, Refused> {
+    let unreadable =
+        |error: io::Error| Refused::Unreadable(format!("{} cannot be read: {error}", member.label));
+    Ok(match member.beginning().map_err(unreadable)? {
+        Cow::Borrowed(head) => beginning(head),
+        Cow::Owned(head) => Cow::Owned(beginning(&head).into_owned()),
+    })
+}
+
 /// The value of a small file.
 ///
 /// # Errors

@@ -34,6 +34,13 @@ pub trait Format: Sync {
     /// Whether a member is one of this format. Contents decide, never the name alone. The surest format wins.
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure>;
 
+    /// Why a member that seems to be meant as one of this format is none: which line has what, in a few words that quote nothing
+    /// of it. `None` where that is not known.
+    fn why_not(&self, peek: &Peek<'_>) -> Option<String> {
+        let _ = peek;
+        None
+    }
+
     /// Whose data the members are, and what they are declared to hold: one plan for each account. [`Format::sniff`] has
     /// recognised each of them, also where a person named the format.
     ///
@@ -64,6 +71,13 @@ pub trait Format: Sync {
 
     /// Whether a record with one sighting is what [`Format::parse`] gave, so that it need not be joined.
     fn is_whole_alone(&self) -> bool {
+        false
+    }
+
+    /// Whether many items give the records of `stream`: a label is of many mails. Where an item was read before all of it was there
+    /// ([`Raw::next`]), the others that it made are taken back once it gives none of them.
+    fn shares(&self, stream: &str) -> bool {
+        let _ = stream;
         false
     }
 
@@ -113,6 +127,22 @@ pub struct Member<'a> {
     pub modified_ms: Option<i64>,
     /// Opens it from its beginning, for a plan that has to see more than its head.
     pub open: &'a dyn Fn() -> io::Result<Box<dyn BufRead + Send>>,
+}
+
+impl Member<'_> {
+    /// The first [`PEEK`] bytes, or all of it: what [`Format::sniff`] saw, of very many members too.
+    ///
+    /// # Errors
+    /// Where it cannot be opened or read.
+    pub fn beginning(&self) -> io::Result<Cow<'_, [u8]>> {
+        let is_whole = self.size.is_some_and(|size| size == self.head.len() as u64);
+        if is_whole || self.head.len() >= PEEK {
+            return Ok(Cow::Borrowed(self.head));
+        }
+        let mut bytes = Vec::new();
+        (self.open)()?.take(PEEK as u64).read_to_end(&mut bytes)?;
+        Ok(Cow::Owned(bytes))
+    }
 }
 
 /// What a person said, and what a plan has to say.
@@ -280,12 +310,21 @@ pub struct Draft {
     pub sighting: Option<String>,
     /// The attachments that `data` refers to.
     pub blobs: Vec<Blob>,
+    /// What the person should know of it though it is kept, in a few words that stay the same: it is counted by them.
+    pub told: Option<&'static str>,
 }
 
 impl Draft {
     /// A record that one item tells whole.
     pub fn new(stream: &'static str, key: impl Into<String>, data: String) -> Self {
-        Self { stream: stream.into(), key: key.into(), data: Some(data), sighting: None, blobs: Vec::new() }
+        Self {
+            stream: stream.into(),
+            key: key.into(),
+            data: Some(data),
+            sighting: None,
+            blobs: Vec::new(),
+            told: None,
+        }
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Kept {
     sightings: BTreeMap<(Place, String), String>,
     /// Which items of an account are known.
     known: HashSet<(String, String)>,
+    /// What was read of each unit's last item where that may grow, and the records that it made.
+    halves: BTreeMap<String, (Vec<u8>, Vec<Place>)>,
     /// Where each unit ended.
     ends: BTreeMap<String, u64>,
     /// What the connectors are declared to hold, by key.
@@ -39,6 +41,7 @@ pub struct Counts {
     pub same: u64,
     pub skipped: BTreeMap<&'static str, u64>,
     pub bad: BTreeMap<&'static str, u64>,
+    pub told: BTreeMap<&'static str, u64>,
 }
 
 /// What a person might say.
@@ -169,6 +172,29 @@ impl Kept {
 
     fn add(&mut self, format: &dyn Format, plan: &Plan, unit: &str, raw: &Raw, counts: &mut Counts) {
         counts.read += 1;
+        let mut gone = Vec::new();
+        if let Some((half, made)) = self.halves.get(unit)
+            && raw.bytes.starts_with(half)
+            && raw.bytes.len() > half.len()
+        {
+            gone.clone_from(made);
+            self.halves.remove(unit);
+        }
+        let given: Vec<Place> = match format.parse(plan, raw) {
+            Ok(Parsed::Records(drafts)) => drafts
+                .into_iter()
+                .filter(|draft| draft.data.is_some())
+                .map(|draft| (plan.account.clone(), draft.stream.to_string(), draft.key))
+                .collect(),
+            _ => Vec::new(),
+        };
+        for place in gone {
+            self.sightings.remove(&(place.clone(), unit.to_owned()));
+            if !given.contains(&place) && !self.sightings.keys().any(|(at, _)| *at == place) {
+                self.records.remove(&place);
+                self.known.clear();
+            }
+        }
         let name = super::digest::name([&raw.bytes[..], raw.facts.as_bytes(), &raw.copy.to_be_bytes()]);
         let is_known = !self.known.insert((plan.account.clone(), name));
         if is_known {
@@ -181,13 +207,26 @@ impl Kept {
             Err(bad) => return *counts.bad.entry(bad.0).or_default() += 1,
         };
         let (mut new, mut changed) = (false, false);
+        let mut made = Vec::new();
         for draft in drafts {
+            if let Some(told) = draft.told {
+                *counts.told.entry(told).or_default() += 1;
+            }
             assert!(plan.connector.stream(&draft.stream).is_some(), "{} is not declared", draft.stream);
+            let place = (plan.account.clone(), draft.stream.to_string(), draft.key.clone());
             match self.put(format, &plan.account, unit, draft) {
-                Some(true) => new = true,
+                Some(true) => {
+                    new = true;
+                    if !format.shares(&place.1) {
+                        made.push(place);
+                    }
+                }
                 Some(false) => changed = true,
                 None => {}
             }
+        }
+        if raw.next <= raw.offset && !made.is_empty() {
+            self.halves.insert(unit.to_owned(), (raw.bytes.clone(), made));
         }
         *(if changed {
             &mut counts.changed

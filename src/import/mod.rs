@@ -15,6 +15,7 @@ mod fit;
 pub mod format;
 pub mod formats;
 mod gone;
+mod half;
 #[cfg(test)]
 mod harness;
 pub mod json_elements;

@@ -16,6 +16,7 @@ use ring::digest::{Context, SHA256};
 use super::fit;
 use super::format::{Blob, Draft, End, Parsed, Raw, ReadFrom, Unit};
 use super::gone;
+use super::half;
 use super::queue::{Budget, InOrder, Next, Parcel};
 use super::resume::{self, Begun, Task, Terms};
 use super::survey::Job;
@@ -567,7 +568,9 @@ impl Writer<'_> {
                 match end {
                     Ok(End { at }) => {
                         task.row.at = at;
-                        task.row.again = u64::from(task.last.is_some_and(|last| last >= at));
+                        if task.last.is_none_or(|last| last < at) {
+                            task.row.again = 0;
+                        }
                         task.row.has_ended = !has_moved;
                         if has_moved {
                             self.outcome.moving.push(member.label.clone());
@@ -594,8 +597,14 @@ impl Writer<'_> {
                 self.at = raw.next.saturating_sub(task.from.unwrap_or(0));
                 task.row.at = raw.next;
                 task.row.items += 1;
+                // Those that a run which is cut off here reads again.
+                task.row.again = if half::may_grow(&raw) { task.row.again + 1 } else { 0 };
                 let (unit, item) = (task.row.unit, task.row.items);
                 self.outcome.counts.read += 1;
+                let halved = task.halves.made_of(ledger, self.account, unit, &raw)?;
+                let given = if halved.is_empty() { Vec::new() } else { given(self.job, &raw, &parsed) };
+                let now = self.import.terms.now_ms;
+                let was_halved = half::take_back(ingest, ledger, unit, now, &halved, &given)?;
                 match parsed {
                     Given::Known => self.outcome.counts.same += 1,
                     Given::Skipped(why) => *self.outcome.counts.skipped.entry(why).or_default() += 1,
@@ -617,8 +626,13 @@ impl Writer<'_> {
                             self.outcome.counts.same += 1;
                             return Ok(());
                         }
+                        for told in drafts.iter().filter_map(|ready| ready.draft.told) {
+                            *self.outcome.counts.told.entry(told).or_default() += 1;
+                        }
                         let written = self.write(ingest, ledger, unit, &raw, &digest, drafts)?;
                         match written {
+                            // It takes the place of what was read of it before.
+                            Written::New if was_halved => self.outcome.counts.changed += 1,
                             Written::New => self.outcome.counts.new += 1,
                             Written::Changed => self.outcome.counts.changed += 1,
                             Written::Same => self.outcome.counts.same += 1,
@@ -642,6 +656,7 @@ impl Writer<'_> {
         let mut all = Written::Same;
         let mut first = None;
         let mut is_shared = true;
+        let mut made = Vec::new();
         for (at, ReadyDraft { draft, prepared }) in drafts.into_iter().enumerate() {
             let (written, rid) = self.put(ingest, ledger, unit, &draft, prepared)?;
             // The one that this source has a say in, where there is one.
@@ -657,11 +672,17 @@ impl Writer<'_> {
             if let (Written::Changed, Some(rid)) = (written, rid) {
                 ledger.forget_items(rid, unit)?;
             }
+            if written == Written::New && !self.job.format.shares(&draft.stream) {
+                made.extend(rid);
+            }
             for blob in &draft.blobs {
                 self.keep(ledger, unit, raw, blob)?;
             }
         }
         ledger.put_item(self.account, digest, unit, is_shared, first)?;
+        if half::may_grow(raw) && !made.is_empty() {
+            ledger.put_half(self.account, unit, &raw.bytes, &made)?;
+        }
         Ok(all)
     }
 
@@ -741,6 +762,22 @@ impl Writer<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// The streams and keys of the records that an item gives; what is known already gives some too.
+fn given(job: &Job, raw: &Raw, parsed: &Given) -> Vec<(String, String)> {
+    let keys = |drafts: &mut dyn Iterator<Item = &Draft>| {
+        let there = drafts.filter(|draft| draft.data.is_some());
+        there.map(|draft| (draft.stream.to_string(), draft.key.clone())).collect()
+    };
+    match parsed {
+        Given::Records(drafts) => keys(&mut drafts.iter().map(|ready| &ready.draft)),
+        Given::Known => match catch_unwind(AssertUnwindSafe(|| job.format.parse(&job.plan, raw))) {
+            Ok(Ok(Parsed::Records(drafts))) => keys(&mut drafts.iter()),
+            _ => Vec::new(),
+        },
+        Given::Skipped(_) | Given::Bad(_) => Vec::new(),
     }
 }
 

@@ -7,6 +7,7 @@ use ring::digest::{Context, SHA256};
 use rusqlite::{Connection as Sqlite, Transaction};
 
 use super::account::{Known, Read};
+use super::half::Halves;
 use super::survey::Job;
 use crate::archive::{Kind, Stamp};
 use crate::vault::store::ledger::{Ledger, Mark, SourceRow, UnitRow};
@@ -48,6 +49,8 @@ pub struct Task {
     pub known: u64,
     /// Where the last item began that was read.
     pub last: Option<u64>,
+    /// What was read of items that may have grown since.
+    pub halves: Halves,
 }
 
 /// What an import needs to know beside its source.
@@ -155,7 +158,8 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
             Some((at, false)) => Some(at),
             None => Some(0),
         };
-        tasks.push(Task { row, stamp, from, known, last: None });
+        let halves = Halves::new(old.as_ref().map(|old| old.at));
+        tasks.push(Task { row, stamp, from, known, last: None, halves });
     }
     let mut gone = Vec::new();
     for mut row in units.into_values() {

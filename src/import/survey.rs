@@ -5,7 +5,6 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,9 +12,8 @@ use jiff::tz::TimeZone;
 
 use super::account::{self, Choice, Known};
 use super::digest;
-use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, Refused, Sure, Unit};
+use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, Refused, Sure};
 use super::kind_of_file;
-use super::tally::NAMED;
 use crate::advice::{Command, Hint};
 use crate::archive::{Kind, LeftOut, Member, Skipped, Source};
 use crate::error::{Error, Kind as ErrorKind, Result};
@@ -161,7 +159,7 @@ impl Survey {
         let mut found: Vec<Recognised> =
             named.formats.iter().map(|format| Recognised::new(*format)).collect();
         let mut unrecognised = Vec::new();
-        let mut unknown: Option<(Member, Vec<u8>)> = None;
+        let mut why_not: Option<String> = None;
         let left = Cell::new(HEADS);
         let mut damaged = Vec::new();
         let mut left_out = source
@@ -192,17 +190,24 @@ impl Survey {
                     left.set(left.get() - head.len());
                     found[at].members.push((member, head));
                 } else {
-                    unrecognised.push(member.label.clone());
-                    unknown.get_or_insert((member, head));
+                    if why_not.is_none() {
+                        why_not = kind_of_file::of(peek.head).map_or_else(
+                            || {
+                                meant_as(named, &member.label)
+                                    .and_then(|format| format.why_not(&peek))
+                                    .map(|why| format!("{}: {why}", member.label))
+                            },
+                            |kind| Some(format!("{} is {kind}", member.label)),
+                        );
+                    }
+                    unrecognised.push(member.label);
                 }
                 Ok(())
             })
             .map_err(|error| unusable(typed, error))?;
         left_out.unreadable.append(&mut damaged);
         if found.iter().all(|one| one.members.is_empty()) {
-            // Of several files nobody asks about each.
-            let unknown = unknown.filter(|_| unrecognised.len() == 1);
-            return Err(unrecognised_error(&source, named, request, &left_out, unknown));
+            return Err(unrecognised_error(named, &left_out, why_not));
         }
         for mut one in found.into_iter().filter(|one| !one.members.is_empty()) {
             let known = self.declared(adviser.connectors());
@@ -220,6 +225,20 @@ impl Survey {
         self.left_out.push((typed.to_owned(), left_out));
         Ok(())
     }
+}
+
+/// The format that a member seems to be meant as: the one that the person named, or one whose files end so.
+fn meant_as(named: &Named, label: &str) -> Option<&'static dyn Format> {
+    if named.is_as {
+        return named.formats.first().copied();
+    }
+    let (_, end) = label.rsplit_once('.')?;
+    let name = match end.to_ascii_lowercase().as_str() {
+        "csv" | "tsv" | "tab" => "csv",
+        "jsonl" | "ndjson" => "jsonl",
+        _ => return None,
+    };
+    named.formats.iter().copied().find(|format| format.name() == name)
 }
 
 /// What one format recognises in a source.
@@ -503,47 +522,18 @@ fn spelled_alike(typed: &Path) -> Option<PathBuf> {
     Some(parent.map_or_else(|| PathBuf::from(&near), |parent| parent.join(&near)))
 }
 
-/// That no format recognises anything in a source; of its one file, `unknown`, why not, where a format can say so.
-fn unrecognised_error(
-    source: &Arc<Source>,
-    named: &Named,
-    request: &Request,
-    left_out: &LeftOut,
-    unknown: Option<(Member, Vec<u8>)>,
-) -> Error {
-    let typed = named.path.as_path();
-    let by_name = |label: &str| {
-        let ending = Path::new(label).extension()?.to_string_lossy().to_lowercase();
-        let format = match ending.as_str() {
-            "csv" | "tsv" | "tab" => "csv",
-            "jsonl" | "ndjson" => "jsonl",
-            _ => return None,
-        };
-        named.formats.iter().copied().find(|known| known.name() == format)
-    };
-    let why = unknown.and_then(|(member, head)| {
-        let label = member.label.clone();
-        let kind = kind_of_file::of(&head);
-        let meant = if named.is_as { named.formats.first().copied() } else { by_name(&label) };
-        let said = meant.and_then(|format| {
-            let why = faults(source, named, request, format, member, head)?;
-            Some(if named.is_as { why } else { format!("as {} ({}): {why}", format.title(), format.name()) })
-        });
-        said.or_else(|| kind.map(|kind| format!("{label} is {kind}")))
-    });
+/// That no format recognises anything in a source; `why_not`, where a format can say that of one of its files.
+fn unrecognised_error(named: &Named, left_out: &LeftOut, why_not: Option<String>) -> Error {
+    let typed = named.path.display();
     let broken = left_out.unreadable.first().or(left_out.skipped.first());
-    let why = why.or_else(|| broken.map(|one| format!("{}: {}", one.label, one.why)));
+    let why = why_not.or_else(|| broken.map(|one| format!("{}: {}", one.label, one.why)));
     let error = if let Some(format) = named.formats.first().filter(|_| named.is_as) {
-        let message =
-            format!("{} does not look like {} ({})", typed.display(), format.title(), format.name());
+        let message = format!("{typed} does not look like {} ({})", format.title(), format.name());
         let without = Command::typed_without("--as", "import <export>");
         let hint = Hint::new("Without --as the contents decide: ").run(without);
         Error::failed("import_format", message).hint(hint)
     } else {
-        let message = format!(
-            "Nothing in {} is in a format that this pdpp reads; nothing was imported",
-            typed.display()
-        );
+        let message = format!("Nothing in {typed} is in a format that this pdpp reads; nothing was imported");
         let error = Error::failed("import_unrecognised", message);
         // What broke off may be one that is known, when it is whole.
         if left_out.unreadable.is_empty() {
@@ -556,49 +546,6 @@ fn unrecognised_error(
         Some(why) => error.because(io::Error::other(why)),
         None => error,
     }
-}
-
-/// What `format` has against a file: in whole, or of the first items that it cannot read.
-fn faults(
-    source: &Arc<Source>,
-    named: &Named,
-    request: &Request,
-    format: &'static dyn Format,
-    member: Member,
-    head: Vec<u8>,
-) -> Option<String> {
-    let mut unit = Unit {
-        label: &member.label.clone(),
-        modified_ms: member.modified_ms,
-        bytes: Box::new(io::Cursor::new(head.clone())),
-    };
-    let mut ask = Ask {
-        account: Some(named.account.clone().unwrap_or_default()),
-        zone: request.zone.clone().unwrap_or_else(TimeZone::system),
-        date_order: request.date_order.or(Some(DateOrder::YearMonthDay)),
-        known: Vec::new(),
-        source_name: String::new(),
-    };
-    let one = Recognised { format, members: vec![(member, head)] };
-    let plan = match one.plans(source, &mut ask) {
-        Ok(plans) => plans.into_iter().next()?,
-        Err(Refused::Undecided { .. }) => return None,
-        Err(refused) => return Some(refused.to_string()),
-    };
-    let mut why = None;
-    let mut places = Vec::new();
-    let mut look = |raw: format::Raw| {
-        if let Err(bad) = format.parse(&plan, &raw)
-            && *why.get_or_insert(bad.0) == bad.0
-        {
-            let byte = || format!("byte {}", raw.offset);
-            places.push(raw.line.map_or_else(byte, |line| format!("line {line}")));
-        }
-        if places.len() < NAMED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    };
-    // What ends it early is what was looked for.
-    let _ = format.split(&plan, &mut unit, 0, &mut look);
-    why.map(|why| format!("{}: {why}", places.join(", ")))
 }
 
 /// Members that are left out, by why, for a line of a plan.

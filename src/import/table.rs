@@ -2,6 +2,7 @@
 //!
 //! A column is what 99 of 100 of its values are. A value that does not fit is kept as text in a field beside it,
 //! `NAME_text`, so that what is declared stays true of every record: of those that are there when a later file has more.
+//! Amounts go to a field with their currency in its name, so that nobody adds those of two.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher;
@@ -41,6 +42,39 @@ const TITLES: [&str; 14] = [
     "titolo",
     "label",
 ];
+
+/// Columns that are told to be no dates, at most.
+const MOST_TOLD: usize = 3;
+/// Words in the names of columns that say when something was.
+const DATED: [&str; 24] = [
+    "date",
+    "time",
+    "datetime",
+    "timestamp",
+    "day",
+    "when",
+    "created",
+    "updated",
+    "datum",
+    "zeit",
+    "uhrzeit",
+    "tag",
+    "buchungstag",
+    "jour",
+    "heure",
+    "fecha",
+    "hora",
+    "data",
+    "giorno",
+    "ora",
+    "tijd",
+    "dato",
+    "tid",
+    "日付",
+];
+/// What a person is told of a row whose time does not read.
+pub const UNDATED: &str =
+    "with a date that cannot be read: it stands beside as text, and the record has no time";
 
 /// A value, as it stands in a file.
 #[derive(Debug, Clone, Copy)]
@@ -92,6 +126,8 @@ pub struct Column {
     undecided: u64,
     /// What stands beside its first number: with another currency, or none, a value is no number here.
     currency: Option<Currency>,
+    /// Amounts that are in another currency than the first, or name none where that does.
+    foreign: u64,
     has_prose: bool,
     is_long: bool,
     /// The first line whose value is no number, no time.
@@ -204,10 +240,14 @@ impl Column {
     }
 
     fn learn_number(&mut self, text: &str) -> bool {
+        let mut is_foreign = false;
         let readings = [Decimal::Point, Decimal::Comma].map(|decimal| {
             let (number, currency) = cell::money(text, decimal)?;
-            (*self.currency.get_or_insert(currency) == currency).then_some(number)
+            let is_own = *self.currency.get_or_insert(currency) == currency;
+            is_foreign |= !is_own;
+            is_own.then_some(number)
         });
+        self.foreign += u64::from(is_foreign);
         for (at, reading) in readings.iter().enumerate() {
             let Some(number) = reading else { continue };
             let seen = &mut self.numbers[at];
@@ -278,6 +318,7 @@ impl Column {
         }
         self.undecided += other.undecided;
         self.currency = self.currency.or(other.currency);
+        self.foreign += other.foreign;
         self.has_prose |= other.has_prose;
         self.is_long |= other.is_long;
         self.odd_number = self.odd_number.or(other.odd_number);
@@ -576,6 +617,15 @@ pub fn declare(
             order: order.unwrap_or(DateOrder::YearMonthDay),
         };
         let seen = column.kind(reading);
+        let amounts = amounts_field(name, reading, seen, &stream, &taken);
+        let (column_name, name) = (name, amounts.as_deref().unwrap_or(name));
+        if amounts.is_some() {
+            taken.insert(name.to_owned());
+            notes.push(format!(
+                "The amounts of `{column_name}` are in {}: they stand in `{name}`",
+                reading.currency
+            ));
+        }
         let (kind, is_new) = match stream.field(name).map(|field| field.kind) {
             None => (seen, true),
             Some(Kind::Integer) if column.has_decimals(reading) => {
@@ -595,33 +645,24 @@ pub fn declare(
                 field.role.get_or_insert_with(|| PROSE.to_owned());
             }
         }
-        if matches!(kind, Kind::Integer | Kind::Number) && !reading.currency.is_empty() {
-            notes
-                .push(format!("`{name}` is numbers in {}; that is left out of its values", reading.currency));
-        }
         has_zoneless |= kind == Kind::Timestamp && column.times[reading.time_at()].all > 0;
         has_ordered |= matches!(kind, Kind::Date | Kind::Timestamp) && column.undecided > 0;
         let odd = column.values - column.fitting(kind, reading).min(column.values);
         let mut beside = None;
         if odd > 0 {
-            let other = beside_of(name, &taken, &stream);
+            let other = beside_of(column_name, &taken, &stream);
             taken.insert(other.clone());
-            notes.push(format!(
-                "{odd} of {} values of `{name}` are not {}{}: they are kept as text in `{other}`",
-                column.values,
-                plural(kind),
-                column.first_odd(kind),
-            ));
+            notes.push(column.why_beside(column_name, kind, reading, &other));
             if stream.field(&other).is_none() {
                 stream.fields.push(field(&other, Kind::Text, &Column { is_long: true, ..Column::default() }));
             }
             beside = Some(other);
         } else if is_new && matches!(kind, Kind::Text | Kind::String) {
-            notes.extend(column.why_text(name, reading));
+            notes.extend(column.why_text(column_name, reading));
         }
         let direction = if kind == Kind::Timestamp { column.direction(reading) } else { None };
         let place = Place { field: name.to_owned(), kind, reading, beside, direction };
-        places.insert(name.to_owned(), place);
+        places.insert(column_name.to_owned(), place);
     }
     if columns.left_out > 0 {
         notes.push(format!(
@@ -638,15 +679,45 @@ pub fn declare(
     }
     match known {
         None => give_roles(&mut stream),
-        Some(known) => grow(&mut stream, known, columns, notes),
+        Some(known) => grow(&mut stream, known, &places, notes),
+    }
+    if stream.consent_time_field.is_none() {
+        notes.extend(why_undated(columns, order));
     }
     Ok(Declared { stream, places })
 }
 
+/// Why the records of a table have no time: a column that should be one and does not read as one, and where it first does not.
+fn why_undated(columns: &Columns, order: Option<DateOrder>) -> Vec<String> {
+    const CONSEQUENCE: &str = "a grant that is limited in time covers none of these records";
+    let at =
+        Reading { decimal: None, currency: "", order: order.unwrap_or(DateOrder::YearMonthDay) }.time_at();
+    let should_be = |(name, column): &(&str, &Column)| {
+        column.values > 0 && (column.times[at].all > 0 || name.split('_').any(|word| DATED.contains(&word)))
+    };
+    let notes: Vec<String> = columns
+        .in_order()
+        .filter(should_be)
+        .map(|(name, column)| {
+            format!(
+                "`{name}` is no date or time here: {} of its {} values cannot be read as one{}",
+                column.values - column.times[at].all.min(column.values),
+                column.values,
+                column.first_odd(Kind::Timestamp)
+            )
+        })
+        .take(MOST_TOLD)
+        .collect();
+    if notes.is_empty() {
+        return vec![format!("No column is a date or a time: {CONSEQUENCE}")];
+    }
+    notes.into_iter().map(|note| format!("{note}; {CONSEQUENCE}")).collect()
+}
+
 /// What a stream that was there before is with a later file, which may lack what others have.
-fn grow(stream: &mut Stream, known: &Stream, columns: &Columns, notes: &mut Vec<String>) {
+fn grow(stream: &mut Stream, known: &Stream, places: &BTreeMap<String, Place>, notes: &mut Vec<String>) {
     let is_key = |name: &String| known.primary_key.contains(name);
-    let is_there = |name: &str| columns.seen.get(name).is_some_and(|column| column.values > 0);
+    let is_there = |name: &str| places.values().any(|place| place.field == name);
     let missing: Vec<&str> = known
         .fields
         .iter()
@@ -673,6 +744,21 @@ impl Column {
         line.map_or_else(String::new, |line| format!(" (the first in line {line})"))
     }
 
+    /// What of a column does not fit, and where it is kept.
+    fn why_beside(&self, name: &str, kind: Kind, reading: Reading, other: &str) -> String {
+        let odd = self.values - self.fitting(kind, reading).min(self.values);
+        let is_money = matches!(kind, Kind::Integer | Kind::Number) && self.foreign > 0;
+        let what = match (is_money, reading.currency) {
+            (false, _) => plural(kind).to_owned(),
+            (true, "") => "numbers without a currency".to_owned(),
+            (true, currency) => format!("numbers in {currency}"),
+        };
+        let (values, first) = (self.values, self.first_odd(kind));
+        format!(
+            "{odd} of {values} values of `{name}` are not {what}{first}: they are kept as text in `{other}`"
+        )
+    }
+
     /// Why a column is text though much of it is something else.
     fn why_text(&self, name: &str, reading: Reading) -> Option<String> {
         let (numbers, times) = (self.numbers[reading.number_at()].all, self.times[reading.time_at()].all);
@@ -680,6 +766,12 @@ impl Column {
         if self.is_most(either) && either > numbers {
             return Some(format!(
                 "`{name}` is kept as text: its commas and points may stand between thousands or before decimals"
+            ));
+        }
+        if self.foreign > 0 && (numbers + self.foreign) * 2 > self.values {
+            return Some(format!(
+                "`{name}` is kept as text: its amounts are not all in one currency{}",
+                self.first_odd(Kind::Number)
             ));
         }
         let (fitting, kind) = match () {
@@ -703,6 +795,31 @@ impl Column {
     const fn has_json(&self) -> bool {
         self.numbers[BOTH].all > 0 && self.numbers[BOTH].only == 0 && self.values > self.numbers[BOTH].all
     }
+}
+
+/// The field of a column of amounts in a currency: its name says which. A column whose name does so already keeps it.
+fn amounts_field(
+    name: &str,
+    reading: Reading,
+    seen: Kind,
+    stream: &Stream,
+    taken: &BTreeSet<String>,
+) -> Option<String> {
+    if reading.currency.is_empty() {
+        return None;
+    }
+    let called = cell::currency_name(reading.currency);
+    let is_number = |kind: Kind| matches!(kind, Kind::Integer | Kind::Number);
+    let wanted =
+        if name.ends_with(&format!("_{called}")) { name.to_owned() } else { format!("{name}_{called}") };
+    let is_known = stream.field(&wanted).is_some_and(|field| is_number(field.kind));
+    if !is_number(seen) && !is_known {
+        return None;
+    }
+    Some(free_name(&wanted, |other| {
+        other == name
+            || !taken.contains(other) && stream.field(other).is_none_or(|field| is_number(field.kind))
+    }))
 }
 
 fn beside_of(name: &str, taken: &BTreeSet<String>, stream: &Stream) -> String {
@@ -961,6 +1078,70 @@ pub fn table_name(label: &str) -> String {
     if name.is_empty() { super::digest::name([words.join(" ").as_bytes()])[..8].to_owned() } else { name }
 }
 
+/// Tables whose files have one name, at most.
+const MOST_OF_A_NAME: usize = 100;
+
+/// The names of a file's columns, by stream.
+#[derive(Debug, Clone, Default)]
+pub struct Shape(pub BTreeMap<String, BTreeSet<String>>);
+
+impl Shape {
+    /// Whether two files may be of one table: streams of one name have nearly the same columns.
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.0
+            .iter()
+            .all(|(stream, columns)| other.0.get(stream).is_none_or(|others| are_alike(columns, others)))
+    }
+
+    /// Takes in the columns of another file.
+    pub fn add(&mut self, other: &Self) {
+        for (stream, columns) in &other.0 {
+            self.0.entry(stream.clone()).or_default().extend(columns.iter().cloned());
+        }
+    }
+
+    fn is_of(&self, known: &Connector) -> bool {
+        self.0.iter().all(|(name, columns)| {
+            let Some(stream) = known.stream(name) else { return true };
+            // Rows without names have a key too, which is no column.
+            let is_column =
+                |field: &&Field| !stream.primary_key.contains(&field.name) || columns.contains(&field.name);
+            let fields = stream.fields.iter().filter(is_column).map(|field| field.name.clone());
+            are_alike(columns, &fields.collect())
+        })
+    }
+}
+
+/// Whether one of the two has all columns of the other, or three of four are the same. Columns without names are alike where
+/// they are as many.
+fn are_alike(columns: &BTreeSet<String>, others: &BTreeSet<String>) -> bool {
+    let plain = |names: &BTreeSet<String>| -> BTreeSet<String> {
+        names.iter().map(|name| plain_name(name).to_owned()).collect()
+    };
+    let (columns, others) = (plain(columns), plain(others));
+    let is_named = |names: &BTreeSet<String>| names.iter().any(|name| !name.starts_with("column_"));
+    let shared = columns.intersection(&others).count();
+    let (least, most) = (columns.len().min(others.len()), columns.len().max(others.len()));
+    if !is_named(&columns) && !is_named(&others) {
+        return columns == others;
+    }
+    shared == least || shared * 4 >= most * 3
+}
+
+/// The column that a field is of: without what says that its values are texts, or in which currency.
+fn plain_name(name: &str) -> &str {
+    let number = name.rsplit_once('_').filter(|(before, number)| {
+        before.ends_with("_text") && number.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    let name = number.map_or(name, |(before, _)| before);
+    match name.rsplit_once('_') {
+        Some((before, "text")) if !before.is_empty() => plain_name(before),
+        Some((before, end)) if !before.is_empty() && cell::is_currency_name(end) => before,
+        _ if name == "id_column" => "id",
+        _ => name,
+    }
+}
+
 /// The connector of a table, and what the store has of it.
 pub struct Table {
     /// Its short key.
@@ -971,11 +1152,43 @@ pub struct Table {
 }
 
 impl Table {
-    /// The table called `name`.
-    pub fn new(name: &str, ask: &Ask) -> Self {
-        let key = format!("table-{name}");
-        let known = ask.known.iter().find(|known| known.key == key).cloned();
-        Self { key, known, name: name.to_owned() }
+    /// The table that files called `name` go to: one that has their columns, or a new one. `taken` are those of the same plan.
+    ///
+    /// Two tables that have the name of their files in common and other columns are two: a bank's `export.csv`, and another
+    /// bank's a month later. Where the person named the account, it is theirs to say.
+    pub fn find(
+        name: &str,
+        shape: &Shape,
+        ask: &Ask,
+        taken: &mut Vec<String>,
+        notes: &mut Vec<String>,
+    ) -> Self {
+        let called = |number: usize| if number == 1 { name.to_owned() } else { format!("{name}-{number}") };
+        let known = |name: &str| {
+            let key = format!("table-{name}");
+            ask.known.iter().find(|known| known.key == key).cloned()
+        };
+        let is_free = |name: &String| !taken.contains(name);
+        let is_theirs = ask.account.is_some();
+        let candidates = || (1..=MOST_OF_A_NAME).map(called).filter(is_free);
+        let joined =
+            candidates().find(|name| known(name).is_some_and(|known| is_theirs || shape.is_of(&known)));
+        let name_of_it = joined
+            .or_else(|| candidates().find(|name| known(name).is_none()))
+            .unwrap_or_else(|| called(MOST_OF_A_NAME));
+        taken.push(name_of_it.clone());
+        if name_of_it != name && known(&name_of_it).is_none() {
+            notes.push(format!(
+                "These are other columns than those of the table `{name}`: it is a table of its own, `{name_of_it}`. \
+                 --account NAME says that they are one."
+            ));
+        }
+        Self { key: format!("table-{name_of_it}"), known: known(&name_of_it), name: name_of_it }
+    }
+
+    /// What its account is called where nobody says.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The stream as the store has it.

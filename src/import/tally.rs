@@ -21,6 +21,8 @@ pub struct Counts {
     pub skipped: BTreeMap<&'static str, u64>,
     /// Those that could not be read, by why.
     pub bad: BTreeMap<&'static str, u64>,
+    /// Records that were kept and lack something, by what.
+    pub told: BTreeMap<&'static str, u64>,
 }
 
 impl Counts {
@@ -45,7 +47,9 @@ impl Counts {
         self.new += other.new;
         self.changed += other.changed;
         self.same += other.same;
-        for (all, some) in [(&mut self.skipped, &other.skipped), (&mut self.bad, &other.bad)] {
+        let pairs =
+            [(&mut self.skipped, &other.skipped), (&mut self.bad, &other.bad), (&mut self.told, &other.told)];
+        for (all, some) in pairs {
             for (why, count) in some {
                 *all.entry(why).or_default() += count;
             }

@@ -19,6 +19,8 @@ use super::format::{
     Whose,
 };
 use super::formats::claude_code::ClaudeCode;
+use super::formats::codex::Codex;
+use super::formats::csv::Csv;
 use super::formats::mail::{Maildir, Mbox};
 use super::pipeline::{self, Import, Watch};
 use super::resume::Terms;
@@ -420,15 +422,18 @@ fn o4_7_what_cannot_be_looked_into_is_not_gone() {
 }
 
 #[test]
-fn o4_7_a_session_that_is_deleted_says_so_and_its_messages_stay() {
+fn o4_7_a_session_that_is_deleted_says_so_and_so_do_its_messages_which_stay() {
     let mut place = Place::new();
     place.format = &ClaudeCode;
     let folder = place.root.path().join("projects");
-    for session in ["s1", "s2"] {
+    let session = |session: &str| {
         let line = format!(
             r#"{{"sessionId":"{session}","uuid":"{session}-1","type":"user","timestamp":"2026-03-01T10:00:00.000Z","cwd":"/x","message":{{"role":"user","content":"Plan the beds of {session}"}}}}"#
         );
-        place.file(&format!("projects/x/{session}.jsonl"), &format!("{line}\n"));
+        format!("{line}\n")
+    };
+    for name in ["s1", "s2"] {
+        place.file(&format!("projects/x/{name}.jsonl"), &session(name));
     }
     place.import(&folder);
     assert_eq!(gone(&place.store(), "sessions"), [false, false]);
@@ -436,7 +441,41 @@ fn o4_7_a_session_that_is_deleted_says_so_and_its_messages_stay() {
     place.import(&folder);
     let store = place.store();
     assert_eq!(gone(&store, "sessions"), [true, false]);
-    assert_eq!(gone(&store, "messages"), [false, false]);
+    assert_eq!(gone(&store, "messages"), [true, false]);
+    drop(store);
+    // It is there again.
+    place.file("projects/x/s1.jsonl", &session("s1"));
+    place.import(&folder);
+    assert_eq!(gone(&place.store(), "messages"), [false, false]);
+}
+
+#[test]
+fn o4_7_what_a_deleted_session_of_codex_said_is_gone_too() {
+    let mut place = Place::new();
+    place.format = &Codex;
+    let folder = place.root.path().join("sessions");
+    for session in ["s1", "s2"] {
+        let at = "2026-03-01T10:00:00.000Z";
+        let lines = [
+            format!(
+                r#"{{"timestamp":"{at}","type":"session_meta","payload":{{"id":"{session}","timestamp":"{at}","cwd":"/x"}}}}"#
+            ),
+            format!(
+                r#"{{"timestamp":"{at}","type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"Plan the beds of {session}"}}]}}}}"#
+            ),
+            format!(
+                r#"{{"timestamp":"{at}","type":"response_item","payload":{{"type":"function_call","name":"shell","arguments":"ls","call_id":"c1"}}}}"#
+            ),
+        ];
+        place.file(&format!("sessions/rollout-{session}.jsonl"), &(lines.join("\n") + "\n"));
+    }
+    place.import(&folder);
+    fs::remove_file(folder.join("rollout-s1.jsonl")).unwrap();
+    place.import(&folder);
+    let store = place.store();
+    for stream in ["sessions", "messages", "function_calls"] {
+        assert_eq!(gone(&store, stream), [true, false], "{stream}");
+    }
 }
 
 const MAILS: [&str; 2] = [
@@ -522,9 +561,56 @@ fn o4_4_the_last_mail_of_a_mailbox_that_grew_is_counted_once() {
     place.file("mbox", &format!("{whole}{}", mailbox(&[&third])));
     assert_eq!(place.counts(&path), [3, 1, 0, 2]);
     assert_eq!(place.counts(&path), [3, 0, 0, 3]);
-    // Its last mail went on.
-    place.file("mbox", &format!("{whole}{}and more\n", mailbox(&[&third])));
-    assert_eq!(place.counts(&path), [3, 1, 0, 2]);
+    // Its last mail went on: it takes the place of what was there of it.
+    let messages = |place: &Place| {
+        let count = "SELECT count(*) FROM record r JOIN slot s ON s.slot = r.slot
+            WHERE s.stream = 'messages' AND r.data IS NOT NULL";
+        place.store().read::<i64, rusqlite::Error>(|db, _| db.query_row(count, [], |row| row.get(0))).unwrap()
+    };
+    assert_eq!(messages(&place), 2);
+    for more in ["and more\n", "and more\nand yet more", "and more\nand yet more\n\n"] {
+        place.file("mbox", &format!("{whole}{}{more}", mailbox(&[&third])));
+        let counts = place.counts(&path);
+        assert!(
+            counts == [3, 0, 1, 2] || more.ends_with("\n\n") && counts == [3, 0, 0, 3],
+            "{counts:?} {more:?}"
+        );
+        assert_eq!(messages(&place), 2, "{more:?}");
+    }
+}
+
+#[test]
+fn o4_5_half_a_row_is_replaced_but_not_what_another_file_says_whole() {
+    let mut place = Place::new();
+    place.format = &Csv;
+    let all = |place: &Place| {
+        let mut all: Vec<String> = place.records();
+        for data in &mut all {
+            *data = data.split_once(',').unwrap().1.to_owned();
+        }
+        all.sort();
+        all
+    };
+    let path = place.file("a/t.csv", "day,n\n2026-01-02,1\n2026-01-02,1\n2026-01-03,1");
+    assert_eq!(place.counts(&path), [3, 3, 0, 0]);
+    assert_eq!(place.counts(&path), [3, 0, 0, 3]);
+    place.file("a/t.csv", "day,n\n2026-01-02,1\n2026-01-02,1\n2026-01-03,12\n2026-01-04,1");
+    assert_eq!(place.counts(&path), [4, 1, 1, 2]);
+    let twice = r#""day":"2026-01-02","n":1}"#;
+    assert_eq!(all(&place), [twice, twice, r#""day":"2026-01-03","n":12}"#, r#""day":"2026-01-04","n":1}"#]);
+    // Another file says what is half here.
+    let other = place.file("b/t.csv", "day,n\n2026-01-04,1\n");
+    assert_eq!(place.counts(&other), [1, 0, 0, 1]);
+    place.file("a/t.csv", "day,n\n2026-01-02,1\n2026-01-02,1\n2026-01-03,12\n2026-01-04,15\n");
+    assert_eq!(place.counts(&path)[0], 4);
+    assert_eq!(all(&place).len(), 5, "{:?}", all(&place));
+    // It only got its end, and another file says the same.
+    let path = place.file("c/t.csv", "day,n\n2026-01-05,1");
+    place.import(&path);
+    place.import(&place.file("d/t.csv", "day,n\n2026-01-05,1\n"));
+    place.file("c/t.csv", "day,n\n2026-01-05,1\n");
+    place.import(&path);
+    assert_eq!(all(&place).len(), 6, "{:?}", all(&place));
 }
 
 #[test]

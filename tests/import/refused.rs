@@ -37,6 +37,17 @@ fn o2_3_a_dry_run_and_a_refusal_create_nothing() {
     assert_eq!((ran.code, ran.stderr.contains("code: import_format")), (Some(1), true), "{}", ran.stderr);
     let ran = desk.run(&picture, &["--yes", "--as", "chatgpt"]);
     assert!(ran.stderr.contains("b.png does not look like a ChatGPT export (chatgpt)"), "{}", ran.stderr);
+    // Which line it is, and why.
+    let ragged = format!("a,b,c\n{}1,2\n3,4\n5,6,7\n", "1,2,3\n".repeat(8));
+    for (name, text, options, why) in [
+        ("rag.csv", ragged.as_str(), &["--yes"][..], "rag.csv: line 10 has 2 cells, the header 3"),
+        ("rag", ragged.as_str(), &["--yes", "--as", "csv"], "rag: line 10 has 2 cells, the header 3"),
+        ("x.jsonl", "{\"a\":1}\n{\"a\":\nno\n", &["--yes"], "x.jsonl: line 2 is no JSON"),
+        ("one.csv", "words\nand words\n", &["--yes"], "one.csv: its lines have no comma"),
+    ] {
+        let ran = desk.run(&desk.file(name, text.as_bytes()), options);
+        assert_eq!((ran.code, ran.stderr.contains(why)), (Some(1), true), "{}", ran.stderr);
+    }
     let ran = desk.run(&desk.path("nothing"), &["--yes"]);
     assert_eq!((ran.code, ran.stderr.contains("code: import_path")), (Some(1), true), "{}", ran.stderr);
     assert_eq!(desk.env.files(), Vec::<String>::new());
@@ -139,14 +150,11 @@ fn o2_1_what_cannot_be_imported_is_told_with_its_reason_and_what_to_type() {
     desk.file("ragged.csv", "a,b,c\n1,2\n3,4,5,6\nx\n");
     has(
         &told("ragged.csv", &[]),
-        &[
-            "a table in a CSV or TSV file (csv): line 1, line 2, line 4: not as many cells",
-            "code: import_unrecognised",
-        ],
+        &["ragged.csv: line 2 has 2 cells, the header 3", "code: import_unrecognised"],
     );
     has(
         &told("ragged.csv", &["--as", "csv"]),
-        &["because: line 1, ", "code: import_format", "next: Without --as"],
+        &["because: ragged.csv: line 2 ", "code: import_format", "next: Without --as"],
     );
     desk.file("x.jsonl", "{\"a\":1}\nnot json\n[1]\nnope\n");
     has(&told("x.jsonl", &[]), &["(jsonl): line 2, line 3: "]);

@@ -147,6 +147,7 @@ pub(super) fn result_json(outcomes: &[Outcome], bytes: u64) -> Value {
                 "same": counts.same,
                 "skipped": reasons(&counts.skipped),
                 "bad": reasons(&counts.bad),
+                "told": reasons(&counts.told),
                 "unread": outcome.unread,
                 "changed_while_read": outcome.moving,
                 "gone": outcome.gone,
@@ -169,6 +170,9 @@ pub(super) fn result_text(outcomes: &[Outcome], apart: u64, dir: &Path, bytes: u
         let named: Vec<String> = named.take(tally::NAMED).map(bad_text).collect();
         let more = if *count > named.len() as u64 { " (all: --report FILE)" } else { "" };
         let _ = writeln!(text, "{} bad, {why}: {}{more}", grouped(*count), named.join("; "));
+    }
+    for (what, count) in &all.told {
+        let _ = writeln!(text, "{} kept: {what}", grouped(*count));
     }
     let known_bad: u64 = outcomes.iter().map(|outcome| outcome.known_bad).sum();
     if known_bad > 0 {

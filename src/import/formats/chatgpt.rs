@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::import::agent_session::{is_pdpp, name};
-use crate::import::chat_export::{self, age, beginning, by_account, folder, instant, side_file};
+use crate::import::chat_export::{
+    self, age, beginning, beginning_of, by_account, folder, instant, side_file,
+};
 use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
@@ -125,6 +127,8 @@ impl Format for ChatGpt {
             // Elements without a mapping are bad ones: those of a file that says in two ways whose it is.
             b'[' if has("\"conversation_id\"") && has("\"current_node\"") => Some(Sure::Likely),
             b'{' if has("\"chatgpt_plus_user\"") && has("\"id\"") => Some(Sure::Certain),
+            // Of an account that says nothing of what it pays.
+            b'{' if peek.label.ends_with("user.json") && is_user(&head) => Some(Sure::Certain),
             b'{' if is_names(&head) => Some(Sure::Certain),
             _ => None,
         }
@@ -140,7 +144,7 @@ impl Format for ChatGpt {
                 Part::Conversations => conversations.push(at),
                 Part::User(user) => {
                     let account =
-                        ["email", "id"].into_iter().find_map(|key| user[key].as_str().and_then(name));
+                        ["email", "name", "id"].into_iter().find_map(|key| user[key].as_str().and_then(name));
                     accounts.extend(account.map(|account| (folder(member.label), account.to_lowercase())));
                 }
                 Part::Names(map) => names.extend(map.into_iter().filter_map(|(file, named)| {
@@ -162,7 +166,7 @@ impl Format for ChatGpt {
             ];
             if !of.is_known {
                 notes.push(format!(
-                    "There is no user.json that says whose chats these are, so the account is called {KEY}. --account gives \
+                    "No user.json says whose chats these are, so the account is called {KEY}. --account gives \
                      it another name."
                 ));
             }
@@ -243,6 +247,14 @@ fn as_json(record: &impl Serialize) -> String {
     serde_json::to_string(record).unwrap_or_default()
 }
 
+/// `{"id":"user-AbC","email":"ana@example.org",…}`
+fn is_user(head: &str) -> bool {
+    let has = |mark: &str| head.contains(mark);
+    has("\"id\"")
+        && (has("\"user-") || has("\"phone_number\"") || has("\"birth_year\""))
+        && (has("\"email\"") || has("\"name\""))
+}
+
 /// `{"file-AbC.dat":"photo.jpg",…}`
 fn is_names(head: &str) -> bool {
     let first = head.trim_start_matches('{').trim_start();
@@ -250,7 +262,7 @@ fn is_names(head: &str) -> bool {
 }
 
 fn part(member: &Member<'_>) -> Result<Part, Refused> {
-    let head = beginning(member.head);
+    let head = beginning_of(member)?;
     if !head.starts_with('{') {
         return Ok(Part::Conversations);
     }
@@ -574,6 +586,16 @@ mod tests {
         assert_eq!(sniff(&ChatGpt, "x.json", pretty.as_bytes()), Some(Sure::Certain));
         assert_eq!(sniff(&ChatGpt, "x.json", USER), Some(Sure::Certain));
         assert_eq!(sniff(&ChatGpt, "x.json", br#"{"file-Ab1.dat": "photo.jpg"}"#), Some(Sure::Certain));
+        for user in
+            [&br#"{"id":"user-1","email":"Ana@Example.org"}"#[..], br#"{"id": "user-1", "name": "Ana"}"#]
+        {
+            assert_eq!(sniff(&ChatGpt, "x/user.json", user), Some(Sure::Certain));
+            assert_eq!(sniff(&ChatGpt, "x/other.json", user), None);
+            let files = [("conversations.json", &file(&[garden("c1")])[..]), ("user.json", user)];
+            let plans = plan(&ChatGpt, &files, ask()).unwrap();
+            assert!(["ana@example.org", "ana"].contains(&plans[0].account.as_str()), "{}", plans[0].account);
+            assert!(!plans[0].notes.join(" ").contains("user.json"), "{:?}", plans[0].notes);
+        }
         for other in [
             "",
             "[]",

@@ -11,7 +11,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::import::agent_session::name;
-use crate::import::chat_export::{self, age, beginning, by_account, folder, instant, side_file};
+use crate::import::chat_export::{
+    self, age, beginning, beginning_of, by_account, folder, instant, side_file,
+};
 use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
@@ -125,13 +127,14 @@ impl Format for Claude {
         let mut units = Vec::new();
         let mut accounts: BTreeMap<&str, String> = BTreeMap::new();
         for (at, member) in members.iter().enumerate() {
-            if !is_users(&beginning(member.head)) {
+            if !is_users(&beginning_of(member)?) {
                 units.push(at);
                 continue;
             }
             let users = side_file(member)?;
-            let account =
-                ["email_address", "uuid"].into_iter().find_map(|key| users[0][key].as_str().and_then(name));
+            let account = ["email_address", "full_name", "uuid"]
+                .into_iter()
+                .find_map(|key| users[0][key].as_str().and_then(name));
             accounts.extend(account.map(|account| (folder(member.label), account.to_lowercase())));
         }
         if units.is_empty() {
@@ -149,7 +152,7 @@ impl Format for Claude {
             ];
             if !of.is_known {
                 notes.push(format!(
-                    "There is no users.json that says whose chats these are, so the account is called {SOMEBODY}. --account \
+                    "No users.json says whose chats these are, so the account is called {SOMEBODY}. --account \
                      gives it another name."
                 ));
             }
@@ -209,7 +212,11 @@ impl Format for Claude {
 }
 
 fn is_users(head: &str) -> bool {
-    head.starts_with('[') && head.contains("\"email_address\"") && head.contains("\"full_name\"")
+    let has = |mark: &str| head.contains(mark);
+    let is_person = has("\"email_address\"") && has("\"full_name\"")
+        || has("\"uuid\"")
+            && (has("\"email_address\"") || has("\"full_name\"") && has("\"verified_phone_number\""));
+    head.starts_with('[') && is_person && !has("\"chat_messages\"")
 }
 
 fn as_json(record: &impl Serialize) -> String {

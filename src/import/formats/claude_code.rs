@@ -45,14 +45,14 @@ const STREAMS: [StreamLine; 3] = [
         name: MESSAGES,
         key: "id",
         time: "timestamp",
-        fields: "id:k! session_id:k! parent_uuid:k role:g type:g content:b timestamp:T is_sidechain:f agent_id:k",
+        fields: "id:k! session_id:k! parent_uuid:k role:g type:g content:b timestamp:T is_sidechain:f agent_id:k gone_at:t",
         relations: "",
     },
     StreamLine {
         name: ATTACHMENTS,
         key: "id",
         time: "timestamp",
-        fields: "id:k! session_id:k! tool_use_id:k event_type:g content_preview:b content_bytes:i timestamp:T",
+        fields: "id:k! session_id:k! tool_use_id:k event_type:g content_preview:b content_bytes:i timestamp:T gone_at:t",
         relations: "",
     },
 ];

@@ -30,6 +30,8 @@ const KEY: &str = "codex";
 const SESSIONS: &str = "sessions";
 const MESSAGES: &str = "messages";
 const CALLS: &str = "function_calls";
+/// What a file says of a message of its own.
+const HERE: &str = "\"here\"";
 /// Why a line is left out that says again what another one says.
 const REPEATED: &str = "repeats another line";
 
@@ -45,14 +47,14 @@ const STREAMS: [StreamLine; 3] = [
         name: MESSAGES,
         key: "id",
         time: "timestamp",
-        fields: "id:k! session_id:k! role:g type:g content:b timestamp:T",
+        fields: "id:k! session_id:k! role:g type:g content:b timestamp:T gone_at:t",
         relations: "",
     },
     StreamLine {
         name: CALLS,
         key: "id",
         time: "timestamp",
-        fields: "id:k! session_id:k! call_id:k name:g arguments:x output_preview:b timestamp:T",
+        fields: "id:k! session_id:k! call_id:k name:g arguments:x output_preview:b timestamp:T gone_at:t",
         relations: "",
     },
 ];
@@ -147,6 +149,10 @@ impl Format for Codex {
 
     fn title(&self) -> &'static str {
         "Codex sessions"
+    }
+
+    fn version(&self) -> u32 {
+        2
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
@@ -465,7 +471,8 @@ impl Item<'_> {
             timestamp: self.timestamp.clone(),
         };
         let data = serde_json::to_string(&message).unwrap_or_default();
-        Parsed::Records(vec![Draft::new(MESSAGES, key, data)])
+        // That its file speaks of it: it is gone when the file is.
+        Parsed::Records(vec![Draft { sighting: Some(HERE.to_owned()), ..Draft::new(MESSAGES, key, data) }])
     }
 
     fn call(&self, tool: Option<&str>, arguments: Option<&str>, output: Option<&str>) -> Parsed {

@@ -10,10 +10,10 @@ use jiff::tz::TimeZone;
 use crate::import::charset::Charset;
 use crate::import::digest;
 use crate::import::format::{
-    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
+    Ask, Bad, Draft, End, Format, Member, Out, PEEK, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
 };
 use crate::import::kind_of_file;
-use crate::import::table::{self, Columns, Copies, KEY, Names, Overlap, Place, Table, Value};
+use crate::import::table::{self, Columns, Copies, KEY, Names, Overlap, Place, Shape, Table, Value};
 use crate::vault::declaration::Stream;
 
 /// What cells may be apart by, the likeliest first.
@@ -80,20 +80,46 @@ impl Format for Csv {
         "a table in a CSV or TSV file"
     }
 
+    fn version(&self) -> u32 {
+        2
+    }
+
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
         (kind_of_file::of(peek.head).is_none() && delimiter(peek.head, peek.is_whole).is_some())
             .then_some(Sure::Fallback)
     }
 
+    fn why_not(&self, peek: &Peek<'_>) -> Option<String> {
+        misfit(peek.head, peek.is_whole)
+    }
+
     fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
-        let mut tables: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut tables: BTreeMap<String, Vec<(Shape, Headed)>> = BTreeMap::new();
         for (at, member) in members.iter().enumerate() {
             if let Some(kind) = kind_of_file::of(member.head) {
                 return Err(Refused::Unfit { why: kind_of_file::not_a("table of text", kind) });
             }
-            tables.entry(table::table_name(member.label)).or_default().push(at);
+            let head = head(member).map_err(|error| unreadable(member, &error))?;
+            let shape = Shape(BTreeMap::from([(ROWS.to_owned(), head.names.iter().cloned().collect())]));
+            let of_name = tables.entry(table::table_name(member.label)).or_default();
+            match of_name.iter_mut().find(|(known, _)| shape.is_like(known)) {
+                Some((known, units)) => {
+                    known.add(&shape);
+                    units.push((at, head));
+                }
+                None => of_name.push((shape, vec![(at, head)])),
+            }
         }
-        tables.into_iter().map(|(name, units)| plan(&name, units, members, ask)).collect()
+        let mut plans = Vec::new();
+        for (name, of_name) in tables {
+            let mut taken = Vec::new();
+            for (shape, units) in of_name {
+                let mut notes = Vec::new();
+                let table = Table::find(&name, &shape, ask, &mut taken, &mut notes);
+                plans.push(plan(&table, units, members, ask, notes)?);
+            }
+        }
+        Ok(plans)
     }
 
     fn split(&self, plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
@@ -173,14 +199,19 @@ impl Format for Csv {
             Some(id) => format!("{id}#{}", raw.copy + 1),
         };
         let mut values = HashMap::from([(KEY, table::string(&key))]);
+        let mut told = None;
         for (at, (place, cell)) in layout.places.iter().zip(cells.iter()).enumerate() {
             let Some(place) = place else { continue };
             let is_late = is_late && layout.time == Some(at);
             if let Some((field, json)) = place.put(Value::Cell(cell), &plan.zone, is_late)? {
+                if layout.time == Some(at) && field != place.field {
+                    told = Some(table::UNDATED);
+                }
                 values.insert(field, json);
             }
         }
-        Ok(Parsed::Records(vec![Draft::new(ROWS, key, table::object(&state.stream, values))]))
+        let data = table::object(&state.stream, values);
+        Ok(Parsed::Records(vec![Draft { told, ..Draft::new(ROWS, key, data) }]))
     }
 }
 
@@ -225,17 +256,26 @@ struct Survey {
     has_unique_key: bool,
 }
 
-fn plan(name: &str, units: Vec<usize>, members: &[Member<'_>], ask: &Ask) -> Result<Plan, Refused> {
-    let table = Table::new(name, ask);
+fn unreadable(member: &Member<'_>, error: &io::Error) -> Refused {
+    Refused::Unreadable(format!("{} could not be read: {error}", member.label))
+}
+
+fn plan(
+    table: &Table,
+    units: Vec<(usize, Head)>,
+    members: &[Member<'_>],
+    ask: &Ask,
+    mut notes: Vec<String>,
+) -> Result<Plan, Refused> {
     let known = table.known_stream(ROWS);
     let mut columns = Columns::default();
-    let mut notes = Vec::new();
     let mut surveys = Vec::new();
-    for at in &units {
-        let Some(member) = members.get(*at) else { continue };
+    let mut read = Vec::with_capacity(units.len());
+    for (at, head) in units {
+        let Some(member) = members.get(at) else { continue };
+        read.push(at);
         columns.next_file();
-        let seen = survey(member, &mut columns, known)
-            .map_err(|error| Refused::Unreadable(format!("{} could not be read: {error}", member.label)))?;
+        let seen = survey(member, head, &mut columns, known).map_err(|error| unreadable(member, &error))?;
         if !seen.has_header {
             notes.push(format!(
                 "{} has no row of names: its columns are called column_1 to column_{}",
@@ -272,8 +312,8 @@ fn plan(name: &str, units: Vec<usize>, members: &[Member<'_>], ask: &Ask) -> Res
     }
     Ok(Plan {
         connector: table.connector(vec![state.stream.clone()]),
-        account: ask.account.clone().unwrap_or_else(|| name.to_owned()),
-        units,
+        account: ask.account.clone().unwrap_or_else(|| table.name().to_owned()),
+        units: read,
         notes,
         whose: Whose::default(),
         zone: ask.zone.clone(),
@@ -281,24 +321,51 @@ fn plan(name: &str, units: Vec<usize>, members: &[Member<'_>], ask: &Ask) -> Res
     })
 }
 
-fn survey(member: &Member<'_>, columns: &mut Columns, known: Option<&Stream>) -> io::Result<Survey> {
-    let is_whole = member.size.is_some_and(|size| size == member.head.len() as u64);
-    let (charset, mark) = match Charset::of_head(member.head) {
+/// What the beginning of a file says of how its rows are read.
+struct Head {
+    charset: Charset,
+    mark: usize,
+    delimiter: u8,
+    above: usize,
+    names: Vec<String>,
+    has_header: bool,
+}
+
+/// Files of one table, as positions, with their heads.
+type Headed = Vec<(usize, Head)>;
+
+fn head(member: &Member<'_>) -> io::Result<Head> {
+    let beginning = member.beginning()?;
+    let is_whole = beginning.len() < PEEK || member.size.is_some_and(|size| size == beginning.len() as u64);
+    let (charset, mark) = match Charset::of_head(&beginning) {
         Some(known) => known,
         None => Charset::of((member.open)()?)?,
     };
-    let (delimiter, above) = delimiter(member.head, is_whole).unwrap_or((b',', 0));
-    let open = || -> io::Result<Rows<BufReader<Box<dyn BufRead + Send>>>> {
-        let mut rows = Rows::new(BufReader::new((member.open)()?), charset, mark, delimiter)?;
-        rows.skip_separator_line()?;
-        Ok(rows)
-    };
-    let (names, has_header) = names(open()?, above)?;
+    let (delimiter, above) = delimiter(&beginning, is_whole).unwrap_or((b',', 0));
+    let (names, has_header) = names(open(member, charset, mark, delimiter)?, above)?;
+    Ok(Head { charset, mark, delimiter, above, names, has_header })
+}
+
+type Opened = Rows<BufReader<Box<dyn BufRead + Send>>>;
+
+fn open(member: &Member<'_>, charset: Charset, mark: usize, delimiter: u8) -> io::Result<Opened> {
+    let mut rows = Rows::new(BufReader::new((member.open)()?), charset, mark, delimiter)?;
+    rows.skip_separator_line()?;
+    Ok(rows)
+}
+
+fn survey(
+    member: &Member<'_>,
+    head: Head,
+    columns: &mut Columns,
+    known: Option<&Stream>,
+) -> io::Result<Survey> {
+    let Head { charset, mark, delimiter, above, names, has_header } = head;
     let key = names.iter().position(|name| name == KEY);
     // Whether it names the rows is known only behind the last one, and then it is no column.
     let mut unique = Names::default();
     let mut others = Columns::default();
-    let mut rows = open()?;
+    let mut rows = open(member, charset, mark, delimiter)?;
     let mut header = has_header;
     for _ in 0..above {
         rows.next()?;
@@ -446,6 +513,41 @@ fn delimiter(head: &[u8], is_whole: bool) -> Option<(u8, usize)> {
         }
     }
     best.map(|(.., delimiter, above)| (delimiter, above))
+}
+
+/// How many rows have the most frequent number of cells, and which that is; the rows, by line, and how many cells each has.
+type Seen = (usize, usize, Vec<(u64, usize)>);
+
+/// The first row of what nearly is a table that has another number of cells than the first one.
+fn misfit(head: &[u8], is_whole: bool) -> Option<String> {
+    if kind_of_file::of(head).is_some() {
+        return None;
+    }
+    let (charset, mark) = Charset::of_head(head).unwrap_or((Charset::Utf8, 0));
+    let mut best: Option<Seen> = None;
+    for delimiter in DELIMITERS {
+        let Ok(mut rows) = Rows::new(head, charset, mark, delimiter) else { continue };
+        let mut sample = Vec::new();
+        while let (true, Ok(Some(row))) = (sample.len() < SAMPLE + MOST_ABOVE, rows.next()) {
+            if is_whole || row.next < head.len() as u64 {
+                sample.push((row.line, row.cells.map_or(0, |cells| cells.len())));
+            }
+        }
+        let Some((width, count)) = most_frequent(sample.iter().map(|(_, cells)| *cells)) else { continue };
+        if width > 1 && best.as_ref().is_none_or(|(most, widest, _)| (count, width) > (*most, *widest)) {
+            best = Some((count, width, sample));
+        }
+    }
+    let Some((_, _, sample)) = best else {
+        return Some("its lines have no comma, semicolon, tab or bar that makes columns of them".to_owned());
+    };
+    let (_, header) = *sample.first()?;
+    let (line, cells) = sample.iter().find(|(_, cells)| *cells != header)?;
+    let plural = if *cells == 1 { "cell" } else { "cells" };
+    Some(match cells {
+        0 => format!("line {line} cannot be taken apart in cells: a quote in it is not closed"),
+        cells => format!("line {line} has {cells} {plural}, the header {header}"),
+    })
 }
 
 /// The delimiter that a first line `sep=;` names, for Excel.
@@ -896,7 +998,11 @@ mod tests {
     fn o5_amounts_of_any_country_are_numbers() {
         let amounts = |cells: &[&str]| -> Vec<String> {
             let text = format!("was;betrag\nx;{}\n", cells.join("\nx;"));
-            rows(text).iter().map(|row| row["betrag"].to_string()).collect()
+            let amount = |row: &Json| {
+                let fields = row.as_object().unwrap().iter().filter(|(name, _)| name.starts_with("betrag"));
+                fields.map(|(_, value)| value.to_string()).collect::<String>()
+            };
+            rows(text).iter().map(amount).collect()
         };
         for (cells, wanted) in [
             (["1,234.50", "-3.25", "7.00"], ["1234.50", "-3.25", "7.00"]),
@@ -910,15 +1016,138 @@ mod tests {
             assert_eq!(amounts(&cells), wanted, "{cells:?}");
         }
         let euros = "was;betrag\nx;1,50 €\ny;2,50 €\n";
-        assert!(notes(euros.as_bytes()).contains("`betrag` is numbers in €"), "{}", notes(euros.as_bytes()));
+        let told = notes(euros.as_bytes());
+        assert!(told.contains("The amounts of `betrag` are in €: they stand in `betrag_eur`"), "{told}");
         // They do not agree.
         let mixed = "was;betrag\nx;1,50 €\ny;2,50 $\nz;3,50 €\n";
         assert_eq!(rows(mixed)[1], json!({"was": "y", "betrag": "2,50 $"}));
         let told = notes(mixed.as_bytes());
         assert!(
-            told.contains("`betrag` is kept as text: only 2 of 3 values are numbers (the first in line 3)"),
+            told.contains(
+                "`betrag` is kept as text: its amounts are not all in one currency (the first in line 3)"
+            ),
             "{told}"
         );
+    }
+
+    #[test]
+    fn o5_amounts_in_two_currencies_never_stand_in_one_field() {
+        let (mut kept, _) = kept("what,amount\na,\"1,50 €\"\nb,\"2,50 €\"\n");
+        let (told, _) = later(&mut kept, "what,amount\nc,$3.50\nd,$4.50\n");
+        assert!(
+            told.contains("`amount_dollar` is a new field")
+                && told.contains("Not in this file: `amount_eur`"),
+            "{told}"
+        );
+        later(&mut kept, "what,amount\ne,5.50\n");
+        // One that is not, among many.
+        let (told, _) = later(&mut kept, &format!("what,amount\n{}g,US$ 7.50\n", "f,6.50 €\n".repeat(150)));
+        assert!(told.contains("1 of 151 values of `amount` are not numbers in €"), "{told}");
+        let stream = kept.connectors["table-table"].stream("rows").unwrap().clone();
+        let kinds: Vec<(&str, Kind)> =
+            stream.fields.iter().skip(2).map(|field| (field.name.as_str(), field.kind)).collect();
+        assert_eq!(
+            kinds,
+            [
+                ("amount_eur", Kind::Number),
+                ("amount_dollar", Kind::Number),
+                ("amount", Kind::Number),
+                ("amount_text", Kind::Text),
+            ]
+        );
+        let values: Vec<Json> =
+            kept.records.values().map(|data| serde_json::from_str(data).unwrap()).collect();
+        let sum = |field: &str| -> f64 { values.iter().filter_map(|data| data[field].as_f64()).sum() };
+        assert_eq!((sum("amount_eur"), sum("amount_dollar"), sum("amount")), (4.0 + 150.0 * 6.5, 8.0, 5.5));
+        assert!(values.iter().any(|data| data["amount_text"] == "US$ 7.50"));
+        // A column that is called so keeps its name.
+        assert_eq!(
+            rows("what,amount (EUR)\na,\"1,50 €\"\n")[0].to_string(),
+            r#"{"amount_eur":1.50,"what":"a"}"#
+        );
+        let both = rows("amount,amount (EUR)\n1.50 €,2.50 €\n");
+        assert_eq!(both[0].to_string(), r#"{"amount_eur":2.50,"amount_eur_2":1.50}"#);
+    }
+
+    #[test]
+    fn o5_a_date_that_cannot_be_read_is_told() {
+        let bad = format!("day,n\n{}soon,2\nlater,3\n", "2026-01-02,1\n".repeat(50));
+        let told = notes(bad.as_bytes());
+        assert!(told.contains("`day` is no date or time here: 2 of its 52 values cannot be read as one (the first in line 52)"), "{told}");
+        assert!(told.contains("a grant that is limited in time covers none of these records"), "{told}");
+        let told = notes(b"created,n\n3rd of May,1\n4th of May,2\n");
+        assert!(told.contains("`created` is no date or time here: 2 of its 2 values"), "{told}");
+        assert!(notes(b"a,n\nx,1\ny,2\n").contains("No column is a date or a time"));
+        // 99 % are dates: the table has a time, and the others are counted.
+        let most = format!("day,n\n{}soon,2\n", "2026-01-02,1\n".repeat(150));
+        let told = notes(most.as_bytes());
+        assert!(told.contains("1 of 151 values of `day` are not dates (the first in line 152)"), "{told}");
+        assert!(!told.contains("covers none"), "{told}");
+        let (_, counts) = kept(&most);
+        assert_eq!(counts.told, BTreeMap::from([(table::UNDATED, 1)]));
+    }
+
+    #[test]
+    fn o4_13_another_table_in_a_file_of_the_same_name_is_a_table_of_its_own() {
+        let name = |kept: &Kept, text: &str, account: Option<&str>| {
+            let mut ask = harness::ask();
+            ask.known = kept.connectors.values().cloned().collect();
+            ask.account = account.map(str::to_owned);
+            let plan = harness::plan(&Csv, &[("export.csv", text.as_bytes())], ask).unwrap().remove(0);
+            (plan.connector.key.clone(), plan.account, plan.notes.join("\n"))
+        };
+        let mut kept = Kept::default();
+        let one = "date,amount,description\n2026-01-02,5.50,coffee\n";
+        let other = "day,payee,iban,amount\n2026-01-02,ana,DE1,5.50\n";
+        kept.import(&Csv, &[("export.csv", one.as_bytes())]);
+        let (key, account, told) = name(&kept, other, None);
+        assert_eq!((key.as_str(), account.as_str()), ("table-export-2", "export-2"));
+        assert!(told.contains("it is a table of its own, `export-2`"), "{told}");
+        kept.import(&Csv, &[("export.csv", other.as_bytes())]);
+        assert_eq!(
+            kept.records.keys().map(|(account, ..)| account.as_str()).collect::<Vec<_>>(),
+            ["export", "export-2"]
+        );
+        // Each goes on where its columns are, with more of them or fewer too, and what a person says counts.
+        for (text, wanted) in [
+            (one, "table-export"),
+            (other, "table-export-2"),
+            ("date,amount,description,note\n2026-01-03,5,a,b\n", "table-export"),
+            ("day,payee,amount\n2026-01-03,a,5\n", "table-export-2"),
+            ("when,what,where\n2026-01-03,a,b\n", "table-export-3"),
+            ("1,2\n3,4\n", "table-export-3"),
+        ] {
+            assert_eq!(name(&kept, text, None).0, wanted, "{text}");
+        }
+        assert_eq!(name(&kept, "when,what,where\n2026-01-03,a,b\n", Some("mine")).0, "table-export");
+        // Of one folder too.
+        let both = harness::plan(
+            &Csv,
+            &[
+                ("a/export.csv", one.as_bytes()),
+                ("b/export.csv", other.as_bytes()),
+                ("c/export.csv", one.as_bytes()),
+            ],
+            harness::ask(),
+        );
+        let units: Vec<(String, Vec<usize>)> =
+            both.unwrap().into_iter().map(|plan| (plan.account, plan.units)).collect();
+        assert_eq!(units, [("export".to_owned(), vec![0, 2]), ("export-2".to_owned(), vec![1])]);
+    }
+
+    #[test]
+    fn o4_5_a_last_row_that_was_half_is_replaced_and_not_doubled() {
+        let file = "day,what,n\n2026-01-02,coffee,1\n2026-01-02,coffee,1\n2026-01-03,\"a \"\"b\"\"\",12\n2026-01-02,coffee,125\n";
+        let (whole, _) = kept(file);
+        for cut in file.find('\n').unwrap() + 2..file.len() {
+            for limit in [1, 2, usize::MAX] {
+                let mut grown = Kept::default();
+                for (text, limit) in [(&file[..cut], limit), (&file[..cut], usize::MAX), (file, usize::MAX)] {
+                    grown.import_some(&Csv, &[("table.csv", text.as_bytes())], harness::ask(), limit);
+                }
+                assert_eq!(grown.records, whole.records, "{:?}", &file[..cut]);
+            }
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::import::format::{
 };
 use crate::import::kind_of_file;
 use crate::import::lines::{self, Lines};
-use crate::import::table::{self, Columns, Copies, Declared, KEY, Names, Table, Value};
+use crate::import::table::{self, Columns, Copies, Declared, KEY, Names, Shape, Table, Value};
 use crate::json;
 
 /// How deep lists and objects may lie in each other.
@@ -28,6 +28,9 @@ const SAMPLE: usize = 20;
 const ROWS: &str = "rows";
 /// What a member is called in records where it is called like the key, and names no rows.
 const OTHER_KEY: &str = "id_column";
+/// Lines that say which members its objects have, at most, and in how many bytes.
+const SHAPED: usize = 500;
+const SHAPED_BYTES: u64 = 4 * 1024 * 1024;
 /// Streams of one file at most.
 const MOST_STREAMS: usize = 100;
 
@@ -87,15 +90,54 @@ impl Format for Jsonl {
         }
     }
 
+    fn why_not(&self, peek: &Peek<'_>) -> Option<String> {
+        if kind_of_file::of(peek.head).is_some() {
+            return None;
+        }
+        let mut lines = Lines::new(peek.head);
+        while let Ok(Some(line)) = lines.read() {
+            let is_cut = !peek.is_whole && !line.has_end;
+            if text_of(&line).is_empty() || is_cut {
+                continue;
+            }
+            let found =
+                Line::read(&line).and_then(|text| text.members().map(|members| members.all.is_empty()));
+            match found {
+                Ok(false) => {}
+                Ok(true) => return Some(format!("line {} is an object with nothing in it", line.number)),
+                Err(Bad(why)) => return Some(format!("line {} is {why}", line.number)),
+            }
+        }
+        None
+    }
+
     fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
-        let mut tables: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut tables: BTreeMap<String, Vec<(Shape, Vec<usize>)>> = BTreeMap::new();
         for (at, member) in members.iter().enumerate() {
-            if let Some(why) = unfit(member) {
+            let head = member.beginning().map_err(|error| unreadable(member, &error))?;
+            if let Some(why) = unfit(&head) {
                 return Err(Refused::Unfit { why });
             }
-            tables.entry(table::table_name(member.label)).or_default().push(at);
+            let shape = shape(member).map_err(|error| unreadable(member, &error))?;
+            let of_name = tables.entry(table::table_name(member.label)).or_default();
+            match of_name.iter_mut().find(|(known, _)| shape.is_like(known)) {
+                Some((known, units)) => {
+                    known.add(&shape);
+                    units.push(at);
+                }
+                None => of_name.push((shape, vec![at])),
+            }
         }
-        tables.into_iter().map(|(name, units)| plan(&name, units, members, ask)).collect()
+        let mut plans = Vec::new();
+        for (name, of_name) in tables {
+            let mut taken = Vec::new();
+            for (shape, units) in of_name {
+                let mut notes = Vec::new();
+                let table = Table::find(&name, &shape, ask, &mut taken, &mut notes);
+                plans.push(plan(&table, units, members, ask, notes)?);
+            }
+        }
+        Ok(plans)
     }
 
     fn split(&self, plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
@@ -157,15 +199,15 @@ fn state(plan: &Plan) -> Option<&State> {
 }
 
 /// What the file is instead, in a person's words.
-fn unfit(member: &Member<'_>) -> Option<String> {
+fn unfit(head: &[u8]) -> Option<String> {
     let wanted = "file with an object on each line (JSON Lines)";
-    if let Some(kind) = kind_of_file::of(member.head) {
+    if let Some(kind) = kind_of_file::of(head) {
         return Some(kind_of_file::not_a(wanted, kind));
     }
-    if Charset::of_head(member.head).is_some_and(|(charset, _)| charset != Charset::Utf8) {
+    if Charset::of_head(head).is_some_and(|(charset, _)| charset != Charset::Utf8) {
         return Some(format!("It is not a {wanted} in UTF-8, but text in UTF-16: save it as UTF-8"));
     }
-    let text = member.head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(member.head).trim_ascii_start();
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     match text.first() {
         Some(b'[') => Some(format!(
@@ -177,8 +219,8 @@ fn unfit(member: &Member<'_>) -> Option<String> {
                 && Line::of(first).and_then(|line| line.members().map(drop)).is_err() =>
         {
             let is_one = serde_json::Deserializer::from_slice(text).into_iter::<Skipped>().next();
-            let is_spread = matches!(is_one, Some(Ok(_)))
-                || sample(member.head, false).is_none_or(|seen| seen.objects == 0);
+            let is_spread =
+                matches!(is_one, Some(Ok(_))) || sample(head, false).is_none_or(|seen| seen.objects == 0);
             is_spread.then(|| {
                 format!(
                     "It is not a {wanted}, but JSON over several lines: write each object on one line, \
@@ -191,7 +233,7 @@ fn unfit(member: &Member<'_>) -> Option<String> {
             let is_text = std::str::from_utf8(&text[..text.len().min(1024)])
                 .map_or_else(|error| error.error_len().is_none(), |_| true);
             let kind = if is_text { "other text, for example a table (CSV)" } else { "other data" };
-            let has_object = sample(member.head, false).is_some_and(|seen| seen.objects > 0);
+            let has_object = sample(head, false).is_some_and(|seen| seen.objects > 0);
             (!has_object).then(|| kind_of_file::not_a(wanted, kind))
         }
     }
@@ -581,8 +623,49 @@ impl Stream {
     }
 }
 
-fn plan(name: &str, units: Vec<usize>, members: &[Member<'_>], ask: &Ask) -> Result<Plan, Refused> {
-    let table = Table::new(name, ask);
+fn unreadable(member: &Member<'_>, error: &io::Error) -> Refused {
+    Refused::Unreadable(format!("{} could not be read: {error}", member.label))
+}
+
+/// Whether a file's lines are a connector's messages.
+fn is_records(member: &Member<'_>) -> io::Result<bool> {
+    let head = member.beginning()?;
+    let is_whole = member.size.is_some_and(|size| size == head.len() as u64);
+    Ok(sample(&head, is_whole).is_some_and(|seen| seen.records * 2 > seen.objects))
+}
+
+/// The members of a file's first objects, by stream.
+fn shape(member: &Member<'_>) -> io::Result<Shape> {
+    let is_records = is_records(member)?;
+    let mut shape = Shape::default();
+    let mut lines = Lines::new((member.open)()?);
+    for _ in 0..SHAPED {
+        let Some(line) = lines.read()?.filter(|line| line.offset < SHAPED_BYTES) else { break };
+        let Ok(text) = Line::read(&line) else { continue };
+        let Ok(members) = text.members() else { continue };
+        let (stream, seen) = if is_records {
+            let Ok(Message::Record { stream, data, .. }) = message(&members) else { continue };
+            let Ok(data) = self::members(data, members.is_damaged) else { continue };
+            (stream, data)
+        } else {
+            (ROWS.to_owned(), members)
+        };
+        if shape.0.len() < MOST_STREAMS || shape.0.contains_key(&stream) {
+            let columns = shape.0.entry(stream).or_default();
+            let names = seen.values().map(|(name, _)| name.into_owned());
+            columns.extend(names.take(table::MOST_COLUMNS.saturating_sub(columns.len())));
+        }
+    }
+    Ok(shape)
+}
+
+fn plan(
+    table: &Table,
+    units: Vec<usize>,
+    members: &[Member<'_>],
+    ask: &Ask,
+    mut notes: Vec<String>,
+) -> Result<Plan, Refused> {
     let mut state = State { streams: BTreeMap::new(), members: HashMap::new(), read_as: String::new() };
     let mut streams: BTreeMap<String, Stream> = BTreeMap::new();
     for at in &units {
@@ -591,10 +674,9 @@ fn plan(name: &str, units: Vec<usize>, members: &[Member<'_>], ask: &Ask) -> Res
             stream.columns.next_file();
         }
         let mode = survey(member, &mut streams, table.known_stream(ROWS))
-            .map_err(|error| Refused::Unreadable(format!("{} could not be read: {error}", member.label)))?;
+            .map_err(|error| unreadable(member, &error))?;
         state.members.insert(member.label.to_owned(), mode);
     }
-    let mut notes = Vec::new();
     for (stream, seen) in streams {
         // Deletions alone say nothing about a stream.
         if seen.records == 0 {
@@ -609,7 +691,7 @@ fn plan(name: &str, units: Vec<usize>, members: &[Member<'_>], ask: &Ask) -> Res
     state.read_as = digest::name([read_as.as_bytes()]);
     Ok(Plan {
         connector: table.connector(state.streams.values().map(|declared| declared.stream.clone()).collect()),
-        account: ask.account.clone().unwrap_or_else(|| name.to_owned()),
+        account: ask.account.clone().unwrap_or_else(|| table.name().to_owned()),
         units,
         notes,
         whose: Whose::default(),
@@ -624,8 +706,7 @@ fn survey(
     streams: &mut BTreeMap<String, Stream>,
     known: Option<&crate::vault::declaration::Stream>,
 ) -> io::Result<Mode> {
-    let is_whole = member.size.is_some_and(|size| size == member.head.len() as u64);
-    let is_records = sample(member.head, is_whole).is_some_and(|seen| seen.records * 2 > seen.objects);
+    let is_records = is_records(member)?;
     let mut lines = Lines::new((member.open)()?);
     let mut unique = Names::default();
     let mut ids = Columns::default();
@@ -709,6 +790,7 @@ fn record(state: &State, plan: &Plan, members: &Members<'_>) -> Result<Parsed, B
                 data: None,
                 sighting: None,
                 blobs: Vec::new(),
+                told: None,
             };
             return Ok(Parsed::Records(vec![draft]));
         }
@@ -730,13 +812,14 @@ fn record(state: &State, plan: &Plan, members: &Members<'_>) -> Result<Parsed, B
         }
     }
     let typed: Vec<String> = key.iter().map(|part| table::string(&typed_key(part))).collect();
-    let data = put(declared, plan, &data, fields.iter().map(String::as_str).zip(typed))?;
+    let (data, told) = put(declared, plan, &data, fields.iter().map(String::as_str).zip(typed))?;
     Ok(Parsed::Records(vec![Draft {
         stream: stream.into(),
         key: key_of(&key),
         data: Some(data),
         sighting: None,
         blobs: Vec::new(),
+        told,
     }]))
 }
 
@@ -751,8 +834,8 @@ fn row(state: &State, plan: &Plan, line: &Line<'_>, is_named: bool, raw: &Raw) -
     };
     let key_field = [(KEY, table::string(&key))];
     let members = if is_named { members } else { members.renamed() };
-    let data = put(declared, plan, &members, key_field.into_iter())?;
-    Ok(Parsed::Records(vec![Draft::new(ROWS, key, data)]))
+    let (data, told) = put(declared, plan, &members, key_field.into_iter())?;
+    Ok(Parsed::Records(vec![Draft { told, ..Draft::new(ROWS, key, data) }]))
 }
 
 impl Members<'_> {
@@ -772,15 +855,20 @@ fn put<'a>(
     plan: &Plan,
     members: &Members<'_>,
     key: impl Iterator<Item = (&'a str, String)>,
-) -> Result<String, Bad> {
+) -> Result<(String, Option<&'static str>), Bad> {
     let mut values: HashMap<&str, String> = key.collect();
+    let time = declared.stream.consent_time_field.as_deref();
+    let mut told = None;
     for (name, value) in members.values() {
         let Some(place) = declared.places.get(name.as_ref()) else { continue };
         if let Some((field, json)) = place.put(value.value(), &plan.zone, false)? {
+            if time == Some(place.field.as_str()) && field != place.field {
+                told = Some(table::UNDATED);
+            }
             values.entry(field).or_insert(json);
         }
     }
-    Ok(table::object(&declared.stream, values))
+    Ok((table::object(&declared.stream, values), told))
 }
 
 #[cfg(test)]
@@ -995,8 +1083,8 @@ mod tests {
     #[test]
     fn o5_a_later_file_is_widened_and_said_and_never_refused() {
         let mut kept = Kept::default();
-        kept.import(&Jsonl, &[("t.jsonl", b"{\"id\":\"a\",\"n\":1,\"gone\":true}\n")]);
-        let later = b"{\"id\":\"b\",\"n\":1.5}\n{\"id\":\"c\",\"n\":\"much\",\"more\":[1]}\n";
+        kept.import(&Jsonl, &[("t.jsonl", b"{\"id\":\"a\",\"n\":1,\"m\":2,\"gone\":true}\n")]);
+        let later = b"{\"id\":\"b\",\"n\":1.5,\"m\":2}\n{\"id\":\"c\",\"n\":\"much\",\"more\":[1]}\n";
         let mut ask = harness::ask();
         ask.known = kept.connectors.values().cloned().collect();
         let notes = harness::plan(&Jsonl, &[("t.jsonl", later)], ask).unwrap()[0].notes.join("\n");
@@ -1009,8 +1097,8 @@ mod tests {
         assert_eq!(
             data,
             [
-                r#"{"id":"a","n":1,"gone":true}"#,
-                r#"{"id":"b","n":1.5}"#,
+                r#"{"id":"a","n":1,"m":2,"gone":true}"#,
+                r#"{"id":"b","n":1.5,"m":2}"#,
                 r#"{"id":"c","n_text":"much","more":[1]}"#
             ]
         );

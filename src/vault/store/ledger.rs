@@ -293,6 +293,66 @@ impl Ledger<'_> {
         self.0.prepare_cached("DELETE FROM item WHERE rid = ?1")?.execute([rid]).map(drop)
     }
 
+    /// Notes a last item of a unit that may grow, and the records that it made. It is forgotten where one of them changes.
+    pub fn put_half(self, account: i64, unit: i64, bytes: &[u8], records: &[i64]) -> rusqlite::Result<()> {
+        self.forget_halves(account, unit)?;
+        let (Ok(length), Ok(unit_part)) = (u32::try_from(bytes.len()), u32::try_from(unit)) else {
+            return Ok(());
+        };
+        for (number, rid) in (0_u16..).zip(records) {
+            let mut raw = half_of(unit_part);
+            raw[6..10].copy_from_slice(&length.to_be_bytes());
+            raw[10..14].copy_from_slice(&half_sum(bytes));
+            raw[14..].copy_from_slice(&number.to_be_bytes());
+            self.put_item(account, &raw, unit, true, Some(*rid))?;
+        }
+        Ok(())
+    }
+
+    /// What was noted of last items of a unit that may grow.
+    pub fn halves(self, account: i64, unit: i64) -> rusqlite::Result<Vec<Half>> {
+        let Ok(unit_part) = u32::try_from(unit) else { return Ok(Vec::new()) };
+        let (first, last) = half_bounds(unit_part);
+        let mut all = self.0.prepare_cached(
+            "SELECT raw, rid FROM item WHERE account = ?1 AND raw BETWEEN ?2 AND ?3 AND unit = ?4 AND rid IS NOT NULL",
+        )?;
+        let rows = all.query_map(params![account, first, last, unit], |row| {
+            Ok((row.get::<_, Digest>(0)?, row.get::<_, i64>(1)?))
+        })?;
+        let mut halves: Vec<Half> = Vec::new();
+        for row in rows {
+            let (raw, rid) = row?;
+            let (mut length, mut sum) = ([0; 4], [0; 4]);
+            length.copy_from_slice(&raw[6..10]);
+            sum.copy_from_slice(&raw[10..14]);
+            let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
+            match halves.iter_mut().find(|half| half.length == length && half.sum == sum) {
+                Some(half) => half.records.push(rid),
+                None => halves.push(Half { length, sum, records: vec![rid] }),
+            }
+        }
+        Ok(halves)
+    }
+
+    /// How many items have `rid` as their first record, without what was noted of last items of `unit`.
+    pub fn items_of(self, rid: i64, unit: i64) -> rusqlite::Result<u64> {
+        let (first, last) = half_bounds(u32::try_from(unit).unwrap_or_default());
+        self.0
+            .prepare_cached("SELECT count(*) FROM item WHERE rid = ?1 AND raw NOT BETWEEN ?2 AND ?3")?
+            .query_row(params![rid, first, last], |row| row.get::<_, i64>(0))
+            .map(i64::cast_unsigned)
+    }
+
+    /// Forgets what was noted of last items of a unit that may grow.
+    pub fn forget_halves(self, account: i64, unit: i64) -> rusqlite::Result<()> {
+        let Ok(unit_part) = u32::try_from(unit) else { return Ok(()) };
+        let (first, last) = half_bounds(unit_part);
+        self.0
+            .prepare_cached("DELETE FROM item WHERE account = ?1 AND raw BETWEEN ?2 AND ?3 AND unit = ?4")?
+            .execute(params![account, first, last, unit])
+            .map(drop)
+    }
+
     /// The records that only members that are gone spoke of, and when the last of those was missed.
     pub fn gone_records(self, source: i64) -> rusqlite::Result<Vec<(i64, i64)>> {
         let mut all = self.0.prepare(
@@ -360,6 +420,43 @@ impl Ledger<'_> {
     pub fn mark_copied(self, id: &str) -> rusqlite::Result<()> {
         self.0.prepare_cached("UPDATE blob SET is_copied = 1 WHERE id = ?1")?.execute([id]).map(drop)
     }
+}
+
+/// What was read of an item that may grow: among the items, under a name that no hash has but by a chance of 1 in 2^48.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Half {
+    /// How many bytes there were of it.
+    pub length: usize,
+    sum: [u8; 4],
+    /// The records that were made of it.
+    pub records: Vec<i64>,
+}
+
+impl Half {
+    /// Whether `bytes` begin with it.
+    pub fn begins(&self, bytes: &[u8]) -> bool {
+        bytes.get(..self.length).is_some_and(|half| half_sum(half) == self.sum)
+    }
+}
+
+fn half_of(unit: u32) -> Digest {
+    let mut raw = Digest::default();
+    raw[..2].copy_from_slice(b"ha");
+    raw[2..6].copy_from_slice(&unit.to_be_bytes());
+    raw
+}
+
+fn half_bounds(unit: u32) -> (Digest, Digest) {
+    let (first, mut last) = (half_of(unit), half_of(unit));
+    last[6..].fill(0xff);
+    (first, last)
+}
+
+fn half_sum(bytes: &[u8]) -> [u8; 4] {
+    let hash = ring::digest::digest(&ring::digest::SHA256, bytes);
+    let mut sum = [0; 4];
+    sum.copy_from_slice(&hash.as_ref()[..4]);
+    sum
 }
 
 const UNITS: &str = "SELECT unit, label, place, at, has_ended, since_ms, items, bad, gone_ms, device, inode, size, modified_ms,

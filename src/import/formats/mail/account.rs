@@ -19,20 +19,21 @@ macro_rules! message_fields {
     };
 }
 
-const STREAMS: [StreamLine; 5] = [
+const STREAMS: [StreamLine; 6] = [
     StreamLine {
         name: "messages",
         key: "id",
         time: "received_at",
         fields: concat!(message_fields!(), " gone_at:t"),
-        relations: "message_bodies message_bodies message_id one, attachments attachments message_id many",
+        relations: "message_bodies message_bodies message_id one, attachments attachments message_id many, \
+                    message_labels message_labels message_id many",
     },
     StreamLine {
         name: "message_bodies",
         key: "id",
         time: "message_received_at",
         fields: "id:k! message_id:k! message_received_at:T! body_text:b body_source:g! body_text_bytes:i charset:g subject:h \
-                 from_name:n from_email:s",
+                 from_name:n from_email:s hidden_bytes:i",
         relations: "",
     },
     StreamLine {
@@ -41,6 +42,14 @@ const STREAMS: [StreamLine; 5] = [
         time: "message_received_at",
         fields: "id:k! message_id:k! filename:h content_type:g size_bytes:i content_sha256:k hydration_status:g! blob_ref:r \
                  message_received_at:T! is_inline:f part_index:k! content_id:k subject:x",
+        relations: "",
+    },
+    // A list is not filtered by: this says which mails have a label.
+    StreamLine {
+        name: "message_labels",
+        key: "id",
+        time: "message_received_at",
+        fields: "id:k! message_id:k! label:g! message_received_at:T!",
         relations: "",
     },
     StreamLine { name: "labels", key: "name", time: "", fields: "name:h! is_system:f", relations: "" },

@@ -1,19 +1,54 @@
-//! The text of a mail's HTML: one pass, no tree, no links, nothing loaded.
+//! The text of a mail's HTML: one pass, no tree, no links, nothing loaded. What a mail program hides is no text of the mail.
+
+use std::borrow::Cow;
 
 use mail_parser::decoders::html::add_html_token;
 use memchr::{memchr, memchr2, memmem};
 
+use super::security;
+use super::style::{Element, Rules, Sight};
+
 /// The elements whose content nobody sees.
-const UNSEEN: [&str; 5] = ["script", "style", "title", "template", "textarea"];
+const UNSEEN: [&str; 8] =
+    ["script", "style", "title", "template", "textarea", "iframe", "noembed", "noframes"];
+
+/// The one of them that says what is hidden.
+const STYLE: usize = 1;
 
 /// The elements that begin a line.
 const BLOCKS: &str = "address article aside blockquote br center dd div dl dt fieldset figure footer form h1 h2 h3 h4 \
     h5 h6 header hr li main nav ol p pre section table tbody thead tr ul";
 
+/// The elements that have no end tag.
+const VOID: &str = "area base br col embed hr img input link meta param source track wbr";
+
+/// How deep elements are told apart; below that they are what the one around them is.
+const DEEPEST: usize = 256;
+
+/// What a text is made of.
+#[derive(Debug, Default)]
+pub struct Text {
+    /// What a reader sees.
+    pub seen: String,
+    /// How many bytes of text nobody sees.
+    pub hidden: usize,
+    /// Where in the text links stand that open something ([`security::is_key_link`]).
+    pub keys: Vec<usize>,
+}
+
 /// The text of `html`, in at most `bound` bytes.
-pub fn to_text(html: &str, bound: usize) -> String {
-    let mut strip =
-        Strip { html, text: String::with_capacity(html.len() / 4), space: false, lost: Lost::default() };
+pub fn to_text(html: &str, bound: usize) -> Text {
+    let mut strip = Strip {
+        html,
+        text: String::with_capacity(html.len() / 4),
+        space: false,
+        lost: Lost::default(),
+        open: Vec::new(),
+        beyond: 0,
+        rules: Rules::default(),
+        hidden: 0,
+        keys: Vec::new(),
+    };
     let mut at = 0;
     while at < html.len() && strip.text.len() < bound {
         let length = memchr2(b'<', b'&', &html.as_bytes()[at..]).unwrap_or(html.len() - at);
@@ -25,10 +60,10 @@ pub fn to_text(html: &str, bound: usize) -> String {
             None => break,
         }
     }
-    let mut text = strip.text;
+    let Strip { mut text, hidden, keys, .. } = strip;
     text.truncate(text.floor_char_boundary(bound));
     text.truncate(text.trim_end().len());
-    text
+    Text { seen: text, hidden, keys }
 }
 
 struct Strip<'a> {
@@ -37,6 +72,37 @@ struct Strip<'a> {
     /// Whether a blank is due before the next word.
     space: bool,
     lost: Lost,
+    /// The elements that are open, the innermost last, and what is seen in them.
+    open: Vec<Open>,
+    /// How many are open that are too deep.
+    beyond: usize,
+    rules: Rules<'a>,
+    hidden: usize,
+    keys: Vec<usize>,
+}
+
+/// An element that is open.
+#[derive(Clone, Copy)]
+struct Open {
+    name: Name,
+    /// What begins outside of it does not end in it.
+    is_cell: bool,
+    sight: Sight,
+}
+
+/// An element's name, as far as names differ.
+type Name = [u8; 10];
+
+fn name_of(text: &str) -> Name {
+    let mut name = Name::default();
+    for (to, from) in name.iter_mut().zip(text.bytes()) {
+        *to = from.to_ascii_lowercase();
+    }
+    name
+}
+
+fn is_one_of(list: &str, name: &str) -> bool {
+    list.split(' ').any(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// What was looked for up to the end in vain, and is not looked for again: so that no input takes more than one pass.
@@ -47,8 +113,16 @@ struct Lost {
     quotes: [bool; 2],
 }
 
-impl Strip<'_> {
+impl<'a> Strip<'a> {
+    fn is_hidden(&self) -> bool {
+        self.open.last().is_some_and(|open| open.sight.is_hidden())
+    }
+
     fn words(&mut self, text: &str) {
+        if self.is_hidden() {
+            self.hidden += text.trim_ascii().len();
+            return;
+        }
         let mut rest = text;
         while !rest.is_empty() {
             let word = rest.find([
@@ -120,16 +194,83 @@ impl Strip<'_> {
             return at + 1;
         }
         let end = self.tag_end(name_at + length);
-        if BLOCKS.split(' ').any(|block| block.eq_ignore_ascii_case(name)) {
+        let unseen = UNSEEN.iter().position(|unseen| unseen.eq_ignore_ascii_case(name));
+        if let Some(unseen) = unseen {
+            if is_close {
+                return end;
+            }
+            let close = self.close_of(unseen, end).unwrap_or(end);
+            if unseen == STYLE {
+                self.rules.add(&self.html[end..close]);
+            }
+            return close;
+        }
+        let is_there = match (is_close, length) {
+            (_, 0) => true,
+            (true, _) => self.close(name),
+            (false, _) => {
+                let attributes = self.html.get(name_at + length..end).unwrap_or_default();
+                self.open(name, attributes.strip_suffix('>').unwrap_or(attributes))
+            }
+        };
+        if !is_there {
+            return end;
+        }
+        if is_one_of(BLOCKS, name) {
             self.line();
         } else if name.eq_ignore_ascii_case("td") || name.eq_ignore_ascii_case("th") {
             self.space = true;
         }
-        let unseen = UNSEEN.iter().position(|unseen| unseen.eq_ignore_ascii_case(name));
-        match unseen {
-            Some(unseen) if !is_close => self.close_of(unseen, end).unwrap_or(end),
-            _ => end,
+        end
+    }
+
+    /// Opens an element; whether it takes room.
+    fn open(&mut self, name: &str, attributes: &'a str) -> bool {
+        let called = name_of(name);
+        while self.open.last().is_some_and(|last| is_ended_by(trimmed(&last.name), name)) {
+            self.open.pop();
         }
+        let around = self.open.last().map_or_else(Sight::default, |open| open.sight);
+        let element = Element::of(name, attributes);
+        let sight = around.inside(&element, &self.rules);
+        if let Some(link) = element.link
+            && !sight.is_hidden()
+            && security::is_key_link(&decoded(link))
+        {
+            self.keys.push(self.text.len());
+        }
+        if !is_one_of(VOID, name) {
+            if self.open.len() < DEEPEST {
+                self.open.push(Open { name: called, is_cell: is_one_of(CELLS, name), sight });
+            } else {
+                self.beyond += 1;
+            }
+        }
+        !sight.is_gone
+    }
+
+    /// Closes an element, and those in it that nobody closed; whether it took room.
+    fn close(&mut self, name: &str) -> bool {
+        let is_gone = |open: &[Open]| open.last().is_some_and(|open| open.sight.is_gone);
+        if self.beyond > 0 {
+            self.beyond -= 1;
+            return !is_gone(&self.open);
+        }
+        let called = name_of(name);
+        let is_of_table = is_one_of(TABLE, name);
+        let mut at = self.open.len();
+        while at > 0 {
+            at -= 1;
+            let open = self.open[at];
+            if open.name == called {
+                self.open.truncate(at);
+                return !open.sight.is_gone;
+            }
+            if !is_of_table && open.is_cell {
+                break;
+            }
+        }
+        !is_gone(&self.open)
     }
 
     /// Behind `what`, from `at` on.
@@ -178,6 +319,51 @@ impl Strip<'_> {
     }
 }
 
+/// Elements that hold others apart from what is around them.
+const CELLS: &str = "td th caption table";
+/// Elements of tables.
+const TABLE: &str = "td th tr tbody thead tfoot caption table body html";
+
+fn trimmed(name: &Name) -> &str {
+    let length = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+    str::from_utf8(&name[..length]).unwrap_or_default()
+}
+
+/// Whether an element ends where another one begins, without an end tag.
+fn is_ended_by(open: &str, next: &str) -> bool {
+    match open {
+        "p" => !next.eq_ignore_ascii_case("br") && is_one_of(BLOCKS, next),
+        "li" => next.eq_ignore_ascii_case("li"),
+        "dt" | "dd" => is_one_of("dt dd", next),
+        "td" | "th" => is_one_of("td th tr tbody", next),
+        "tr" => is_one_of("tr tbody", next),
+        "option" => is_one_of("option optgroup", next),
+        _ => false,
+    }
+}
+
+/// A value of an attribute without entities.
+pub fn decoded(value: &str) -> Cow<'_, str> {
+    if memchr(b'&', value.as_bytes()).is_none() {
+        return Cow::Borrowed(value);
+    }
+    let mut text = String::with_capacity(value.len());
+    let mut rest = value;
+    while let Some(at) = rest.find('&') {
+        text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let end = rest.bytes().take(32).position(|byte| byte == b';').map_or(1, |end| end + 1);
+        if end > 2 {
+            add_html_token(&mut text, &rest.as_bytes()[..end], false);
+        } else {
+            text.push_str(&rest[..end]);
+        }
+        rest = &rest[end..];
+    }
+    text.push_str(rest);
+    Cow::Owned(text)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -185,7 +371,96 @@ mod tests {
     use super::*;
 
     fn text(html: &str) -> String {
-        to_text(html, 1 << 20)
+        to_text(html, 1 << 20).seen
+    }
+
+    #[test]
+    fn o5_what_nobody_sees_is_no_text() {
+        let css = "<style>/* x */ .pre, p.x { color: red; DISPLAY : none !important } #gone{visibility:hidden}\n\
+            @media (max-width: 1px) { .wide { display: none } .pre { display: block } } .small { font-size: 0 }\n\
+            .big{font-size:14px} @import url(x); .last{display:none}</style>";
+        for hidden in [
+            "<div style=\"display:none\">E</div>",
+            "<div style='DISPLAY : NONE;'>E</div>",
+            "<div style=display:none>E</div>",
+            "<div style=\"color:red;display:none!important;max-height:0\">E</div>",
+            "<div style=\"display&#58;none\">E</div>",
+            "<div style=\"dis\\70 lay:none\">E</div>",
+            "<div style=\"display:/**/none\">E</div>",
+            "<span style=\"visibility:hidden\">E</span>",
+            "<span style=\"font-size:0\">E</span>",
+            "<span style=\"font-size:0px;line-height:0\">E</span>",
+            "<span style=\"font-size: 1px\">E</span>",
+            "<span style=\"font:0/0 a\">E</span>",
+            "<span style=\"opacity:0\">E</span>",
+            "<div style=\"max-height:0;overflow:hidden\">E</div>",
+            "<div style=\"text-indent:-9999px\">E</div>",
+            "<div style=\"position:absolute;left:-9999px\">E</div>",
+            "<div hidden>E</div>",
+            "<div hidden=\"\">E</div>",
+            "<p class=\"a pre\">E</p>",
+            "<p class=x>E</p>",
+            "<div id=gone>E</div>",
+            "<div class=last>E</div>",
+            "<div class=small>E</div>",
+            "<td style=\"font-size:0\">E<b>E</b></td>",
+            // What is in it is hidden too, whatever it says, and what does not close closes nothing.
+            "<div hidden><p style=\"display:block\">E</p>E</div>",
+            "<div hidden>E</span>E</td></a>E</div>",
+            "<div hidden><table><tr><td>E</div>E</td></tr></table>E</div>",
+            "<ul><li hidden>E<li>&nbsp;</ul>",
+            "<p hidden>E<p>&nbsp;</p>",
+            "<table><tr><td hidden>E<td>&nbsp;<tr></table>",
+            "<div style=\"visibility:hidden\"><table><tr><td>E</table>E</div>",
+        ] {
+            let found = to_text(&format!("{css}<p>before</p>{hidden}<p>behind</p>"), 1 << 20);
+            let words: Vec<&str> = found.seen.split_whitespace().collect();
+            assert_eq!(words, ["before", "behind"], "{hidden}");
+            assert!(found.hidden > 0, "{hidden}");
+        }
+        let unseen = "<p>a</p><iframe>E</iframe><noembed>E</noembed><select><option>b</select>";
+        assert_eq!(text(unseen).split_whitespace().collect::<Vec<_>>(), ["a", "b"]);
+    }
+
+    #[test]
+    fn o5_what_is_seen_stays() {
+        let css = "<style>.big{font-size:14px} @media (max-width: 600px) { .wide { display: none } } .a .b{display:none}</style>";
+        for seen in [
+            "<td style=\"font-size:0px;padding:10px\"><div style=\"font-size:13px;line-height:1\">E</div></td>",
+            "<td style=\"font-size:0\"><p class=\"big\">E</p></td>",
+            "<td style=\"font-size:0\"><font size=2>E</font></td>",
+            "<td style=\"font-size:0\"><span style=\"font:bold 14px/1.5 Arial\">E</span></td>",
+            "<span style=\"font-size:0.9em\">E</span>",
+            "<span style=\"font-size:10px;display:block\">E</span>",
+            "<div style=\"visibility:hidden\"><b style=\"visibility:visible\">E</b></div>",
+            "<div class=wide>E</div>",
+            "<div class=b>E</div>",
+            "<div style=\"max-height:0\">E</div>",
+            "<div style=\"overflow:hidden;height:20px\">E</div>",
+            "<div style=\"opacity:0.9\">E</div>",
+            "<div style=\"background:url('display:none')\">E</div>",
+            "<div data-x=\"hidden\" title=\"style='display:none'\">E</div>",
+            "<div aria-hidden=\"true\">E</div>",
+            "<img hidden>E",
+            "<br style=\"display:none\">E",
+            "<p hidden>x<p>E",
+            "<div hidden>x</div>E",
+            "<div style=\"display:none\"></div>E",
+            "<table><tr><td hidden>x</table>E",
+        ] {
+            let found = text(&format!("{css}<div>{seen}</div>"));
+            assert_eq!(found.split_whitespace().collect::<Vec<_>>(), ["E"], "{seen}");
+        }
+    }
+
+    #[test]
+    fn links_that_open_something_are_known_by_where_they_stand() {
+        let found = to_text(
+            "<p>Hello</p><a href=\"https://a.example.org/reset?token=Ab3dEf6hIj9kLm2nOp5q&amp;x=1\">Reset</a>\
+             <a href=\"https://a.example.org/forgot\">Forgot</a>",
+            99,
+        );
+        assert_eq!(found.keys, [6]);
     }
 
     #[test]
@@ -212,8 +487,28 @@ mod tests {
 
     #[test]
     fn o4_14_html_has_a_bound() {
-        assert_eq!(to_text("<p>aé</p>", 2), "a");
-        let hostile = ["<!--", "<script>", "<a b=\"", "<a b='", "</", "&", "<", "&#1", "<title></titl>"];
+        assert_eq!(to_text("<p>aé</p>", 2).seen, "a");
+        let hostile = [
+            "<!--",
+            "<script>",
+            "<a b=\"",
+            "<a b='",
+            "</",
+            "&",
+            "<",
+            "&#1",
+            "<title></titl>",
+            "<b>",
+            "<b></i>",
+            "<td></b>",
+            "<p hidden>",
+            "<style>{</style>",
+            "<style>",
+            "<style>@media{",
+            "<style>.a{display:none}</style><b class=a>",
+            "<b style=",
+            "<b style='/*'>",
+        ];
         for piece in hostile {
             text(&piece.repeat(200_000 / piece.len()));
         }
@@ -221,7 +516,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(html in "(<|>|&|;|\"|'|=|!--|-->|script|/|p|é| |#){0,60}") {
+        fn nothing_panics(html in "(<|>|&|;|\"|'|=|!--|-->|script|style|/|p|td|é| |#|hidden|class=|\\{|\\}|@|display:none|\\\\|:|font-size:0){0,60}") {
             text(&html);
         }
     }

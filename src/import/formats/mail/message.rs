@@ -25,6 +25,9 @@ const LONGEST_TEXT: usize = 16 * 1024 * 1024;
 /// How much of the text the list of mails shows, in characters.
 const SNIPPET: usize = 200;
 
+/// What a person is told of a mail whose time is not its sender's.
+const UNDATED: &str = "mail without a date: its time is when it arrived, or when its file was changed";
+
 /// A record of `messages`, or of `security_messages`: that has the text too.
 #[allow(clippy::struct_field_names, reason = "the names are the stream's")]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,6 +94,8 @@ struct MessageBody<'a> {
     from_name: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     from_email: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    hidden_bytes: Option<u64>,
 }
 
 /// A record of `attachments`.
@@ -122,6 +127,15 @@ struct BlobRef {
     size_bytes: u64,
     sha256: String,
     fetch_url: String,
+}
+
+/// A record of `message_labels`.
+#[derive(Debug, Serialize, Deserialize)]
+struct MessageLabel<'a> {
+    id: Cow<'a, str>,
+    message_id: Cow<'a, str>,
+    label: Cow<'a, str>,
+    message_received_at: String,
 }
 
 #[derive(Serialize)]
@@ -238,6 +252,10 @@ pub fn join(stream: &str, data: &str, sightings: &[&str]) -> String {
             record.message_received_at = all.received_at();
             Ok(to_long_json(&record, data.len()))
         }),
+        "message_labels" => serde_json::from_str::<MessageLabel<'_>>(data).and_then(|mut record| {
+            record.message_received_at = all.received_at();
+            serde_json::to_string(&record)
+        }),
         "attachments" => serde_json::from_str::<Attachment>(data).and_then(|mut record| {
             record.message_received_at = all.received_at();
             serde_json::to_string(&record)
@@ -324,7 +342,10 @@ pub fn parse(is_gmail: bool, raw: &Raw) -> Result<Parsed, Bad> {
     message.apply(sighting.clone());
     let attachments = attachments(mail, &parts, &message, &facts);
     message.has_attachments = attachments.iter().any(|(record, _)| !record.is_inline);
-    Ok(Parsed::Records(drafts(message, body, attachments, &sighting)))
+    // The names of labels stand in a stream of their own, from which nothing that was cut would go again.
+    let head = &mail[..header.body.min(mail.len())];
+    let is_whole = head.ends_with(b"\n\n") || head.ends_with(b"\n\r\n");
+    Ok(Parsed::Records(drafts(message, body, attachments, &sighting, is_whole)))
 }
 
 fn to_json(record: &impl Serialize) -> String {
@@ -346,31 +367,54 @@ fn drafts(
     body: Body,
     attachments: Vec<(Attachment, Option<Blob>)>,
     sighting: &Sighting,
+    has_whole_header: bool,
 ) -> Vec<Draft> {
-    let said = sighting.to_json();
+    let seen = sighting.to_json();
     let id = message.id.clone();
     // The sender's time is the same in each copy.
     let time = (sighting.at.0 > 0).then(|| Sighting { at: sighting.at, ..Sighting::default() }.to_json());
     let is_html = body.source == "text_html";
     let gone =
         |stream: &'static str, key: String| Draft { data: None, ..Draft::new(stream, key, String::new()) };
-    if security::is_key(message.subject.as_deref().unwrap_or_default(), &body.text, is_html) {
+    let said = security::Said {
+        subject: message.subject.as_deref().unwrap_or_default(),
+        text: &body.text,
+        is_html,
+        keys: &body.keys,
+    };
+    if security::is_key(&said) {
         message.body_text = (!body.text.is_empty()).then_some(body.text);
         let mut drafts = vec![
-            Draft { sighting: Some(said), ..Draft::new("security_messages", id.clone(), to_json(&message)) },
+            Draft { sighting: Some(seen), ..Draft::new("security_messages", id.clone(), to_json(&message)) },
             // An earlier rule may have let it through.
             gone("messages", id.clone()),
             gone("message_bodies", id),
         ];
         drafts.extend(attachments.into_iter().map(|(record, _)| gone("attachments", record.id)));
+        drafts
+            .extend(message.labels.iter().map(|label| gone("message_labels", label_key(&message.id, label))));
         return drafts;
     }
+    let told = (sighting.at.0 > 0).then_some(UNDATED);
     let mut drafts = Vec::with_capacity(2 + attachments.len() + message.labels.len());
     let label = |name: &String| {
         let record = LabelRecord { name, is_system: folder::is_system(name) };
         Draft::new("labels", name.clone(), to_json(&record))
     };
-    drafts.extend(message.labels.iter().map(label));
+    drafts.extend(message.labels.iter().filter(|_| has_whole_header).map(label));
+    let of_message = |label: &String| {
+        let key = label_key(&id, label);
+        let record = MessageLabel {
+            id: Cow::Borrowed(&key),
+            message_id: Cow::Borrowed(&id),
+            label: Cow::Borrowed(label),
+            message_received_at: message.received_at.clone(),
+        };
+        let data = to_json(&record);
+        Draft { sighting: time.clone(), ..Draft::new("message_labels", key, data) }
+    };
+    let labels_of_message: Vec<Draft> =
+        message.labels.iter().filter(|_| has_whole_header).map(of_message).collect();
     let record = MessageBody {
         id: Cow::Borrowed(&id),
         message_id: Cow::Borrowed(&id),
@@ -382,9 +426,11 @@ fn drafts(
         subject: message.subject.as_deref().map(Cow::Borrowed),
         from_name: message.from_name.as_deref().map(Cow::Borrowed),
         from_email: message.from_email.as_deref().map(Cow::Borrowed),
+        hidden_bytes: (body.hidden > 0).then_some(body.hidden as u64),
     };
     drafts.push(Draft {
-        sighting: Some(said),
+        sighting: Some(seen),
+        told,
         ..Draft::new("messages", id.clone(), to_long_json(&message, 0))
     });
     drafts.push(Draft {
@@ -396,9 +442,14 @@ fn drafts(
         blobs: blob.into_iter().collect(),
         ..Draft::new("attachments", record.id.clone(), to_json(&record))
     }));
+    drafts.extend(labels_of_message);
     // An earlier rule may have kept it apart.
     drafts.push(gone("security_messages", id));
     drafts
+}
+
+fn label_key(message: &str, label: &str) -> String {
+    format!("{message}:{label}")
 }
 
 fn marks(header: &Header<'_>, facts: &Facts, frame: &Frame<'_>) -> Marks {
@@ -550,6 +601,10 @@ struct Body {
     text: String,
     source: &'static str,
     charset: Option<String>,
+    /// How much of it nobody sees.
+    hidden: usize,
+    /// Where in it links stood that open something.
+    keys: Vec<usize>,
 }
 
 impl Body {
@@ -592,13 +647,20 @@ impl Body {
         let named = || is_html.then(|| charset::named_in_html(&bytes)).flatten();
         let declared = part.charset.clone().or_else(named);
         let (text, charset) = charset::decode(&bytes, declared.as_deref());
-        let text = if is_html { Cow::Owned(html::to_text(&text, room)) } else { clean(text, room) };
+        let (text, keys) = if is_html {
+            let html::Text { seen, hidden, keys } = html::to_text(&text, room);
+            self.hidden += hidden;
+            (Cow::Owned(seen), keys)
+        } else {
+            (clean(text, room), Vec::new())
+        };
         if text.trim().is_empty() {
             return;
         }
         if !self.text.is_empty() && !self.text.ends_with('\n') {
             self.text.push('\n');
         }
+        self.keys.extend(keys.into_iter().map(|at| self.text.len() + at));
         self.text.push_str(&text);
         self.charset.get_or_insert(charset);
         self.source = if is_html || self.source == "text_html" { "text_html" } else { "text_plain" };

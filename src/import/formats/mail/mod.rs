@@ -14,6 +14,7 @@ mod message;
 mod mime;
 mod security;
 mod separator;
+mod style;
 #[cfg(test)]
 mod tests;
 mod whole;
@@ -80,13 +81,17 @@ impl<F: MailFile> Format for F {
         true
     }
 
+    fn shares(&self, stream: &str) -> bool {
+        stream == "labels"
+    }
+
     fn add_sighting(&self, _stream: &str, first: &str, second: &str) -> String {
         message::add_sighting(first, second)
     }
 }
 
 /// Counts with each change of what a mail's records are, and of which mails are kept apart.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// How large a mail may be, in bytes (O4.14).
 const LARGEST: usize = 80 * 1024 * 1024;

@@ -4,6 +4,7 @@
 //! is judged alike.
 
 use std::borrow::Cow;
+use std::cell::LazyCell;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
@@ -17,16 +18,19 @@ const LOOKED_AT: usize = 16 * 1024;
 enum Shows {
     /// The mail is a key, wherever the phrase stands.
     Key,
-    /// It is one if it stands in the subject of a mail that could open something, in HTML, whose links are not looked at, or has
-    /// a link or a code near it.
+    /// It is one if it stands in the subject of a mail that could open something, at the beginning of its text with a link or in
+    /// HTML, where it is a link, or anywhere with a code near it or a link that opens something.
     Asks,
+    /// As [`Shows::Asks`], but it stands below many a mail too, as a link for whoever needs it: there it shows nothing, unless a
+    /// link beside it opens something.
+    Forgot,
     /// It is one if it stands in the subject of a mail that could open something, or has a code beside it: other mail says it too.
     Title,
     /// It is one if a number of 4 to 8 digits is near the word, or a line with nothing but a code.
     Code,
 }
 
-use Shows::{Asks, Code, Key, Title};
+use Shows::{Asks, Code, Forgot, Key, Title};
 
 /// By language, in lower case; phrases may have endings behind them, but for the short ones.
 const PHRASES: &[(Shows, &str)] = &[
@@ -44,7 +48,7 @@ const PHRASES: &[(Shows, &str)] = &[
     (
         Asks,
         "reset your password, reset password, password reset, reset the password, resetting your password, \
-         forgot your password, forgot password, forgotten password, change your password, set your password, \
+         change your password, set your password, \
          set a password, create your password, create a password, recover your account, account recovery, \
          password recovery, verify your email, verify your e-mail, verify email, confirm your email, \
          confirm your e-mail, confirm email, email verification, verify your account, confirm your account, \
@@ -53,6 +57,7 @@ const PHRASES: &[(Shows, &str)] = &[
          unlock your account, approve this sign-in, approve sign-in, verify your device, \
          confirm your identity, login approval",
     ),
+    (Forgot, "forgot your password, forgot password, forgotten password"),
     (Title, "sign in to, log in to, login to, new password, your pin, invitation code"),
     (Code, "code, codes, pin, tan, mtan, otp, token, password, passwords, 2fa, transaction number"),
     // German
@@ -66,12 +71,13 @@ const PHRASES: &[(Shows, &str)] = &[
     ),
     (
         Asks,
-        "passwort zurücksetz, kennwort zurücksetz, passwort vergessen, kennwort vergessen, passwort ändern, \
+        "passwort zurücksetz, kennwort zurücksetz, passwort ändern, \
          passwort festlegen, passwort-reset, zurücksetzen ihres passwort, zurücksetzen deines passwort, \
          passworts zurück, e-mail-adresse bestätigen, email-adresse bestätigen, e-mail bestätigen, \
          bestätige deine e-mail, bestätigen sie ihre e-mail, konto aktivieren, konto bestätigen, \
          konto wiederherstell, aktivierungslink, aktivierungscode, bestätigungslink, anmeldung bestätigen",
     ),
+    (Forgot, "passwort vergessen, kennwort vergessen"),
     (Title, "neues passwort, neues kennwort, ihre pin, deine pin"),
     (Code, "passwort, kennwort, pushtan, phototan, chiptan, tan-nummer, transaktionsnummer"),
     // French
@@ -84,7 +90,7 @@ const PHRASES: &[(Shows, &str)] = &[
     ),
     (
         Asks,
-        "mot de passe oublié, changer votre mot de passe, modifier votre mot de passe, \
+        "changer votre mot de passe, modifier votre mot de passe, \
          créer votre mot de passe, définir votre mot de passe, vérifiez votre adresse, \
          confirmez votre adresse, confirmer votre adresse, confirmez votre compte, activer votre compte, \
          activez votre compte, activation de votre compte, lien d'activation, lien d’activation, \
@@ -92,6 +98,7 @@ const PHRASES: &[(Shows, &str)] = &[
          réinitialiser le mot de passe, réinitialiser mon mot de passe, réinitialisez votre mot de passe, \
          réinitialisation de votre mot de passe, réinitialisation du mot de passe, réinitialise ton mot de passe",
     ),
+    (Forgot, "mot de passe oublié"),
     (Title, "connectez-vous à, nouveau mot de passe, réinitialis"),
     (Code, "mot de passe"),
     // Spanish
@@ -104,13 +111,14 @@ const PHRASES: &[(Shows, &str)] = &[
     ),
     (
         Asks,
-        "olvidaste tu contraseña, olvidó su contraseña, cambiar tu contraseña, cambiar su contraseña, \
+        "cambiar tu contraseña, cambiar su contraseña, \
          verifica tu correo, verifique su correo, confirma tu correo, confirme su correo, \
          verifica tu cuenta, activa tu cuenta, active su cuenta, activar tu cuenta, enlace de activación, \
          código de activación, recuperar tu cuenta, recuperación de cuenta, restablecer tu contraseña, \
          restablecer su contraseña, restablecer la contraseña, restablece tu contraseña, \
          restablezca su contraseña, restablecimiento de contraseña",
     ),
+    (Forgot, "olvidaste tu contraseña, olvidó su contraseña"),
     (Title, "inicia sesión en, nueva contraseña, restablecer, restablece, restablecimiento"),
     (Code, "código, codigo, contraseña"),
     // Portuguese
@@ -123,8 +131,7 @@ const PHRASES: &[(Shows, &str)] = &[
     ),
     (
         Asks,
-        "esqueceu a senha, esqueceu sua senha, esqueci minha senha, esqueceu-se da palavra-passe, \
-         esqueceu a palavra-passe, alterar sua senha, alterar senha, alterar a palavra-passe, criar nova senha, \
+        "alterar sua senha, alterar senha, alterar a palavra-passe, criar nova senha, \
          repor a palavra-passe, reposição da palavra-passe, recuperar senha, recuperar a palavra-passe, \
          recuperar palavra-passe, recuperação de senha, redefinir palavra-passe, redefinir a palavra-passe, \
          redefinir a sua palavra-passe, redefinição da palavra-passe, redefinir sua senha, redefinir a sua senha, \
@@ -132,6 +139,10 @@ const PHRASES: &[(Shows, &str)] = &[
          verifique seu e-mail, verifique o seu e-mail, confirme seu e-mail, confirme o seu e-mail, \
          confirmar e-mail, valide o seu e-mail, confirme sua conta, confirme a sua conta, ative sua conta, \
          ativar sua conta, ative a sua conta, link de ativação, código de ativação, recuperação de conta",
+    ),
+    (
+        Forgot,
+        "esqueceu a senha, esqueceu sua senha, esqueci minha senha, esqueceu-se da palavra-passe, esqueceu a palavra-passe",
     ),
     (Title, "nova senha, nova palavra-passe, redefinir, redefinição, redefina, entre em sua conta"),
     (Code, "senha, palavra-passe"),
@@ -146,7 +157,7 @@ const PHRASES: &[(Shows, &str)] = &[
     ),
     (
         Asks,
-        "password dimenticata, dimenticato la password, recupero password, recupera la password, \
+        "recupero password, recupera la password, \
          modifica la password, modifica password, cambia la password, cambiare la password, cambio password, \
          ripristina la password, ripristino password, ripristino della password, ripristinare la password, \
          imposta la password, imposta una nuova password, crea la tua password, reimposta la password, \
@@ -156,6 +167,7 @@ const PHRASES: &[(Shows, &str)] = &[
          conferma la tua email, conferma la tua e-mail, conferma il tuo account, attiva il tuo account, \
          attiva account, attivazione account, link di attivazione, codice di attivazione, recupero account",
     ),
+    (Forgot, "password dimenticata, dimenticato la password"),
     (Title, "nuova password, reimposta, reimpostare, reimpostazione, accedi a"),
     (Code, "codice, codici"),
     // Dutch
@@ -167,13 +179,13 @@ const PHRASES: &[(Shows, &str)] = &[
     ),
     (
         Asks,
-        "wachtwoord opnieuw, wachtwoord resetten, wachtwoord herstel, wachtwoordherstel, wachtwoord vergeten, \
-         wachtwoord wijzigen, wachtwoord instellen, wachtwoord aanvragen, herstel je wachtwoord, \
+        "wachtwoord opnieuw, wachtwoord resetten, wachtwoord herstel, wachtwoordherstel, wachtwoord wijzigen, wachtwoord instellen, wachtwoord aanvragen, herstel je wachtwoord, \
          herstel uw wachtwoord, reset je wachtwoord, reset uw wachtwoord, wijzig je wachtwoord, \
          wijzig uw wachtwoord, bevestig je e-mail, bevestig uw e-mail, bevestig je account, bevestig uw account, \
          e-mailadres bevestigen, verifieer je, verifieer uw, account activeren, activeer je account, \
          activeer uw account, activatielink, activatiecode, account herstel",
     ),
+    (Forgot, "wachtwoord vergeten"),
     (Title, "nieuw wachtwoord, log in op, inloggen bij, je pincode, uw pincode"),
     (Code, "wachtwoord, pincode"),
     // Norwegian
@@ -186,11 +198,11 @@ const PHRASES: &[(Shows, &str)] = &[
     (
         Asks,
         "tilbakestill passord, tilbakestill ditt passord, tilbakestille passord, tilbakestilling av passord, \
-         nullstill passord, nullstille passord, nullstilling av passord, glemt passord, glemt ditt passord, \
-         endre passord, bytt passord, velg nytt passord, velg et nytt passord, lag nytt passord, \
+         nullstill passord, nullstille passord, nullstilling av passord, endre passord, bytt passord, velg nytt passord, velg et nytt passord, lag nytt passord, \
          bekreft e-post, bekreft din e-post, bekreft kontoen, bekreft din konto, aktiver kontoen, \
          aktiver din konto, aktiveringslenke, aktiveringskode, bekreft at det er deg",
     ),
+    (Forgot, "glemt passord, glemt ditt passord"),
     (Title, "nytt passord, logg inn på, logg på, din pin"),
     (Code, "kode, koden, passord, passordet, pinkode, pin-kode"),
     // Swedish
@@ -202,11 +214,12 @@ const PHRASES: &[(Shows, &str)] = &[
     (
         Asks,
         "återställ lösenord, återställ ditt lösenord, återställa lösenord, återställa ditt lösenord, \
-         återställning av lösenord, lösenordsåterställning, glömt lösenord, glömt ditt lösenord, byt lösenord, \
+         återställning av lösenord, lösenordsåterställning, byt lösenord, \
          ändra lösenord, ändra ditt lösenord, välj ett nytt lösenord, skapa ett nytt lösenord, \
          bekräfta din e-post, bekräfta e-post, verifiera din e-post, bekräfta ditt konto, aktivera ditt konto, \
          aktivera kontot, aktiveringslänk, aktiveringskod",
     ),
+    (Forgot, "glömt lösenord, glömt ditt lösenord"),
     (Title, "nytt lösenord, logga in på, återställ"),
     (Code, "kod, lösenord, pinkod, pinkoden"),
     // Danish
@@ -219,11 +232,11 @@ const PHRASES: &[(Shows, &str)] = &[
     (
         Asks,
         "nulstil adgangskode, nulstil din adgangskode, nulstille din adgangskode, nulstilling af adgangskode, \
-         nulstil kodeord, nulstil dit kodeord, nulstilling af kodeord, glemt adgangskode, glemt din adgangskode, \
-         glemt kodeord, glemt dit kodeord, skift adgangskode, skift din adgangskode, ændr din adgangskode, \
+         nulstil kodeord, nulstil dit kodeord, nulstilling af kodeord, skift adgangskode, skift din adgangskode, ændr din adgangskode, \
          vælg en ny adgangskode, bekræft din e-mail, bekræft din mail, bekræft e-mail, bekræft din konto, \
          aktiver din konto, aktivér din konto, aktiveringslink",
     ),
+    (Forgot, "glemt adgangskode, glemt din adgangskode, glemt kodeord, glemt dit kodeord"),
     (Title, "ny adgangskode, nyt kodeord, log ind på, nulstil"),
     (Code, "adgangskode, adgangskoden, kodeord"),
     // Polish
@@ -238,10 +251,10 @@ const PHRASES: &[(Shows, &str)] = &[
         Asks,
         "reset hasła, resetowanie hasła, resetowania hasła, resetuj hasło, zresetuj hasło, zresetować hasło, \
          zmiana hasła, zmień hasło, zmienić hasło, ustaw hasło, ustaw nowe hasło, ustawić nowe hasło, \
-         odzyskiwanie hasła, odzyskaj hasło, przypomnienie hasła, nie pamiętasz hasła, zapomniałeś hasła, \
-         zapomniane hasło, potwierdź adres, potwierdź swój adres, zweryfikuj adres, zweryfikuj swój adres, \
+         odzyskiwanie hasła, odzyskaj hasło, przypomnienie hasła, potwierdź adres, potwierdź swój adres, zweryfikuj adres, zweryfikuj swój adres, \
          potwierdź konto, aktywuj konto, aktywuj swoje konto, aktywacja konta, link aktywacyjny, kod aktywacyjny",
     ),
+    (Forgot, "nie pamiętasz hasła, zapomniałeś hasła, zapomniane hasło"),
     (Title, "nowe hasło, zaloguj się do, twój pin"),
     (Code, "kodu, kodem, hasło"),
     // Japanese
@@ -252,9 +265,10 @@ const PHRASES: &[(Shows, &str)] = &[
     ),
     (
         Asks,
-        "パスワードの再設定, パスワード再設定, パスワードをリセット, パスワードのリセット, パスワードリセット, パスワードをお忘れ, パスワード再発行, メールアドレスの確認, \
+        "パスワードの再設定, パスワード再設定, パスワードをリセット, パスワードのリセット, パスワードリセット, パスワード再発行, メールアドレスの確認, \
          メールアドレスを確認, メールアドレスの認証, 本登録, アカウントの確認, アカウントを有効, アカウントの有効化, アカウントの復旧, ログインを確認",
     ),
+    (Forgot, "パスワードをお忘れ"),
     (Title, "本人確認, 新しいパスワード, パスワードの変更"),
     (Code, "コード, パスワード"),
     // The words for it in a few more
@@ -279,6 +293,32 @@ const HARMLESS: &str = "zip code, postal code, post code, area code, promo code,
 const GENERAL: &str = "policy, policies, guideline, requirements, manager, tips, richtlinie, regeln, politique, règles, política, \
     reglas, regras, regole, politica, beleid, regels, retningslinje, regler, riktlinje, polityka, polityki, zasady, ポリシー, ルール";
 
+/// What newsletters and other mail to many say at their end.
+const BULK: &str = "unsubscribe, opt out, manage preferences, email preferences, abmelden, abbestellen, abbestellung, désabonner, \
+    désinscri, se désinscrire, darte de baja, darse de baja, cancelar la suscripción, cancelar suscripción, desuscribir, \
+    cancelar a subscrição, cancelar subscrição, cancelar inscrição, descadastrar, disiscriv, annulla l'iscrizione, \
+    annulla iscrizione, cancella iscrizione, afmelden, uitschrijven, meld deg av, avmeld, avregistrera, \
+    avsluta prenumeration, avprenumerera, avslutte abonnement, afmeld, wypisz, zrezygnuj, rezygnacja z, 配信停止, 配信解除, \
+    登録解除, 購読を解除";
+
+/// How far the first part of a text goes, in bytes, where what it asks for is what the mail is for.
+const FIRST_PART: usize = 2000;
+/// As [`FIRST_PART`], of mail to many, and of what stands below many a mail.
+const FIRST_LINES: usize = 500;
+
+/// What a mail says.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Said<'a> {
+    /// Its subject.
+    pub subject: &'a str,
+    /// Its text.
+    pub text: &'a str,
+    /// Whether that was made of HTML: then its links are not in it.
+    pub is_html: bool,
+    /// Where in the text links stood that [`is_key_link`] knows.
+    pub keys: &'a [usize],
+}
+
 struct Rule {
     finder: AhoCorasick,
     shows: Vec<Shows>,
@@ -297,9 +337,10 @@ static RULE: LazyLock<Option<Rule>> = LazyLock::new(|| {
     Some(Rule { finder, shows })
 });
 
-/// Whether a mail is a key to something. `is_html`: the text was made of HTML.
-pub fn is_key(subject: &str, body: &str, is_html: bool) -> bool {
-    let (subject, body) = (beginning(subject), beginning(body));
+/// Whether a mail is a key to something.
+pub fn is_key(said: &Said<'_>) -> bool {
+    let is_html = said.is_html;
+    let (subject, body) = (beginning(said.subject), beginning(said.text));
     let mut text = String::with_capacity(subject.len() + body.len() + 1);
     text.push_str(&subject);
     let subject_end = text.len();
@@ -317,21 +358,34 @@ pub fn is_key(subject: &str, body: &str, is_html: bool) -> bool {
     // What has no link and no code opens nothing; of HTML the links are not seen.
     let opens =
         || is_html || body.trim().is_empty() || has_link(&text) || has_number(&text, 4) || !codes.is_empty();
+    let is_bulk = LazyCell::new(|| has_any(&text, BULK));
     rule.finder.find_overlapping_iter(&text).any(|found| {
         let (start, end) = (found.start(), found.end());
         let number = |before, behind, least| has_number(near(&text, start, end, before, behind), least);
         let is_of_subject =
             || start < subject_end && !has_any(near(&text, start, end, 24, 24), GENERAL) && opens();
         let has_code = || codes.iter().any(|at| (start.saturating_sub(120)..end + 240).contains(at));
+        let is_within = |most: usize| start >= subject_end && start - subject_end <= most;
+        let can_open = || is_html || has_link(near(&text, start, end, 400, 2000));
+        let has_key = || {
+            let around = start.saturating_sub(300)..end + 600;
+            said.keys.iter().any(|at| around.contains(&(subject_end + 1 + at)))
+                || near(&text, start, end, 300, 600)
+                    .split_whitespace()
+                    .any(|word| word.find("http").is_some_and(|at| is_key_link(&word[at..])))
+        };
         is_word(&text, start, end)
             && match rule.shows[found.pattern().as_usize()] {
                 Key => true,
                 Asks => {
                     is_of_subject()
-                        || start >= subject_end
-                            && (is_html
-                                || has_link(near(&text, start, end, 400, 2000))
-                                || number(100, 200, 5))
+                        || is_within(if *is_bulk { FIRST_LINES } else { FIRST_PART }) && can_open()
+                        || start >= subject_end && (has_key() || number(100, 200, 5))
+                }
+                Forgot => {
+                    is_of_subject()
+                        || !*is_bulk && is_within(FIRST_LINES) && (can_open() || number(100, 200, 5))
+                        || start >= subject_end && has_key()
                 }
                 Title => is_of_subject() || number(10, 24, 5),
                 Code => {
@@ -340,6 +394,78 @@ pub fn is_key(subject: &str, body: &str, is_html: bool) -> bool {
                 }
             }
     })
+}
+
+/// Whether a link opens something for whoever has it: behind the host it says so, and holds a value that nobody guesses. Links of
+/// newsletters hold such values too, and those of shops say where one signs in.
+pub fn is_key_link(url: &str) -> bool {
+    const SAYS: [&str; 36] = [
+        "reset",
+        "verif",
+        "confirm",
+        "activat",
+        "aktiv",
+        "token",
+        "password",
+        "passwort",
+        "passwd",
+        "pwd",
+        "recover",
+        "magic",
+        "login",
+        "signin",
+        "sign-in",
+        "sign_in",
+        "auth",
+        "otp",
+        "unlock",
+        "validat",
+        "forgot",
+        "one-time",
+        "onetime",
+        "mot-de-passe",
+        "motdepasse",
+        "contrasena",
+        "senha",
+        "palavra-passe",
+        "wachtwoord",
+        "passord",
+        "losenord",
+        "adgangskode",
+        "kodeord",
+        "haslo",
+        "bestaetig",
+        "attiva",
+    ];
+    let url = &url[..url.floor_char_boundary(2048)];
+    let Some((_, behind)) = url.split_once("://").unwrap_or(("", url)).1.split_once('/') else {
+        return false;
+    };
+    let lower = behind.to_ascii_lowercase();
+    if !SAYS.iter().any(|word| lower.contains(word)) {
+        return false;
+    }
+    behind.split(['/', '?', '&', '#', ';']).any(|part| {
+        let (name, value) = part.split_once('=').unwrap_or(("", part));
+        let name = name.to_ascii_lowercase();
+        let names = |words: &[&str]| words.iter().any(|word| name.contains(word));
+        if name.starts_with("utm") || names(&["clid", "mc_"]) {
+            return false;
+        }
+        names(&["token", "code", "otp", "key", "sig"]) && value.len() >= 6 || is_random(value)
+    })
+}
+
+/// `Ab3dEf6hIj9kLm2n`, a UUID, a JWT: no words between dashes.
+fn is_random(value: &str) -> bool {
+    let count = |is: fn(&u8) -> bool| value.bytes().filter(is).count();
+    let (digits, capitals) = (count(u8::is_ascii_digit), count(u8::is_ascii_uppercase));
+    let (small, dashes) = (count(u8::is_ascii_lowercase), count(|byte| matches!(byte, b'-' | b'_')));
+    let is_hex = count(u8::is_ascii_hexdigit) + dashes == value.len();
+    value.len() >= 16
+        && digits >= 2
+        && capitals + small >= 2
+        && (is_hex || capitals >= 2 && small >= 2 || dashes == 0)
 }
 
 /// The beginning of a text, with digits as digits and without capitals beyond ASCII.
@@ -452,6 +578,10 @@ fn has_number(text: &str, least: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn is_key(subject: &str, text: &str, is_html: bool) -> bool {
+        super::is_key(&Said { subject, text, is_html, keys: &[] })
+    }
 
     #[test]
     fn o5_6_keys_are_found_in_many_languages() {
@@ -593,6 +723,97 @@ mod tests {
         assert!(is_key("New password", "Hello Ana,\nchoose it here\nNew password", true));
         assert!(!is_key("New password policy", "From March on, passwords need 12 characters.", true));
         assert!(!is_key("Your parcel", "Log in to your account to see where it is.", true));
+    }
+
+    /// What a newsletter says before its last lines.
+    const ARTICLES: &str = "Ten recipes for winter\nOne begins with the larch, and ends with soup. \n";
+
+    #[test]
+    fn o5_6_a_link_below_a_newsletter_is_no_key() {
+        for (subject, below) in [
+            ("Ten recipes", "Forgot your password? | Change your password | Unsubscribe"),
+            ("Ten recipes", "Your account: verify your email, reset your password. Unsubscribe here."),
+            ("Zehn Rezepte", "Passwort vergessen? | Passwort ändern | Newsletter abbestellen"),
+            ("Dix recettes", "Mot de passe oublié ? | Modifier votre mot de passe | Se désabonner"),
+            ("Diez recetas", "¿Olvidaste tu contraseña? | Cambiar tu contraseña | Darse de baja"),
+            ("Dez receitas", "Esqueceu a senha? | Alterar sua senha | Cancelar inscrição"),
+            ("Dez receitas", "Esqueceu-se da palavra-passe? | Cancelar a subscrição"),
+            ("Dieci ricette", "Password dimenticata? | Modifica la password | Disiscriviti"),
+            ("Tien recepten", "Wachtwoord vergeten? | Wijzig je wachtwoord | Afmelden"),
+            ("Ti oppskrifter", "Glemt passord? | Endre passord | Meld deg av"),
+            ("Tio recept", "Glömt lösenord? | Byt lösenord | Avregistrera dig"),
+            ("Ti opskrifter", "Glemt adgangskode? | Skift adgangskode | Afmeld nyhedsbrev"),
+            ("Dziesięć przepisów", "Nie pamiętasz hasła? | Zmień hasło | Wypisz się"),
+            ("レシピ", "パスワードをお忘れの方 | メールアドレスを確認 | 配信停止はこちら"),
+        ] {
+            let long = format!("{}{below}", ARTICLES.repeat(40));
+            let short = format!("{}{below}", ARTICLES.repeat(8));
+            for is_html in [true, false] {
+                let text = format!("{long}\nhttps://shop.example.org/forgot");
+                assert!(!is_key(subject, &text, is_html), "{subject} / {below} {is_html}");
+                assert!(!is_key(subject, &short, is_html), "{subject} / {below}, short, {is_html}");
+            }
+            // Links of newsletters are made for each reader.
+            let text = format!("{long}\nhttps://click.example.org/ls/click?upn=u001.Ab3dEf6hIj9kLm2nOp5q");
+            assert!(!is_key(subject, &text, false), "{subject} / {below}, a link that counts");
+        }
+        // Also without the word for unsubscribing, where it is far below.
+        assert!(!is_key("Ten recipes", &format!("{}Forgot your password?", ARTICLES.repeat(40)), true));
+    }
+
+    #[test]
+    fn o5_6_what_a_mail_is_for_is_found_in_html_too() {
+        for text in [
+            "Hi Ana,\nForgot your password? It happens. Choose a new one:\nNew password",
+            "Hallo Ana,\nPasswort vergessen? Hier geht es weiter:\nNeues Passwort wählen",
+            "Bonjour Ana,\nMot de passe oublié ? Choisissez-en un autre :\nContinuer",
+            "Hola Ana:\n¿Olvidaste tu contraseña? Elige otra:\nContinuar",
+            "Olá Ana,\nEsqueceu a senha? Escolha outra:\nContinuar",
+            "Ciao Ana,\nPassword dimenticata? Scegline un'altra:\nContinua",
+            "Dag Ana,\nWachtwoord vergeten? Kies een ander:\nVerder",
+            "Hei Ana,\nGlemt passord? Velg et annet:\nVidere",
+            "Hej Ana,\nGlömt lösenord? Välj ett annat:\nVidare",
+            "Hej Ana,\nGlemt adgangskode? Vælg en anden:\nVidere",
+            "Witaj Ana,\nNie pamiętasz hasła? Wybierz inne:\nDalej",
+            "アナ様\nパスワードをお忘れですか。新しいものを選んでください。\n次へ",
+        ] {
+            assert!(is_key("Hello", text, true), "{text}");
+        }
+        // Far below too, where a link beside it opens something.
+        let long = format!("{}Unsubscribe. ", ARTICLES.repeat(40));
+        for below in
+            ["Forgot your password?", "Reset your password", "Glemt passord?", "メールアドレスを確認"]
+        {
+            let text = format!("{long}{below}");
+            let said = Said { subject: "Hello", text: &text, is_html: true, keys: &[long.len()] };
+            assert!(super::is_key(&said), "{below}");
+            let text = format!("{text} https://a.example.org/reset/3f2a9c1e-77b0-4d21-9a3e-5c6d7e8f9a0b");
+            assert!(is_key("Hello", &text, false), "{below}");
+        }
+    }
+
+    #[test]
+    fn links_that_open_something_say_so_and_hold_a_value() {
+        for url in [
+            "https://example.org/reset?token=Ab3dEf6hIj9kLm2nOp5q",
+            "https://example.org/account/verify/3f2a9c1e-77b0-4d21-9a3e-5c6d7e8f9a0b",
+            "https://example.org/login?code=482913",
+            "https://example.org/users/confirmation?confirmation_token=xyzxyzxyz",
+            "https://example.org/de/passwort/aendern/9f86d081884c7d659a2feaa0c55ad015",
+        ] {
+            assert!(is_key_link(url), "{url}");
+        }
+        for url in [
+            "https://example.org/forgot-password",
+            "https://example.org/login?utm_source=newsletter&utm_campaign=Ab3dEf6hIj9kLm2nOp5q",
+            "https://click.example.org/ls/click?upn=u001.Ab3dEf6hIj9kLm2nOp5q",
+            "https://password-reset.example.org/offers/Ab3dEf6hIj9kLm2nOp5q",
+            "https://example.org/blog/ten-rules-for-your-password-in-2026-and-2027",
+            "https://example.org",
+            "",
+        ] {
+            assert!(!is_key_link(url), "{url}");
+        }
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub enum Verdict {
     Separator,
     /// It is part of a mail.
     Text,
+    /// The file ends within what seems to become a separator and the header behind it.
+    Begun,
     /// More bytes decide.
     Unknown,
 }
@@ -28,12 +30,23 @@ pub enum Verdict {
 pub fn judge(bytes: &[u8], at: usize, is_end: bool) -> Verdict {
     let tail = &bytes[at..];
     let seen = &tail[..tail.len().min(LOOK_AHEAD)];
-    let undecided = if is_end || seen.len() == LOOK_AHEAD { Verdict::Text } else { Verdict::Unknown };
+    let undecided = match () {
+        () if seen.len() == LOOK_AHEAD => Verdict::Text,
+        () if is_end => Verdict::Begun,
+        () => Verdict::Unknown,
+    };
     if !seen.starts_with(b"From ") {
-        return if b"From ".starts_with(seen) { undecided } else { Verdict::Text };
+        let is_beginning = !seen.is_empty() && b"From ".starts_with(seen);
+        return match undecided {
+            Verdict::Begun if !is_beginning || !follows_empty_line(&bytes[..at]) => Verdict::Text,
+            _ if !is_beginning && !seen.is_empty() => Verdict::Text,
+            other => other,
+        };
     }
     let Some(end) = memchr(b'\n', seen) else {
-        return if seen.len() >= LONGEST { Verdict::Text } else { undecided };
+        let is_text =
+            undecided == Verdict::Begun && !(follows_empty_line(&bytes[..at]) && may_become_one(seen));
+        return if seen.len() >= LONGEST || is_text { Verdict::Text } else { undecided };
     };
     if end >= LONGEST {
         return Verdict::Text;
@@ -70,10 +83,26 @@ pub fn judge(bytes: &[u8], at: usize, is_end: bool) -> Verdict {
     }
 }
 
+/// Whether the beginning of a line may be that of a separator: an address or a part of it, behind which a day follows. A last
+/// line `From my garden` is none.
+fn may_become_one(line: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(&line[5.min(line.len())..]);
+    let mut words = text.split_ascii_whitespace().skip(1);
+    words.next().is_none_or(|word| DAYS.iter().any(|day| day.starts_with(word)))
+}
+
+const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
 /// `From `, `From -`, `From ana@example.org`.
 fn is_bare(line: &[u8]) -> bool {
     let rest = line[5.min(line.len())..].trim_ascii();
     rest.is_empty() || rest == b"-" || (!rest.contains(&b' ') && rest.contains(&b'@'))
+}
+
+/// Where the beginning of `From ` stands at the end, as a line of its own behind an empty one.
+pub fn cut_off(bytes: &[u8]) -> Option<usize> {
+    let at = bytes.len() - bytes.iter().rev().take(5).position(|byte| *byte == b'\n')?;
+    (at < bytes.len() && judge(bytes, at, true) == Verdict::Begun).then_some(at)
 }
 
 fn follows_empty_line(before: &[u8]) -> bool {

@@ -24,7 +24,9 @@ pub fn split(unit: &mut Unit<'_>, from: u64, facts: Facts, out: &mut Out<'_>) ->
         bytes.truncate(4096);
         Facts { is_too_large: true, ..facts }.raw(0, end, bytes)
     } else {
-        facts.with_time(&bytes, false, unit.modified_ms).raw(0, end, bytes)
+        // Without the end of its last line it may still be written: what it gave is taken back when there is more of it.
+        let next = if bytes.ends_with(b"\n") { end } else { 0 };
+        facts.with_time(&bytes, false, unit.modified_ms).raw(0, next, bytes)
     };
     let _ = out(raw);
     Ok(End { at: end })

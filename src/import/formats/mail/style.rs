@@ -1,0 +1,386 @@
+//! What of a mail's HTML its styles hide: those of an element itself, and rules for a class, a name or an id.
+//!
+//! Text that nobody sees can still speak to a program that reads. What is only hard to see, such as white on white, is not found.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+
+use super::html;
+
+/// How much of a mail's style sheets is read, in bytes.
+const LONGEST: usize = 256 * 1024;
+/// Rules that hide something, and those that show something, at most.
+const MOST: usize = 500;
+/// How often a rule is asked for an element, of one mail at most: then nothing more is hidden by rules.
+const MOST_ASKED: u32 = 20_000_000;
+
+/// What is seen of an element's text.
+#[allow(clippy::struct_field_names, reason = "each is a question")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sight {
+    /// It is not there, and nothing in it.
+    pub is_gone: bool,
+    /// It is invisible, but for what in it says otherwise.
+    is_invisible: bool,
+    /// Its letters have no size, but for those of an element that has its own.
+    is_tiny: bool,
+}
+
+/// What a style says of that.
+#[allow(clippy::struct_field_names, reason = "each is a question")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Style {
+    is_gone: Option<bool>,
+    is_important: bool,
+    is_invisible: Option<bool>,
+    is_tiny: Option<bool>,
+}
+
+/// An element, as its tag has it.
+#[derive(Debug, Default)]
+pub struct Element<'a> {
+    name: &'a str,
+    style: Option<&'a str>,
+    class: Option<&'a str>,
+    id: Option<&'a str>,
+    /// Where it leads.
+    pub link: Option<&'a str>,
+    is_hidden: bool,
+    has_size: bool,
+}
+
+impl<'a> Element<'a> {
+    /// Reads the attributes of a tag.
+    pub fn of(name: &'a str, attributes: &'a str) -> Self {
+        let mut element = Self { name, ..Self::default() };
+        if attributes.is_empty() {
+            return element;
+        }
+        each_attribute(attributes, &mut |called, value| {
+            let is = |name: &str| called.eq_ignore_ascii_case(name);
+            match () {
+                () if is("style") => _ = element.style.get_or_insert(value),
+                () if is("class") => _ = element.class.get_or_insert(value),
+                () if is("id") => _ = element.id.get_or_insert(value),
+                () if is("href") => _ = element.link.get_or_insert(value),
+                () if is("hidden") => element.is_hidden = true,
+                () if is("size") => element.has_size |= name.eq_ignore_ascii_case("font"),
+                () => {}
+            }
+        });
+        element
+    }
+}
+
+fn each_attribute<'a>(tag: &'a str, each: &mut dyn FnMut(&'a str, &'a str)) {
+    let bytes = tag.as_bytes();
+    let skip = |mut at: usize, is: fn(u8) -> bool| {
+        while bytes.get(at).is_some_and(|byte| is(*byte)) {
+            at += 1;
+        }
+        at
+    };
+    let mut at = 0;
+    while at < bytes.len() {
+        let begin = skip(at, |byte| byte.is_ascii_whitespace() || byte == b'/');
+        let name_end = skip(begin, |byte| !byte.is_ascii_whitespace() && !matches!(byte, b'=' | b'/'));
+        let equals = skip(name_end, |byte| byte.is_ascii_whitespace());
+        if bytes.get(equals) != Some(&b'=') {
+            each(&tag[begin..name_end], "");
+            at = equals.max(begin + 1);
+            continue;
+        }
+        let value = skip(equals + 1, |byte| byte.is_ascii_whitespace());
+        let (value, end) = if let Some(quote @ (b'"' | b'\'')) = bytes.get(value) {
+            let length = memchr::memchr(*quote, &bytes[value + 1..]);
+            let end = length.map_or(bytes.len(), |length| value + 1 + length);
+            (value + 1..end, end + 1)
+        } else {
+            let end = skip(value, |byte| !byte.is_ascii_whitespace());
+            (value..end, end)
+        };
+        each(&tag[begin..name_end], &tag[value]);
+        at = end;
+    }
+}
+
+impl Sight {
+    /// Whether nobody sees it.
+    pub const fn is_hidden(self) -> bool {
+        self.is_gone || self.is_invisible || self.is_tiny
+    }
+
+    /// What is seen of an element in this one.
+    pub fn inside(self, element: &Element<'_>, rules: &Rules<'_>) -> Self {
+        let of_rules = rules.of(element, self.is_hidden());
+        let own = element.style.map_or_else(Style::default, |style| Style::read(&html::decoded(style)));
+        let is_gone = if of_rules.is_important { of_rules.is_gone } else { own.is_gone.or(of_rules.is_gone) };
+        let has_size = element.has_size.then_some(false);
+        Self {
+            is_gone: self.is_gone || is_gone.unwrap_or(element.is_hidden),
+            is_invisible: own.is_invisible.or(of_rules.is_invisible).unwrap_or(self.is_invisible),
+            is_tiny: own.is_tiny.or(of_rules.is_tiny).or(has_size).unwrap_or(self.is_tiny),
+        }
+    }
+}
+
+impl Style {
+    /// What a later one says counts.
+    fn take(&mut self, later: Self) {
+        if !self.is_important || later.is_important {
+            self.is_gone = later.is_gone.or(self.is_gone);
+            self.is_important |= later.is_important;
+        }
+        self.is_invisible = later.is_invisible.or(self.is_invisible);
+        self.is_tiny = later.is_tiny.or(self.is_tiny);
+    }
+
+    fn read(text: &str) -> Self {
+        let text = plain(text);
+        let (mut style, mut is_display_none) = (Self::default(), None);
+        let (mut is_shut, mut is_cut, mut is_placed, mut is_away, mut is_clear) =
+            (false, false, false, false, false);
+        for line in text.split(';') {
+            let Some((name, value)) = line.split_once(':') else { continue };
+            let (value, is_important) = match value.trim().strip_suffix("!important") {
+                Some(value) => (value.trim(), true),
+                None => (value.trim(), false),
+            };
+            match name.trim() {
+                "display" => {
+                    is_display_none = Some(value == "none");
+                    style.is_important |= is_important;
+                }
+                "visibility" => style.is_invisible = Some(matches!(value, "hidden" | "collapse")),
+                "font-size" => style.is_tiny = size(value).or(style.is_tiny),
+                // `italic bold 14px/1.5 Georgia`
+                "font" => {
+                    let of = value.split_whitespace().find_map(|word| {
+                        let word = word.split('/').next().unwrap_or_default();
+                        // `700` is a weight.
+                        let is_size =
+                            word == "0" || word.ends_with(|c: char| c.is_ascii_lowercase() || c == '%');
+                        size(word).filter(|_| is_size)
+                    });
+                    style.is_tiny = of.or(style.is_tiny);
+                }
+                "opacity" => is_clear = number(value).is_some_and(|(number, _)| number < 0.05),
+                "overflow" | "overflow-y" | "overflow-x" => is_cut = matches!(value, "hidden" | "clip"),
+                "height" | "max-height" | "width" | "max-width" => {
+                    is_shut |= number(value).is_some_and(|(number, _)| number <= 0.0);
+                }
+                "text-indent" => is_away |= number(value).is_some_and(|(number, _)| number <= -500.0),
+                "left" | "top" | "right" | "bottom" => {
+                    is_placed |= number(value).is_some_and(|(number, _)| number <= -500.0);
+                }
+                _ => {}
+            }
+        }
+        let is_positioned = is_placed && (text.contains("absolute") || text.contains("fixed"));
+        style.is_gone = if is_clear || is_away || is_positioned || is_shut && is_cut {
+            Some(true)
+        } else {
+            is_display_none
+        };
+        style
+    }
+
+    /// What it shows.
+    fn shown(self) -> Self {
+        let shows = |is: Option<bool>| is.filter(|is| !is);
+        Self { is_invisible: shows(self.is_invisible), is_tiny: shows(self.is_tiny), ..Self::default() }
+    }
+
+    const fn says_nothing(self) -> bool {
+        self.is_gone.is_none() && self.is_invisible.is_none() && self.is_tiny.is_none()
+    }
+}
+
+/// Whether letters of this size are none; `None` where it depends on the size around them.
+fn size(value: &str) -> Option<bool> {
+    const KEYWORDS: [&str; 8] =
+        ["xx-small", "x-small", "small", "medium", "large", "x-large", "xx-large", "xxx-large"];
+    if KEYWORDS.contains(&value) {
+        return Some(false);
+    }
+    let (number, unit) = number(value)?;
+    match unit {
+        _ if number <= 0.0 => Some(true),
+        "em" | "%" | "ex" | "ch" => (number < 0.05).then_some(true),
+        "rem" => Some(number < 0.05),
+        "px" | "pt" | "" => Some(number <= 1.0),
+        _ => Some(false),
+    }
+}
+
+/// A number, and its unit.
+fn number(value: &str) -> Option<(f64, &str)> {
+    let end =
+        value.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))).unwrap_or(value.len());
+    let (digits, unit) = value.split_at(end);
+    Some((digits.parse().ok()?, unit.trim()))
+}
+
+/// In lower case, without comments and escapes.
+fn plain(text: &str) -> Cow<'_, str> {
+    if !text.contains(['\\', '*']) {
+        return Cow::Owned(text.to_ascii_lowercase());
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['\\', '/']) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        if let Some(comment) = rest.strip_prefix("/*") {
+            rest = comment.find("*/").map_or("", |end| &comment[end + 2..]);
+        } else if let Some(escape) = rest.strip_prefix('\\') {
+            let digits = escape.bytes().take(6).take_while(u8::is_ascii_hexdigit).count();
+            match u32::from_str_radix(&escape[..digits], 16) {
+                Ok(code) => {
+                    out.push(char::from_u32(code).unwrap_or('\u{fffd}'));
+                    rest = escape[digits..].strip_prefix([' ', '\t', '\n']).unwrap_or(&escape[digits..]);
+                }
+                Err(_) => rest = escape,
+            }
+        } else {
+            out.push('/');
+            rest = &rest[1..];
+        }
+    }
+    out.push_str(rest);
+    Cow::Owned(out.to_ascii_lowercase())
+}
+
+/// The rules of a mail's style sheets that hide or show something. Those for a kind of screen are not among them.
+#[derive(Debug, Default)]
+pub struct Rules<'a> {
+    all: Vec<Rule<'a>>,
+    /// Those of them that hide something, which are few.
+    hiding: Vec<usize>,
+    asked: Cell<u32>,
+}
+
+#[derive(Debug)]
+struct Rule<'a> {
+    selector: Selector<'a>,
+    style: Style,
+}
+
+/// `p.x#y`: all of it has to be so.
+#[derive(Debug)]
+struct Selector<'a> {
+    name: &'a str,
+    classes: Vec<&'a str>,
+    id: Option<&'a str>,
+}
+
+impl<'a> Selector<'a> {
+    /// Of one element; what depends on others, or on what a reader does, is none.
+    fn read(text: &'a str) -> Option<Self> {
+        let is_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+        let mut rest = text.strip_prefix('*').unwrap_or(text);
+        let mut selector = Self { name: "", classes: Vec::new(), id: None };
+        while let Some(mark) = rest.chars().next() {
+            let begin = usize::from(matches!(mark, '.' | '#'));
+            let length = rest[begin..].find(|c| !is_word(c)).unwrap_or(rest.len() - begin);
+            let word = &rest[begin..begin + length];
+            match mark {
+                _ if word.is_empty() => return None,
+                '.' => selector.classes.push(word),
+                '#' => selector.id = Some(word),
+                _ => selector.name = word,
+            }
+            rest = &rest[begin + length..];
+        }
+        Some(selector)
+    }
+
+    fn is_of(&self, element: &Element<'_>) -> bool {
+        let has = |class: &&str| {
+            element
+                .class
+                .is_some_and(|all| all.split_ascii_whitespace().any(|one| one.eq_ignore_ascii_case(class)))
+        };
+        (self.name.is_empty() || self.name.eq_ignore_ascii_case(element.name))
+            && self.id.is_none_or(|id| element.id.is_some_and(|own| own.eq_ignore_ascii_case(id)))
+            && self.classes.iter().all(has)
+    }
+}
+
+impl<'a> Rules<'a> {
+    /// What all that are for an element say; those that only show something do not count where nothing is hidden.
+    fn of(&self, element: &Element<'_>, is_hidden: bool) -> Style {
+        let mut style = Style::default();
+        let count = if is_hidden { self.all.len() } else { self.hiding.len() };
+        let asked = self.asked.get().saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+        if count == 0 || asked > MOST_ASKED {
+            return style;
+        }
+        self.asked.set(asked);
+        if is_hidden || self.hiding.iter().any(|at| self.all[*at].selector.is_of(element)) {
+            for rule in self.all.iter().filter(|rule| rule.selector.is_of(element)) {
+                style.take(rule.style);
+            }
+        }
+        style
+    }
+
+    /// Takes in a style sheet.
+    pub fn add(&mut self, sheet: &'a str) {
+        let mut rest = &sheet[..sheet.floor_char_boundary(LONGEST)];
+        while let Some(at) = rest.find('{') {
+            let before = &rest[..at];
+            let before = before.rsplit([';', '}']).next().unwrap_or(before);
+            // A comment before a rule is none of its selectors, nor is what keeps old programs from reading it.
+            let before =
+                before.rsplit("*/").next().unwrap_or(before).trim().trim_start_matches("<!--").trim();
+            let inside = &rest[at + 1..];
+            if before.starts_with('@') {
+                rest = &inside[block_end(inside)..];
+                continue;
+            }
+            let end = inside.find('}').unwrap_or(inside.len());
+            let style = Style::read(&inside[..end]);
+            rest = &inside[end..];
+            if style.says_nothing() {
+                continue;
+            }
+            for selector in before.split(',').map(str::trim).filter(|text| !text.is_empty()) {
+                let own = Selector::read(selector);
+                // What stands within something else is shown where the rule shows it, and hidden by no rule: whether it stands
+                // there is not known.
+                let (own, style) =
+                    if own.is_some() { (own, style) } else { (last_of(selector), style.shown()) };
+                let hides = style.is_gone == Some(true)
+                    || style.is_invisible == Some(true)
+                    || style.is_tiny == Some(true);
+                let known = if hides { self.hiding.len() } else { self.all.len() - self.hiding.len() };
+                if let Some(selector) = own.filter(|_| !style.says_nothing() && known < MOST) {
+                    if hides {
+                        self.hiding.push(self.all.len());
+                    }
+                    self.all.push(Rule { selector, style });
+                }
+            }
+        }
+    }
+}
+
+/// The element that a selector is for in the end: `.x p` is for `p`.
+fn last_of(selector: &str) -> Option<Selector<'_>> {
+    Selector::read(selector.rsplit([' ', '>', '+', '~']).next().unwrap_or_default())
+}
+
+/// Where a block ends that may hold others.
+fn block_end(text: &str) -> usize {
+    let mut depth = 1_u32;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' if depth == 1 => return at + 1,
+            b'}' => depth -= 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
