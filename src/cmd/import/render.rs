@@ -321,4 +321,35 @@ mod tests {
         let line = BadItem { path: "x/a.csv".into(), member: "a.csv".to_owned(), line: Some(7), ..item };
         assert_eq!(bad_text(&line), "a.csv, item 30,112 at line 7");
     }
+
+    #[test]
+    fn o4_4_a_source_is_a_line_or_two_where_there_is_no_room_and_what_was_bad_before_is_said() {
+        let outcome = |account: &str, same: u64, known_bad: u64| Outcome {
+            connector: "mail".to_owned(),
+            account: account.to_owned(),
+            path: "x/All mail.mbox".into(),
+            counts: Counts { read: same, same, ..Counts::default() },
+            known_bad,
+            ..Outcome::default()
+        };
+        let outcomes = [outcome("Ana", 1200, 2), outcome("\u{4e16}\u{754c}", 3, 0)];
+        let sum =
+            |count: &str| format!("{count} read = 0 new + 0 changed + {count} same + 0 skipped + 0 bad");
+        let wide = format!(
+            "mail    Ana   All mail.mbox  {}\nmail    \u{4e16}\u{754c}  All mail.mbox  {}\nin all{}{}\n",
+            sum("1,200"),
+            sum("3"),
+            " ".repeat(23),
+            sum("1,203")
+        );
+        assert_eq!(accounts_of_items(&outcomes, 200), wide);
+        let narrow = format!("mail    Ana   All mail.mbox\n  {}\n", sum("1,200"));
+        assert!(accounts_of_items(&outcomes, 80).starts_with(&narrow));
+        let text = result_text(&outcomes, 0, Path::new("/own"), 1, 200);
+        assert!(
+            text.contains("\n2 items of what is the same could not be read when it was imported; "),
+            "{text}"
+        );
+        assert!(text.ends_with("\nNext: pdpp connect local"), "{text}");
+    }
 }
