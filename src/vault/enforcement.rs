@@ -36,7 +36,7 @@ const FEW: i64 = 1_000;
 /// A grant of more named records than these is searched by the index of words.
 const MOST_SCANNED: usize = 10_000;
 /// Found records up to this many are looked at one by one, and not for being among all that a filter leaves. Tests have few.
-const MOST_LOOKED_UP: usize = if cfg!(test) { 0 } else { 2_000 };
+const MOST_LOOKED_UP: usize = if cfg!(test) { 1 } else { 2_000 };
 /// To look a record up takes as long as so many steps along an index.
 const LOOK_UP_COSTS: usize = if cfg!(test) { 2 } else { 16 };
 
@@ -906,23 +906,19 @@ impl Access {
     /// Of `rows` at least those that the grant and `filter` cover.
     fn covered(&self, db: &Sqlite, filter: &Filter, rows: &RowSet) -> rusqlite::Result<RowSet> {
         let are_few = rows.len() <= MOST_LOOKED_UP;
-        let (sql, params) = if !are_few && self.columns.is_some() && !self.hides_rows() {
-            let (from, mut params) = self.rows(filter, Wanted::Columns);
+        let (sql, params) = if self.columns.is_some() && !self.hides_rows() {
+            let (mut from, mut params) = self.rows(filter, Wanted::Columns);
             let all = format!("FROM value_{} v", self.slot);
             let last: Option<i64> =
                 db.prepare_cached(&format!("SELECT max(v.rid) {all}"))?.query_row([], |row| row.get(0))?;
-            // All are read one behind the other where most of them would be looked up.
             let most = last.and_then(|last| usize::try_from(last).ok()).unwrap_or(0) / LOOK_UP_COSTS;
-            let from = if rows.len() > most {
-                from
-            } else {
+            // All are read one behind the other where most of them would be looked up.
+            if are_few || rows.len() <= most {
+                let found =
+                    format!("FROM json_each(?) j CROSS JOIN value_{} v ON v.rid = j.value", self.slot);
+                from = from.replacen(&all, &found, 1);
                 params.insert(0, listed(rows).into());
-                from.replacen(
-                    &all,
-                    &format!("FROM json_each(?) j CROSS JOIN value_{} v ON v.rid = j.value", self.slot),
-                    1,
-                )
-            };
+            }
             (format!("SELECT v.rid {from}"), params)
         } else {
             let (condition, mut params) = self.condition();

@@ -187,8 +187,8 @@ fn head(term: &[u8]) -> u128 {
     }
     // Two parts that may overlap: to copy so few bytes takes longer.
     if let (Some(head), Some(tail)) = (term.first_chunk::<8>(), term.last_chunk::<8>()) {
-        let tail = u64::from_be_bytes(*tail).checked_shl(8 * (16 - length) as u32).unwrap_or(0);
-        return u128::from(u64::from_be_bytes(*head)) << 64 | u128::from(tail);
+        let (head, tail) = (u64::from_be_bytes(*head), u64::from_be_bytes(*tail));
+        return u128::from(head) << 64 | u128::from(tail) << (8 * (16 - length));
     }
     term.iter().zip(0_u32..).fold(0, |head, (byte, at)| head | u128::from(*byte) << (120 - 8 * at))
 }

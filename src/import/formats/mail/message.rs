@@ -248,9 +248,9 @@ pub fn join(stream: &str, data: &str, sightings: &[&str]) -> String {
             record.apply(all);
             serde_json::to_string(&record)
         }),
-        "message_bodies" => serde_json::from_str::<MessageBody<'_>>(data).and_then(|mut record| {
+        "message_bodies" => serde_json::from_str::<MessageBody<'_>>(data).map(|mut record| {
             record.message_received_at = all.received_at();
-            Ok(to_long_json(&record, data.len()))
+            to_long_json(&record, data.len())
         }),
         "message_labels" => serde_json::from_str::<MessageLabel<'_>>(data).and_then(|mut record| {
             record.message_received_at = all.received_at();
