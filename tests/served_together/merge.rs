@@ -795,6 +795,5 @@ async fn r6_2_grants_are_searched_side_by_side() {
     let answer = call(&package, "search", json!({"q": "the"})).await;
     let took = started.elapsed();
     assert_eq!(ids(&structured(&answer)).len(), 10);
-    assert!(took < Duration::from_millis(1_000), "{took:?}");
-    println!("ten grants of 200 ms: {took:?}");
+    assert!(took < Duration::from_millis(1_500), "{took:?}");
 }

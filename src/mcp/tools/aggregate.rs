@@ -469,7 +469,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn o6_3_the_order_that_is_told_is_the_one_that_groups_are_in() {
+    fn the_order_that_is_told_is_the_one_that_groups_are_in() {
         let order = |body: &Value, groups: &[(&str, u64, Value)]| {
             let group = |(key, count, value): &(&str, u64, Value)| {
                 let mut group = json!({"key": key, "count": count});
