@@ -157,7 +157,7 @@ fn o2_1_what_cannot_be_imported_is_told_with_its_reason_and_what_to_type() {
         &["because: ragged.csv: line 2 ", "code: import_format", "next: Without --as"],
     );
     desk.file("x.jsonl", "{\"a\":1}\nnot json\n[1]\nnope\n");
-    has(&told("x.jsonl", &[]), &["(jsonl): line 2, line 3, line 4: no object"]);
+    has(&told("x.jsonl", &[]), &["because: x.jsonl: line 2 is no object"]);
     desk.file("x.csv", b"SQLite format 3\0 and more");
     has(&told("x.csv", &[]), &["an SQLite database"]);
     // One that is not there, and one that is called much the same.
