@@ -369,8 +369,8 @@ impl Parser<'_> {
                     catch_unwind(AssertUnwindSafe(|| self.parse(&raw))).unwrap_or(Given::Bad("panicked"))
                 };
                 let bytes = raw.bytes.len();
-                // The writer needs them only to copy attachments from them.
-                if !self.import.terms.copies_attachments {
+                // The writer needs them to copy attachments from them, and to know an item that was half or is.
+                if !self.import.terms.copies_attachments && !self.has_items && !half::may_grow(&raw) {
                     raw.bytes = Vec::new();
                 }
                 Ready::Item { task, raw, bytes, digest, parsed }
