@@ -5,14 +5,18 @@
 //! a row's data leaves a [`Row`] only through the access's projection. The two halves of the rule,
 //! SQL for what is stored now and `Access::covers` for what was stored before, stand side by side.
 
-use std::collections::{BTreeSet, HashMap};
+mod search;
+mod values;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use rusqlite::types::{Value as Sql, ValueRef};
+use rusqlite::types::Value as Sql;
 use rusqlite::{Connection as Sqlite, OptionalExtension, Row as SqlRow, params_from_iter};
 use serde_json::{Map, Value};
 
+pub use self::search::{Hit, HitPosition, Matches};
 use super::declaration::{Connector, Field, Relation, Stream};
 use super::filter::path;
 pub use super::filter::{Compare, Filter};
@@ -20,7 +24,7 @@ use super::grant::Grant;
 use super::pace::Pace;
 use super::store::blobs::{self, Blob};
 use super::store::values::{Column, Columns, Encoding};
-use super::store::{Catalog, Connection, RowSet, word_index};
+use super::store::{Catalog, Connection};
 use super::wire::ApiError;
 use super::{time, words};
 
@@ -35,11 +39,6 @@ const FEW: i64 = 1_000;
 
 /// A grant of more named records than these is searched by the index of words.
 const MOST_SCANNED: usize = 10_000;
-/// Found records up to this many are looked at one by one, and not for being among all that a filter leaves. Tests have few.
-const MOST_LOOKED_UP: usize = if cfg!(test) { 1 } else { 2_000 };
-/// To look a record up takes as long as so many steps along an index.
-const LOOK_UP_COSTS: usize = if cfg!(test) { 2 } else { 16 };
-
 /// What a statement over covered rows reads of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wanted {
@@ -207,79 +206,6 @@ pub enum Change {
         /// When that was collected, in milliseconds.
         emitted_ms: i64,
     },
-}
-
-/// What a search found in one access.
-#[derive(Debug, Default)]
-pub struct Matches {
-    /// The records that have all words in their titles and actors.
-    titled: RowSet,
-    /// All others.
-    rest: RowSet,
-}
-
-impl Matches {
-    /// How many records there are.
-    pub fn count(&self) -> usize {
-        self.titled.len() + self.rest.len()
-    }
-
-    /// How many of them have all words in their titles and actors.
-    pub fn titled(&self) -> usize {
-        self.titled.len()
-    }
-}
-
-/// The place of a hit in the order of all: those with all words in titles and actors first, then the newest.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct HitPosition {
-    // It stands in cursors, which models copy.
-    #[serde(rename = "t")]
-    is_titled: bool,
-    #[serde(rename = "s")]
-    sort: i64,
-    #[serde(rename = "c")]
-    connection: String,
-    #[serde(rename = "m")]
-    stream: String,
-    #[serde(rename = "k")]
-    key: String,
-}
-
-impl HitPosition {
-    /// Whether all words are in titles and actors.
-    pub const fn is_titled(&self) -> bool {
-        self.is_titled
-    }
-
-    /// The time that it is sorted by, in milliseconds since 1970, where it has one that is granted.
-    pub fn time_ms(&self) -> Option<i64> {
-        (self.sort != i64::MIN).then_some(self.sort)
-    }
-}
-
-impl Ord for HitPosition {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (other.is_titled.cmp(&self.is_titled))
-            .then_with(|| other.sort.cmp(&self.sort))
-            .then_with(|| (&self.connection, &self.stream).cmp(&(&other.connection, &other.stream)))
-            .then_with(|| other.key.cmp(&self.key))
-    }
-}
-
-impl PartialOrd for HitPosition {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// One full-text hit.
-#[derive(Debug)]
-pub struct Hit {
-    /// The record.
-    pub row: Row,
-    /// Its place.
-    pub at: HitPosition,
 }
 
 impl Access {
@@ -598,165 +524,6 @@ impl Access {
         Ok(newest.filter(|newest| *newest != i64::MIN))
     }
 
-    /// The values of a granted field, as JSON text, each with how often it is there; `null` stands
-    /// for an absent one.
-    ///
-    /// # Errors
-    /// Whatever SQLite says; if the field is not granted.
-    pub fn values(
-        &self,
-        db: &Sqlite,
-        filter: &Filter,
-        field: &Field,
-    ) -> rusqlite::Result<Vec<(String, u64)>> {
-        if self.field(&field.name).is_none() {
-            return Err(rusqlite::Error::InvalidParameterName(field.name.clone()));
-        }
-        if let Some(Column { encoding, number }) = self.column(field) {
-            match encoding {
-                Encoding::Number => {
-                    return self.tally(db, filter, number, |number| Ok(number.to_string()));
-                }
-                Encoding::Boolean => {
-                    return self.tally(db, filter, number, |is| Ok((is == 1).to_string()));
-                }
-                Encoding::Listed if self.hides_rows() || !filter.sql.is_empty() => {
-                    let mut text = db.prepare_cached("SELECT json FROM value_text WHERE id = ?")?;
-                    return self
-                        .tally(db, filter, number, |id| text.query_row([id], |row| row.get::<_, String>(0)));
-                }
-                Encoding::Listed => return self.listed(db, number),
-                _ => {}
-            }
-        }
-        self.values_of_data(db, filter, self.index(), field)
-    }
-
-    /// All shared texts of a column, and how many records have none.
-    fn listed(&self, db: &Sqlite, number: u32) -> rusqlite::Result<Vec<(String, u64)>> {
-        let mut all =
-            db.prepare_cached("SELECT json, records FROM value_text WHERE slot = ? AND number = ?")?;
-        let all = all.query_map((self.slot, number), |row| Ok((row.get::<_, String>(0)?, count(row, 1)?)))?;
-        let mut all = all.collect::<rusqlite::Result<Vec<_>>>()?;
-        let some: u64 = all.iter().map(|(_, count)| count).sum();
-        let none = self.count(db, &Filter::default())?.saturating_sub(some);
-        all.extend((none > 0).then(|| ("null".to_owned(), none)));
-        Ok(all)
-    }
-
-    /// What is in a column, as JSON text: `json` says what a number there stands for.
-    fn tally(
-        &self,
-        db: &Sqlite,
-        filter: &Filter,
-        number: u32,
-        mut json: impl FnMut(i64) -> rusqlite::Result<String>,
-    ) -> rusqlite::Result<Vec<(String, u64)>> {
-        let (rows, params) = self.rows(filter, Wanted::Columns);
-        let (mut numbers, mut others): (HashMap<i64, u64>, HashMap<String, u64>) = Default::default();
-        let mut found = db.prepare_cached(&format!("SELECT v.c{number} {rows}"))?;
-        let mut found = found.query(params_from_iter(params))?;
-        while let Some(row) = found.next()? {
-            *match row.get_ref(0)? {
-                ValueRef::Integer(number) => numbers.entry(number).or_default(),
-                ValueRef::Text(json) => others.entry(String::from_utf8_lossy(json).into_owned()).or_default(),
-                _ => others.entry("null".to_owned()).or_default(),
-            } += 1;
-        }
-        let numbers = numbers.into_iter().map(|(number, count)| Ok((json(number)?, count)));
-        numbers.chain(others.into_iter().map(Ok)).collect()
-    }
-
-    /// The values of a field as the data has them.
-    fn values_of_data(
-        &self,
-        db: &Sqlite,
-        filter: &Filter,
-        index: &str,
-        field: &Field,
-    ) -> rusqlite::Result<Vec<(String, u64)>> {
-        let (condition, mut params) = self.condition();
-        params.insert(0, path(&field.name).into());
-        params.extend(filter.params.iter().cloned());
-        let sql = format!(
-            "SELECT coalesce(r.data -> ?, 'null') AS value, count(*) FROM record r {index} WHERE {condition}{} GROUP BY value",
-            filter.sql
-        );
-        let mut statement = db.prepare_cached(&sql)?;
-        statement.query_map(params_from_iter(params), |row| Ok((row.get(0)?, count(row, 1)?)))?.collect()
-    }
-
-    /// Where the milliseconds of a granted field of instants are. Where there are none, there is no integer, or the least.
-    fn instant(&self, field: &Field) -> Option<(String, Wanted)> {
-        let column = self.column(field)?;
-        match column.encoding {
-            Encoding::Sort if self.hides_rows() => Some(("r.sort".to_owned(), Wanted::Nothing)),
-            Encoding::Consent if self.hides_rows() => Some(("r.consent_ms".to_owned(), Wanted::Nothing)),
-            Encoding::Sort | Encoding::Consent | Encoding::Instant => {
-                Some((format!("v.c{}", column.number), Wanted::Columns))
-            }
-            _ => None,
-        }
-    }
-
-    /// Gives the instants of a granted field to `each`, in milliseconds, with how often each is there; those that are close
-    /// mostly come together.
-    ///
-    /// # Errors
-    /// Whatever SQLite says; if the field is not granted.
-    pub fn instants(
-        &self,
-        db: &Sqlite,
-        filter: &Filter,
-        field: &Field,
-        mut each: impl FnMut(i64, u64),
-    ) -> rusqlite::Result<()> {
-        let Some((instant, wanted)) = self.instant(field) else {
-            for (json, count) in self.values(db, filter, field)? {
-                let text: Option<String> = serde_json::from_str(&json).ok();
-                text.and_then(|text| time::parse_ms(&text)).into_iter().for_each(|ms| each(ms, count));
-            }
-            return Ok(());
-        };
-        let (rows, params) = self.rows(filter, wanted);
-        let mut found = db.prepare_cached(&format!("SELECT {instant} {rows}"))?;
-        let mut found = found.query(params_from_iter(params))?;
-        while let Some(row) = found.next()? {
-            match row.get_ref(0)? {
-                ValueRef::Integer(ms) if ms != i64::MIN => each(ms, 1),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Those [`Access::values`] of a granted field among which the least or the greatest is.
-    ///
-    /// # Errors
-    /// Whatever SQLite says; if the field is not granted.
-    pub fn extremes(
-        &self,
-        db: &Sqlite,
-        filter: &Filter,
-        field: &Field,
-        is_greatest: bool,
-    ) -> rusqlite::Result<Vec<(String, u64)>> {
-        let (Some(column), Some(_)) = (self.column(field), self.instant(field)) else {
-            return self.values(db, filter, field);
-        };
-        let mut all: Option<(i64, i64)> = None;
-        self.instants(db, filter, field, |ms, _| {
-            all = Some(all.map_or((ms, ms), |(least, greatest)| (least.min(ms), greatest.max(ms))));
-        })?;
-        let extreme = all.map(|(least, greatest)| if is_greatest { greatest } else { least });
-        let mut those = filter.clone();
-        those.add_extreme(self.slot, column.number, extreme);
-        match self.few(db, &those)? {
-            Some(few) => self.values_of_data(db, &few, FOUND, field),
-            None => self.values_of_data(db, &those, self.index(), field),
-        }
-    }
-
     /// A condition over a granted field; `None` where the field does not declare it.
     pub fn filter(&self, conditions: &[(String, Compare, String)]) -> Option<Filter> {
         let mut filter = Filter::default();
@@ -862,203 +629,6 @@ impl Access {
         Ok(changes)
     }
 
-    /// The granted fields that full-text search covers.
-    pub fn lexical(&self) -> Vec<&Field> {
-        self.lexical.iter().filter_map(|(_, name)| self.field(name)).collect()
-    }
-
-    /// The records in whose granted fields all of `query` is found.
-    ///
-    /// # Errors
-    /// Whatever SQLite says.
-    pub fn search(
-        &self,
-        db: &Sqlite,
-        query: &words::Query,
-        filter: &Filter,
-        pace: &Pace<'_>,
-    ) -> rusqlite::Result<Matches> {
-        if self.lexical.is_empty() || query.is_empty() {
-            return Ok(Matches::default());
-        }
-        if self.is_scanned() {
-            return self.scan(db, query, filter);
-        }
-        if self.hides_rows() {
-            pace.hide();
-        }
-        let tags: Vec<_> = self.lexical.iter().map(|(tag, name)| (*tag, self.is_title(name))).collect();
-        let mut found = word_index::find(db, self.slot, query, &tags)?;
-        if self.hides_rows() || !filter.sql.is_empty() {
-            found.all.keep(&self.covered(db, filter, &found.all)?);
-            found.first.keep(&found.all);
-        }
-        found.all.remove(&found.first);
-        Ok(Matches { titled: found.first, rest: found.all })
-    }
-
-    /// Whether the words of this field say what a record is about, or whose it is.
-    fn is_title(&self, field: &str) -> bool {
-        let role = self.field(field).and_then(|field| field.role.as_deref());
-        matches!(role, Some("primary-title" | "actor"))
-    }
-
-    /// Of `rows` at least those that the grant and `filter` cover.
-    fn covered(&self, db: &Sqlite, filter: &Filter, rows: &RowSet) -> rusqlite::Result<RowSet> {
-        let are_few = rows.len() <= MOST_LOOKED_UP;
-        let (sql, params) = if self.columns.is_some() && !self.hides_rows() {
-            let (mut from, mut params) = self.rows(filter, Wanted::Columns);
-            let all = format!("FROM value_{} v", self.slot);
-            let last: Option<i64> =
-                db.prepare_cached(&format!("SELECT max(v.rid) {all}"))?.query_row([], |row| row.get(0))?;
-            let most = last.and_then(|last| usize::try_from(last).ok()).unwrap_or(0) / LOOK_UP_COSTS;
-            // All are read one behind the other where most of them would be looked up.
-            if are_few || rows.len() <= most {
-                let found =
-                    format!("FROM json_each(?) j CROSS JOIN value_{} v ON v.rid = j.value", self.slot);
-                from = from.replacen(&all, &found, 1);
-                params.insert(0, listed(rows).into());
-            }
-            (format!("SELECT v.rid {from}"), params)
-        } else {
-            let (condition, mut params) = self.condition();
-            params.extend(filter.params.iter().cloned());
-            let from = if are_few {
-                params.insert(0, listed(rows).into());
-                "json_each(?) j CROSS JOIN record r ON r.rid = j.value".to_owned()
-            } else {
-                format!("record r {}", self.index())
-            };
-            (format!("SELECT r.rid FROM {from} WHERE {condition}{}", filter.sql), params)
-        };
-        let mut statement = db.prepare_cached(&sql)?;
-        statement.query_map(params_from_iter(params), |row| row.get(0))?.collect()
-    }
-
-    /// The covered records that have all of it, read one by one.
-    fn scan(&self, db: &Sqlite, query: &words::Query, filter: &Filter) -> rusqlite::Result<Matches> {
-        let (condition, mut params) = self.condition();
-        params.extend(filter.params.iter().cloned());
-        let sql = format!(
-            "SELECT r.rid, whole(r.data, r.packed) FROM record r {} WHERE {condition}{}",
-            self.index(),
-            filter.sql
-        );
-        let mut statement = db.prepare_cached(&sql)?;
-        let mut rows = statement.query(params_from_iter(params))?;
-        let mut found = Matches::default();
-        while let Some(row) = rows.next()? {
-            let fields = super::fields::Fields::parse(row.get_ref(1)?.as_str()?);
-            let texts = |is_wanted: &dyn Fn(&str) -> bool| -> Vec<_> {
-                let names = self.lexical.iter().map(|(_, name)| name).filter(|name| is_wanted(name));
-                names.filter_map(|name| fields.text(name)).collect()
-            };
-            if query.is_in(&texts(&|name| self.is_title(name))) {
-                found.titled.insert(row.get(0)?);
-            } else if query.is_in(&texts(&|_| true)) {
-                found.rest.insert(row.get(0)?);
-            }
-        }
-        Ok(found)
-    }
-
-    /// Up to `most` of the records that a search found, in the order of hits, after `after`.
-    ///
-    /// # Errors
-    /// Whatever SQLite says.
-    pub fn hits(
-        &self,
-        db: &Sqlite,
-        matches: &Matches,
-        after: Option<&HitPosition>,
-        most: usize,
-    ) -> rusqlite::Result<Vec<Hit>> {
-        let mut hits = Vec::new();
-        let mut one = db.prepare_cached(&format!("SELECT {} FROM record r WHERE r.rid = ?", Row::COLUMNS))?;
-        for (is_titled, rows) in [(true, &matches.titled), (false, &matches.rest)] {
-            // Those with words in titles come before a place among the others.
-            if hits.len() >= most || (is_titled && after.is_some_and(|after| !after.is_titled)) {
-                continue;
-            }
-            let after = after.filter(|after| after.is_titled == is_titled);
-            for (at, rid) in self.newest_hits(db, rows, is_titled, after, most - hits.len())? {
-                hits.push(Hit { row: one.query_row([rid], Row::read)?, at });
-            }
-        }
-        Ok(hits)
-    }
-
-    /// Up to `most` of `rows` after `after`, the newest first.
-    fn newest_hits(
-        &self,
-        db: &Sqlite,
-        rows: &RowSet,
-        is_titled: bool,
-        after: Option<&HitPosition>,
-        most: usize,
-    ) -> rusqlite::Result<Vec<(HitPosition, i64)>> {
-        let count = rows.len();
-        if count == 0 {
-            return Ok(Vec::new());
-        }
-        let place = |row: &SqlRow<'_>| {
-            let at = HitPosition {
-                is_titled,
-                // In the order of pages, not of arrival: when a hidden record arrived is not to be seen.
-                sort: if self.cursor_field().is_some() { row.get(1)? } else { i64::MIN },
-                connection: self.connection.id.clone(),
-                stream: self.stream.name.clone(),
-                key: row.get(2)?,
-            };
-            Ok::<_, rusqlite::Error>((at, row.get(0)?))
-        };
-        let is_after = |at: &HitPosition| after.is_none_or(|after| at > after);
-        let mut found = Vec::new();
-        // What many records have, some of the newest have: those are walked down, where none is passed that is never read.
-        if !self.is_scanned() {
-            let from = after.map_or(i64::MAX, |after| after.sort);
-            let mut walk = db.prepare_cached(&self.walk())?;
-            let mut walk = walk.query([self.slot, from])?;
-            let mut steps = count.saturating_mul(LOOK_UP_COSTS);
-            loop {
-                let Some(row) = walk.next()? else { return Ok(found) };
-                if rows.contains(row.get(0)?) {
-                    found.extend(Some(place(row)?).filter(|(at, _)| is_after(at)));
-                    if found.len() == most {
-                        return Ok(found);
-                    }
-                }
-                steps -= 1;
-                if steps == 0 {
-                    break;
-                }
-            }
-            found.clear();
-        }
-        let mut one = db.prepare_cached("SELECT r.rid, r.sort, r.key FROM record r WHERE r.rid = ?")?;
-        for rid in rows.iter() {
-            found.extend(Some(one.query_row([rid], place)?).filter(|(at, _)| is_after(at)));
-            if found.len() > most.saturating_add(MOST_LOOKED_UP) {
-                found.sort_unstable();
-                found.truncate(most);
-            }
-        }
-        found.sort_unstable();
-        found.truncate(most);
-        Ok(found)
-    }
-
-    /// All records of the slot, the newest first, from a place on.
-    fn walk(&self) -> String {
-        let (index, order) = if self.cursor_field().is_some() {
-            ("INDEXED BY record_sort", "r.live = 1 AND r.sort <= ? ORDER BY r.sort DESC, r.key DESC")
-        } else {
-            // All of them have one place in time.
-            (BY_KEY, "? IS NOT NULL ORDER BY r.key DESC")
-        };
-        format!("SELECT r.rid, r.sort, r.key FROM record r {index} WHERE r.slot = ? AND {order}")
-    }
-
     /// The text of a granted field of a row, as far as it is one.
     pub fn text(&self, row: &Row, field: &str) -> Option<String> {
         self.field(field)?;
@@ -1094,19 +664,6 @@ impl Access {
         }
         Ok(None)
     }
-}
-
-/// The rows as a list in JSON.
-fn listed(rows: &RowSet) -> String {
-    let mut list = String::from("[");
-    for row in rows.iter() {
-        if list.len() > 1 {
-            list.push(',');
-        }
-        list.push_str(&row.to_string());
-    }
-    list.push(']');
-    list
 }
 
 fn count(row: &SqlRow<'_>, at: usize) -> rusqlite::Result<u64> {
