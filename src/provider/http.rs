@@ -16,7 +16,7 @@ use super::url::is_loopback;
 
 const JSON: &str = "application/json";
 /// How long an unused connection is kept: a person who reads an answer asks again within minutes.
-const IDLE: Duration = Duration::from_secs(300);
+const IDLE: Duration = Duration::from_mins(5);
 
 /// Bounds of one exchange.
 #[derive(Debug, Clone, Copy)]
