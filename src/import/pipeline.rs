@@ -432,7 +432,8 @@ impl Parser<'_> {
             }
             ready.push(ReadyDraft { draft, prepared });
         }
-        let time = ready.first().and_then(|first| first.prepared.as_ref()).and_then(Prepared::time_ms);
+        // A label has none, though it comes first.
+        let time = ready.iter().filter_map(|one| one.prepared.as_ref()).find_map(Prepared::time_ms);
         if let (Some(since), Some(time)) = (self.import.terms.since_ms, time)
             && time < since
         {

@@ -690,10 +690,19 @@ pub fn declare(
 /// Why the records of a table have no time: a column that should be one and does not read as one, and where it first does not.
 fn why_undated(columns: &Columns, order: Option<DateOrder>) -> Vec<String> {
     const CONSEQUENCE: &str = "a grant that is limited in time covers none of these records";
-    let at =
-        Reading { decimal: None, currency: "", order: order.unwrap_or(DateOrder::YearMonthDay) }.time_at();
+    // Where no order is known, the one in which most values read.
+    let orders = order
+        .map_or(vec![DateOrder::YearMonthDay, DateOrder::MonthDayYear, DateOrder::DayMonthYear], |order| {
+            vec![order]
+        });
+    let read = |column: &Column| {
+        let all = |order: &DateOrder| {
+            column.times[Reading { decimal: None, currency: "", order: *order }.time_at()].all
+        };
+        orders.iter().map(all).max().unwrap_or_default()
+    };
     let should_be = |(name, column): &(&str, &Column)| {
-        column.values > 0 && (column.times[at].all > 0 || name.split('_').any(|word| DATED.contains(&word)))
+        column.values > 0 && (read(column) > 0 || name.split('_').any(|word| DATED.contains(&word)))
     };
     let notes: Vec<String> = columns
         .in_order()
@@ -701,7 +710,7 @@ fn why_undated(columns: &Columns, order: Option<DateOrder>) -> Vec<String> {
         .map(|(name, column)| {
             format!(
                 "`{name}` is no date or time here: {} of its {} values cannot be read as one{}",
-                column.values - column.times[at].all.min(column.values),
+                column.values - read(column).min(column.values),
                 column.values,
                 column.first_odd(Kind::Timestamp)
             )

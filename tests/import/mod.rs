@@ -220,3 +220,22 @@ fn o4_9_what_is_left_out_by_date_is_counted_and_comes_later() {
     let ran = desk.run(&path, &["--yes", "--json", "--timezone", "UTC"]);
     assert_eq!(counts(&json(&ran)["sources"][0]), [28, 14, 0, 14]);
 }
+
+#[test]
+fn o2_1_mail_with_labels_is_left_out_by_its_date_too() {
+    let desk = Desk::new();
+    let labelled = mailbox("ana@example.org", 3)
+        .replace("\nSubject:", "\nX-GM-THRID: 1\nX-Gmail-Labels: Inbox,Bills\nSubject:");
+    assert_eq!(labelled.matches("X-Gmail-Labels").count(), 3);
+    let path = desk.file("a.mbox", labelled);
+    let ran = desk.run(&path, &["--yes", "--json", "--since", "2030-01-01", "--timezone", "UTC"]);
+    let source = json(&ran)["sources"][0].clone();
+    assert_eq!(
+        (counts(&source), &source["skipped"]["before --since"]),
+        ([3, 0, 0, 0], &3.into()),
+        "{}",
+        ran.stderr
+    );
+    let ran = desk.run(&path, &["--yes", "--account", ""]);
+    assert_eq!(ran.code, Some(2), "an account has a name: {}", ran.stderr);
+}

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use clap::builder::{PossibleValuesParser, StyledStr};
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, StyledStr};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::json;
@@ -68,7 +68,7 @@ pub struct Args {
     pub format: Option<String>,
 
     /// Whose data it is: the name of the account
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub account: Option<String>,
 
     /// The time zone of times that name none, such as Europe/Oslo [default: the account's, else this computer's]

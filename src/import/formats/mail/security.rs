@@ -48,8 +48,9 @@ const PHRASES: &[(Shows, &str)] = &[
     (
         Asks,
         "reset your password, reset password, password reset, reset the password, resetting your password, \
-         change your password, set your password, \
-         set a password, create your password, create a password, recover your account, account recovery, \
+         change your password, set your password, set a new password, set new password, choose a new password, \
+         choose new password, choose your password, create a new password, create new password, set up your password, \
+         set up a password, set a password, create your password, create a password, recover your account, account recovery, \
          password recovery, verify your email, verify your e-mail, verify email, confirm your email, \
          confirm your e-mail, confirm email, email verification, verify your account, confirm your account, \
          activate your account, account activation, activation link, verify your identity, verify it's you, \
@@ -71,7 +72,9 @@ const PHRASES: &[(Shows, &str)] = &[
     ),
     (
         Asks,
-        "passwort zurücksetz, kennwort zurücksetz, passwort ändern, \
+        "passwort zurücksetz, kennwort zurücksetz, passwort ändern, passwort setzen, passwort vergeben, passwort wählen, \
+         passwort zu setzen, passwort zu vergeben, passwort zu wählen, passwort festzulegen, kennwort festlegen, \
+         kennwort vergeben, kennwort wählen, \
          passwort festlegen, passwort-reset, zurücksetzen ihres passwort, zurücksetzen deines passwort, \
          passworts zurück, e-mail-adresse bestätigen, email-adresse bestätigen, e-mail bestätigen, \
          bestätige deine e-mail, bestätigen sie ihre e-mail, konto aktivieren, konto bestätigen, \
@@ -90,7 +93,7 @@ const PHRASES: &[(Shows, &str)] = &[
     ),
     (
         Asks,
-        "changer votre mot de passe, modifier votre mot de passe, \
+        "changer votre mot de passe, modifier votre mot de passe, un nouveau mot de passe, \
          créer votre mot de passe, définir votre mot de passe, vérifiez votre adresse, \
          confirmez votre adresse, confirmer votre adresse, confirmez votre compte, activer votre compte, \
          activez votre compte, activation de votre compte, lien d'activation, lien d’activation, \
@@ -111,7 +114,7 @@ const PHRASES: &[(Shows, &str)] = &[
     ),
     (
         Asks,
-        "cambiar tu contraseña, cambiar su contraseña, \
+        "cambiar tu contraseña, cambiar su contraseña, una nueva contraseña, una contraseña nueva, \
          verifica tu correo, verifique su correo, confirma tu correo, confirme su correo, \
          verifica tu cuenta, activa tu cuenta, active su cuenta, activar tu cuenta, enlace de activación, \
          código de activación, recuperar tu cuenta, recuperación de cuenta, restablecer tu contraseña, \
@@ -759,6 +762,18 @@ mod tests {
         }
         // Also without the word for unsubscribing, where it is far below.
         assert!(!is_key("Ten recipes", &format!("{}Forgot your password?", ARTICLES.repeat(40)), true));
+    }
+
+    #[test]
+    fn o5_6_a_new_password_is_set_by_a_link_whatever_its_host_calls_it() {
+        for text in [
+            "Use this link to set a new password: https://svc.example/reset/GEHEIM3",
+            "Mit diesem Link ist ein neues Passwort zu setzen: https://svc.example/r/GEHEIM3",
+            "Choisissez un nouveau mot de passe : https://svc.example/r/GEHEIM3",
+            "Aquí puedes crear una nueva contraseña: https://svc.example/r/GEHEIM3",
+        ] {
+            assert!(is_key("Account notice", text, false), "{text}");
+        }
     }
 
     #[test]
