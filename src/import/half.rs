@@ -12,18 +12,16 @@ pub const fn may_grow(raw: &Raw) -> bool {
     raw.next <= raw.offset
 }
 
-/// What an earlier run read of a unit's last item.
+/// What earlier runs read of a unit's last items.
 #[derive(Debug)]
 pub struct Halves {
-    /// Where the earlier run ended: where the item begins, or behind the only one of its file.
-    at: u64,
     known: Option<Vec<Half>>,
 }
 
 impl Halves {
-    /// Of a unit that was read up to `at`, if it was.
-    pub fn new(at: Option<u64>) -> Self {
-        Self { at: at.unwrap_or_default(), known: at.is_none().then(Vec::new) }
+    /// Of a unit that was read before, or was not.
+    pub fn new(was_read: bool) -> Self {
+        Self { known: (!was_read).then(Vec::new) }
     }
 
     /// The records that were made of a half of this item.
@@ -38,19 +36,19 @@ impl Halves {
             Some(known) => known,
             unknown => unknown.insert(ledger.halves(account, unit)?),
         };
-        // Elsewhere an item that begins alike is another one.
-        let is_there =
-            |half: &Half| raw.offset == self.at || raw.offset == 0 && half.length as u64 == self.at;
-        let Some(at) = halves.iter().position(|half| is_there(half) && half.begins(&raw.bytes)) else {
-            return Ok(Vec::new());
-        };
-        let half = halves.swap_remove(at);
-        if half.length == raw.bytes.len() && may_grow(raw) {
-            return Ok(Vec::new());
+        let mut records = Vec::new();
+        // Several, where the file was shorter meanwhile.
+        for half in halves.extract_if(.., |half| half.begins(raw.offset, &raw.bytes)) {
+            if half.length == raw.bytes.len() && may_grow(raw) {
+                continue;
+            }
+            ledger.forget_half(account, unit, &half)?;
+            // Where it is what it was, its records are too.
+            if half.length < raw.bytes.len() {
+                records.extend(half.records);
+            }
         }
-        ledger.forget_halves(account, unit)?;
-        // Where it is what it was, its records are too.
-        Ok(if half.length < raw.bytes.len() { half.records } else { Vec::new() })
+        Ok(records)
     }
 }
 

@@ -630,7 +630,7 @@ impl Writer<'_> {
                         for told in drafts.iter().filter_map(|ready| ready.draft.told) {
                             *self.outcome.counts.told.entry(told).or_default() += 1;
                         }
-                        let written = self.write(ingest, ledger, unit, &raw, &digest, drafts)?;
+                        let written = self.write(ingest, ledger, unit, &raw, &digest, drafts, &halved)?;
                         match written {
                             // It takes the place of what was read of it before.
                             Written::New if was_halved => self.outcome.counts.changed += 1,
@@ -653,6 +653,7 @@ impl Writer<'_> {
         raw: &Raw,
         digest: &Digest,
         drafts: Vec<ReadyDraft>,
+        halved: &[i64],
     ) -> Result<Written, NotWritten> {
         let mut all = Written::Same;
         let mut first = None;
@@ -673,7 +674,9 @@ impl Writer<'_> {
             if let (Written::Changed, Some(rid)) = (written, rid) {
                 ledger.forget_items(rid, unit)?;
             }
-            if written == Written::New && !self.job.format.shares(&draft.stream) {
+            // Also what an earlier half of it made, and this one gives again.
+            let is_made = written == Written::New || rid.is_some_and(|rid| halved.contains(&rid));
+            if is_made && !self.job.format.shares(&draft.stream) {
                 made.extend(rid);
             }
             for blob in &draft.blobs {
@@ -682,7 +685,7 @@ impl Writer<'_> {
         }
         ledger.put_item(self.account, digest, unit, is_shared, first)?;
         if half::may_grow(raw) && !made.is_empty() {
-            ledger.put_half(self.account, unit, &raw.bytes, &made)?;
+            ledger.put_half(self.account, unit, raw.offset, &raw.bytes, &made)?;
         }
         Ok(all)
     }

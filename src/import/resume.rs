@@ -158,7 +158,7 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
             Some((at, false)) => Some(at),
             None => Some(0),
         };
-        let halves = Halves::new(old.as_ref().map(|old| old.at));
+        let halves = Halves::new(old.is_some());
         tasks.push(Task { row, stamp, from, known, last: None, halves });
     }
     let mut gone = Vec::new();

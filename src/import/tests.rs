@@ -580,6 +580,36 @@ fn o4_4_the_last_mail_of_a_mailbox_that_grew_is_counted_once() {
 }
 
 #[test]
+fn o4_5_a_half_is_replaced_however_often_it_was_read_and_where_the_file_was_shorter_meanwhile() {
+    let first = "From a0@example.org Mon Jan  1 00:00:00 2024\nTo: me@example.org\nFrom: a0@example.org\nSubject: s0\n\
+        Message-ID: <m0@example.org>\nDate: Mon, 01 Jan 2024 00:00:00 +0000\n\nbody zero\n\n";
+    let second = "From a1@example.org Mon Jan  1 00:00:01 2024\nReceived: from x by y\nFrom: a1@example.org\n\
+        Subject: Hello\nTo: me@example.org\nMessage-ID: <m1@example.org>\n\
+        Date: Mon, 01 Jan 2024 00:00:01 +0000\n\nyou asked for it:\n482913\nis your verification code.\n\n";
+    let whole = format!("{first}{second}");
+    let cut = |text: &str| first.len() + second.find(text).unwrap();
+    for ends in [
+        // The second half is the first one with what is no part of its name.
+        vec![cut("To: "), cut("Message-ID"), whole.len()],
+        vec![cut("is your"), cut("Received"), whole.len()],
+        // Back into the mail before.
+        vec![cut("is your"), 90, whole.len()],
+        vec![cut("482913"), cut("you asked"), cut("is your"), 90, cut("482913"), whole.len()],
+    ] {
+        let mut place = Place::new();
+        place.format = &Mbox;
+        for end in &ends {
+            place.import(&place.file("mbox", &whole[..*end]));
+        }
+        let there = place.records();
+        let mut fresh = Place::new();
+        fresh.format = &Mbox;
+        fresh.import(&fresh.file("mbox", &whole));
+        assert_eq!(there, fresh.records(), "{ends:?}");
+    }
+}
+
+#[test]
 fn o4_5_half_a_row_is_replaced_but_not_what_another_file_says_whole() {
     let mut place = Place::new();
     place.format = &Csv;

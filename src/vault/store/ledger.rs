@@ -294,15 +294,18 @@ impl Ledger<'_> {
     }
 
     /// Notes a last item of a unit that may grow, and the records that it made. It is forgotten where one of them changes.
-    pub fn put_half(self, account: i64, unit: i64, bytes: &[u8], records: &[i64]) -> rusqlite::Result<()> {
-        self.forget_halves(account, unit)?;
-        let (Ok(length), Ok(unit_part)) = (u32::try_from(bytes.len()), u32::try_from(unit)) else {
-            return Ok(());
-        };
+    pub fn put_half(
+        self,
+        account: i64,
+        unit: i64,
+        offset: u64,
+        bytes: &[u8],
+        records: &[i64],
+    ) -> rusqlite::Result<()> {
+        let half = Half { length: bytes.len(), sum: half_sum(offset, bytes), records: Vec::new() };
+        self.forget_half(account, unit, &half)?;
+        let Some((mut raw, _)) = half.bounds(unit) else { return Ok(()) };
         for (number, rid) in (0_u16..).zip(records) {
-            let mut raw = half_of(unit_part);
-            raw[6..10].copy_from_slice(&length.to_be_bytes());
-            raw[10..14].copy_from_slice(&half_sum(bytes));
             raw[14..].copy_from_slice(&number.to_be_bytes());
             self.put_item(account, &raw, unit, true, Some(*rid))?;
         }
@@ -343,10 +346,9 @@ impl Ledger<'_> {
             .map(i64::cast_unsigned)
     }
 
-    /// Forgets what was noted of last items of a unit that may grow.
-    pub fn forget_halves(self, account: i64, unit: i64) -> rusqlite::Result<()> {
-        let Ok(unit_part) = u32::try_from(unit) else { return Ok(()) };
-        let (first, last) = half_bounds(unit_part);
+    /// Forgets what was noted of one last item of a unit that may grow.
+    pub fn forget_half(self, account: i64, unit: i64, half: &Half) -> rusqlite::Result<()> {
+        let Some((first, last)) = half.bounds(unit) else { return Ok(()) };
         self.0
             .prepare_cached("DELETE FROM item WHERE account = ?1 AND raw BETWEEN ?2 AND ?3 AND unit = ?4")?
             .execute(params![account, first, last, unit])
@@ -433,9 +435,19 @@ pub struct Half {
 }
 
 impl Half {
-    /// Whether `bytes` begin with it.
-    pub fn begins(&self, bytes: &[u8]) -> bool {
-        bytes.get(..self.length).is_some_and(|half| half_sum(half) == self.sum)
+    /// The least and the greatest name of its records in `unit`; none where one is too large to be part of it.
+    fn bounds(&self, unit: i64) -> Option<(Digest, Digest)> {
+        let mut first = half_of(u32::try_from(unit).ok()?);
+        first[6..10].copy_from_slice(&u32::try_from(self.length).ok()?.to_be_bytes());
+        first[10..14].copy_from_slice(&self.sum);
+        let mut last = first;
+        last[14..].fill(0xff);
+        Some((first, last))
+    }
+
+    /// Whether the item at `offset` begins with it. Elsewhere one that begins alike is another one.
+    pub fn begins(&self, offset: u64, bytes: &[u8]) -> bool {
+        bytes.get(..self.length).is_some_and(|half| half_sum(offset, half) == self.sum)
     }
 }
 
@@ -452,8 +464,11 @@ fn half_bounds(unit: u32) -> (Digest, Digest) {
     (first, last)
 }
 
-fn half_sum(bytes: &[u8]) -> [u8; 4] {
-    let hash = ring::digest::digest(&ring::digest::SHA256, bytes);
+fn half_sum(offset: u64, bytes: &[u8]) -> [u8; 4] {
+    let mut hash = ring::digest::Context::new(&ring::digest::SHA256);
+    hash.update(&offset.to_be_bytes());
+    hash.update(bytes);
+    let hash = hash.finish();
     let mut sum = [0; 4];
     sum.copy_from_slice(&hash.as_ref()[..4]);
     sum

@@ -187,7 +187,10 @@ impl<'a> Strip<'a> {
         }
         let is_close = inside.first() == Some(&b'/');
         let name_at = at + 1 + usize::from(is_close);
-        let length = bytes[name_at..].iter().take(16).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        // A name begins with a letter: `<3` is text.
+        let of_name = bytes[name_at..].iter().take(16).take_while(|byte| byte.is_ascii_alphanumeric());
+        let length =
+            if bytes.get(name_at).is_some_and(u8::is_ascii_alphabetic) { of_name.count() } else { 0 };
         let name = &self.html[name_at..name_at + length];
         if length == 0 && !matches!(inside.first(), Some(b'!' | b'?' | b'/')) {
             self.words("<");
@@ -384,6 +387,8 @@ mod tests {
             "<div style='DISPLAY : NONE;'>E</div>",
             "<div style=display:none>E</div>",
             "<div style=\"color:red;display:none!important;max-height:0\">E</div>",
+            "<div style=\"display:none ! important\">E</div>",
+            "<div style=\"display:none!important;display:block\">E</div>",
             "<div style=\"display&#58;none\">E</div>",
             "<div style=\"dis\\70 lay:none\">E</div>",
             "<div style=\"display:/**/none\">E</div>",
@@ -423,6 +428,12 @@ mod tests {
     }
 
     #[test]
+    fn o5_what_begins_with_no_letter_is_no_tag() {
+        assert_eq!(text("<p>I <3 you, dinner is at eight</p>"), "I <3 you, dinner is at eight");
+        assert_eq!(text("x <5% of it <b>went</b>"), "x <5% of it went");
+    }
+
+    #[test]
     fn o5_what_is_seen_stays() {
         let css = "<style>.big{font-size:14px} @media (max-width: 600px) { .wide { display: none } } .a .b{display:none}</style>";
         for seen in [
@@ -434,6 +445,10 @@ mod tests {
             "<span style=\"font-size:10px;display:block\">E</span>",
             "<div style=\"visibility:hidden\"><b style=\"visibility:visible\">E</b></div>",
             "<div class=wide>E</div>",
+            "<div style=\"max-height:0;max-height:none;overflow:hidden\">E</div>",
+            "<div style=\"width:0;min-width:100%;overflow:hidden\">E</div>",
+            "<div style=\"text-indent:-9999px;text-indent:0\">E</div>",
+            "<div style=\"display:block!important;display:none\">E</div>",
             "<div class=b>E</div>",
             "<div style=\"max-height:0\">E</div>",
             "<div style=\"overflow:hidden;height:20px\">E</div>",

@@ -8,6 +8,7 @@ use std::cell::LazyCell;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use icu_normalizer::ComposingNormalizerBorrowed;
 use memchr::{memchr2, memchr3_iter};
 
 /// How much of the text is looked at, in bytes.
@@ -47,7 +48,8 @@ const PHRASES: &[(Shows, &str)] = &[
     ),
     (
         Asks,
-        "reset your password, reset password, password reset, reset the password, resetting your password, \
+        "confirm sign in, confirm sign-in, tried to log in, tried to sign in, \
+         reset your password, reset password, password reset, reset the password, resetting your password, \
          change your password, set your password, set a new password, set new password, choose a new password, \
          choose new password, choose your password, create a new password, create new password, set up your password, \
          set up a password, set a password, create your password, create a password, recover your account, account recovery, \
@@ -72,7 +74,8 @@ const PHRASES: &[(Shows, &str)] = &[
     ),
     (
         Asks,
-        "passwort zurücksetz, kennwort zurücksetz, passwort ändern, passwort setzen, passwort vergeben, passwort wählen, \
+        "passwort zurück, kennwort zurück, passwort zu ändern, passwort neu setzen, kontowiederherstellung, registrierung abschließen, \
+         passwort zurücksetz, kennwort zurücksetz, passwort ändern, passwort setzen, passwort vergeben, passwort wählen, \
          passwort zu setzen, passwort zu vergeben, passwort zu wählen, passwort festzulegen, kennwort festlegen, \
          kennwort vergeben, kennwort wählen, \
          passwort festlegen, passwort-reset, zurücksetzen ihres passwort, zurücksetzen deines passwort, \
@@ -82,7 +85,10 @@ const PHRASES: &[(Shows, &str)] = &[
     ),
     (Forgot, "passwort vergessen, kennwort vergessen"),
     (Title, "neues passwort, neues kennwort, ihre pin, deine pin"),
-    (Code, "passwort, kennwort, pushtan, phototan, chiptan, tan-nummer, transaktionsnummer"),
+    (
+        Code,
+        "passwort, kennwort, ziffern, geben sie, gib, eingeben, pushtan, phototan, chiptan, tan-nummer, transaktionsnummer",
+    ),
     // French
     (
         Key,
@@ -93,7 +99,8 @@ const PHRASES: &[(Shows, &str)] = &[
     ),
     (
         Asks,
-        "changer votre mot de passe, modifier votre mot de passe, un nouveau mot de passe, \
+        "reinitialisation de votre mot de passe, réinitialiser ton mot de passe, mot de passe perdu, vérification de votre adresse, validez votre inscription, validez votre adresse, \
+         changer votre mot de passe, modifier votre mot de passe, un nouveau mot de passe, \
          créer votre mot de passe, définir votre mot de passe, vérifiez votre adresse, \
          confirmez votre adresse, confirmer votre adresse, confirmez votre compte, activer votre compte, \
          activez votre compte, activation de votre compte, lien d'activation, lien d’activation, \
@@ -103,7 +110,7 @@ const PHRASES: &[(Shows, &str)] = &[
     ),
     (Forgot, "mot de passe oublié"),
     (Title, "connectez-vous à, nouveau mot de passe, réinitialis"),
-    (Code, "mot de passe"),
+    (Code, "mot de passe, saisissez, saisis, vérification"),
     // Spanish
     (
         Key,
@@ -114,16 +121,17 @@ const PHRASES: &[(Shows, &str)] = &[
     ),
     (
         Asks,
-        "cambiar tu contraseña, cambiar su contraseña, una nueva contraseña, una contraseña nueva, \
+        "recuperar contraseña, recuperación de contraseña, recuperar tu contraseña, cambio de contraseña, confirma tu cuenta, confirma tu email, verifica tu email, verificación en dos pasos, \
+         cambiar tu contraseña, cambiar su contraseña, una nueva contraseña, una contraseña nueva, \
          verifica tu correo, verifique su correo, confirma tu correo, confirme su correo, \
          verifica tu cuenta, activa tu cuenta, active su cuenta, activar tu cuenta, enlace de activación, \
          código de activación, recuperar tu cuenta, recuperación de cuenta, restablecer tu contraseña, \
          restablecer su contraseña, restablecer la contraseña, restablece tu contraseña, \
          restablezca su contraseña, restablecimiento de contraseña",
     ),
-    (Forgot, "olvidaste tu contraseña, olvidó su contraseña"),
+    (Forgot, "olvidaste tu contraseña, olvidado tu contraseña, olvidado su contraseña, olvidó su contraseña"),
     (Title, "inicia sesión en, nueva contraseña, restablecer, restablece, restablecimiento"),
-    (Code, "código, codigo, contraseña"),
+    (Code, "código, codigo, contraseña, tu clave, su clave, introduce, introduzca, ingresa"),
     // Portuguese
     (
         Key,
@@ -474,7 +482,24 @@ fn is_random(value: &str) -> bool {
 /// The beginning of a text, with digits as digits and without capitals beyond ASCII.
 fn beginning(text: &str) -> Cow<'_, str> {
     let text = &text[..text.floor_char_boundary(LOOKED_AT)];
-    if is_rewritten(text) { Cow::Owned(text.chars().map(plain).collect()) } else { Cow::Borrowed(text) }
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let text = composed(text);
+    if is_rewritten(&text) { Cow::Owned(text.chars().map(plain).collect()) } else { text }
+}
+
+/// As it is seen: marks on their letters, and nothing within words that nobody sees.
+fn composed(text: &str) -> Cow<'_, str> {
+    // They are of two and of three bytes, that begin so.
+    if memchr3_iter(0xcc, 0xcd, 0xe2, text.as_bytes()).next().is_none()
+        && !text.contains(['\u{ad}', '\u{feff}'])
+    {
+        return Cow::Borrowed(text);
+    }
+    let is_seen = |c: &char| !matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}');
+    let seen: String = text.chars().filter(is_seen).collect();
+    Cow::Owned(ComposingNormalizerBorrowed::new_nfc().normalize(&seen).into_owned())
 }
 
 /// Whether a text has anything that [`plain`] changes: most have not, and this is looked at in each mail.
@@ -762,6 +787,20 @@ mod tests {
         }
         // Also without the word for unsubscribing, where it is far below.
         assert!(!is_key("Ten recipes", &format!("{}Forgot your password?", ARTICLES.repeat(40)), true));
+    }
+
+    #[test]
+    fn o5_6_words_are_known_as_they_are_seen() {
+        for text in [
+            "Ihr Besta\u{308}tigungscode: 482913",
+            "Tu co\u{301}digo es 4829.",
+            "Your verifi\u{ad}cation co\u{200b}de is 482913",
+            "Su clave es 482913",
+            "Saisissez 482913 pour vous connecter",
+            "Geben Sie 482913 ein, um fortzufahren",
+        ] {
+            assert!(is_key("Hello", text, false), "{text}");
+        }
     }
 
     #[test]

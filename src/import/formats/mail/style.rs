@@ -11,8 +11,13 @@ use super::html;
 const LONGEST: usize = 256 * 1024;
 /// Rules that hide something, and those that show something, at most.
 const MOST: usize = 500;
-/// How often a rule is asked for an element, of one mail at most: then nothing more is hidden by rules.
-const MOST_ASKED: u32 = 20_000_000;
+/// Classes of one selector, at most: one with more is none.
+const MOST_CLASSES: usize = 8;
+/// How often a rule is asked for an element, times what there is of its classes to look through, of one mail at most: then nothing
+/// more is hidden by rules.
+const MOST_ASKED: u32 = 10_000_000;
+/// So many bytes of classes are looked through in the time that it takes to ask a rule.
+const BYTES_ASKED: usize = 8;
 
 /// What is seen of an element's text.
 #[allow(clippy::struct_field_names, reason = "each is a question")]
@@ -138,15 +143,18 @@ impl Style {
     fn read(text: &str) -> Self {
         let text = plain(text);
         let (mut style, mut is_display_none) = (Self::default(), None);
-        let (mut is_shut, mut is_cut, mut is_placed, mut is_away, mut is_clear) =
-            (false, false, false, false, false);
+        let (mut is_cut, mut is_away, mut is_clear) = (false, false, false);
+        // Of each property the last one counts.
+        let (mut shut, mut opened, mut placed) = ([false; 4], [false; 2], [false; 4]);
         for line in text.split(';') {
             let Some((name, value)) = line.split_once(':') else { continue };
-            let (value, is_important) = match value.trim().strip_suffix("!important") {
-                Some(value) => (value.trim(), true),
-                None => (value.trim(), false),
-            };
+            let value = value.trim();
+            let important =
+                value.strip_suffix("important").and_then(|value| value.trim_end().strip_suffix('!'));
+            let (value, is_important) = (important.map_or(value, str::trim_end), important.is_some());
+            let is_at_most = |most: f64| number(value).is_some_and(|(number, _)| number <= most);
             match name.trim() {
+                "display" if style.is_important && !is_important => {}
                 "display" => {
                     is_display_none = Some(value == "none");
                     style.is_important |= is_important;
@@ -166,17 +174,22 @@ impl Style {
                 }
                 "opacity" => is_clear = number(value).is_some_and(|(number, _)| number < 0.05),
                 "overflow" | "overflow-y" | "overflow-x" => is_cut = matches!(value, "hidden" | "clip"),
-                "height" | "max-height" | "width" | "max-width" => {
-                    is_shut |= number(value).is_some_and(|(number, _)| number <= 0.0);
-                }
-                "text-indent" => is_away |= number(value).is_some_and(|(number, _)| number <= -500.0),
-                "left" | "top" | "right" | "bottom" => {
-                    is_placed |= number(value).is_some_and(|(number, _)| number <= -500.0);
-                }
+                "height" => shut[0] = is_at_most(0.0),
+                "max-height" => shut[1] = is_at_most(0.0),
+                "width" => shut[2] = is_at_most(0.0),
+                "max-width" => shut[3] = is_at_most(0.0),
+                "min-height" => opened[0] = number(value).is_some_and(|(number, _)| number > 0.0),
+                "min-width" => opened[1] = number(value).is_some_and(|(number, _)| number > 0.0),
+                "text-indent" => is_away = is_at_most(-500.0),
+                "left" => placed[0] = is_at_most(-500.0),
+                "top" => placed[1] = is_at_most(-500.0),
+                "right" => placed[2] = is_at_most(-500.0),
+                "bottom" => placed[3] = is_at_most(-500.0),
                 _ => {}
             }
         }
-        let is_positioned = is_placed && (text.contains("absolute") || text.contains("fixed"));
+        let is_shut = (shut[0] || shut[1]) && !opened[0] || (shut[2] || shut[3]) && !opened[1];
+        let is_positioned = placed.contains(&true) && (text.contains("absolute") || text.contains("fixed"));
         style.is_gone = if is_clear || is_away || is_positioned || is_shut && is_cut {
             Some(true)
         } else {
@@ -286,6 +299,7 @@ impl<'a> Selector<'a> {
             let word = &rest[begin..begin + length];
             match mark {
                 _ if word.is_empty() => return None,
+                '.' if selector.classes.len() == MOST_CLASSES => return None,
                 '.' => selector.classes.push(word),
                 '#' => selector.id = Some(word),
                 _ => selector.name = word,
@@ -312,7 +326,8 @@ impl<'a> Rules<'a> {
     fn of(&self, element: &Element<'_>, is_hidden: bool) -> Style {
         let mut style = Style::default();
         let count = if is_hidden { self.all.len() } else { self.hiding.len() };
-        let asked = self.asked.get().saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+        let cost = count.saturating_mul(1 + element.class.map_or(0, str::len) / BYTES_ASKED);
+        let asked = self.asked.get().saturating_add(u32::try_from(cost).unwrap_or(u32::MAX));
         if count == 0 || asked > MOST_ASKED {
             return style;
         }
