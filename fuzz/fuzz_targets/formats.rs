@@ -72,7 +72,8 @@ fuzz_target!(|data: &[u8]| {
     let format = ONLY.unwrap_or(formats::ALL[usize::from(*which) % formats::ALL.len()]);
     let head = &file[..file.len().min(PEEK)];
     let peek = Peek { label: LABEL, head, is_whole: head.len() == file.len() };
-    format.sniff(&peek);
+    // A person's file is planned only then: of any other one tables are not found again.
+    let is_recognised = format.sniff(&peek).is_some();
     assert!(format.why_not(&peek).is_none_or(|why| why.len() < 200));
     let open = || -> io::Result<Box<dyn BufRead + Send>> { Ok(Box::new(Cursor::new(file.to_vec()))) };
     let size = Some(file.len() as u64);
@@ -90,7 +91,7 @@ fuzz_target!(|data: &[u8]| {
     let mut again = ask(Some(DateOrder::MonthDayYear));
     again.known = plans.iter().map(|plan| plan.connector.clone()).collect();
     let later = format.plan(std::slice::from_ref(&member), &mut again).expect("planned again");
-    for (before, plan) in plans.iter().zip(&later) {
+    for (before, plan) in plans.iter().zip(&later).filter(|_| is_recognised) {
         for stream in &before.connector.streams {
             let now = plan.connector.stream(&stream.name).expect("the stream is still there");
             assert_eq!((&now.primary_key, &now.cursor_field), (&stream.primary_key, &stream.cursor_field));
