@@ -463,6 +463,15 @@ struct Writer<'a> {
     items: u64,
 }
 
+/// An item whose records are to be written.
+struct Item<'a> {
+    unit: i64,
+    raw: &'a Raw,
+    digest: &'a Digest,
+    /// The records that were made of a half of it.
+    halved: &'a [i64],
+}
+
 /// Why a batch was not written.
 #[derive(Debug, thiserror::Error)]
 enum NotWritten {
@@ -630,7 +639,8 @@ impl Writer<'_> {
                         for told in drafts.iter().filter_map(|ready| ready.draft.told) {
                             *self.outcome.counts.told.entry(told).or_default() += 1;
                         }
-                        let written = self.write(ingest, ledger, unit, &raw, &digest, drafts, &halved)?;
+                        let item = Item { unit, raw: &raw, digest: &digest, halved: &halved };
+                        let written = self.write(ingest, ledger, &item, drafts)?;
                         match written {
                             // It takes the place of what was read of it before.
                             Written::New if was_halved => self.outcome.counts.changed += 1,
@@ -649,12 +659,10 @@ impl Writer<'_> {
         &self,
         ingest: &mut Ingest<'_>,
         ledger: Ledger<'_>,
-        unit: i64,
-        raw: &Raw,
-        digest: &Digest,
+        item: &Item<'_>,
         drafts: Vec<ReadyDraft>,
-        halved: &[i64],
     ) -> Result<Written, NotWritten> {
+        let Item { unit, raw, digest, halved } = *item;
         let mut all = Written::Same;
         let mut first = None;
         let mut is_shared = true;
