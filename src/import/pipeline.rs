@@ -615,6 +615,10 @@ impl Writer<'_> {
                 let given = if halved.is_empty() { Vec::new() } else { given(self.job, &raw, &parsed) };
                 let now = self.import.terms.now_ms;
                 let was_halved = half::take_back(ingest, ledger, unit, now, &halved, &given)?;
+                // The half was no item of its own: it would seem to be another one that speaks of the record.
+                for rid in &halved {
+                    ledger.forget_own_items(*rid, unit)?;
+                }
                 match parsed {
                     Given::Known => self.outcome.counts.same += 1,
                     Given::Skipped(why) => *self.outcome.counts.skipped.entry(why).or_default() += 1,

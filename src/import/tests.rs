@@ -588,24 +588,34 @@ fn o4_5_a_half_is_replaced_however_often_it_was_read_and_where_the_file_was_shor
         Date: Mon, 01 Jan 2024 00:00:01 +0000\n\nyou asked for it:\n482913\nis your verification code.\n\n";
     let whole = format!("{first}{second}");
     let cut = |text: &str| first.len() + second.find(text).unwrap();
-    for ends in [
+    let all = [
         // The second half is the first one with what is no part of its name.
         vec![cut("To: "), cut("Message-ID"), whole.len()],
         vec![cut("is your"), cut("Received"), whole.len()],
         // Back into the mail before.
         vec![cut("is your"), 90, whole.len()],
         vec![cut("482913"), cut("you asked"), cut("is your"), 90, cut("482913"), whole.len()],
-    ] {
+        vec![whole.len(), cut("482913"), whole.len()],
+        vec![whole.len(), 150, whole.len()],
+        // Two halves that are one record.
+        vec![cut("To: ") + 4, cut("To: ") + 5, cut("Message-ID"), cut("Message-ID") + 4, whole.len()],
+    ];
+    for (ends, is_new) in all.iter().flat_map(|ends| [(ends, false), (ends, true)]) {
         let mut place = Place::new();
         place.format = &Mbox;
-        for end in &ends {
+        for end in ends {
+            let path = place.file("mbox", "");
+            // Another file in the same place.
+            if is_new {
+                fs::remove_file(&path).unwrap();
+            }
             place.import(&place.file("mbox", &whole[..*end]));
         }
         let there = place.records();
         let mut fresh = Place::new();
         fresh.format = &Mbox;
         fresh.import(&fresh.file("mbox", &whole));
-        assert_eq!(there, fresh.records(), "{ends:?}");
+        assert_eq!(there, fresh.records(), "{ends:?} {is_new}");
     }
 }
 

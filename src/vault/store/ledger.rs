@@ -288,6 +288,14 @@ impl Ledger<'_> {
             .map(drop)
     }
 
+    /// As [`Ledger::forget_items`], but those that other units may speak by stay.
+    pub fn forget_own_items(self, rid: i64, unit: i64) -> rusqlite::Result<()> {
+        self.0
+            .prepare_cached("DELETE FROM item WHERE rid = ?1 AND is_shared = 0 AND unit = ?2")?
+            .execute([rid, unit])
+            .map(drop)
+    }
+
     /// Items whose first record is `rid` have to be parsed when they are read again, wherever that is.
     pub fn forget_items_of(self, rid: i64) -> rusqlite::Result<()> {
         self.0.prepare_cached("DELETE FROM item WHERE rid = ?1")?.execute([rid]).map(drop)
