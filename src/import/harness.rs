@@ -225,7 +225,7 @@ impl Kept {
                 None => {}
             }
         }
-        if raw.next <= raw.offset && !made.is_empty() {
+        if super::half::may_grow(raw) && !made.is_empty() {
             self.halves.insert(unit.to_owned(), (raw.bytes.clone(), made));
         }
         *(if changed {

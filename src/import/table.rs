@@ -6,13 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher;
+use std::io;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
 use super::cell::{self, Currency, Decimal, Moment};
 use super::declare::{self, Registry};
-use super::format::{Ask, Bad, DateOrder, Refused};
+use super::format::{Ask, Bad, DateOrder, Member, Plan, Refused};
 use crate::vault::declaration::{Aggregation, Connector, Field, Kind, Stream};
 
 /// Of 100 values, how many have to be of a kind.
@@ -1096,14 +1097,14 @@ pub struct Shape(pub BTreeMap<String, BTreeSet<String>>);
 
 impl Shape {
     /// Whether two files may be of one table: streams of one name have nearly the same columns.
-    pub fn is_like(&self, other: &Self) -> bool {
+    fn is_like(&self, other: &Self) -> bool {
         self.0
             .iter()
             .all(|(stream, columns)| other.0.get(stream).is_none_or(|others| are_alike(columns, others)))
     }
 
     /// Takes in the columns of another file.
-    pub fn add(&mut self, other: &Self) {
+    fn add(&mut self, other: &Self) {
         for (stream, columns) in &other.0 {
             self.0.entry(stream.clone()).or_default().extend(columns.iter().cloned());
         }
@@ -1151,6 +1152,56 @@ fn plain_name(name: &str) -> &str {
     }
 }
 
+/// The files of a plan by table: those of one name with nearly the same columns together, in their order.
+#[derive(Debug)]
+pub struct Grouped<T>(BTreeMap<String, Vec<(Shape, Vec<T>)>>);
+
+impl<T> Default for Grouped<T> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<T> Grouped<T> {
+    /// Takes in the file that `label` names, with what its format knows of it.
+    pub fn add(&mut self, label: &str, shape: Shape, file: T) {
+        let of_name = self.0.entry(table_name(label)).or_default();
+        match of_name.iter_mut().find(|(known, _)| shape.is_like(known)) {
+            Some((known, files)) => {
+                known.add(&shape);
+                files.push(file);
+            }
+            None => of_name.push((shape, vec![file])),
+        }
+    }
+
+    /// A plan for each table.
+    ///
+    /// # Errors
+    /// The first that `plan` refuses.
+    pub fn plans(
+        self,
+        ask: &Ask,
+        mut plan: impl FnMut(&Table, Vec<T>, Vec<String>) -> Result<Plan, Refused>,
+    ) -> Result<Vec<Plan>, Refused> {
+        let mut plans = Vec::new();
+        for (name, of_name) in self.0 {
+            let mut taken = Vec::new();
+            for (shape, files) in of_name {
+                let mut notes = Vec::new();
+                let table = Table::find(&name, &shape, ask, &mut taken, &mut notes);
+                plans.push(plan(&table, files, notes)?);
+            }
+        }
+        Ok(plans)
+    }
+}
+
+/// That a file cannot be read.
+pub fn unreadable(member: &Member<'_>, error: &io::Error) -> Refused {
+    Refused::Unreadable(format!("{} could not be read: {error}", member.label))
+}
+
 /// The connector of a table, and what the store has of it.
 pub struct Table {
     /// Its short key.
@@ -1165,13 +1216,7 @@ impl Table {
     ///
     /// Two tables that have the name of their files in common and other columns are two: a bank's `export.csv`, and another
     /// bank's a month later. Where the person named the account, it is theirs to say.
-    pub fn find(
-        name: &str,
-        shape: &Shape,
-        ask: &Ask,
-        taken: &mut Vec<String>,
-        notes: &mut Vec<String>,
-    ) -> Self {
+    fn find(name: &str, shape: &Shape, ask: &Ask, taken: &mut Vec<String>, notes: &mut Vec<String>) -> Self {
         let called = |number: usize| if number == 1 { name.to_owned() } else { format!("{name}-{number}") };
         let known = |name: &str| {
             let key = format!("table-{name}");

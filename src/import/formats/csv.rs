@@ -13,7 +13,9 @@ use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, PEEK, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
 };
 use crate::import::kind_of_file;
-use crate::import::table::{self, Columns, Copies, KEY, Names, Overlap, Place, Shape, Table, Value};
+use crate::import::table::{
+    self, Columns, Copies, Grouped, KEY, Names, Overlap, Place, Shape, Table, Value, unreadable,
+};
 use crate::vault::declaration::Stream;
 
 /// What cells may be apart by, the likeliest first.
@@ -94,32 +96,16 @@ impl Format for Csv {
     }
 
     fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
-        let mut tables: BTreeMap<String, Vec<(Shape, Headed)>> = BTreeMap::new();
+        let mut tables = Grouped::default();
         for (at, member) in members.iter().enumerate() {
             if let Some(kind) = kind_of_file::of(member.head) {
                 return Err(Refused::Unfit { why: kind_of_file::not_a("table of text", kind) });
             }
             let head = head(member).map_err(|error| unreadable(member, &error))?;
             let shape = Shape(BTreeMap::from([(ROWS.to_owned(), head.names.iter().cloned().collect())]));
-            let of_name = tables.entry(table::table_name(member.label)).or_default();
-            match of_name.iter_mut().find(|(known, _)| shape.is_like(known)) {
-                Some((known, units)) => {
-                    known.add(&shape);
-                    units.push((at, head));
-                }
-                None => of_name.push((shape, vec![(at, head)])),
-            }
+            tables.add(member.label, shape, (at, head));
         }
-        let mut plans = Vec::new();
-        for (name, of_name) in tables {
-            let mut taken = Vec::new();
-            for (shape, units) in of_name {
-                let mut notes = Vec::new();
-                let table = Table::find(&name, &shape, ask, &mut taken, &mut notes);
-                plans.push(plan(&table, units, members, ask, notes)?);
-            }
-        }
-        Ok(plans)
+        tables.plans(ask, |table, units, notes| plan(table, units, members, ask, notes))
     }
 
     fn split(&self, plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
@@ -256,10 +242,6 @@ struct Survey {
     has_unique_key: bool,
 }
 
-fn unreadable(member: &Member<'_>, error: &io::Error) -> Refused {
-    Refused::Unreadable(format!("{} could not be read: {error}", member.label))
-}
-
 fn plan(
     table: &Table,
     units: Vec<(usize, Head)>,
@@ -330,9 +312,6 @@ struct Head {
     names: Vec<String>,
     has_header: bool,
 }
-
-/// Files of one table, as positions, with their heads.
-type Headed = Vec<(usize, Head)>;
 
 fn head(member: &Member<'_>) -> io::Result<Head> {
     let beginning = member.beginning()?;

@@ -17,7 +17,9 @@ use crate::import::format::{
 };
 use crate::import::kind_of_file;
 use crate::import::lines::{self, Lines};
-use crate::import::table::{self, Columns, Copies, Declared, KEY, Names, Shape, Table, Value};
+use crate::import::table::{
+    self, Columns, Copies, Declared, Grouped, KEY, Names, Shape, Table, Value, unreadable,
+};
 use crate::json;
 
 /// How deep lists and objects may lie in each other.
@@ -112,32 +114,16 @@ impl Format for Jsonl {
     }
 
     fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
-        let mut tables: BTreeMap<String, Vec<(Shape, Vec<usize>)>> = BTreeMap::new();
+        let mut tables = Grouped::default();
         for (at, member) in members.iter().enumerate() {
             let head = member.beginning().map_err(|error| unreadable(member, &error))?;
             if let Some(why) = unfit(&head) {
                 return Err(Refused::Unfit { why });
             }
             let shape = shape(member).map_err(|error| unreadable(member, &error))?;
-            let of_name = tables.entry(table::table_name(member.label)).or_default();
-            match of_name.iter_mut().find(|(known, _)| shape.is_like(known)) {
-                Some((known, units)) => {
-                    known.add(&shape);
-                    units.push(at);
-                }
-                None => of_name.push((shape, vec![at])),
-            }
+            tables.add(member.label, shape, at);
         }
-        let mut plans = Vec::new();
-        for (name, of_name) in tables {
-            let mut taken = Vec::new();
-            for (shape, units) in of_name {
-                let mut notes = Vec::new();
-                let table = Table::find(&name, &shape, ask, &mut taken, &mut notes);
-                plans.push(plan(&table, units, members, ask, notes)?);
-            }
-        }
-        Ok(plans)
+        tables.plans(ask, |table, units, notes| plan(table, units, members, ask, notes))
     }
 
     fn split(&self, plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
@@ -621,10 +607,6 @@ impl Stream {
         }
         fields
     }
-}
-
-fn unreadable(member: &Member<'_>, error: &io::Error) -> Refused {
-    Refused::Unreadable(format!("{} could not be read: {error}", member.label))
 }
 
 /// Whether a file's lines are a connector's messages.

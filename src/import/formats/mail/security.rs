@@ -8,8 +8,9 @@ use std::cell::LazyCell;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
-use icu_normalizer::ComposingNormalizerBorrowed;
 use memchr::{memchr2, memchr3_iter};
+
+use crate::vault::folding;
 
 /// How much of the text is looked at, in bytes.
 const LOOKED_AT: usize = 16 * 1024;
@@ -485,12 +486,12 @@ fn beginning(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
-    let text = composed(text);
+    let text = as_seen(text);
     if is_rewritten(&text) { Cow::Owned(text.chars().map(plain).collect()) } else { text }
 }
 
 /// As it is seen: marks on their letters, and nothing within words that nobody sees.
-fn composed(text: &str) -> Cow<'_, str> {
+fn as_seen(text: &str) -> Cow<'_, str> {
     // They are of two and of three bytes, that begin so.
     if memchr3_iter(0xcc, 0xcd, 0xe2, text.as_bytes()).next().is_none()
         && !text.contains(['\u{ad}', '\u{feff}'])
@@ -499,7 +500,7 @@ fn composed(text: &str) -> Cow<'_, str> {
     }
     let is_seen = |c: &char| !matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}');
     let seen: String = text.chars().filter(is_seen).collect();
-    Cow::Owned(ComposingNormalizerBorrowed::new_nfc().normalize(&seen).into_owned())
+    Cow::Owned(folding::composed(&seen).into_owned())
 }
 
 /// Whether a text has anything that [`plain`] changes: most have not, and this is looked at in each mail.
