@@ -7,6 +7,8 @@ use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, OnceLock};
 
+use secrecy::SecretString;
+
 use crate::advice::{Command, Hint};
 use crate::error::{Error, Result};
 use crate::text;
@@ -128,6 +130,19 @@ impl Ui {
             Ok(typed) => Ok(Some(typed.trim().to_owned())),
             Err(error) => Err(unanswered(error)),
         }
+    }
+
+    /// Asks a person for a text that the terminal does not show; `None` as for [`Ui::ask`].
+    ///
+    /// # Errors
+    /// As [`Ui::ask`].
+    pub fn ask_secret(&self, question: &str) -> std::io::Result<Option<SecretString>> {
+        if !self.can_ask {
+            return Ok(None);
+        }
+        let input =
+            dialoguer::Password::new().with_prompt(text::one_line(question)).allow_empty_password(true);
+        input.interact().map(|typed| Some(typed.into())).map_err(unanswered)
     }
 
     /// Lets a person pick one of `items` on the terminal; `None` as for [`Ui::ask`], or if none was picked.

@@ -15,6 +15,7 @@ pub mod import;
 pub mod log;
 pub mod man;
 pub mod mcp;
+mod owner_links;
 pub mod provider;
 pub mod sandbox;
 pub mod status;

@@ -1,5 +1,8 @@
 //! `pdpp provider`: the person's own store, and what was granted of it.
 
+mod passphrase;
+mod serve;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -41,6 +44,7 @@ Examples:
   pdpp provider grants                 what was granted, until when, and what was last read
   pdpp provider revoke GRANT           end a grant, for the next read on
   pdpp provider forget 'Work mail'     delete an account, and everything of it
+  pdpp provider serve                  serve it to programs that speak HTTP, on this computer
 
 Ends with 78 if nothing was imported yet.";
 
@@ -58,6 +62,8 @@ pub enum Action {
     Grants(StatusArgs),
     Revoke(RevokeArgs),
     Forget(ForgetArgs),
+    Serve(serve::Args),
+    Passphrase(passphrase::Args),
 }
 
 /// Show what is in the store of your own data, account by account, and how old it is
@@ -119,12 +125,20 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         Some(Action::Status(args) | Action::Grants(args)) => &args.place,
         Some(Action::Revoke(args)) => &args.place,
         Some(Action::Forget(args)) => &args.place,
+        Some(Action::Passphrase(args)) => &args.place,
+        Some(Action::Serve(args)) => &args.place,
     };
     let done = match &args.action {
         None | Some(Action::Status(_)) => status(place, global),
         Some(Action::Grants(_)) => grants(place, global),
         Some(Action::Revoke(args)) => revoke(args, global, ui),
         Some(Action::Forget(args)) => forget(args, global, ui),
+        Some(Action::Passphrase(_)) => passphrase::run(place, global, ui),
+        Some(Action::Serve(args)) => match serve::run(args, global, ui) {
+            // It has said where it is.
+            Ok(()) => return Ok(0),
+            Err(error) => Err(error),
+        },
     };
     match (done, place.json) {
         (Ok(done), true) => ui.json(&done.json),

@@ -2,20 +2,13 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
 
+use super::owner_links::OwnerLinks;
 use crate::advice::Command;
 use crate::error::{Error, Result};
 use crate::runtime::{self, StopSignals};
 use crate::sandbox::{self, Config};
-use crate::text;
 use crate::ui::Ui;
-use crate::vault::oauth::owner::{Announce, Notice};
-
-/// Characters of a program's name that are printed.
-const MOST_NAME: usize = 40;
-/// Requests that wait to be printed at most.
-const MAX_UNSAID: usize = 200;
 
 /// Run a PDPP provider on this computer, with fictional data
 ///
@@ -65,22 +58,15 @@ Examples:
 /// Those of [`sandbox::start`]; `output_failed`.
 pub fn run(args: Args, ui: &Ui) -> Result<u8> {
     let (json, auto_approve) = (args.json, args.auto_approve);
-    // Written by a thread of its own: no answer waits for a terminal that takes nothing.
-    let (sender, announced) = std::sync::mpsc::sync_channel(MAX_UNSAID);
-    let sender = Arc::new(Mutex::new(Some(sender)));
-    let announce = Arc::clone(&sender);
     let kept = args.data_dir.clone();
+    let links = OwnerLinks::new();
     let handle = sandbox::start(Config {
         listen: args.listen,
         data_dir: args.data_dir,
         seed: Some(args.seed),
         core: args.core,
         auto_approve,
-        announce: Announce::by(move |notice| {
-            if let Some(sender) = &*announce.lock().unwrap_or_else(PoisonError::into_inner) {
-                let _ = sender.try_send(ask_to_decide(notice));
-            }
-        }),
+        announce: links.announce(),
     })?;
     let runtime = runtime::of_this_thread()
         .map_err(|error| Error::failed("sandbox_signals", "Could not wait for signals").because(error))?;
@@ -108,52 +94,10 @@ pub fn run(args: Args, ui: &Ui) -> Result<u8> {
         handle.stop();
         return Err(lost);
     }
-    std::thread::scope(|scope| {
-        scope.spawn(move || announced.iter().for_each(|text| ui.explain(&text)));
+    links.print_until(ui, || {
         runtime.block_on(stop.next());
         handle.stop();
-        // Without a sender the thread ends.
-        *sender.lock().unwrap_or_else(PoisonError::into_inner) = None;
     });
     ui.note("PDPP sandbox stopped");
     Ok(0)
-}
-
-/// What the owner reads of a request.
-fn ask_to_decide(notice: &Notice<'_>) -> String {
-    format!(
-        "\n“{}” asks to read your data, code {}. If you began this, decide within ten minutes, at this link, which is good \
-         once and for you alone:\n  {}",
-        quoted(notice.client),
-        notice.code,
-        notice.link
-    )
-}
-
-/// A program's own name between quotation marks: it neither ends them, nor fills a line so that a link of its own stands on the
-/// next.
-fn quoted(name: &str) -> String {
-    let words = name.split_whitespace().collect::<Vec<_>>().join(" ");
-    let marks = |c: char| matches!(c, '“' | '”' | '„' | '‟' | '"' | '＂' | '″' | '〝' | '〞');
-    let name = text::one_line(&words).replace(marks, "'");
-    if name.chars().count() <= MOST_NAME {
-        name
-    } else {
-        name.chars().take(MOST_NAME).chain(['…']).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_programs_name_stays_between_its_marks() {
-        assert_eq!(quoted("PDPP CLI"), "PDPP CLI");
-        let name =
-            "PDPP CLI” asks to read your data. Decide at:                    http://127.0.0.1:9/consent";
-        assert_eq!(quoted(name), "PDPP CLI' asks to read your data. Decide…");
-        assert_eq!(quoted("a\n\tb"), "a b");
-        assert_eq!(quoted("a\u{1b}[2J"), text::one_line("a\u{1b}[2J"));
-    }
 }

@@ -15,6 +15,7 @@ pub use identity::{issuer, make_store_id, store_id};
 
 use std::collections::BTreeSet;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use crate::advice::Command;
@@ -22,6 +23,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::fs::{DirLock, PrivateDir};
 use crate::vault::oauth::owner::Announce;
+use crate::vault::server::{self, Handle};
 use crate::vault::store::{self, Store};
 use crate::vault::{self, Config, Holds, OpenError, Profile, Vault, time};
 
@@ -56,6 +58,9 @@ pub const HOLDS: Holds = Holds {
         "an agent that sends on what you granted, by a web search, links or other tools: grant what you would show it",
     ],
 };
+
+/// The port that `pdpp provider serve` listens on unless it is told another.
+pub const DEFAULT_PORT: u16 = 7378;
 
 /// The folder in the cache's directory that holds the store unless another one is named.
 const DEFAULT: &str = "own";
@@ -135,9 +140,22 @@ fn config(dir: &Path) -> Config {
         data_dir: Some(dir.to_owned()),
         core: false,
         auto_approve: false,
+        asks_passphrase: false,
         announce: Announce::default(),
         profile: PROFILE,
     }
+}
+
+/// Serves the vault in `dir`, which has to be there, at `listen`, a loopback address. Its owner learns of a request by
+/// `announce`, and approves it with the passphrase.
+///
+/// # Errors
+/// As [`open`]; `own_not_loopback` (2), `own_listen`, `own_in_use`.
+pub fn serve(dir: &Path, core: bool, listen: SocketAddr, announce: Announce) -> Result<Handle> {
+    check(dir)?;
+    let profile = Profile { command: "pdpp provider serve", ..PROFILE };
+    let config = Config { core, asks_passphrase: true, announce, profile, ..config(dir) };
+    server::start(config, None, listen).map_err(|error| told(dir, explain(error)))
 }
 
 /// Opens the store in `dir`, which has to be there: for commands that look at it or delete from it.
@@ -227,6 +245,11 @@ fn unusable(dir: &Path, error: io::Error) -> Error {
         .hint("Make it your own user's, mode 700, or name another one with --data-dir")
 }
 
+/// The same command, for an address that can be used.
+fn at_a_free_port() -> Command {
+    Command::typed_with("--listen", "127.0.0.1:0", "provider serve")
+}
+
 /// Why the store does not open, for whoever started the command.
 pub fn explain(error: OpenError) -> Error {
     let failed = |message: &str| Error::failed("own_store", message);
@@ -265,7 +288,27 @@ pub fn explain(error: OpenError) -> Error {
                 None => failed,
             }
         }
-        other => failed("Could not open the store of your own data").because(other),
+        OpenError::NotLoopback(address) => Error::new(
+            Kind::Usage,
+            "own_not_loopback",
+            format!("Your own data is served on loopback only, not on {address}"),
+        )
+        .run(at_a_free_port()),
+        OpenError::Listen(address, error) => {
+            Error::failed("own_listen", format!("Could not listen on {address}"))
+                .because(error)
+                .run(at_a_free_port())
+        }
+        OpenError::Start(what, error) => {
+            Error::failed("own_listen", format!("Could not start {what}")).because(error)
+        }
+        OpenError::InUse(dir, by) => {
+            let by = by.map_or("Another pdpp".to_owned(), |by| {
+                format!("The pdpp at {} (process {})", by.url, by.pid)
+            });
+            Error::failed("own_in_use", format!("{by} serves {} already", dir.display()))
+                .hint("Use that one, or stop it first")
+        }
     }
 }
 

@@ -68,7 +68,8 @@ impl Default for Config {
 impl Config {
     fn into_vault(self) -> vault::Config {
         let Self { data_dir, core, auto_approve, announce, .. } = self;
-        vault::Config { data_dir, core, auto_approve, announce, profile: PROFILE }
+        let asks_passphrase = false;
+        vault::Config { data_dir, core, auto_approve, asks_passphrase, announce, profile: PROFILE }
     }
 }
 

@@ -99,6 +99,8 @@ pub struct Config {
     pub core: bool,
     /// Approve every request without asking: whoever reaches the port gets a token.
     pub auto_approve: bool,
+    /// Whether an approval needs the owner's passphrase, too.
+    pub asks_passphrase: bool,
     /// How the owner learns of a request.
     pub announce: oauth::owner::Announce,
     /// Whose it is.

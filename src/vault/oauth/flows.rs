@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::approval::{Granted, Selection};
 use super::authorization_details::{AuthorizationDetails, Purpose, Requested};
 use super::client::Client;
+use super::passphrase::Tries;
 use super::wish::Wish;
 use crate::vault::grant::Grant;
 use crate::vault::id::{random_id, random_token, token_hash};
@@ -55,6 +56,7 @@ pub struct Pending {
     /// What the owner was shown last to be decided.
     pub summary: Option<Summary>,
     owner: Owner,
+    tries: Tries,
     /// Whether a program polls for it: one does, and no second one.
     is_polled: bool,
     created_ms: i64,
@@ -406,6 +408,7 @@ impl Flows {
             left: None,
             summary: None,
             owner: Owner::Link(token_hash(&noted.secret)),
+            tries: Tries::default(),
             is_polled: false,
             created_ms: time::now_ms(),
         };
@@ -453,6 +456,19 @@ impl Flows {
             matches!(&pending.owner, Owner::Browser { page: known, hash } if known == page && *hash == wanted)
         });
         found.map(|(id, pending)| (id.clone(), pending.clone()))
+    }
+
+    /// Takes the right to try a passphrase on the page of a request that is open.
+    ///
+    /// # Errors
+    /// The seconds to wait for it.
+    pub fn try_passphrase(&self, id: &str) -> Result<(), u64> {
+        let mut state = self.state();
+        // What is not open is not decided by any.
+        let Some(pending) = state.pending.get_mut(id).filter(|pending| pending.is_open()) else {
+            return Ok(());
+        };
+        pending.tries.begin(time::now_ms())
     }
 
     /// Changes what the owner has done so far about a request that is open.

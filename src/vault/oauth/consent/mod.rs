@@ -24,7 +24,7 @@ use super::client::Client;
 use super::flows::{Approval, Asked, Code, Decision, Outcome, Pending, Summary, URI_PREFIX, Way};
 use super::owner::Notice;
 use super::selection::grants;
-use super::tokens;
+use super::{passphrase, tokens};
 use crate::vault::grant::Grant;
 use crate::vault::id::random_token;
 use crate::vault::store::{Catalog, record_count_within, record_counts};
@@ -32,6 +32,7 @@ use crate::vault::wire::{ApiError, Reply, Request};
 use crate::vault::{Vault, time};
 use ends::DAY_MS;
 use page::{Form, Place, form_reply, page_reply};
+use summary::NotYet;
 use ticks::Set;
 
 /// The address that a program is given for its request. It shows nothing: the owner's link decides.
@@ -299,7 +300,7 @@ pub fn show_summary(vault: &Vault, request: &Request, page: &str) -> Result<Repl
     if !matches!(pending.decision, Decision::Open) || pending.is_expired() || pending.summary.is_none() {
         return Ok(Reply::see_other(&format!("{}/consent/{page}", request.base)));
     }
-    summary_page(vault, request, &place(vault, request, page), &id, &pending, false)
+    summary_page(vault, request, &place(vault, request, page), &id, &pending, None)
 }
 
 /// Shows what an approval would give, and notes that this was shown.
@@ -309,7 +310,7 @@ fn summary_page(
     place: &Place<'_>,
     id: &str,
     pending: &Pending,
-    has_changed: bool,
+    not_yet: Option<NotYet>,
 ) -> Result<Reply, ApiError> {
     let Some(known) = &pending.summary else { return Ok(Reply::see_other(&place.address(&request.base))) };
     let shown = vault.store.read(|_, catalog| {
@@ -329,8 +330,9 @@ fn summary_page(
             summary.digest.clone_from(&digest);
         }
     });
-    let status = if has_changed { StatusCode::CONFLICT } else { StatusCode::OK };
-    Ok(form_reply(status, summary::to_decide(place, pending, &shown, has_changed), pending))
+    let status = not_yet.map_or(StatusCode::OK, NotYet::status);
+    let asks_passphrase = vault.config.asks_passphrase;
+    Ok(form_reply(status, summary::to_decide(place, pending, &shown, asks_passphrase, not_yet), pending))
 }
 
 /// `POST /consent/{page}/approve`
@@ -352,18 +354,41 @@ pub fn approve(vault: &Vault, request: &Request, page: &str) -> Result<Reply, Ap
     let sent = posted.iter().find(|(name, _)| name == "digest").map(|(_, value)| value.as_str());
     let shown = match shown {
         Ok(shown) if sent == Some(shown.digest.as_str()) => shown,
-        Ok(_) => return summary_page(vault, request, &place, &id, &pending, true),
+        Ok(_) => return summary_page(vault, request, &place, &id, &pending, Some(NotYet::Changed)),
         Err(error) if error.status == StatusCode::BAD_REQUEST => {
-            return summary_page(vault, request, &place, &id, &pending, true);
+            return summary_page(vault, request, &place, &id, &pending, Some(NotYet::Changed));
         }
         Err(error) => return Err(error),
     };
+    if let Some(not_yet) = without_passphrase(vault, &id, &posted)? {
+        return summary_page(vault, request, &place, &id, &pending, Some(not_yet));
+    }
     match decide(vault, &request.base, &id, shown.grants) {
         Err(error) if error.status != StatusCode::BAD_REQUEST => Err(error),
         Ok(Outcome::Redirect(back)) => Ok(Reply::see_other(&back)),
         // Decided meanwhile: its page says how.
         Ok(_) | Err(_) => Ok(Reply::see_other(&place.address(&request.base))),
     }
+}
+
+/// Why the form `posted` does not prove that it is from the owner, where that takes a passphrase.
+///
+/// # Errors
+/// Where the database fails.
+fn without_passphrase(
+    vault: &Vault,
+    id: &str,
+    posted: &[(String, String)],
+) -> Result<Option<NotYet>, ApiError> {
+    if !vault.config.asks_passphrase {
+        return Ok(None);
+    }
+    if let Err(seconds) = vault.flows.try_passphrase(id) {
+        return Ok(Some(NotYet::Wait(seconds)));
+    }
+    let typed = posted.iter().find(|(name, _)| name == "passphrase").map_or("", |(_, value)| value);
+    let is_right = passphrase::is_right(&vault.grants, &typed.into())?;
+    Ok((!is_right).then_some(NotYet::WrongPassphrase))
 }
 
 /// Approves an open request, in the way that its program waits for.

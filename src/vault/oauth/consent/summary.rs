@@ -66,27 +66,70 @@ pub(super) fn shown(
     Ok(Shown { html, grants, digest })
 }
 
-/// The page that asks for the decision.
-pub(super) fn to_decide(place: &Place<'_>, pending: &Pending, shown: &Shown, has_changed: bool) -> Html {
+/// Why an approval was none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotYet {
+    /// It was about something else than there is now.
+    Changed,
+    /// The passphrase was none, or a wrong one.
+    WrongPassphrase,
+    /// A wrong one was typed so many seconds too short ago.
+    Wait(u64),
+}
+
+impl NotYet {
+    pub(super) const fn status(self) -> StatusCode {
+        match self {
+            Self::Changed => StatusCode::CONFLICT,
+            Self::WrongPassphrase => StatusCode::FORBIDDEN,
+            Self::Wait(_) => StatusCode::TOO_MANY_REQUESTS,
+        }
+    }
+
+    fn why(self) -> String {
+        match self {
+            Self::Changed => "What there is to pick, or what it comes to, has changed since you saw it. This is how it is now."
+                .to_owned(),
+            Self::WrongPassphrase => "That is not the passphrase.".to_owned(),
+            Self::Wait(seconds) => {
+                let unit = if seconds == 1 { "second" } else { "seconds" };
+                format!("After a wrong passphrase this page waits: try again in {seconds} {unit}.")
+            }
+        }
+    }
+}
+
+/// The page that asks for the decision, by the owner's passphrase where `asks_passphrase`.
+pub(super) fn to_decide(
+    place: &Place<'_>,
+    pending: &Pending,
+    shown: &Shown,
+    asks_passphrase: bool,
+    not_yet: Option<NotYet>,
+) -> Html {
     let mut main = Html::new();
     heading(&mut main, pending);
-    if has_changed {
-        main.markup(
-            "<p class=\"problem\" role=\"alert\"><strong>Not approved yet.</strong> What there is to pick, or what it comes \
-             to, has changed since you saw it. This is how it is now.</p>\n",
-        );
+    if let Some(not_yet) = not_yet {
+        main.markup("<p class=\"problem\" role=\"alert\"><strong>Not approved yet.</strong> ")
+            .text(&not_yet.why())
+            .markup("</p>\n");
     }
     place.deny_form(&mut main);
     place.begin_form(&mut main, None, "approve");
-    main.markup("<input type=\"hidden\" name=\"digest\"")
-        .attribute("value", &shown.digest)
-        .markup("><div class=\"actions\">\n")
+    main.markup("<input type=\"hidden\" name=\"digest\"").attribute("value", &shown.digest).markup(">");
+    if asks_passphrase {
+        main.markup(
+            "<p class=\"passphrase\"><label for=\"passphrase\">Your passphrase</label>\n<input id=\"passphrase\" \
+             type=\"password\" name=\"passphrase\" autocomplete=\"current-password\" required></p>\n",
+        );
+    }
+    main.markup("<div class=\"actions\">\n")
         .markup(DENY)
         .markup("<button type=\"submit\" class=\"approve\">Approve</button>\n<a")
         .attribute("href", &format!("/consent/{}", place.page))
         .markup(">Change something</a>\n</div>\n</form>\n<p>If you approve, it can read this and nothing else:</p>\n")
         .html(&shown.html);
-    let not_yet = if has_changed { "Not approved yet: " } else { "" };
+    let not_yet = if not_yet.is_some() { "Not approved yet: " } else { "" };
     shell(place.profile, &format!("{not_yet}What {} would read", pending.client.name), &main)
 }
 

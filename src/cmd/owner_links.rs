@@ -1,0 +1,88 @@
+//! The links with which an owner decides, on the terminal that serves a vault.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::text;
+use crate::ui::Ui;
+use crate::vault::oauth::owner::{Announce, Notice};
+
+/// Characters of a program's name that are printed.
+const MOST_NAME: usize = 40;
+/// Requests that wait to be printed at most.
+const MAX_UNSAID: usize = 200;
+
+/// The links of the requests that wait. They are written by a thread of its own: no answer waits for a terminal that takes
+/// nothing.
+pub struct OwnerLinks {
+    sender: Arc<Mutex<Option<SyncSender<String>>>>,
+    announced: Receiver<String>,
+}
+
+impl OwnerLinks {
+    /// None yet.
+    pub fn new() -> Self {
+        let (sender, announced) = sync_channel(MAX_UNSAID);
+        Self { sender: Arc::new(Mutex::new(Some(sender))), announced }
+    }
+
+    /// What notes a request's link here.
+    pub fn announce(&self) -> Announce {
+        let sender = Arc::clone(&self.sender);
+        Announce::by(move |notice| {
+            if let Some(sender) = &*sender.lock().unwrap_or_else(PoisonError::into_inner) {
+                let _ = sender.try_send(ask_to_decide(notice));
+            }
+        })
+    }
+
+    /// Prints them while `serving` does not return.
+    pub fn print_until(self, ui: &Ui, serving: impl FnOnce()) {
+        let Self { sender, announced } = self;
+        std::thread::scope(|scope| {
+            scope.spawn(move || announced.iter().for_each(|text| ui.explain(&text)));
+            serving();
+            // Without a sender the thread ends.
+            *sender.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        });
+    }
+}
+
+/// What the owner reads of a request.
+fn ask_to_decide(notice: &Notice<'_>) -> String {
+    format!(
+        "\n“{}” asks to read your data, code {}. If you began this, decide within ten minutes, at this link, which is good \
+         once and for you alone:\n  {}",
+        quoted(notice.client),
+        notice.code,
+        notice.link
+    )
+}
+
+/// A program's own name between quotation marks: it neither ends them, nor fills a line so that a link of its own stands on the
+/// next.
+fn quoted(name: &str) -> String {
+    let words = name.split_whitespace().collect::<Vec<_>>().join(" ");
+    let marks = |c: char| matches!(c, '“' | '”' | '„' | '‟' | '"' | '＂' | '″' | '〝' | '〞');
+    let name = text::one_line(&words).replace(marks, "'");
+    if name.chars().count() <= MOST_NAME {
+        name
+    } else {
+        name.chars().take(MOST_NAME).chain(['…']).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_programs_name_stays_between_its_marks() {
+        assert_eq!(quoted("PDPP CLI"), "PDPP CLI");
+        let name =
+            "PDPP CLI” asks to read your data. Decide at:                    http://127.0.0.1:9/consent";
+        assert_eq!(quoted(name), "PDPP CLI' asks to read your data. Decide…");
+        assert_eq!(quoted("a\n\tb"), "a b");
+        assert_eq!(quoted("a\u{1b}[2J"), text::one_line("a\u{1b}[2J"));
+    }
+}

@@ -1,0 +1,75 @@
+//! `pdpp provider serve`: the person's own store over HTTP on this machine.
+
+use std::net::SocketAddr;
+
+use super::{Place, Result, passphrase};
+use crate::advice::Command;
+use crate::cmd::Global;
+use crate::cmd::owner_links::OwnerLinks;
+use crate::error::Error;
+use crate::own;
+use crate::runtime::{self, StopSignals};
+use crate::ui::Ui;
+
+/// Serve your own data to programs that speak HTTP, on this computer alone
+///
+/// A program asks for what it wants to read. For each request a link is printed on this terminal: whoever opens it sees what
+/// is asked for, and approves it with your passphrase, or denies it. `pdpp provider grants` lists what came of it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Where to listen: a loopback address; port 0 takes a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value_t = SocketAddr::from(([127, 0, 0, 1], own::DEFAULT_PORT)))]
+    pub listen: SocketAddr,
+
+    /// Be a strict v0.1 Core provider: no schema, search, aggregate or field windows; filters,
+    /// expansion and views are refused
+    #[arg(long)]
+    pub core: bool,
+
+    #[command(flatten)]
+    pub place: Place,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  pdpp provider serve                       asks for a passphrase the first time
+  pdpp connect http://127.0.0.1:7378        in another terminal; decide at the link printed here
+  pdpp provider serve --listen 127.0.0.1:0 --json
+
+A program that runs as you can read the store itself: this protects it from others.";
+
+/// Serves until it is told to stop.
+///
+/// # Errors
+/// `own_missing` (78); `passphrase_no_terminal` (77); `own_not_loopback` (2), `own_listen`, `own_in_use`; those of the
+/// store; `output_failed`.
+pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<()> {
+    let place = &args.place;
+    let dir = place.dir(global)?;
+    passphrase::ensure(&dir, place, ui)?;
+    let links = OwnerLinks::new();
+    let handle = own::serve(&dir, args.core, args.listen, links.announce())?;
+    let runtime = runtime::of_this_thread()
+        .map_err(|error| Error::failed("own_signals", "Could not wait for signals").because(error))?;
+    // Listened for before anybody is told that it is ready: whoever is told may stop it at once.
+    let mut stop = runtime.block_on(async { StopSignals::of_server() });
+    let url = handle.url();
+    ui.explain(&format!("Your own data is served at {url}, to this computer alone"));
+    ui.note(&format!("  data in {}", dir.display()));
+    ui.explain(&format!("  for hosts that speak MCP over HTTP: {}", handle.mcp_url()));
+    ui.note(&format!("  next: {}\n  stop: Ctrl-C", Command::connect(url)));
+    if place.json {
+        ui.json(&serde_json::json!({ "url": url, "mcp_url": handle.mcp_url(), "pid": std::process::id() }));
+    }
+    if let Some(lost) = ui.lost_output() {
+        handle.stop();
+        return Err(lost);
+    }
+    links.print_until(ui, || {
+        runtime.block_on(stop.next());
+        handle.stop();
+    });
+    ui.note("Your own data is not served any more");
+    Ok(())
+}
