@@ -9,4 +9,6 @@ mod in_process;
 #[cfg(target_os = "linux")]
 mod page;
 #[cfg(target_os = "linux")]
+mod served;
+#[cfg(target_os = "linux")]
 mod terminal;

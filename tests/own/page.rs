@@ -12,13 +12,13 @@ use super::granted::call;
 use crate::support::env::TestEnv;
 
 /// A browser that follows nothing by itself, and keeps its one cookie.
-struct Browser {
-    http: reqwest::Client,
-    cookie: Option<String>,
+pub(super) struct Browser {
+    pub http: reqwest::Client,
+    pub cookie: Option<String>,
 }
 
 impl Browser {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
         Self { http: http.build().unwrap(), cookie: None }
@@ -38,11 +38,11 @@ impl Browser {
         (answer.status(), to, answer.text().await.unwrap())
     }
 
-    async fn get(&mut self, url: &str) -> (StatusCode, Option<String>, String) {
+    pub async fn get(&mut self, url: &str) -> (StatusCode, Option<String>, String) {
         self.send(self.http.get(url)).await
     }
 
-    async fn post(
+    pub async fn post(
         &mut self,
         url: &str,
         origin: &str,
@@ -54,7 +54,7 @@ impl Browser {
     }
 }
 
-fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
+pub(super) fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
     let rest = text.split_once(before).unwrap_or_else(|| panic!("no {before:?} in {text}")).1;
     rest.split_once(after).unwrap().0
 }

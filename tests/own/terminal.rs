@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::LocalModes;
 
 use crate::support::env::{Ran, TestEnv};
 
@@ -58,6 +59,31 @@ impl Terminal {
         self.read = from + said[from..].find(text).unwrap() + text.len();
         drop(said);
         self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// As [`Terminal::answer`], once the terminal shows nothing of what is typed.
+    pub fn answer_unseen(&mut self, text: &str, keys: &str) {
+        self.answer(text, "");
+        let begun = std::time::Instant::now();
+        while rustix::termios::tcgetattr(&self.keys).unwrap().local_modes.contains(LocalModes::ECHO) {
+            assert!(begun.elapsed() < PATIENCE, "what is typed is shown");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits for `text` and the end of its line; gives what follows it there.
+    pub fn line_with(&mut self, text: &str) -> String {
+        self.answer(text, "");
+        let from = self.read;
+        self.answer("\n", "");
+        self.said.0.lock().unwrap()[from..self.read].trim().to_owned()
+    }
+
+    /// Presses Ctrl-C as a terminal would that controls it.
+    pub fn interrupt(&self) {
+        let pid = rustix::process::Pid::from_child(&self.running);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     }
 
     /// What was shown, and how it ended.
