@@ -525,8 +525,9 @@ fn spelled_alike(typed: &Path) -> Option<PathBuf> {
 /// That no format recognises anything in a source; `why_not`, where a format can say that of one of its files.
 fn unrecognised_error(named: &Named, left_out: &LeftOut, why_not: Option<String>) -> Error {
     let typed = named.path.display();
-    let broken = left_out.unreadable.first().or(left_out.skipped.first());
-    let why = why_not.or_else(|| broken.map(|one| format!("{}: {}", one.label, one.why)));
+    let told = |list: &[Skipped]| list.first().map(|one| format!("{}: {}", one.label, one.why));
+    // What is damaged may be the one that was meant; no format knows the others.
+    let why = told(&left_out.unreadable).or(why_not).or_else(|| told(&left_out.skipped));
     let error = if let Some(format) = named.formats.first().filter(|_| named.is_as) {
         let message = format!("{typed} does not look like {} ({})", format.title(), format.name());
         let without = Command::typed_without("--as", "import <export>");

@@ -166,6 +166,15 @@ fn o2_1_what_cannot_be_imported_is_told_with_its_reason_and_what_to_type() {
     let zip = super::archives::zip(&[("a.csv", table(2000).as_bytes())], zip::CompressionMethod::Stored);
     desk.file("cut.zip", &zip[..zip.len() * 2 / 3]);
     has(&told("cut.zip", &[]), &["cut off or damaged", "download it anew", "cut.zip --yes"]);
+    // The damaged one is named, and none of those that nobody knows.
+    let meant = table(500);
+    let members: [(&str, &[u8]); 3] =
+        [("a.csv", b"a,b\n1\n"), ("b.csv", b"a,b\n1,2,3\n"), ("meant.csv", meant.as_bytes())];
+    let mut zip = super::archives::zip(&members, zip::CompressionMethod::Deflated);
+    let at: Vec<usize> = (0..zip.len() - 4).filter(|at| zip[*at..].starts_with(b"PK\x01\x02")).collect();
+    zip[at[2] + 16] ^= 1;
+    desk.file("one.zip", zip);
+    has(&told("one.zip", &[]), &["because: meant.csv: ", "download it anew"]);
 }
 
 #[test]
