@@ -115,8 +115,14 @@ _pdpp() {
             pdpp__subcmd__help__subcmd__provider,grants)
                 cmd="pdpp__subcmd__help__subcmd__provider__subcmd__grants"
                 ;;
+            pdpp__subcmd__help__subcmd__provider,passphrase)
+                cmd="pdpp__subcmd__help__subcmd__provider__subcmd__passphrase"
+                ;;
             pdpp__subcmd__help__subcmd__provider,revoke)
                 cmd="pdpp__subcmd__help__subcmd__provider__subcmd__revoke"
+                ;;
+            pdpp__subcmd__help__subcmd__provider,serve)
+                cmd="pdpp__subcmd__help__subcmd__provider__subcmd__serve"
                 ;;
             pdpp__subcmd__help__subcmd__provider,status)
                 cmd="pdpp__subcmd__help__subcmd__provider__subcmd__status"
@@ -166,8 +172,14 @@ _pdpp() {
             pdpp__subcmd__provider,help)
                 cmd="pdpp__subcmd__provider__subcmd__help"
                 ;;
+            pdpp__subcmd__provider,passphrase)
+                cmd="pdpp__subcmd__provider__subcmd__passphrase"
+                ;;
             pdpp__subcmd__provider,revoke)
                 cmd="pdpp__subcmd__provider__subcmd__revoke"
+                ;;
+            pdpp__subcmd__provider,serve)
+                cmd="pdpp__subcmd__provider__subcmd__serve"
                 ;;
             pdpp__subcmd__provider,status)
                 cmd="pdpp__subcmd__provider__subcmd__status"
@@ -181,8 +193,14 @@ _pdpp() {
             pdpp__subcmd__provider__subcmd__help,help)
                 cmd="pdpp__subcmd__provider__subcmd__help__subcmd__help"
                 ;;
+            pdpp__subcmd__provider__subcmd__help,passphrase)
+                cmd="pdpp__subcmd__provider__subcmd__help__subcmd__passphrase"
+                ;;
             pdpp__subcmd__provider__subcmd__help,revoke)
                 cmd="pdpp__subcmd__provider__subcmd__help__subcmd__revoke"
+                ;;
+            pdpp__subcmd__provider__subcmd__help,serve)
+                cmd="pdpp__subcmd__provider__subcmd__help__subcmd__serve"
                 ;;
             pdpp__subcmd__provider__subcmd__help,status)
                 cmd="pdpp__subcmd__provider__subcmd__help__subcmd__status"
@@ -769,7 +787,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help__subcmd__provider)
-            opts="status grants revoke forget"
+            opts="status grants revoke forget serve passphrase"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -810,7 +828,35 @@ _pdpp() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pdpp__subcmd__help__subcmd__provider__subcmd__passphrase)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pdpp__subcmd__help__subcmd__provider__subcmd__revoke)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__provider__subcmd__serve)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1600,7 +1646,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__provider)
-            opts="-h -V --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version status grants revoke forget help"
+            opts="-h -V --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version status grants revoke forget serve passphrase help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1723,7 +1769,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__provider__subcmd__help)
-            opts="status grants revoke forget help"
+            opts="status grants revoke forget serve passphrase help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1778,7 +1824,35 @@ _pdpp() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pdpp__subcmd__provider__subcmd__help__subcmd__passphrase)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pdpp__subcmd__provider__subcmd__help__subcmd__revoke)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__help__subcmd__serve)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1806,6 +1880,47 @@ _pdpp() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pdpp__subcmd__provider__subcmd__passphrase)
+            opts="-h -V --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --data-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pdpp__subcmd__provider__subcmd__revoke)
             opts="-y -h -V --yes --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1813,6 +1928,55 @@ _pdpp() {
                 return 0
             fi
             case "${prev}" in
+                --data-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__serve)
+            opts="-h -V --listen --core --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --listen)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
                 --data-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

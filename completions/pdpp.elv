@@ -326,6 +326,8 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand grants 'Show what was granted of your own data, to whom, until when, and when it was last read'
             cand revoke 'End a grant of your own data: from the next read on its token is good for nothing'
             cand forget 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
+            cand serve 'Serve your own data to programs that speak HTTP, on this computer alone'
+            cand passphrase 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'pdpp;provider;status'= {
@@ -380,11 +382,39 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand -V 'Print version'
             cand --version 'Print version'
         }
+        &'pdpp;provider;serve'= {
+            cand --listen 'Where to listen: a loopback address; port 0 takes a free one'
+            cand --data-dir 'Where your own data is [default: as before, else `own` beside the credentials]'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand --core 'Be a strict v0.1 Core provider: no schema, search, aggregate or field windows; filters, expansion and views are refused'
+            cand --json 'Print the result, or the failure, as one JSON object'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'pdpp;provider;passphrase'= {
+            cand --data-dir 'Where your own data is [default: as before, else `own` beside the credentials]'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand --json 'Print the result, or the failure, as one JSON object'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
         &'pdpp;provider;help'= {
             cand status 'Show what is in the store of your own data, account by account, and how old it is'
             cand grants 'Show what was granted of your own data, to whom, until when, and when it was last read'
             cand revoke 'End a grant of your own data: from the next read on its token is good for nothing'
             cand forget 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
+            cand serve 'Serve your own data to programs that speak HTTP, on this computer alone'
+            cand passphrase 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'pdpp;provider;help;status'= {
@@ -394,6 +424,10 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;provider;help;revoke'= {
         }
         &'pdpp;provider;help;forget'= {
+        }
+        &'pdpp;provider;help;serve'= {
+        }
+        &'pdpp;provider;help;passphrase'= {
         }
         &'pdpp;provider;help;help'= {
         }
@@ -468,6 +502,8 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand grants 'Show what was granted of your own data, to whom, until when, and when it was last read'
             cand revoke 'End a grant of your own data: from the next read on its token is good for nothing'
             cand forget 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
+            cand serve 'Serve your own data to programs that speak HTTP, on this computer alone'
+            cand passphrase 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it'
         }
         &'pdpp;help;provider;status'= {
         }
@@ -476,6 +512,10 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;help;provider;revoke'= {
         }
         &'pdpp;help;provider;forget'= {
+        }
+        &'pdpp;help;provider;serve'= {
+        }
+        &'pdpp;help;provider;passphrase'= {
         }
         &'pdpp;help;sandbox'= {
         }
