@@ -47,7 +47,7 @@ pub fn exposed(text: &str) -> impl Iterator<Item = (usize, char)> {
 }
 
 /// Whether the hidden character `c` belongs to the word or the emoji that `before` ends and `rest` goes on.
-fn belongs(before: char, c: char, rest: &str) -> bool {
+pub fn belongs(before: char, c: char, rest: &str) -> bool {
     let after = rest.chars().next();
     match c {
         '\u{200c}' => is_joining(before) && after.is_some_and(is_joining),
