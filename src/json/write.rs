@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::text::{belongs, is_hidden};
+use crate::text::{belongs, is_hidden, leading};
 
 /// What JSON is written to.
 pub trait Sink {
@@ -120,6 +120,19 @@ impl<S: Sink> Members<'_, S> {
         list(self.out, items);
     }
 
+    /// Writes one, if there is one.
+    pub fn put_some(&mut self, name: &str, value: Option<impl Json>) {
+        if let Some(value) = value {
+            self.put(name, &value);
+        }
+    }
+
+    /// Writes one that is an object.
+    pub fn put_object(&mut self, name: &str, write: impl FnOnce(&mut Members<'_, S>)) {
+        self.name(name);
+        object(self.out, write);
+    }
+
     fn name(&mut self, name: &str) {
         if std::mem::replace(&mut self.has_some, true) {
             self.out.put(",");
@@ -227,19 +240,11 @@ const fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\'
 }
 
-/// How many bytes at the beginning are plain.
-fn plain_len(bytes: &[u8]) -> usize {
-    // All of several bytes at once: nearly all text is plain.
-    let is_all_plain = |bytes: &&[u8]| bytes.iter().fold(true, |all, byte| all & is_plain(*byte));
-    let whole = bytes.chunks_exact(16).take_while(is_all_plain).count() * 16;
-    whole + bytes[whole..].iter().take_while(|byte| is_plain(**byte)).count()
-}
-
 fn string(out: &mut impl Sink, text: &str) {
     out.put("\"");
     let (mut at, mut copied) = (0, 0);
     loop {
-        at += plain_len(&text.as_bytes()[at..]);
+        at += leading(&text.as_bytes()[at..], is_plain);
         let Some(c) = text[at..].chars().next() else { break };
         let end = at + c.len_utf8();
         // What was escaped is nothing that a joiner could belong to.

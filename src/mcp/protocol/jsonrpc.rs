@@ -6,11 +6,12 @@
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientRequest, ConstString, DiscoverRequest,
-    DiscoverRequestMethod, ErrorCode, Implementation, InitializeRequest, InitializeRequestParams,
-    InitializeResultMethod, ListResourceTemplatesRequest, ListResourceTemplatesRequestMethod,
-    ListResourcesRequest, ListResourcesRequestMethod, ListToolsRequest, ListToolsRequestMethod, PingRequest,
-    PingRequestMethod, ProtocolVersion, ReadResourceRequest, ReadResourceRequestMethod, RequestMetaObject,
+    CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientRequest, ConstString, ContentBlock,
+    DiscoverRequest, DiscoverRequestMethod, ErrorCode, Implementation, InitializeRequest,
+    InitializeRequestParams, InitializeResultMethod, ListResourceTemplatesRequest,
+    ListResourceTemplatesRequestMethod, ListResourcesRequest, ListResourcesRequestMethod, ListToolsRequest,
+    ListToolsRequestMethod, PingRequest, PingRequestMethod, ProtocolVersion, ReadResourceRequest,
+    ReadResourceRequestMethod, RequestMetaObject, ServerResult,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -18,6 +19,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::json;
+use crate::json::write::{self, Json, Sink, Written};
 use crate::text;
 
 /// The `_meta` key by which a request of 2026-07-28 names its era.
@@ -112,6 +114,73 @@ pub fn answer_line(id: &str, member: &str, value: &impl serde::Serialize) -> Vec
     }
     line.push(b'}');
     line
+}
+
+/// A structured answer that is written already, in the place where the SDK, which does not look into it, has a value:
+/// [`result_line`] writes it as it is.
+pub fn as_written(structured: Written) -> Value {
+    Value::String(structured.into_string())
+}
+
+/// The JSON-RPC answer that has this result, as one line without its end. `id` is JSON.
+///
+/// A tool's is written here and not by the SDK's types: its structured answer goes over as it is, and its text once.
+pub fn result_line(id: &str, result: &ServerResult) -> Vec<u8> {
+    let ServerResult::CallToolResult(result) = result else { return answer_line(id, "result", result) };
+    let structured = match &result.structured_content {
+        Some(Value::String(written)) => Some(AsItIs(written)),
+        _ => None,
+    };
+    let texts = result.content.iter().filter_map(|content| content.as_text()).map(|text| text.text.len());
+    let length = texts.sum::<usize>() * 9 / 8 + structured.as_ref().map_or(0, |written| written.0.len());
+    let mut line = String::with_capacity(length + id.len() + 200);
+    line.push_str(r#"{"jsonrpc":"2.0","id":"#);
+    line.push_str(id);
+    line.push_str(r#","result":"#);
+    write::object(&mut line, |members| {
+        members.put_some("resultType", result.result_type.as_ref().map(Sdk));
+        members.put_list("content", result.content.iter().map(Content));
+        members.put_some("structuredContent", structured);
+        members.put_some("isError", result.is_error);
+        members.put_some("_meta", result.meta.as_ref().map(Sdk));
+    });
+    line.push('}');
+    line.into_bytes()
+}
+
+/// JSON that is written already.
+struct AsItIs<'a>(&'a str);
+
+impl Json for AsItIs<'_> {
+    fn write_to(&self, out: &mut impl Sink) {
+        out.put(self.0);
+    }
+}
+
+/// A part of a result.
+struct Content<'a>(&'a ContentBlock);
+
+impl Json for Content<'_> {
+    fn write_to(&self, out: &mut impl Sink) {
+        match self.0 {
+            ContentBlock::Text(text) if text.meta.is_none() && text.annotations.is_none() => {
+                write::object(out, |members| {
+                    members.put("type", "text");
+                    members.put("text", &text.text);
+                });
+            }
+            other => Sdk(other).write_to(out),
+        }
+    }
+}
+
+/// A value of one of the SDK's types.
+struct Sdk<T>(T);
+
+impl<T: serde::Serialize> Json for Sdk<T> {
+    fn write_to(&self, out: &mut impl Sink) {
+        serde_json::to_value(&self.0).unwrap_or_default().write_to(out);
+    }
 }
 
 /// A line of JSON with every hidden character as a `\u` escape: the same JSON, and nothing in it that a

@@ -17,7 +17,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::mcp::protocol::caller::{self, Caller};
@@ -73,7 +73,7 @@ fn caller_of(context: &RequestContext<RoleServer>) -> Option<Caller> {
 fn tool_result(answer: ToolAnswer) -> CallToolResult {
     // Not `CallToolResult::structured`, which sends the structured answer a second time as text.
     let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
-    result.structured_content = answer.structured.map(Value::Object);
+    result.structured_content = answer.structured.map(jsonrpc::as_written);
     result.is_error = answer.is_error.then_some(true);
     result
 }

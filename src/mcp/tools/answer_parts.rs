@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
+use crate::json::write::Written;
 use crate::mcp::call::Call;
 use crate::mcp::line;
 use crate::mcp::protocol::service::ToolAnswer;
@@ -164,7 +165,7 @@ impl CursorLens {
 }
 
 /// What is said of a page that has fewer rows than there were, because no more fit a result (R4.8).
-pub(super) fn fitted_note(call: &Call, page: &paging::Page) -> Option<String> {
+pub(super) fn fitted_note(call: &Call, page: &paging::Page<impl Sized>) -> Option<String> {
     let limit = call.arguments.get("limit").and_then(Value::as_u64);
     let limit = limit.map_or_else(String::new, |limit| format!(" of limit {limit}"));
     page.is_fitted.then(|| format!("{}{limit} fit a result; next goes on", counted(page.rows.len(), "row")))
@@ -207,11 +208,11 @@ pub(super) fn near(meant: &str, names: &[String]) -> Vec<String> {
 }
 
 /// An answer that is one body of `data`, and the call that goes on behind it.
-pub(super) fn data_answer(text: String, body: Map<String, Value>, next: Option<Call>) -> ToolAnswer {
-    let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
-    if let Some(next) = next {
-        structured.insert("next".into(), next.to_json());
-    }
+pub(super) fn data_answer(text: String, body: &Map<String, Value>, next: Option<Call>) -> ToolAnswer {
+    let structured = Written::object(|members| {
+        members.put("data", body);
+        members.put_some("next", next);
+    });
     ToolAnswer { text, structured: Some(structured), is_error: false, rows: 0 }
 }
 

@@ -15,7 +15,9 @@ use super::arguments::{Given, bad_name};
 use super::checks::check_filter;
 use super::context::Context;
 use super::explanation::{Asked, explain, restart};
+use crate::json::write::Written;
 use crate::mcp::call::Call;
+use crate::mcp::call_log;
 use crate::mcp::id::{RecordId, check_segment};
 use crate::mcp::line;
 use crate::mcp::protocol::service::ToolAnswer;
@@ -28,7 +30,7 @@ use crate::mcp::reading::reader::Reader;
 use crate::mcp::reading::request::{List, Search, SearchMode};
 use crate::mcp::reading::rows::Row;
 use crate::mcp::reading::schema;
-use crate::mcp::render::ladder::{self, Field, Record, RecordRef};
+use crate::mcp::render::ladder::{self, Field, Ladder, Record, RecordRef};
 use crate::mcp::render::{marks, rows as row_text, title};
 use crate::mcp::size::{Bounds, json_len, prefix_on_wire};
 use crate::mcp::tool_error::ToolError;
@@ -272,40 +274,37 @@ struct HitShape<'a> {
     bounds: Bounds,
 }
 
-impl HitShape<'_> {
-    fn hits(&self, rows: &[Row]) -> Vec<Hit> {
-        let reader = |row: &Row| self.readers[branch_of(row).unwrap_or(0)];
-        rows.iter().map(|row| Hit::of(reader(row), row, self.bounds)).collect()
-    }
-}
-
 impl Shape for HitShape<'_> {
+    type Ready = Hit;
+
     fn prepare(&self, body: &mut Map<String, Value>, _keep: Option<&str>) {
         envelope::prepare(body);
         envelope::keep_digits(body);
     }
 
-    fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize {
+    fn ready(&self, row: Row) -> Hit {
+        Hit::of(self.readers[branch_of(&row).unwrap_or(0)], row, self.bounds)
+    }
+
+    fn fit(&self, body: &Map<String, Value>, hits: &[Hit]) -> usize {
         let cursors = CursorLens::of(&self.arguments.call, body);
-        let hits = self.hits(rows);
-        let sizes = hits.iter().map(|hit| (hit.structured_len(), hit.to_text().len()));
-        let sizes = sizes.collect::<Vec<_>>();
-        let tail = tail(&hits, self.arguments, body, None);
+        let tail = tail(hits, self.arguments, body, None);
         let fit = |cursor: usize| {
             let next = if cursor == 0 { 0 } else { cursors.call + cursor };
             let reserved = json_len(body) + next + cursor.saturating_sub(cursors.theirs) + NOTE_BYTES + 100;
             let mut room = self.bounds.structured.saturating_sub(reserved);
             let mut text_room = self.bounds.text.saturating_sub(tail.len() + next + NOTE_BYTES + 20);
-            let hits = sizes.iter().take_while(|(size, text)| {
-                let fits = *size <= room && *text <= text_room;
-                room = room.saturating_sub(*size);
-                text_room = text_room.saturating_sub(*text);
+            let hits = hits.iter().take_while(|hit| {
+                let (size, text) = (hit.structured_len(), hit.text.len());
+                let fits = size <= room && text <= text_room;
+                room = room.saturating_sub(size);
+                text_room = text_room.saturating_sub(text);
                 fits
             });
             hits.count()
         };
         let fit_all = fit(cursors.theirs);
-        if fit_all == rows.len() { fit_all } else { fit(cursors.ours) }
+        if fit_all == hits.len() { fit_all } else { fit(cursors.ours) }
     }
 
     fn max_cursor(&self) -> usize {
@@ -313,38 +312,79 @@ impl Shape for HitShape<'_> {
     }
 }
 
-fn render(shape: &HitShape<'_>, page: Page) -> ToolAnswer {
+fn render(shape: &HitShape<'_>, page: Page<Hit>) -> ToolAnswer {
     let arguments = shape.arguments;
-    let hits = shape.hits(&page.rows);
     let next = next_page(&arguments.call, page.next.as_deref());
     let note = fitted_note(&arguments.call, &page);
-    let ladder = hits.iter().filter_map(Hit::to_ladder).collect::<Vec<_>>();
-    let mut text = hits.iter().map(Hit::to_text).collect::<String>();
+    let Page { body, rows: hits, .. } = page;
+    let mut text = hits.iter().map(|hit| hit.text.as_str()).collect::<String>();
     if let Some(note) = &note {
         let _ = writeln!(text, "{note}");
     }
-    text.push_str(&tail(&hits, arguments, &page.body, next.as_ref()));
+    text.push_str(&tail(&hits, arguments, &body, next.as_ref()));
     text.truncate(text.trim_end().len());
-    let hint = nothing_found(hits.len(), arguments);
-    let rows = hits.len();
-    let results = hits.into_iter().map(|hit| Value::Object(hit.result)).collect::<Vec<_>>();
-    let mut structured = Map::new();
-    structured.insert("results".into(), results.into());
-    structured.insert("data".into(), Value::Object(page.body));
-    if let Some(note) = note.or(hint) {
-        structured.insert("note".into(), json!(note));
-    }
-    if let Some(next) = next {
-        structured.insert("next".into(), next.to_json());
-    }
-    if let Some(ladder) = ladder::to_json(&ladder) {
-        structured.insert("content_ladder".into(), ladder);
-    }
-    ToolAnswer { text, structured: Some(structured), is_error: false, rows }
+    call_log::note_streams(hits.iter().map(|hit| hit.stream.as_str()));
+    let structured = Written::object(|members| {
+        let ladder = hits.iter().filter_map(|hit| hit.ladder.as_ref()).collect();
+        members.put_some("content_ladder", Ladder::of(ladder));
+        members.put("data", &body);
+        members.put_some("next", next);
+        members.put_some("note", note.or_else(|| nothing_found(hits.len(), arguments)));
+        members.put_list("results", hits.iter().map(|hit| &hit.result));
+    });
+    ToolAnswer { text, structured: Some(structured), is_error: false, rows: hits.len() }
 }
 
-/// A hit, ready for both views.
+/// A hit, written for both views.
 struct Hit {
+    row: Row,
+    /// What stands in `results`.
+    result: Written,
+    /// What stands in the ladder.
+    ladder: Option<Written>,
+    text: String,
+    stream: String,
+    source: String,
+}
+
+impl Hit {
+    /// A hit that takes at most about half of a result: one whose id or field names are endless goes
+    /// without its continuations (fetch reads on), then without what its id says again.
+    fn of(reader: &Reader, row: Row, bounds: Bounds) -> Self {
+        let mut draft = Draft::of(reader, &row);
+        let (mut result, mut ladder, mut text) = draft.written();
+        let shorter = [Draft::without_evidence, Draft::without_parts_of_id, Draft::with_short_id];
+        let mut shorter = shorter.into_iter();
+        while (structured_len(&result, ladder.as_ref()) > bounds.structured / 2
+            || text.len() > bounds.text / 2)
+            && let Some(shorten) = shorter.next()
+        {
+            shorten(&mut draft, reader, bounds);
+            (result, ladder, text) = draft.written();
+        }
+        let stream = draft.result.get("stream").and_then(Value::as_str).unwrap_or_default().to_owned();
+        Self { row, result, ladder, text, stream, source: draft.source }
+    }
+
+    /// What the hit adds to the structured view, in bytes.
+    fn structured_len(&self) -> usize {
+        structured_len(&self.result, self.ladder.as_ref())
+    }
+}
+
+impl AsRef<Row> for Hit {
+    fn as_ref(&self) -> &Row {
+        &self.row
+    }
+}
+
+/// What a hit adds to the structured view, in bytes: as if it had a ladder of its own.
+fn structured_len(result: &Written, ladder: Option<&Written>) -> usize {
+    result.len() + 1 + ladder.map_or(0, |ladder| ladder.len() + r#"{"records":[]}"#.len())
+}
+
+/// What a hit is written from.
+struct Draft {
     result: Map<String, Value>,
     name: String,
     title: String,
@@ -364,53 +404,46 @@ struct Evidence {
     read: Call,
 }
 
-impl Hit {
-    /// A hit that takes at most about half of a result: one whose id or field names are endless goes
-    /// without its continuations (fetch reads on), then without what its id says again.
-    fn of(reader: &Reader, hit: &Map<String, Value>, bounds: Bounds) -> Self {
-        let mut ready = Self::whole(reader, hit);
-        if ready.is_within(bounds) {
-            return ready;
-        }
-        if let Some(first) = ready.evidence.drain(..).next() {
-            ready.snippet = Some((first.field, first.excerpt));
+impl Draft {
+    /// Result, ladder and text.
+    fn written(&self) -> (Written, Option<Written>, String) {
+        (Written::of(&self.result), self.to_ladder().map(|record| Written::of(&record)), self.to_text())
+    }
+
+    fn without_evidence(&mut self, _: &Reader, _: Bounds) {
+        if let Some(first) = self.evidence.drain(..).next() {
+            self.snippet = Some((first.field, first.excerpt));
         }
         for key in ["matched_fields", "score", "scores", "retrieval_mode", "retrieval_sources"] {
-            ready.result.remove(key);
+            self.result.remove(key);
         }
-        if let Some((field, excerpt)) = &mut ready.snippet {
+        if let Some((field, excerpt)) = &mut self.snippet {
             if json_len(field) > 200 {
                 field.clear();
             }
-            ready.result.insert("snippet".into(), json!({"field": field, "text": excerpt}));
+            self.result.insert("snippet".into(), json!({"field": field, "text": excerpt}));
         }
-        if !ready.is_within(bounds) {
-            ready.result.insert("url".into(), json!(reader.provider().as_str()));
-            if ready.embeds {
-                ready
-                    .result
-                    .retain(|key, _| !matches!(key.as_str(), "connection_id" | "stream" | "record_id"));
-            }
-        }
-        if !ready.is_within(bounds) {
-            // An id that alone takes most of a result: its beginning says which one it is.
-            for key in ["id", "connection_id", "stream", "record_id"] {
-                let endless =
-                    |value: &&mut Value| json_len(*value) > bounds.text / 4 && json_len(*value) > 3_200;
-                if let Some(value) = ready.result.get_mut(key).filter(endless) {
-                    *value = json!(format!("{}…", prefix_on_wire(value.as_str().unwrap_or(""), 150)));
-                    "its id is too long to be read".clone_into(&mut ready.name);
-                }
-            }
-        }
-        ready
     }
 
-    fn is_within(&self, bounds: Bounds) -> bool {
-        self.structured_len() <= bounds.structured / 2 && self.to_text().len() <= bounds.text / 2
+    fn without_parts_of_id(&mut self, reader: &Reader, _: Bounds) {
+        self.result.insert("url".into(), json!(reader.provider().as_str()));
+        if self.embeds {
+            self.result.retain(|key, _| !matches!(key.as_str(), "connection_id" | "stream" | "record_id"));
+        }
     }
 
-    fn whole(reader: &Reader, hit: &Map<String, Value>) -> Self {
+    /// An id that alone takes most of a result: its beginning says which one it is.
+    fn with_short_id(&mut self, _: &Reader, bounds: Bounds) {
+        for key in ["id", "connection_id", "stream", "record_id"] {
+            let endless = |value: &&mut Value| json_len(*value) > bounds.text / 4 && json_len(*value) > 3_200;
+            if let Some(value) = self.result.get_mut(key).filter(endless) {
+                *value = json!(format!("{}…", prefix_on_wire(value.as_str().unwrap_or(""), 150)));
+                "its id is too long to be read".clone_into(&mut self.name);
+            }
+        }
+    }
+
+    fn of(reader: &Reader, hit: &Map<String, Value>) -> Self {
         let id = RecordId::of_row(hit, "").or_else(|| id_of_uri(hit));
         let handle = id.as_ref().and_then(RecordId::handle);
         let connector_key = text_of(hit, "connector_key").or_else(|| text_of(hit, "connector_id"));
@@ -493,8 +526,11 @@ impl Hit {
         let mut out = String::new();
         let mut mark = "- ";
         for evidence in &self.evidence {
-            let (field, excerpt) = (line::token(&evidence.field), line::quoted(&evidence.excerpt));
-            let _ = writeln!(out, "{mark}{field}: {excerpt}");
+            out.push_str(mark);
+            line::push_token(&mut out, &evidence.field);
+            out.push_str(": ");
+            line::push_quoted(&mut out, &evidence.excerpt);
+            out.push('\n');
             mark = "  ";
         }
         if let Some((field, excerpt)) = &self.snippet {
@@ -502,18 +538,13 @@ impl Hit {
             let _ = writeln!(out, "{mark}snippet{field}: {}", line::quoted(excerpt));
             mark = "  ";
         }
-        let _ = writeln!(out, "{mark}{} title={}", self.name, line::quoted(&self.title));
+        let _ = write!(out, "{mark}{} title=", self.name);
+        line::push_quoted(&mut out, &self.title);
+        out.push('\n');
         for evidence in self.evidence.iter().filter(|evidence| !evidence.complete) {
             let _ = writeln!(out, "  more: {}", evidence.read.to_text());
         }
         out
-    }
-
-    /// What the hit adds to the structured view, in bytes.
-    fn structured_len(&self) -> usize {
-        json_len(&self.result)
-            + 1
-            + self.to_ladder().map_or(0, |record| json_len(&ladder::to_json(&[record])))
     }
 
     fn to_ladder(&self) -> Option<Record> {

@@ -240,12 +240,9 @@ impl Mcp {
                 let is_error =
                     matches!(&result, ServerResult::CallToolResult(result) if result.is_error == Some(true));
                 #[cfg(feature = "conformance-fixtures")]
-                let result = {
-                    let mut result = serde_json::json!(result);
-                    crate::mcp::protocol::conformance::extend(&method, &mut result);
-                    result
-                };
-                let line = jsonrpc::answer_line(id.as_json(), "result", &result);
+                let line = crate::mcp::protocol::conformance::result_line(&method, id.as_json(), &result);
+                #[cfg(not(feature = "conformance-fixtures"))]
+                let line = jsonrpc::result_line(id.as_json(), &result);
                 message(form, StatusCode::OK, line, Outcome::Answered { is_ok: !is_error })
             }
             Err(error) => {

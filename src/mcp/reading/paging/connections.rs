@@ -32,12 +32,12 @@ pub(super) struct Apart<'a> {
 }
 
 /// Reads several connections apart and merges them.
-pub(super) async fn merged(
+pub(super) async fn merged<S: Shape>(
     reader: &Reader,
     listing: &Listing,
-    shape: &dyn Shape,
+    shape: &S,
     apart: Apart<'_>,
-) -> Result<Page, ToolError> {
+) -> Result<Page<S::Ready>, ToolError> {
     let Apart { mut positions, order, unscoped } = apart;
     let limit = listing.limit.unwrap_or(DEFAULT_LIMIT);
     let with_order = order.and_then(|order| listing.with_field(&order.field));
@@ -76,6 +76,7 @@ pub(super) async fn merged(
             data.remove(added);
         }
     }
+    let mut rows = rows.into_iter().map(|row| shape.ready(row)).collect::<Vec<_>>();
     let mut fit = shape.fit(&body, &rows).clamp(usize::from(!rows.is_empty()), rows.len());
     loop {
         let mut used = vec![0usize; answers.len()];
@@ -116,7 +117,7 @@ pub(super) async fn merged(
 }
 
 /// Leaves of a merge the rows of one answer.
-fn keep_only(rows: &mut Vec<Row>, turns: &mut Vec<(usize, usize)>, answer: usize) {
+fn keep_only<R>(rows: &mut Vec<R>, turns: &mut Vec<(usize, usize)>, answer: usize) {
     let mut turn = turns.iter();
     rows.retain(|_| turn.next().is_some_and(|(of, _)| *of == answer));
     turns.retain(|(of, _)| *of == answer);

@@ -68,15 +68,15 @@ pub trait BranchHooks: Sync {
 ///
 /// # Errors
 /// `invalid_cursor`, `cursor_expired`, those of [`BranchHooks::check`]; the grants' own error where all of them failed.
-pub async fn read_branches(
+pub async fn read_branches<S: Shape>(
     branches: &[Branch<'_>],
     whole: &Listing,
-    shape: &dyn Shape,
+    shape: &S,
     hooks: &dyn BranchHooks,
     deadline: Duration,
     walks: &Walks,
     warn: &(dyn Fn(&[Missing]) -> Vec<Value> + Sync),
-) -> Result<Result<Page, Vec<Missing>>, ToolError> {
+) -> Result<Result<Page<S::Ready>, Vec<Missing>>, ToolError> {
     let mut walk = start_over_grants(branches, whole, walks)?;
     let limit = whole.limit.unwrap_or(DEFAULT_LIMIT);
     let branch_at =
@@ -127,6 +127,7 @@ pub async fn read_branches(
     let is_kept = likely > longest && !walks.are_for_one_call();
     let likely = if is_kept { KEPT_PREFIX.len() + 40 } else { likely.min(longest) };
     body.insert("next_cursor".into(), json!("e".repeat(likely)));
+    let mut rows = rows.into_iter().map(|row| shape.ready(row)).collect::<Vec<_>>();
     let fit = if rows.is_empty() { 0 } else { shape.fit(&body, &rows).clamp(1, rows.len()) };
     if fit < rows.len() {
         turns.truncate(ends[fit].0 - 1);
@@ -270,7 +271,7 @@ async fn ask_all(
     of: &[usize],
     positions: &mut [Position],
     limit: u64,
-    shape: &dyn Shape,
+    shape: &impl Shape,
     hooks: &dyn BranchHooks,
     deadline: Duration,
 ) -> Result<(Vec<(usize, Answer)>, Vec<Missing>), ToolError> {
@@ -311,7 +312,7 @@ async fn ask_branch(
     branch: &Branch<'_>,
     position: &Position,
     limit: Option<u64>,
-    shape: &dyn Shape,
+    shape: &impl Shape,
     hooks: &dyn BranchHooks,
     deadline: Duration,
 ) -> Result<Result<(Position, Answer), ToolError>, ToolError> {

@@ -28,11 +28,11 @@ pub struct Listing {
 
 /// A page.
 #[derive(Debug, Clone)]
-pub struct Page {
+pub struct Page<R> {
     /// The envelope, without its rows and with `next_cursor` and `has_more` as they are for the caller.
     pub body: Map<String, Value>,
-    /// Its rows.
-    pub rows: Vec<Row>,
+    /// Its rows, as [`Shape::ready`] made them.
+    pub rows: Vec<R>,
     /// Where the next page begins.
     pub next: Option<String>,
     /// Whether there were more rows for it than fit a result.
@@ -41,11 +41,17 @@ pub struct Page {
 
 /// What the caller of [`read`](super::read) does with a page.
 pub trait Shape: Sync {
+    /// A row with what is made of it once: to see whether it fits, and to show it.
+    type Ready: AsRef<Row>;
+
     /// Prepares a body as it came: what is passed on of it, and the value of `keep`, which a merge goes by.
     fn prepare(&self, body: &mut Map<String, Value>, keep: Option<&str>);
 
+    /// Makes a row ready to be shown.
+    fn ready(&self, row: Row) -> Self::Ready;
+
     /// How many of `rows`, from the first, fit a result with this envelope; at least one.
-    fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize;
+    fn fit(&self, body: &Map<String, Value>, rows: &[Self::Ready]) -> usize;
 
     /// The longest cursor that a result can carry, in bytes.
     fn max_cursor(&self) -> usize;
@@ -159,7 +165,7 @@ pub(super) async fn ask(
     listing: &Listing,
     position: &Position,
     limit: Option<u64>,
-    shape: &dyn Shape,
+    shape: &impl Shape,
     keep: Option<&str>,
 ) -> Result<(Position, Answer), ToolError> {
     let mut position = position.clone();
@@ -179,7 +185,7 @@ async fn ask_once(
     listing: &Listing,
     position: &Position,
     limit: Option<u64>,
-    shape: &dyn Shape,
+    shape: &impl Shape,
     keep: Option<&str>,
 ) -> Result<Answer, ToolError> {
     let limit = limit.map(|limit| position.limit(limit));
@@ -201,13 +207,13 @@ async fn ask_once(
 }
 
 /// The page of these rows, whose cursor takes `most` bytes.
-pub(super) fn page(
+pub(super) fn page<R>(
     most: usize,
     mut body: Map<String, Value>,
-    rows: Vec<Row>,
+    rows: Vec<R>,
     has_more: bool,
     next: Option<String>,
-) -> Page {
+) -> Page<R> {
     // A cursor that no call could carry is none.
     let next = next.filter(|next| next.len() <= most);
     body.insert("has_more".into(), json!(has_more));

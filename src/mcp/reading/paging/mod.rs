@@ -49,13 +49,14 @@ fn is_side_by_side(rows: &[Row]) -> bool {
 ///
 /// # Errors
 /// `invalid_cursor`, `cursor_expired`, and those of [`Reader::read`].
-pub async fn read<'a, F, C>(
+pub async fn read<'a, S, F, C>(
     reader: &Reader,
     listing: &Listing,
-    shape: &dyn Shape,
+    shape: &S,
     several: F,
-) -> Result<Page, ToolError>
+) -> Result<Page<S::Ready>, ToolError>
 where
+    S: Shape,
     F: FnOnce() -> C,
     C: Future<Output = Several> + 'a,
 {
@@ -91,29 +92,29 @@ where
 
 /// A page of one list. Rows that do not fit are shown by the next page, which asks for the same page of the provider
 /// and leaves out those that were shown: one read for a page (R4.8).
-fn single(listing: &Listing, shape: &dyn Shape, position: &Position, mut answer: Answer) -> Page {
-    let mut rows = std::mem::take(&mut answer.rows);
+fn single<S: Shape>(listing: &Listing, shape: &S, position: &Position, answer: Answer) -> Page<S::Ready> {
+    let Answer { body, rows, shown, left, has_more, cursor, .. } = answer;
+    let mut rows = rows.into_iter().map(|row| shape.ready(row)).collect::<Vec<_>>();
     // What the provider sends beyond the limit was not asked for, and its cursor is behind it.
     let most = listing.limit.map_or(rows.len(), |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    let fit = shape.fit(&answer.body, &rows).clamp(1, rows.len().max(1)).min(most);
+    let fit = shape.fit(&body, &rows).clamp(1, rows.len().max(1)).min(most);
     let is_last = fit >= rows.len();
     let is_fitted = fit < most && !is_last;
     rows.truncate(fit);
     let behind = || {
         let since = listing.since().filter(|_| position.cursor.is_none()).cloned();
-        let position = Position { since, ..position.behind(answer.shown + fit, rows.last()) };
+        let position = Position { since, ..position.behind(shown + fit, rows.last().map(AsRef::as_ref)) };
         Walk { query: listing.fingerprint(), positions: vec![position], seen: Vec::new() }.encode()
     };
     // Of a list without cursors, more are asked for from its beginning, up to what a provider gives.
-    let is_widened = is_last && answer.has_more && !listing.list.has_cursors() && !rows.is_empty();
-    let can_widen =
-        |limit: u64| position.limit(limit) < position.behind(answer.shown + fit, None).limit(limit);
+    let is_widened = is_last && has_more && !listing.list.has_cursors() && !rows.is_empty();
+    let can_widen = |limit: u64| position.limit(limit) < position.behind(shown + fit, None).limit(limit);
     if !is_last || (is_widened && can_widen(listing.limit.unwrap_or(DEFAULT_LIMIT))) {
         let next = Some(behind());
-        return Page { is_fitted, ..page(shape.max_cursor(), answer.body, rows, true, next) };
+        return Page { is_fitted, ..page(shape.max_cursor(), body, rows, true, next) };
     }
-    let next = listing.passed_on(position.next_page(answer.cursor.as_ref(), answer.left));
-    page(shape.max_cursor(), answer.body, rows, answer.has_more, next)
+    let next = listing.passed_on(position.next_page(cursor.as_ref(), left));
+    page(shape.max_cursor(), body, rows, has_more, next)
 }
 
 #[cfg(test)]
@@ -230,10 +231,24 @@ mod tests {
     /// Shows so many rows.
     struct Fits(usize);
 
+    struct Ready(Row);
+
+    impl AsRef<Row> for Ready {
+        fn as_ref(&self) -> &Row {
+            &self.0
+        }
+    }
+
     impl Shape for Fits {
+        type Ready = Ready;
+
         fn prepare(&self, _: &mut Map<String, Value>, _: Option<&str>) {}
 
-        fn fit(&self, _: &Map<String, Value>, rows: &[Row]) -> usize {
+        fn ready(&self, row: Row) -> Ready {
+            Ready(row)
+        }
+
+        fn fit(&self, _: &Map<String, Value>, rows: &[Ready]) -> usize {
             rows.len().min(self.0)
         }
 
@@ -250,7 +265,7 @@ mod tests {
         loop {
             let listing = Listing { limit: Some(limit), ..listing(cursor.as_deref()) };
             let page = read(&reader, &listing, &Fits(fit), async || Several::default()).await.unwrap();
-            pages.push(page.rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect());
+            pages.push(page.rows.iter().map(|row| row.0["id"].as_str().unwrap().to_owned()).collect());
             match page.next {
                 Some(next) => cursor = Some(next),
                 None => return pages,
