@@ -45,7 +45,7 @@ pub fn len(value: &(impl Json + ?Sized)) -> usize {
 
 /// `value`, written.
 pub fn text(value: &(impl Json + ?Sized)) -> String {
-    let mut text = String::new();
+    let mut text = String::with_capacity(64);
     value.write_to(&mut text);
     text
 }
@@ -54,15 +54,20 @@ pub fn text(value: &(impl Json + ?Sized)) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written(String);
 
+/// Bytes that most rows and hits take.
+const LIKELY: usize = 512;
+
 impl Written {
     /// `value`, written.
     pub fn of(value: &(impl Json + ?Sized)) -> Self {
-        Self(text(value))
+        let mut text = String::with_capacity(LIKELY);
+        value.write_to(&mut text);
+        Self(text)
     }
 
     /// An object, of what `write` puts into it.
     pub fn object(write: impl FnOnce(&mut Members<'_, String>)) -> Self {
-        let mut text = String::new();
+        let mut text = String::with_capacity(LIKELY);
         object(&mut text, write);
         Self(text)
     }

@@ -116,10 +116,37 @@ pub fn answer_line(id: &str, member: &str, value: &impl serde::Serialize) -> Vec
     line
 }
 
-/// A structured answer that is written already, in the place where the SDK, which does not look into it, has a value:
-/// [`result_line`] writes it as it is.
+/// The only member of an object that stands for one that is written already.
+const WRITTEN: &str = "\0written";
+
+/// A structured answer that is written already, in the place where the SDK has a value: it looks only whether that is an object,
+/// and [`result_line`] writes it as it is.
 pub fn as_written(structured: Written) -> Value {
-    Value::String(structured.into_string())
+    Value::Object(Map::from_iter([(WRITTEN.to_owned(), Value::String(structured.into_string()))]))
+}
+
+/// What stands in the place of a structured answer.
+enum Structured<'a> {
+    Written(&'a str),
+    Value(&'a Value),
+}
+
+impl<'a> Structured<'a> {
+    fn of(value: &'a Value) -> Self {
+        match value.get(WRITTEN) {
+            Some(Value::String(written)) => Self::Written(written),
+            _ => Self::Value(value),
+        }
+    }
+}
+
+impl Json for Structured<'_> {
+    fn write_to(&self, out: &mut impl Sink) {
+        match self {
+            Self::Written(json) => out.put(json),
+            Self::Value(value) => value.write_to(out),
+        }
+    }
 }
 
 /// The JSON-RPC answer that has this result, as one line without its end. `id` is JSON.
@@ -127,12 +154,13 @@ pub fn as_written(structured: Written) -> Value {
 /// A tool's is written here and not by the SDK's types: its structured answer goes over as it is, and its text once.
 pub fn result_line(id: &str, result: &ServerResult) -> Vec<u8> {
     let ServerResult::CallToolResult(result) = result else { return answer_line(id, "result", result) };
-    let structured = match &result.structured_content {
-        Some(Value::String(written)) => Some(AsItIs(written)),
-        _ => None,
-    };
+    let structured = result.structured_content.as_ref().map(Structured::of);
     let texts = result.content.iter().filter_map(|content| content.as_text()).map(|text| text.text.len());
-    let length = texts.sum::<usize>() * 9 / 8 + structured.as_ref().map_or(0, |written| written.0.len());
+    let written = structured.as_ref().map_or(0, |structured| match structured {
+        Structured::Written(json) => json.len(),
+        Structured::Value(_) => 0,
+    });
+    let length = texts.sum::<usize>() * 9 / 8 + written;
     let mut line = String::with_capacity(length + id.len() + 200);
     line.push_str(r#"{"jsonrpc":"2.0","id":"#);
     line.push_str(id);
@@ -146,15 +174,6 @@ pub fn result_line(id: &str, result: &ServerResult) -> Vec<u8> {
     });
     line.push('}');
     line.into_bytes()
-}
-
-/// JSON that is written already.
-struct AsItIs<'a>(&'a str);
-
-impl Json for AsItIs<'_> {
-    fn write_to(&self, out: &mut impl Sink) {
-        out.put(self.0);
-    }
 }
 
 /// A part of a result.
@@ -368,6 +387,7 @@ pub fn invalid_params(method: &str, what: &str) -> ErrorData {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use rmcp::model::CallToolResult;
     use rmcp::model::GetMeta as _;
     use serde_json::json;
 
@@ -504,6 +524,29 @@ mod tests {
             let request = client_request(method, Some(params)).unwrap_or_else(|e| panic!("{method}: {e:?}"));
             assert_eq!(request.method(), method);
             assert_eq!(request.get_meta().get("f").unwrap().to_string(), "1.10", "{method}");
+        }
+    }
+
+    #[test]
+    fn a_tools_result_is_written_as_the_sdk_writes_it() {
+        let structured = json!({"data": {"a\u{202e}": [1, "é\n"]}});
+        let mut result = CallToolResult::success(vec![
+            ContentBlock::text("a\u{7f}\"\n"),
+            ContentBlock::image("aa", "image/png"),
+        ]);
+        result.is_error = Some(true);
+        result.meta = serde_json::from_value(json!({"a": 1.10, "b": "\u{200b}"})).unwrap();
+        for result_type in [result.result_type.clone(), None] {
+            result.result_type = result_type;
+            result.structured_content = Some(structured.clone());
+            let written = visible(answer_line("7", "result", &result));
+            assert_eq!(result_line("7", &ServerResult::CallToolResult(result.clone())), written);
+            result.structured_content = Some(as_written(Written::of(&structured)));
+            assert!(
+                result.structured_content.as_ref().unwrap().is_object(),
+                "the SDK leaves out anything else"
+            );
+            assert_eq!(result_line("7", &ServerResult::CallToolResult(result.clone())), written);
         }
     }
 

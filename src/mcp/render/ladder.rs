@@ -22,11 +22,11 @@ pub struct Field {
 
 /// The fields of one record that a reader may want to read on in.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Record {
+pub struct Record<F = Field> {
     /// Its handle.
     pub id: String,
     /// Its fields.
-    pub fields: Vec<Field>,
+    pub fields: Vec<F>,
 }
 
 impl Json for Field {
@@ -42,7 +42,7 @@ impl Json for Field {
     }
 }
 
-impl Json for Record {
+impl<F: Json> Json for Record<F> {
     fn write_to(&self, out: &mut impl Sink) {
         write::object(out, |members| {
             members.put("fields", &self.fields);

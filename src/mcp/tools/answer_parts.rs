@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use crate::json::write::Written;
+use crate::json::write::{self, Json, Sink, Written};
 use crate::mcp::call::Call;
 use crate::mcp::line;
 use crate::mcp::protocol::service::ToolAnswer;
@@ -138,8 +138,25 @@ pub(super) fn next_page(call: &Call, cursor: Option<&str>) -> Option<Call> {
 /// The longest cursor that a call with these arguments can carry beside them: longer ones would be
 /// refused when they come back.
 pub(super) fn max_cursor(call: &Call, bounds: Bounds) -> usize {
-    let reserved = json_len(&call.with([("cursor", None), ("changes_since", None)]).arguments) + 16;
+    let reserved = len_of_next(call) + 16;
     (bounds.text.min(bounds.structured) / 4).saturating_sub(reserved)
+}
+
+/// How many bytes the arguments of the next call take beside its cursor.
+fn len_of_next(call: &Call) -> usize {
+    struct Kept<'a>(&'a Map<String, Value>);
+    impl Json for Kept<'_> {
+        fn write_to(&self, out: &mut impl Sink) {
+            write::object(out, |members| {
+                for (name, value) in self.0 {
+                    if !matches!(name.as_str(), "cursor" | "changes_since") {
+                        members.put(name, value);
+                    }
+                }
+            });
+        }
+    }
+    json_len(&Kept(&call.arguments))
 }
 
 /// How many bytes the cursor of a page takes, as JSON.
@@ -159,7 +176,7 @@ impl CursorLens {
         Self {
             theirs: next.map_or(0, json_len),
             ours: most_length(next).max(most_length(given)),
-            call: json_len(&call.with([("cursor", None), ("changes_since", None)]).arguments) + 60,
+            call: len_of_next(call) + 60,
         }
     }
 }
