@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use futures_util::future::try_join_all;
 use serde_json::{Map, Value, json};
 
-use super::cursor::{Position, Walk};
+use super::cursor::{Passed, Position, Walk};
 use super::list::{Answer, DEFAULT_LIMIT, Listing, Page, Shape, ask, page};
 use super::together::count_of;
 use crate::mcp::reading::envelope;
@@ -143,7 +143,15 @@ fn parts(answer: &Answer, positions: &[Position], limit: u64) -> Option<Vec<Answ
         let rows = answer.rows.iter().filter(|row| is_of(row, position)).cloned().collect::<Vec<_>>();
         // Fewer than were asked for are all of them.
         let has_more = answer.has_more && rows.len() as u64 >= limit;
-        Answer { body: Map::new(), rows, shown: 0, left: 0, has_more, cursor: None, is_ranked: false }
+        Answer {
+            body: Map::new(),
+            rows,
+            here: Passed::default(),
+            left: Passed::default(),
+            has_more,
+            cursor: None,
+            is_ranked: false,
+        }
     };
     let parts = positions.iter().map(of).collect::<Vec<_>>();
     let is_whole = parts.iter().map(|part| part.rows.len()).sum::<usize>() == answer.rows.len();
@@ -153,13 +161,10 @@ fn parts(answer: &Answer, positions: &[Position], limit: u64) -> Option<Vec<Answ
 /// The position behind `used` rows of `answer`.
 fn advance(position: &Position, answer: &Answer, used: usize) -> Position {
     if used == answer.rows.len() && (answer.cursor.is_some() || !answer.has_more) {
-        return position.next_page(answer.cursor.as_ref(), answer.left);
-    }
-    if used == 0 {
-        return position.clone();
+        return position.next_page(answer.cursor.as_ref(), &answer.left);
     }
     // Of more that the provider has, and gives no cursor for, the page itself is asked for again.
-    position.behind(answer.shown + used, answer.rows.get(used - 1))
+    answer.behind(position, used)
 }
 
 /// One envelope for several: counts added up with those `before`, of connections at their end, warnings once, without the one that says that the provider

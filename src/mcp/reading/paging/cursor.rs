@@ -29,6 +29,78 @@ const SEEN_BYTES: usize = 6;
 /// Most rows of a page that providers give.
 const MOST_ROWS: u64 = 100;
 
+/// Most rows of a page that a cursor names as shown; those before them are counted.
+const MOST_MARKS: usize = 24;
+
+/// Rows of the provider's page that were shown already. The page is read again, and may have other rows by then.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Passed {
+    /// How many came before those that have a mark.
+    pub(super) counted: usize,
+    /// The last of them, each by a number for its id.
+    pub(super) marks: Vec<u32>,
+    /// Whether they were shown of the page before, and may come on this one: it had other rows when it was read again.
+    pub(super) is_carried: bool,
+}
+
+impl Passed {
+    /// How many.
+    pub(super) const fn len(&self) -> usize {
+        self.counted.saturating_add(self.marks.len())
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What takes as long as that many rows do at most.
+    pub(super) fn most(rows: usize) -> Self {
+        Self::default().and(std::iter::repeat_n(u32::MAX, rows))
+    }
+
+    /// With `marks` of rows that were shown too, behind these.
+    fn and(mut self, marks: impl IntoIterator<Item = u32>) -> Self {
+        self.marks.extend(marks);
+        let excess = self.marks.len().saturating_sub(MOST_MARKS);
+        self.marks.drain(..excess);
+        self.counted = self.counted.saturating_add(excess);
+        self
+    }
+
+    /// Takes them out of `rows`, those of the provider's page: whatever was put among them or taken away, what is left was not
+    /// shown. Gives those that were there, and those that were not, which may be on the page that follows.
+    pub(super) fn take_from(&self, rows: &mut Vec<Row>) -> (Self, Self) {
+        if self.is_empty() {
+            return Default::default();
+        }
+        let here = |counted, marks: &[u32]| Self { counted, marks: marks.to_vec(), is_carried: false };
+        let numbers = rows.iter().map(mark).collect::<Vec<_>>();
+        if numbers.get(self.counted..self.len()) == Some(self.marks.as_slice()) {
+            rows.drain(..self.len());
+            return (here(self.counted, &self.marks), Self::default());
+        }
+        let first = numbers.iter().position(|number| self.marks.contains(number));
+        // What stands before the first of them is counted, or came among those that are.
+        let before = if self.counted > 0 { first.unwrap_or(self.counted) } else { 0 };
+        let counted = if first.is_some() { 0 } else { self.counted.saturating_sub(rows.len()) };
+        let mut left = Self { counted, is_carried: true, ..self.clone() };
+        let (mut found, mut at) = (Vec::new(), 0);
+        rows.retain(|row| {
+            let number = mark(row);
+            // Each mark is one row: a provider may give two of the same name.
+            let marked = left.marks.iter().position(|mark| *mark == number);
+            let is_shown = marked.is_some() || at < before;
+            at += 1;
+            marked.map(|marked| left.marks.remove(marked));
+            found.extend(is_shown.then_some(number));
+            !is_shown
+        });
+        // What is neither on its page nor on the next one is gone.
+        let is_gone = self.is_carried && found.is_empty();
+        (here(0, &[]).and(found), if is_gone { Self::default() } else { left })
+    }
+}
+
 /// Most pages of walks that are kept.
 const MAX_KEPT: usize = 256;
 
@@ -44,9 +116,7 @@ pub struct Position {
     /// The provider's cursor.
     pub(super) cursor: Option<String>,
     /// Rows of the page that were shown already.
-    pub(super) skip: usize,
-    /// The last of them, by a number for its id: the page may have got other rows meanwhile.
-    pub(super) last: Option<u32>,
+    pub(super) passed: Passed,
     /// The bookmark that the page begins at, where it is the first one of changes: a call names it with no cursor.
     pub(super) since: Option<String>,
     /// Whether nothing follows.
@@ -56,38 +126,26 @@ pub struct Position {
 }
 
 impl Position {
-    /// How many of `rows`, those of the provider's page, were shown already.
-    pub(super) fn shown_of(&self, rows: &[Row]) -> usize {
-        let is_last = |row: &Row| self.last.is_some() && row_number(row) == self.last;
-        let skip = self.skip.min(rows.len());
-        if skip.checked_sub(1).and_then(|at| rows.get(at)).is_some_and(is_last) {
-            return skip;
-        }
-        rows.iter().position(is_last).map_or(skip, |at| at + 1)
-    }
-
     /// How many rows to ask for so that `limit` of them follow those that were shown: at most what a provider gives.
     pub(super) fn limit(&self, limit: u64) -> u64 {
-        limit.saturating_add(self.skip as u64).min(limit.max(MOST_ROWS))
+        limit.saturating_add(self.passed.len() as u64).min(limit.max(MOST_ROWS))
     }
 
-    /// The same page, of which `shown` rows were shown, `last` the last of them.
-    pub(super) fn behind(&self, shown: usize, last: Option<&Row>) -> Self {
-        Self { skip: shown, last: last.and_then(row_number), ..self.clone() }
+    /// The same page, of which those that are `here` were shown, and these rows too; `left` were, and are not on it now.
+    pub(super) fn behind(&self, here: &Passed, left: &Passed, rows: &[Row]) -> Self {
+        let mut passed = here.clone().and(rows.iter().map(mark));
+        let room = MOST_MARKS.saturating_sub(passed.marks.len());
+        let excess = left.marks.len().saturating_sub(room);
+        passed.marks.splice(..0, left.marks.iter().skip(excess).copied());
+        passed.counted = passed.counted.saturating_add(left.counted);
+        Self { passed, ..self.clone() }
     }
 
-    /// How many of the rows that were shown already are on the provider's next pages: it gave fewer of them in `rows` than the
-    /// last time, as a tool does that fits a result by its size.
-    pub(super) fn left_of(&self, rows: &[Row]) -> usize {
-        let is_last = |row: &Row| self.last.is_some() && row_number(row) == self.last;
-        if rows.iter().any(is_last) { 0 } else { self.skip.saturating_sub(rows.len()) }
-    }
-
-    /// The provider's next page, the first `skip` rows of which were shown already; none follows without a cursor.
-    pub(super) fn next_page(&self, cursor: Option<&String>, skip: usize) -> Self {
+    /// The provider's next page, where those that are `left` may be, which were shown already; none follows without a cursor.
+    pub(super) fn next_page(&self, cursor: Option<&String>, left: &Passed) -> Self {
         let is_done = cursor.is_none();
-        let last = self.last.filter(|_| skip > 0);
-        Self { cursor: cursor.cloned(), skip, last, since: None, is_done, ..self.clone() }
+        let passed = if is_done { Passed::default() } else { left.clone() };
+        Self { cursor: cursor.cloned(), passed, since: None, is_done, ..self.clone() }
     }
 
     /// Whether the page that follows `shown` rows of this one can be had as more rows of it, without a cursor of its own.
@@ -107,11 +165,13 @@ impl Position {
                 write!(out, ".{}{}", tag.to_uppercase(), URL_SAFE_NO_PAD.encode(text))
             };
         }
-        for (tag, number) in [("t", self.shown), ("k", self.skip)] {
+        for (tag, number) in [("t", self.shown), ("k", self.passed.counted)] {
             let _ = if number > 0 { write!(out, ".{tag}{number}") } else { Ok(()) };
         }
-        if let Some(last) = self.last {
-            let _ = write!(out, ".l{last:x}");
+        if !self.passed.marks.is_empty() {
+            let marks = self.passed.marks.iter().flat_map(|mark| mark.to_be_bytes());
+            let tag = if self.passed.is_carried { "o" } else { "m" };
+            let _ = write!(out, ".{tag}{}", URL_SAFE_NO_PAD.encode(marks.collect::<Vec<_>>()));
         }
         if let Some(count) = self.count {
             let _ = write!(out, ".n{count}");
@@ -135,8 +195,11 @@ impl Position {
                 "b" => position.since = Some(text.to_owned()),
                 "B" => position.since = Some(packed()?),
                 "t" => position.shown = number()?,
-                "k" => position.skip = number()?,
-                "l" => position.last = Some(u32::from_str_radix(text, 16).ok()?),
+                "k" => position.passed.counted = number()?,
+                "m" | "o" => {
+                    position.passed.is_carried = tag == "o";
+                    position.passed.marks = marks_of(text)?;
+                }
                 "n" => position.count = Some(text.parse().ok()?),
                 "d" if text.is_empty() => position.is_done = true,
                 _ => return None,
@@ -146,10 +209,19 @@ impl Position {
     }
 }
 
-/// A number for a row's id, the same in every process.
-fn row_number(row: &Row) -> Option<u32> {
-    let id = RecordId::of_row(row, "")?;
-    Some(short_hash([id.connection.as_deref().unwrap_or_default(), &id.stream, &id.record]))
+/// A number for a row's id, the same in every process; of those without an id each is like the other.
+fn mark(row: &Row) -> u32 {
+    let id = RecordId::of_row(row, "");
+    let number =
+        id.map(|id| short_hash([id.connection.as_deref().unwrap_or_default(), &id.stream, &id.record]));
+    number.unwrap_or_default()
+}
+
+fn marks_of(text: &str) -> Option<Vec<u32>> {
+    let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+    let (marks, rest) = bytes.as_chunks::<4>();
+    let is_whole = rest.is_empty() && (1..=MOST_MARKS).contains(&marks.len());
+    is_whole.then(|| marks.iter().map(|mark| u32::from_be_bytes(*mark)).collect())
 }
 
 /// What our own cursor remembers: positions, and which query they belong to.
@@ -255,7 +327,7 @@ impl Cursor {
 /// How long a cursor of ours is at most that holds `cursor`, in bytes.
 pub fn most_length(cursor: Option<&Value>) -> usize {
     match cursor {
-        Some(Value::String(cursor)) if cursor.starts_with(PREFIX) => cursor.len() + 80,
+        Some(Value::String(cursor)) if cursor.starts_with(PREFIX) => cursor.len() + 150,
         Some(cursor) => json_len(cursor) * 4 / 3 + 180,
         None => 180,
     }
@@ -368,14 +440,18 @@ pub(super) fn short_hash<'a>(parts: impl IntoIterator<Item = &'a str>) -> u32 {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::tests::listing;
+    use super::super::tests::{listing, row};
     use super::*;
+
+    fn passed(rows: usize) -> Passed {
+        Passed::default().and((0..rows).map(|at| mark(&row(&at.to_string()))))
+    }
 
     #[test]
     fn a_cursor_of_another_query_or_a_damaged_one_is_refused() {
         let walk = Walk {
             query: listing(None).fingerprint(),
-            positions: vec![Position { skip: 2, ..Position::default() }],
+            positions: vec![Position { passed: passed(2), ..Position::default() }],
             seen: Vec::new(),
         };
         let encoded = walk.encode();
@@ -404,8 +480,7 @@ mod tests {
             grant: Some("01234567".into()),
             shown: 99,
             cursor,
-            skip: 75,
-            last: Some(u32::MAX),
+            passed: Passed::most(75),
             ..Position::default()
         };
         let walk = |positions, seen: usize| Walk {
@@ -413,21 +488,62 @@ mod tests {
             positions: vec![position.clone(); positions],
             seen: vec![1 << 47; seen],
         };
-        assert!(walk(10, 0).encode().len() <= 14 + 10 * 236, "{}", walk(10, 0).encode().len());
+        assert!(walk(10, 0).encode().len() <= 14 + 10 * 356, "{}", walk(10, 0).encode().len());
         assert_eq!(walk(1, 40).encode().len() - walk(1, 0).encode().len(), 2 + 40 * 8);
+    }
+
+    #[test]
+    fn r4_8_what_was_shown_is_found_again_whatever_came_or_went() {
+        let rows = |ids: &[&str]| ids.iter().map(|id| row(id)).collect::<Vec<_>>();
+        let names =
+            |rows: &[Row]| rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
+        let shown = |ids: &[&str]| Passed::default().and(rows(ids).iter().map(mark));
+        let left = |passed: &Passed, ids: &[&str]| {
+            let mut rows = rows(ids);
+            let (here, left) = passed.take_from(&mut rows);
+            (names(&rows), here.len(), left.len())
+        };
+        let of = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
+        let three = shown(&["a", "b", "c"]);
+        assert_eq!(left(&three, &["a", "b", "c", "d", "e"]), (of(&["d", "e"]), 3, 0));
+        assert_eq!(left(&three, &["n", "a", "b", "c", "d"]), (of(&["n", "d"]), 3, 0));
+        assert_eq!(left(&three, &["a", "n", "b", "c"]), (of(&["n"]), 3, 0));
+        assert_eq!(left(&three, &["b", "d", "e"]), (of(&["d", "e"]), 1, 2));
+        assert_eq!(left(&three, &["d", "e"]), (of(&["d", "e"]), 0, 3));
+        assert_eq!(left(&three, &["a"]), (of(&[]), 1, 2));
+        assert_eq!(left(&three, &["c", "b", "a", "d"]), (of(&["d"]), 3, 0));
+        // Two of the same name are two rows.
+        assert_eq!(left(&shown(&["a"]), &["n", "a", "a"]), (of(&["n", "a"]), 1, 0));
+        // Those that were shown of the page before: none of them came on this one.
+        let carried = Passed { is_carried: true, ..three };
+        assert_eq!(left(&carried, &["c", "d"]), (of(&["d"]), 1, 2));
+        assert_eq!(left(&carried, &["d", "e"]), (of(&["d", "e"]), 0, 0));
+        // More than a cursor names: the first of them are counted.
+        let ids = (0..50).map(|at| format!("r{at:02}")).collect::<Vec<_>>();
+        let ids = ids.iter().map(String::as_str).collect::<Vec<_>>();
+        let many = shown(&ids[..40]);
+        assert_eq!((many.counted, many.marks.len()), (16, MOST_MARKS));
+        assert_eq!(left(&many, &ids), (of(&ids[40..]), 40, 0));
+        assert_eq!(left(&many, &ids[5..]), (of(&ids[40..]), 35, 0));
+        assert_eq!(left(&many, &[&["n"], ids.as_slice()].concat()), (of(&ids[40..]), 41, 0));
+        assert_eq!(left(&many, &ids[..3]), (of(&[]), 3, 37));
+        assert_eq!(left(&many, &ids[..20]), (of(&[]), 20, 20));
+        let without_anchors = [&ids[..16], &ids[40..]].concat();
+        assert_eq!(left(&many, &without_anchors), (of(&ids[40..]), 16, 24));
     }
 
     proptest! {
         #[test]
-        fn what_is_made_up_is_no_walk_or_one_that_is_written_again(text in "(~p)?[.~phgGcCtklnd0-9a-zA-Z_-]{0,40}") {
+        fn what_is_made_up_is_no_walk_or_one_that_is_written_again(text in "(~p)?[.~phgGcCtkmond0-9a-zA-Z_-]{0,40}") {
             if let Some(walk) = Walk::decode(&format!("{PREFIX}{text}")) {
                 prop_assert_eq!(Walk::decode(&walk.encode()), Some(walk));
             }
         }
 
         #[test]
-        fn cursors_round_trip(query in any::<u32>(), connection in any::<Option<String>>(), cursor in any::<Option<String>>(), last in any::<Option<u32>>(), skip in 0usize..1000) {
-            let walk = Walk { query, positions: vec![Position { grant: None, shown: skip / 2, connection, cursor, skip, last, since: None, is_done: skip == 7, count: last.map(u64::from) }], seen: vec![u64::from(query) << 13; skip % 3] };
+        fn cursors_round_trip(query in any::<u32>(), connection in any::<Option<String>>(), cursor in any::<Option<String>>(), count in any::<Option<u64>>(), rows in 0usize..1000, is_carried in any::<bool>()) {
+            let passed = Passed { is_carried: is_carried && rows > 0, ..passed(rows) };
+            let walk = Walk { query, positions: vec![Position { grant: None, shown: rows / 2, connection, cursor, passed, since: None, is_done: rows == 7, count }], seen: vec![u64::from(query) << 13; rows % 3] };
             prop_assert_eq!(Walk::decode(&walk.encode()), Some(walk));
         }
     }

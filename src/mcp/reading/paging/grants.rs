@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::cursor::Cursor;
 use super::cursor::{
-    KEPT_PREFIX, Position, Walk, Walks, expired_cursor, seen_number, short_hash, unfit_cursor,
+    KEPT_PREFIX, Passed, Position, Walk, Walks, expired_cursor, seen_number, short_hash, unfit_cursor,
 };
 use super::list::{Answer, DEFAULT_LIMIT, Listing, Page, Shape, ask, page};
 use super::ranked;
@@ -187,14 +187,12 @@ fn how_merged(positions: &[Position], answers: &[(usize, Answer)]) -> Merged {
 /// The position behind `used` rows of `answer`. Where it `widens` and that can be, the page that follows is had as more rows
 /// of this one.
 fn advanced(position: &Position, answer: &Answer, used: usize, limit: u64, widens: bool) -> Position {
-    let shown = answer.shown + used;
+    let shown = answer.here.len() + used;
     let is_widened = widens && used > 0 && answer.cursor.is_some() && Position::can_widen(shown, limit);
     let mut after = if used == answer.rows.len() && !is_widened {
-        position.next_page(answer.cursor.as_ref(), answer.left)
-    } else if used > 0 {
-        position.behind(shown, answer.rows.get(used - 1))
+        position.next_page(answer.cursor.as_ref(), &answer.left)
     } else {
-        position.clone()
+        answer.behind(position, used)
     };
     after.shown += used;
     after.count = if after.is_done { together::count_of(&answer.body) } else { None };
@@ -362,8 +360,8 @@ fn likely_length(
         if answer.cursor.is_some() {
             position.cursor.clone_from(&answer.cursor);
         }
-        (position.skip, position.shown) = (100, 10_000);
-        position.last = Some(u32::MAX);
+        position.shown = 10_000;
+        position.passed = Passed::most(answer.here.len() + answer.left.len() + answer.rows.len());
     }
     likely.seen.extend(std::iter::repeat_n(u64::MAX, new));
     likely.encode().len()

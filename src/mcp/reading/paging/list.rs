@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::cursor::{Cursor, Position, Walk, expired_cursor, invalid_cursor, short_hash};
+use super::cursor::{Cursor, Passed, Position, Walk, expired_cursor, invalid_cursor, short_hash};
 use super::ranked;
 use crate::mcp::reading::envelope;
 use crate::mcp::reading::reader::Reader;
@@ -85,7 +85,7 @@ impl Listing {
     /// behind it that were shown already, which go within one of ours.
     pub(super) fn passed_on(&self, next: Position) -> Option<String> {
         let cursor = next.cursor.as_deref()?;
-        if next.skip == 0 && matches!(Cursor::from_text(cursor), Cursor::Provider(_)) {
+        if next.passed.is_empty() && matches!(Cursor::from_text(cursor), Cursor::Provider(_)) {
             return next.cursor;
         }
         Some(Walk { query: self.fingerprint(), positions: vec![next], seen: Vec::new() }.encode())
@@ -94,7 +94,7 @@ impl Listing {
     /// The rows that a page at `position` may have: as the call says; what providers give by themselves where a list
     /// without cursors goes on.
     pub(super) fn limit_of_page(&self, position: &Position) -> Option<u64> {
-        let goes_on = position.skip > 0 && !self.list.has_cursors();
+        let goes_on = !position.passed.is_empty() && !self.list.has_cursors();
         self.limit.or(goes_on.then_some(DEFAULT_LIMIT))
     }
 
@@ -142,14 +142,21 @@ pub(super) struct Answer {
     pub(super) body: Map<String, Value>,
     /// Those that were not shown yet.
     pub(super) rows: Vec<Row>,
-    /// How many before them were.
-    pub(super) shown: usize,
-    /// How many of those that were shown are on the next pages.
-    pub(super) left: usize,
+    /// Those that were.
+    pub(super) here: Passed,
+    /// Those of the page that were shown and were not on it: they may be on the next one.
+    pub(super) left: Passed,
     pub(super) has_more: bool,
     pub(super) cursor: Option<String>,
     /// Whether they are in the order that hits are declared to be in.
     pub(super) is_ranked: bool,
+}
+
+impl Answer {
+    /// The place within this page, of which `used` rows are shown now.
+    pub(super) fn behind(&self, position: &Position, used: usize) -> Position {
+        position.behind(&self.here, &self.left, &self.rows[..used])
+    }
 }
 
 /// What follows at `position`, of which up to `limit` rows are shown, and where it begins: further on, where all rows of that
@@ -165,10 +172,10 @@ pub(super) async fn ask(
     let mut position = position.clone();
     for _ in 1..MOST_PAGES {
         let answer = ask_once(reader, listing, &position, limit, shape, keep).await?;
-        if answer.cursor.is_none() || answer.shown == 0 || !answer.rows.is_empty() {
+        if answer.cursor.is_none() || answer.here.is_empty() || !answer.rows.is_empty() {
             return Ok((position, answer));
         }
-        position = position.next_page(answer.cursor.as_ref(), answer.left);
+        position = position.next_page(answer.cursor.as_ref(), &answer.left);
     }
     let answer = ask_once(reader, listing, &position, limit, shape, keep).await?;
     Ok((position, answer))
@@ -188,8 +195,7 @@ async fn ask_once(
     envelope::check_bookmark(&mut body, shape.max_cursor());
     let mut rows = take_rows(&mut body)?;
     let is_ranked = ranked::is_declared(&body) && ranked::is_kept(&rows);
-    let (shown, left) = (position.shown_of(&rows), position.left_of(&rows));
-    rows.drain(..shown);
+    let (here, left) = position.passed.take_from(&mut rows);
     envelope::shorten(&mut body);
     let has_more = body.get("has_more").and_then(Value::as_bool);
     let cursor = body.get("next_cursor").and_then(Value::as_str).filter(|cursor| !cursor.is_empty());
@@ -197,7 +203,7 @@ async fn ask_once(
     let cursor = cursor.filter(|cursor| position.cursor.as_deref() != Some(*cursor));
     let cursor = cursor.filter(|_| has_more != Some(false)).map(str::to_owned);
     let has_more = has_more.unwrap_or(cursor.is_some());
-    Ok(Answer { body, rows, shown, left, has_more, cursor, is_ranked })
+    Ok(Answer { body, rows, here, left, has_more, cursor, is_ranked })
 }
 
 /// The page of these rows, whose cursor takes `most` bytes.

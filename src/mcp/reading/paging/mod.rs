@@ -72,7 +72,7 @@ where
         let is_over_several =
             listing.list.has_cursors() && listing.connection.is_none() && !listing.list.is_of_changes();
         // One that was begun as one list goes on so.
-        let is_first = position.cursor.is_none() && position.skip == 0;
+        let is_first = position.cursor.is_none() && position.passed.is_empty();
         if is_over_several && is_first && answer.cursor.is_none() && is_stuck {
             let Several { connections, order } = several().await;
             if connections.len() > 1 {
@@ -92,27 +92,25 @@ where
 /// A page of one list. Rows that do not fit are shown by the next page, which asks for the same page of the provider
 /// and leaves out those that were shown: one read for a page (R4.8).
 fn single(listing: &Listing, shape: &dyn Shape, position: &Position, mut answer: Answer) -> Page {
-    let mut rows = std::mem::take(&mut answer.rows);
+    let rows = answer.rows.len();
     // What the provider sends beyond the limit was not asked for, and its cursor is behind it.
-    let most = listing.limit.map_or(rows.len(), |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    let fit = shape.fit(&answer.body, &rows).clamp(1, rows.len().max(1)).min(most);
-    let is_last = fit >= rows.len();
+    let most = listing.limit.map_or(rows, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let fit = shape.fit(&answer.body, &answer.rows).clamp(1, rows.max(1)).min(most);
+    let is_last = fit >= rows;
     let is_fitted = fit < most && !is_last;
+    let since = listing.since().filter(|_| position.cursor.is_none()).cloned();
+    let behind = Position { since, ..answer.behind(position, fit.min(rows)) };
+    let mut rows = std::mem::take(&mut answer.rows);
     rows.truncate(fit);
-    let behind = || {
-        let since = listing.since().filter(|_| position.cursor.is_none()).cloned();
-        let position = Position { since, ..position.behind(answer.shown + fit, rows.last()) };
-        Walk { query: listing.fingerprint(), positions: vec![position], seen: Vec::new() }.encode()
-    };
     // Of a list without cursors, more are asked for from its beginning, up to what a provider gives.
     let is_widened = is_last && answer.has_more && !listing.list.has_cursors() && !rows.is_empty();
-    let can_widen =
-        |limit: u64| position.limit(limit) < position.behind(answer.shown + fit, None).limit(limit);
+    let can_widen = |limit: u64| position.limit(limit) < behind.limit(limit);
     if !is_last || (is_widened && can_widen(listing.limit.unwrap_or(DEFAULT_LIMIT))) {
-        let next = Some(behind());
+        let walk = Walk { query: listing.fingerprint(), positions: vec![behind], seen: Vec::new() };
+        let next = Some(walk.encode());
         return Page { is_fitted, ..page(shape.max_cursor(), answer.body, rows, true, next) };
     }
-    let next = listing.passed_on(position.next_page(answer.cursor.as_ref(), answer.left));
+    let next = listing.passed_on(position.next_page(answer.cursor.as_ref(), &answer.left));
     page(shape.max_cursor(), answer.body, rows, answer.has_more, next)
 }
 
