@@ -32,6 +32,9 @@ const MOST_ROWS: u64 = 100;
 /// Most rows of a page that a cursor names as shown; those before them are counted.
 const MOST_MARKS: usize = 24;
 
+/// Most of them that the page did not have when it was last read.
+const MOST_MISSING: usize = 8;
+
 /// Rows of the provider's page that were shown already. The page is read again, and may have other rows by then.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Passed {
@@ -55,49 +58,75 @@ impl Passed {
 
     /// What takes as long as that many rows do at most.
     pub(super) fn most(rows: usize) -> Self {
-        Self::default().and(std::iter::repeat_n(u32::MAX, rows))
+        let marks = rows.min(MOST_MARKS);
+        Self { counted: rows - marks, marks: vec![u32::MAX; marks], is_carried: false }
     }
 
-    /// With `marks` of rows that were shown too, behind these.
-    fn and(mut self, marks: impl IntoIterator<Item = u32>) -> Self {
-        self.marks.extend(marks);
-        let excess = self.marks.len().saturating_sub(MOST_MARKS);
-        self.marks.drain(..excess);
-        self.counted = self.counted.saturating_add(excess);
-        self
-    }
-
-    /// Takes them out of `rows`, those of the provider's page: whatever was put among them or taken away, what is left was not
-    /// shown. Gives those that were there, and those that were not, which may be on the page that follows.
-    pub(super) fn take_from(&self, rows: &mut Vec<Row>) -> (Self, Self) {
-        if self.is_empty() {
-            return Default::default();
-        }
-        let here = |counted, marks: &[u32]| Self { counted, marks: marks.to_vec(), is_carried: false };
+    /// Takes them out of `rows`, those of the provider's page: whatever was put among them or taken away, what is left was
+    /// not shown.
+    pub(super) fn take_from(&self, rows: &mut Vec<Row>) -> Again {
         let numbers = rows.iter().map(mark).collect::<Vec<_>>();
         if numbers.get(self.counted..self.len()) == Some(self.marks.as_slice()) {
             rows.drain(..self.len());
-            return (here(self.counted, &self.marks), Self::default());
+            let shown = (0..numbers.len()).map(|at| at < self.len()).collect();
+            return Again { numbers, shown, left: Self::default() };
         }
         let first = numbers.iter().position(|number| self.marks.contains(number));
-        // What stands before the first of them is counted, or came among those that are.
-        let before = if self.counted > 0 { first.unwrap_or(self.counted) } else { 0 };
-        let counted = if first.is_some() { 0 } else { self.counted.saturating_sub(rows.len()) };
-        let mut left = Self { counted, is_carried: true, ..self.clone() };
-        let (mut found, mut at) = (Vec::new(), 0);
-        rows.retain(|row| {
-            let number = mark(row);
+        // What stands before the first of them is counted, or came among those that are. Where none of them is there, a page
+        // may be shorter than it was; else so much is gone that the count says nothing.
+        let is_short = numbers.len() < self.len();
+        let counted = first.unwrap_or(if is_short { self.counted } else { 0 });
+        let counted = if self.counted > 0 { counted } else { 0 };
+        let beyond = if first.is_none() && is_short { self.counted.saturating_sub(numbers.len()) } else { 0 };
+        let mut left = Self { counted: beyond, is_carried: true, ..self.clone() };
+        let is_shown = |(at, number): (usize, &u32)| {
             // Each mark is one row: a provider may give two of the same name.
-            let marked = left.marks.iter().position(|mark| *mark == number);
-            let is_shown = marked.is_some() || at < before;
-            at += 1;
+            let marked = left.marks.iter().position(|mark| mark == number);
             marked.map(|marked| left.marks.remove(marked));
-            found.extend(is_shown.then_some(number));
-            !is_shown
-        });
+            marked.is_some() || at < counted
+        };
+        let shown = numbers.iter().enumerate().map(is_shown).collect::<Vec<_>>();
+        let mut each = shown.iter();
+        rows.retain(|_| each.next() != Some(&true));
         // What is neither on its page nor on the next one is gone.
-        let is_gone = self.is_carried && found.is_empty();
-        (here(0, &[]).and(found), if is_gone { Self::default() } else { left })
+        if self.is_carried && rows.len() == numbers.len() {
+            left = Self::default();
+        }
+        Again { numbers, shown, left }
+    }
+}
+
+/// The provider's page, read again.
+#[derive(Debug, Default)]
+pub(super) struct Again {
+    /// A mark for each of its rows.
+    numbers: Vec<u32>,
+    /// Which of them were shown already.
+    shown: Vec<bool>,
+    /// Those that were shown of it, or may have come to it, and are not on it: they may be on the page that follows.
+    pub(super) left: Passed,
+}
+
+impl Again {
+    /// How many of its rows were shown already.
+    pub(super) fn shown(&self) -> usize {
+        self.shown.iter().filter(|shown| **shown).count()
+    }
+
+    /// What was shown of it with the next `used` rows that were not.
+    fn with(&self, used: usize) -> Passed {
+        let mut new = 0;
+        let here = self.numbers.iter().zip(&self.shown).filter(|(_, shown)| {
+            new += usize::from(!**shown);
+            **shown || new <= used
+        });
+        let mut marks = here.map(|(number, _)| *number).collect::<Vec<_>>();
+        // Those that are missing, the last of them: what came before them may have put them on the page that follows.
+        let missing = &self.left.marks[self.left.marks.len().saturating_sub(MOST_MISSING)..];
+        let excess = (marks.len() + missing.len()).saturating_sub(MOST_MARKS);
+        marks.drain(..excess.min(marks.len()));
+        marks.splice(..0, missing.iter().copied());
+        Passed { counted: excess.saturating_add(self.left.counted), marks, is_carried: false }
     }
 }
 
@@ -131,14 +160,9 @@ impl Position {
         limit.saturating_add(self.passed.len() as u64).min(limit.max(MOST_ROWS))
     }
 
-    /// The same page, of which those that are `here` were shown, and these rows too; `left` were, and are not on it now.
-    pub(super) fn behind(&self, here: &Passed, left: &Passed, rows: &[Row]) -> Self {
-        let mut passed = here.clone().and(rows.iter().map(mark));
-        let room = MOST_MARKS.saturating_sub(passed.marks.len());
-        let excess = left.marks.len().saturating_sub(room);
-        passed.marks.splice(..0, left.marks.iter().skip(excess).copied());
-        passed.counted = passed.counted.saturating_add(left.counted);
-        Self { passed, ..self.clone() }
+    /// The same page, of which `used` more rows were shown.
+    pub(super) fn behind(&self, page: &Again, used: usize) -> Self {
+        Self { passed: page.with(used), ..self.clone() }
     }
 
     /// The provider's next page, where those that are `left` may be, which were shown already; none follows without a cursor.
@@ -444,7 +468,11 @@ mod tests {
     use super::*;
 
     fn passed(rows: usize) -> Passed {
-        Passed::default().and((0..rows).map(|at| mark(&row(&at.to_string()))))
+        shown(&(0..rows).map(|at| row(&at.to_string())).collect::<Vec<_>>())
+    }
+
+    fn shown(rows: &[Row]) -> Passed {
+        Passed::default().take_from(&mut rows.to_vec()).with(rows.len())
     }
 
     #[test]
@@ -497,11 +525,11 @@ mod tests {
         let rows = |ids: &[&str]| ids.iter().map(|id| row(id)).collect::<Vec<_>>();
         let names =
             |rows: &[Row]| rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
-        let shown = |ids: &[&str]| Passed::default().and(rows(ids).iter().map(mark));
+        let shown = |ids: &[&str]| shown(&rows(ids));
         let left = |passed: &Passed, ids: &[&str]| {
             let mut rows = rows(ids);
-            let (here, left) = passed.take_from(&mut rows);
-            (names(&rows), here.len(), left.len())
+            let page = passed.take_from(&mut rows);
+            (names(&rows), page.shown(), page.left.len())
         };
         let of = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
         let three = shown(&["a", "b", "c"]);
@@ -528,8 +556,9 @@ mod tests {
         assert_eq!(left(&many, &[&["n"], ids.as_slice()].concat()), (of(&ids[40..]), 41, 0));
         assert_eq!(left(&many, &ids[..3]), (of(&[]), 3, 37));
         assert_eq!(left(&many, &ids[..20]), (of(&[]), 20, 20));
-        let without_anchors = [&ids[..16], &ids[40..]].concat();
-        assert_eq!(left(&many, &without_anchors), (of(&ids[40..]), 16, 24));
+        // None of those that it names is left: rather twice than never.
+        let others = [&ids[..1], &["n"; 40]].concat();
+        assert_eq!(left(&many, &others), (of(&others), 0, 24));
     }
 
     proptest! {

@@ -187,12 +187,12 @@ fn how_merged(positions: &[Position], answers: &[(usize, Answer)]) -> Merged {
 /// The position behind `used` rows of `answer`. Where it `widens` and that can be, the page that follows is had as more rows
 /// of this one.
 fn advanced(position: &Position, answer: &Answer, used: usize, limit: u64, widens: bool) -> Position {
-    let shown = answer.here.len() + used;
+    let shown = answer.page.shown() + used;
     let is_widened = widens && used > 0 && answer.cursor.is_some() && Position::can_widen(shown, limit);
     let mut after = if used == answer.rows.len() && !is_widened {
-        position.next_page(answer.cursor.as_ref(), &answer.left)
+        position.next_page(answer.cursor.as_ref(), &answer.page.left)
     } else {
-        answer.behind(position, used)
+        position.behind(&answer.page, used)
     };
     after.shown += used;
     after.count = if after.is_done { together::count_of(&answer.body) } else { None };
@@ -361,7 +361,7 @@ fn likely_length(
             position.cursor.clone_from(&answer.cursor);
         }
         position.shown = 10_000;
-        position.passed = Passed::most(answer.here.len() + answer.left.len() + answer.rows.len());
+        position.passed = Passed::most(answer.page.shown() + answer.page.left.len() + answer.rows.len());
     }
     likely.seen.extend(std::iter::repeat_n(u64::MAX, new));
     likely.encode().len()

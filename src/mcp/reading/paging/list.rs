@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::cursor::{Cursor, Passed, Position, Walk, expired_cursor, invalid_cursor, short_hash};
+use super::cursor::{Again, Cursor, Position, Walk, expired_cursor, invalid_cursor, short_hash};
 use super::ranked;
 use crate::mcp::reading::envelope;
 use crate::mcp::reading::reader::Reader;
@@ -142,21 +142,12 @@ pub(super) struct Answer {
     pub(super) body: Map<String, Value>,
     /// Those that were not shown yet.
     pub(super) rows: Vec<Row>,
-    /// Those that were.
-    pub(super) here: Passed,
-    /// Those of the page that were shown and were not on it: they may be on the next one.
-    pub(super) left: Passed,
+    /// The page that they are of, with those that were.
+    pub(super) page: Again,
     pub(super) has_more: bool,
     pub(super) cursor: Option<String>,
     /// Whether they are in the order that hits are declared to be in.
     pub(super) is_ranked: bool,
-}
-
-impl Answer {
-    /// The place within this page, of which `used` rows are shown now.
-    pub(super) fn behind(&self, position: &Position, used: usize) -> Position {
-        position.behind(&self.here, &self.left, &self.rows[..used])
-    }
 }
 
 /// What follows at `position`, of which up to `limit` rows are shown, and where it begins: further on, where all rows of that
@@ -172,10 +163,10 @@ pub(super) async fn ask(
     let mut position = position.clone();
     for _ in 1..MOST_PAGES {
         let answer = ask_once(reader, listing, &position, limit, shape, keep).await?;
-        if answer.cursor.is_none() || answer.here.is_empty() || !answer.rows.is_empty() {
+        if answer.cursor.is_none() || answer.page.shown() == 0 || !answer.rows.is_empty() {
             return Ok((position, answer));
         }
-        position = position.next_page(answer.cursor.as_ref(), &answer.left);
+        position = position.next_page(answer.cursor.as_ref(), &answer.page.left);
     }
     let answer = ask_once(reader, listing, &position, limit, shape, keep).await?;
     Ok((position, answer))
@@ -195,7 +186,7 @@ async fn ask_once(
     envelope::check_bookmark(&mut body, shape.max_cursor());
     let mut rows = take_rows(&mut body)?;
     let is_ranked = ranked::is_declared(&body) && ranked::is_kept(&rows);
-    let (here, left) = position.passed.take_from(&mut rows);
+    let page = position.passed.take_from(&mut rows);
     envelope::shorten(&mut body);
     let has_more = body.get("has_more").and_then(Value::as_bool);
     let cursor = body.get("next_cursor").and_then(Value::as_str).filter(|cursor| !cursor.is_empty());
@@ -203,7 +194,7 @@ async fn ask_once(
     let cursor = cursor.filter(|cursor| position.cursor.as_deref() != Some(*cursor));
     let cursor = cursor.filter(|_| has_more != Some(false)).map(str::to_owned);
     let has_more = has_more.unwrap_or(cursor.is_some());
-    Ok(Answer { body, rows, here, left, has_more, cursor, is_ranked })
+    Ok(Answer { body, rows, page, has_more, cursor, is_ranked })
 }
 
 /// The page of these rows, whose cursor takes `most` bytes.

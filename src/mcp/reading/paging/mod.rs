@@ -5,6 +5,8 @@
 //! next page asks for the same rows again and shows those that follow, so that each page costs one read (R4.8). Over
 //! several `connections` it holds a position in each (R3.15), and over several `grants` (R6.2) too.
 
+#[cfg(test)]
+mod changing;
 mod connections;
 mod cursor;
 mod grants;
@@ -99,7 +101,7 @@ fn single(listing: &Listing, shape: &dyn Shape, position: &Position, mut answer:
     let is_last = fit >= rows;
     let is_fitted = fit < most && !is_last;
     let since = listing.since().filter(|_| position.cursor.is_none()).cloned();
-    let behind = Position { since, ..answer.behind(position, fit.min(rows)) };
+    let behind = Position { since, ..position.behind(&answer.page, fit.min(rows)) };
     let mut rows = std::mem::take(&mut answer.rows);
     rows.truncate(fit);
     // Of a list without cursors, more are asked for from its beginning, up to what a provider gives.
@@ -110,7 +112,7 @@ fn single(listing: &Listing, shape: &dyn Shape, position: &Position, mut answer:
         let next = Some(walk.encode());
         return Page { is_fitted, ..page(shape.max_cursor(), answer.body, rows, true, next) };
     }
-    let next = listing.passed_on(position.next_page(answer.cursor.as_ref(), &answer.left));
+    let next = listing.passed_on(position.next_page(answer.cursor.as_ref(), &answer.page.left));
     page(shape.max_cursor(), answer.body, rows, answer.has_more, next)
 }
 
