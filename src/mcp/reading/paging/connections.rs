@@ -87,6 +87,8 @@ pub(super) async fn merged(
     let begun = begun.max_by_key(|at| positions[live[*at]].cursor.as_ref().map(String::len));
     let begun = begun.filter(|at| positions[live[*at]].cursor.is_some());
     let mut is_narrowed = false;
+    let query = listing.fingerprint();
+    let walk_of = |positions| Walk { query, positions, seen: Vec::new() };
     let mut fit = shape.fit(&body, &rows).clamp(usize::from(!rows.is_empty()), rows.len());
     loop {
         let mut used = vec![0usize; answers.len()];
@@ -101,10 +103,13 @@ pub(super) async fn merged(
             }
         }
         let has_more = after.iter().any(|position| !position.is_done);
-        let next = has_more
-            .then(|| Walk { query: listing.fingerprint(), positions: after, seen: Vec::new() }.encode());
-        if next.as_ref().is_some_and(|next| next.len() > shape.max_cursor())
+        // Each page that follows has to have room for its place, too.
+        let later = after.iter().map(Position::most_briefly).collect();
+        let is_too_long = has_more && walk_of(later).encode().len() > shape.max_cursor();
+        let next = has_more.then(|| walk_of(after).encode_within(shape.max_cursor()));
+        if is_too_long
             && !is_narrowed
+            && live.len() > 1
             && let Some(one) = begun.or(turns.first().map(|(answer, _)| *answer))
         {
             // No cursor could hold a place in each: then one is read to its end after the other.

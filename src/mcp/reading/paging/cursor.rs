@@ -42,6 +42,8 @@ pub(super) struct Passed {
     pub(super) counted: usize,
     /// The last of them, each by a number for its id.
     pub(super) marks: Vec<u32>,
+    /// The row that came behind them and was not shown.
+    pub(super) next: Option<u32>,
     /// Whether they were shown of the page before, and may come on this one: it had other rows when it was read again.
     pub(super) is_carried: bool,
 }
@@ -59,11 +61,18 @@ impl Passed {
     /// What takes as long as that many rows do at most.
     pub(super) fn most(rows: usize) -> Self {
         let marks = rows.min(MOST_MARKS);
-        Self { counted: rows - marks, marks: vec![u32::MAX; marks], is_carried: false }
+        Self { counted: rows - marks, marks: vec![u32::MAX; marks], next: Some(u32::MAX), is_carried: false }
     }
 
-    /// Takes them out of `rows`, those of the provider's page: whatever was put among them or taken away, what is left was
-    /// not shown.
+    /// The same in few bytes: a number alone, which is right as long as nothing comes or goes. Of those of the page before nothing
+    /// can be said so.
+    fn briefly(&self) -> Self {
+        let counted = if self.is_carried { 0 } else { self.len() };
+        Self { counted, ..Self::default() }
+    }
+
+    /// Takes them out of `rows`, those of the provider's page, and what came among them meanwhile; whatever came or went, what
+    /// is left was not shown.
     pub(super) fn take_from(&self, rows: &mut Vec<Row>) -> Again {
         let numbers = rows.iter().map(mark).collect::<Vec<_>>();
         if numbers.get(self.counted..self.len()) == Some(self.marks.as_slice()) {
@@ -78,14 +87,17 @@ impl Passed {
         let counted = first.unwrap_or(if is_short { self.counted } else { 0 });
         let counted = if self.counted > 0 { counted } else { 0 };
         let beyond = if first.is_none() && is_short { self.counted.saturating_sub(numbers.len()) } else { 0 };
-        let mut left = Self { counted: beyond, is_carried: true, ..self.clone() };
+        let mut left = Self { counted: beyond, next: None, is_carried: true, ..self.clone() };
         let is_shown = |(at, number): (usize, &u32)| {
             // Each mark is one row: a provider may give two of the same name.
             let marked = left.marks.iter().position(|mark| mark == number);
             marked.map(|marked| left.marks.remove(marked));
             marked.is_some() || at < counted
         };
-        let shown = numbers.iter().enumerate().map(is_shown).collect::<Vec<_>>();
+        let mut shown = numbers.iter().enumerate().map(is_shown).collect::<Vec<_>>();
+        let next = numbers.iter().position(|number| Some(*number) == self.next);
+        let place = place_behind(&shown).min(next.unwrap_or(usize::MAX));
+        shown[..place].fill(true);
         let mut each = shown.iter();
         rows.retain(|_| each.next() != Some(&true));
         // What is neither on its page nor on the next one is gone.
@@ -96,12 +108,25 @@ impl Passed {
     }
 }
 
+/// Where a page goes on of which these rows were `shown`: behind most of them, with the fewest of the others before it. Those
+/// came meanwhile; and where a shown row moved to the end instead, none of those is passed over that it moved behind.
+fn place_behind(shown: &[bool]) -> usize {
+    let (mut place, mut score, mut best) = (0, 0, 0);
+    for (at, is_shown) in shown.iter().enumerate() {
+        score += if *is_shown { 1 } else { -1 };
+        if score > best {
+            (place, best) = (at + 1, score);
+        }
+    }
+    place
+}
+
 /// The provider's page, read again.
 #[derive(Debug, Default)]
 pub(super) struct Again {
     /// A mark for each of its rows.
     numbers: Vec<u32>,
-    /// Which of them were shown already.
+    /// Which of them were shown already, or came before the place where it goes on.
     shown: Vec<bool>,
     /// Those that were shown of it, or may have come to it, and are not on it: they may be on the page that follows.
     pub(super) left: Passed,
@@ -126,7 +151,9 @@ impl Again {
         let excess = (marks.len() + missing.len()).saturating_sub(MOST_MARKS);
         marks.drain(..excess.min(marks.len()));
         marks.splice(..0, missing.iter().copied());
-        Passed { counted: excess.saturating_add(self.left.counted), marks, is_carried: false }
+        let mut new = self.numbers.iter().zip(&self.shown).filter(|(_, shown)| !**shown);
+        let next = new.nth(used).map(|(number, _)| *number);
+        Passed { counted: excess.saturating_add(self.left.counted), marks, next, is_carried: false }
     }
 }
 
@@ -172,6 +199,17 @@ impl Position {
         Self { cursor: cursor.cloned(), passed, since: None, is_done, ..self.clone() }
     }
 
+    /// The same place in few bytes.
+    pub(super) fn briefly(&self) -> Self {
+        Self { passed: self.passed.briefly(), ..self.clone() }
+    }
+
+    /// The longest place on the same page, in few bytes.
+    pub(super) fn most_briefly(&self) -> Self {
+        let counted = if self.is_done { 0 } else { 99 };
+        Self { passed: Passed { counted, ..Passed::default() }, ..self.clone() }
+    }
+
     /// Whether the page that follows `shown` rows of this one can be had as more rows of it, without a cursor of its own.
     pub(super) const fn can_widen(shown: usize, limit: u64) -> bool {
         (shown as u64).saturating_add(limit) <= MOST_ROWS
@@ -196,6 +234,9 @@ impl Position {
             let marks = self.passed.marks.iter().flat_map(|mark| mark.to_be_bytes());
             let tag = if self.passed.is_carried { "o" } else { "m" };
             let _ = write!(out, ".{tag}{}", URL_SAFE_NO_PAD.encode(marks.collect::<Vec<_>>()));
+        }
+        if let Some(next) = self.passed.next {
+            let _ = write!(out, ".x{next:x}");
         }
         if let Some(count) = self.count {
             let _ = write!(out, ".n{count}");
@@ -224,6 +265,7 @@ impl Position {
                     position.passed.is_carried = tag == "o";
                     position.passed.marks = marks_of(text)?;
                 }
+                "x" => position.passed.next = Some(u32::from_str_radix(text, 16).ok()?),
                 "n" => position.count = Some(text.parse().ok()?),
                 "d" if text.is_empty() => position.is_done = true,
                 _ => return None,
@@ -277,6 +319,15 @@ impl Walk {
             out.push_str(&URL_SAFE_NO_PAD.encode(bytes.collect::<Vec<_>>()));
         }
         out
+    }
+
+    /// As [`Walk::encode`], within `most` bytes where it can be said so briefly.
+    pub(super) fn encode_within(&self, most: usize) -> String {
+        let whole = self.encode();
+        if whole.len() <= most {
+            return whole;
+        }
+        Self { positions: self.positions.iter().map(Position::briefly).collect(), ..self.clone() }.encode()
     }
 
     /// Whether it is a place in the query of that fingerprint, read from one grant.
@@ -516,7 +567,7 @@ mod tests {
             positions: vec![position.clone(); positions],
             seen: vec![1 << 47; seen],
         };
-        assert!(walk(10, 0).encode().len() <= 14 + 10 * 356, "{}", walk(10, 0).encode().len());
+        assert!(walk(10, 0).encode().len() <= 14 + 10 * 368, "{}", walk(10, 0).encode().len());
         assert_eq!(walk(1, 40).encode().len() - walk(1, 0).encode().len(), 2 + 40 * 8);
     }
 
@@ -534,12 +585,18 @@ mod tests {
         let of = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
         let three = shown(&["a", "b", "c"]);
         assert_eq!(left(&three, &["a", "b", "c", "d", "e"]), (of(&["d", "e"]), 3, 0));
-        assert_eq!(left(&three, &["n", "a", "b", "c", "d"]), (of(&["n", "d"]), 3, 0));
-        assert_eq!(left(&three, &["a", "n", "b", "c"]), (of(&["n"]), 3, 0));
+        assert_eq!(left(&three, &["n", "a", "b", "c", "d"]), (of(&["d"]), 4, 0));
+        assert_eq!(left(&three, &["a", "n", "b", "c"]), (of(&[]), 4, 0));
         assert_eq!(left(&three, &["b", "d", "e"]), (of(&["d", "e"]), 1, 2));
         assert_eq!(left(&three, &["d", "e"]), (of(&["d", "e"]), 0, 3));
         assert_eq!(left(&three, &["a"]), (of(&[]), 1, 2));
         assert_eq!(left(&three, &["c", "b", "a", "d"]), (of(&["d"]), 3, 0));
+        // More came than were shown; and one that was shown moved to the end.
+        assert_eq!(left(&shown(&["a"]), &["n", "o", "a", "d"]), (of(&["n", "o", "d"]), 1, 0));
+        assert_eq!(left(&three, &["a", "b", "d", "e", "c"]), (of(&["d", "e"]), 3, 0));
+        // All of them moved behind the row that was to come next.
+        let before_d = Passed { next: Some(mark(&row("d"))), ..three.clone() };
+        assert_eq!(left(&before_d, &["d", "e", "a", "b", "c"]), (of(&["d", "e"]), 3, 0));
         // Two of the same name are two rows.
         assert_eq!(left(&shown(&["a"]), &["n", "a", "a"]), (of(&["n", "a"]), 1, 0));
         // Those that were shown of the page before: none of them came on this one.
@@ -563,7 +620,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_made_up_is_no_walk_or_one_that_is_written_again(text in "(~p)?[.~phgGcCtkmond0-9a-zA-Z_-]{0,40}") {
+        fn what_is_made_up_is_no_walk_or_one_that_is_written_again(text in "(~p)?[.~phgGcCtkmoxnd0-9a-zA-Z_-]{0,40}") {
             if let Some(walk) = Walk::decode(&format!("{PREFIX}{text}")) {
                 prop_assert_eq!(Walk::decode(&walk.encode()), Some(walk));
             }
@@ -571,7 +628,7 @@ mod tests {
 
         #[test]
         fn cursors_round_trip(query in any::<u32>(), connection in any::<Option<String>>(), cursor in any::<Option<String>>(), count in any::<Option<u64>>(), rows in 0usize..1000, is_carried in any::<bool>()) {
-            let passed = Passed { is_carried: is_carried && rows > 0, ..passed(rows) };
+            let passed = Passed { is_carried: is_carried && rows > 0, next: count.map(|_| query), ..passed(rows) };
             let walk = Walk { query, positions: vec![Position { grant: None, shown: rows / 2, connection, cursor, passed, since: None, is_done: rows == 7, count }], seen: vec![u64::from(query) << 13; rows % 3] };
             prop_assert_eq!(Walk::decode(&walk.encode()), Some(walk));
         }

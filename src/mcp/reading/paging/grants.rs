@@ -160,9 +160,11 @@ pub async fn read_branches(
         }
         let widened = || Walk { positions: behind(true), ..walk.clone() }.encode();
         let is_short = |cursor: &String| cursor.len() <= longest;
+        let briefly = || walk.encode_within(longest);
         Some(walk.encode())
             .filter(is_short)
             .or_else(|| Some(widened()).filter(is_short))
+            .or_else(|| Some(briefly()).filter(|brief| walks.are_for_one_call() && is_short(brief)))
             .or_else(|| walks.keep(&walk))
     });
     Ok(Ok(page(longest, body, rows, goes_on || is_stuck, next.flatten())))

@@ -1,5 +1,7 @@
 //! A list, the page that is asked for, and one answer of the provider.
 
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, try_join};
 use serde_json::{Map, Value, json};
 
 use super::cursor::{Again, Cursor, Position, Walk, expired_cursor, invalid_cursor, short_hash};
@@ -41,6 +43,11 @@ pub struct Page {
 
 /// What the caller of [`read`](super::read) does with a page.
 pub trait Shape: Sync {
+    /// Reads what has to be known before a page is prepared: beside the page, and never failing it.
+    fn ready(&self) -> BoxFuture<'_, ()> {
+        std::future::ready(()).boxed()
+    }
+
     /// Prepares a body as it came: what is passed on of it, and the value of `keep`, which a merge goes by.
     fn prepare(&self, body: &mut Map<String, Value>, keep: Option<&str>);
 
@@ -181,7 +188,9 @@ async fn ask_once(
     keep: Option<&str>,
 ) -> Result<Answer, ToolError> {
     let limit = limit.map(|limit| position.limit(limit));
-    let mut body = reader.read(&listing.request_at(position, limit)).await?.body;
+    let request = listing.request_at(position, limit);
+    let (envelope, ()) = try_join(reader.read(&request), shape.ready().map(Ok)).await?;
+    let mut body = envelope.body;
     shape.prepare(&mut body, keep);
     envelope::check_bookmark(&mut body, shape.max_cursor());
     let mut rows = take_rows(&mut body)?;

@@ -109,7 +109,7 @@ fn single(listing: &Listing, shape: &dyn Shape, position: &Position, mut answer:
     let can_widen = |limit: u64| position.limit(limit) < behind.limit(limit);
     if !is_last || (is_widened && can_widen(listing.limit.unwrap_or(DEFAULT_LIMIT))) {
         let walk = Walk { query: listing.fingerprint(), positions: vec![behind], seen: Vec::new() };
-        let next = Some(walk.encode());
+        let next = Some(walk.encode_within(shape.max_cursor()));
         return Page { is_fitted, ..page(shape.max_cursor(), answer.body, rows, true, next) };
     }
     let next = listing.passed_on(position.next_page(answer.cursor.as_ref(), &answer.page.left));
