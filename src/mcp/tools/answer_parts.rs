@@ -173,9 +173,11 @@ impl CursorLens {
     pub(super) fn of(call: &Call, body: &Map<String, Value>) -> Self {
         let (next, given) = (body.get("next_cursor"), call.arguments.get("cursor"));
         let next = next.filter(|cursor| !cursor.is_null());
+        // The first page of changes is read again by its bookmark.
+        let since = call.arguments.get("changes_since").map_or(0, |since| json_len(since) * 4 / 3);
         Self {
             theirs: next.map_or(0, json_len),
-            ours: most_length(next).max(most_length(given)),
+            ours: most_length(next).max(most_length(given)) + since,
             call: len_of_next(call) + 60,
         }
     }

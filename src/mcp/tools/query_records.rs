@@ -1,7 +1,10 @@
 //! `query_records`: a page of one stream's records.
 
 use std::fmt::Write as _;
+use std::sync::{Arc, OnceLock};
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use super::answer_parts::{
@@ -20,6 +23,7 @@ use crate::mcp::reading::catalog::{StreamFacts, facts_for};
 use crate::mcp::reading::envelope;
 use crate::mcp::reading::filter::{Direction, Sort};
 use crate::mcp::reading::paging::{self, Cursor, Listing, Page, Several, Shape};
+use crate::mcp::reading::reader::Reader;
 use crate::mcp::reading::request::{List, Records};
 use crate::mcp::reading::rows::Row;
 use crate::mcp::render::ladder::{self, Field, Ladder, RecordRef};
@@ -116,21 +120,7 @@ pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnsw
     check_expand(reader, call, &records.expand, stream, connection).await?;
     check_filter(reader, call, &records.filter, stream, connection).await?;
 
-    // Which fields identify a record has to be known before others are taken out (R3.13).
-    let known = if records.fields.is_empty() {
-        reader.known_facts(stream, connection)
-    } else {
-        Some(reader.facts(stream, connection).await)
-    };
-    let shape = RecordShape {
-        arguments,
-        identity: known
-            .iter()
-            .flat_map(|facts| facts.iter())
-            .flat_map(|facts| facts.primary_key.clone())
-            .collect(),
-        bounds,
-    };
+    let shape = RecordShape { reader, arguments, facts: OnceLock::new(), bounds };
     let listing = Listing {
         list: List::Records(records.clone()),
         limit: arguments.limit,
@@ -193,13 +183,26 @@ fn has_ids(rows: &[Record]) -> bool {
 }
 
 struct RecordShape<'a> {
+    reader: &'a Reader,
     arguments: &'a Arguments,
-    identity: Vec<String>,
+    /// Which fields identify a record, where others are taken out (R3.13).
+    facts: OnceLock<Arc<Vec<StreamFacts>>>,
     bounds: Bounds,
 }
 
 impl Shape for RecordShape<'_> {
     type Ready = Record;
+
+    fn learn(&self) -> BoxFuture<'_, ()> {
+        let Arguments { records, connection, .. } = self.arguments;
+        async move {
+            if !records.fields.is_empty() && self.facts.get().is_none() {
+                let facts = self.reader.facts(&records.stream, connection.as_deref()).await;
+                self.facts.get_or_init(|| facts);
+            }
+        }
+        .boxed()
+    }
 
     fn prepare(&self, body: &mut Map<String, Value>, keep: Option<&str>) {
         envelope::prepare(body);
@@ -209,9 +212,11 @@ impl Shape for RecordShape<'_> {
             return;
         }
         let fields = fields.iter().map(String::as_str).chain(keep).collect::<Vec<_>>();
+        let facts = self.facts.get().into_iter().flat_map(|facts| facts.iter());
+        let identity = facts.flat_map(|facts| facts.primary_key.clone()).collect::<Vec<_>>();
         if let Some(Value::Array(records)) = body.get_mut("data") {
             for record in records.iter_mut().filter_map(Value::as_object_mut) {
-                envelope::project(record, &fields, &self.identity);
+                envelope::project(record, &fields, &identity);
             }
         }
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::cursor::Cursor;
 use super::cursor::{
-    KEPT_PREFIX, Position, Walk, Walks, expired_cursor, seen_number, short_hash, unfit_cursor,
+    KEPT_PREFIX, Passed, Position, Walk, Walks, expired_cursor, seen_number, short_hash, unfit_cursor,
 };
 use super::list::{Answer, DEFAULT_LIMIT, Listing, Page, Shape, ask, page};
 use super::ranked;
@@ -161,9 +161,11 @@ pub async fn read_branches<S: Shape>(
         }
         let widened = || Walk { positions: behind(true), ..walk.clone() }.encode();
         let is_short = |cursor: &String| cursor.len() <= longest;
+        let briefly = || walk.encode_within(longest);
         Some(walk.encode())
             .filter(is_short)
             .or_else(|| Some(widened()).filter(is_short))
+            .or_else(|| Some(briefly()).filter(|brief| walks.are_for_one_call() && is_short(brief)))
             .or_else(|| walks.keep(&walk))
     });
     Ok(Ok(page(longest, body, rows, goes_on || is_stuck, next.flatten())))
@@ -188,14 +190,12 @@ fn how_merged(positions: &[Position], answers: &[(usize, Answer)]) -> Merged {
 /// The position behind `used` rows of `answer`. Where it `widens` and that can be, the page that follows is had as more rows
 /// of this one.
 fn advanced(position: &Position, answer: &Answer, used: usize, limit: u64, widens: bool) -> Position {
-    let shown = answer.shown + used;
+    let shown = answer.page.shown() + used;
     let is_widened = widens && used > 0 && answer.cursor.is_some() && Position::can_widen(shown, limit);
     let mut after = if used == answer.rows.len() && !is_widened {
-        position.next_page(answer.cursor.as_ref(), answer.left)
-    } else if used > 0 {
-        position.behind(shown, answer.rows.get(used - 1))
+        position.next_page(answer.cursor.as_ref(), &answer.page.left)
     } else {
-        position.clone()
+        position.behind(&answer.page, used)
     };
     after.shown += used;
     after.count = if after.is_done { together::count_of(&answer.body) } else { None };
@@ -363,8 +363,8 @@ fn likely_length(
         if answer.cursor.is_some() {
             position.cursor.clone_from(&answer.cursor);
         }
-        (position.skip, position.shown) = (100, 10_000);
-        position.last = Some(u32::MAX);
+        position.shown = 10_000;
+        position.passed = Passed::most(answer.page.shown() + answer.page.left.len() + answer.rows.len());
     }
     likely.seen.extend(std::iter::repeat_n(u64::MAX, new));
     likely.encode().len()

@@ -5,6 +5,8 @@
 //! next page asks for the same rows again and shows those that follow, so that each page costs one read (R4.8). Over
 //! several `connections` it holds a position in each (R3.15), and over several `grants` (R6.2) too.
 
+#[cfg(test)]
+mod changing;
 mod connections;
 mod cursor;
 mod grants;
@@ -73,7 +75,7 @@ where
         let is_over_several =
             listing.list.has_cursors() && listing.connection.is_none() && !listing.list.is_of_changes();
         // One that was begun as one list goes on so.
-        let is_first = position.cursor.is_none() && position.skip == 0;
+        let is_first = position.cursor.is_none() && position.passed.is_empty();
         if is_over_several && is_first && answer.cursor.is_none() && is_stuck {
             let Several { connections, order } = several().await;
             if connections.len() > 1 {
@@ -93,27 +95,25 @@ where
 /// A page of one list. Rows that do not fit are shown by the next page, which asks for the same page of the provider
 /// and leaves out those that were shown: one read for a page (R4.8).
 fn single<S: Shape>(listing: &Listing, shape: &S, position: &Position, answer: Answer) -> Page<S::Ready> {
-    let Answer { body, rows, shown, left, has_more, cursor, .. } = answer;
+    let Answer { body, rows, page: again, has_more, cursor, .. } = answer;
     let mut rows = rows.into_iter().map(|row| shape.ready(row)).collect::<Vec<_>>();
     // What the provider sends beyond the limit was not asked for, and its cursor is behind it.
     let most = listing.limit.map_or(rows.len(), |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let fit = shape.fit(&body, &rows).clamp(1, rows.len().max(1)).min(most);
     let is_last = fit >= rows.len();
     let is_fitted = fit < most && !is_last;
+    let since = listing.since().filter(|_| position.cursor.is_none()).cloned();
+    let behind = Position { since, ..position.behind(&again, fit.min(rows.len())) };
     rows.truncate(fit);
-    let behind = || {
-        let since = listing.since().filter(|_| position.cursor.is_none()).cloned();
-        let position = Position { since, ..position.behind(shown + fit, rows.last().map(AsRef::as_ref)) };
-        Walk { query: listing.fingerprint(), positions: vec![position], seen: Vec::new() }.encode()
-    };
     // Of a list without cursors, more are asked for from its beginning, up to what a provider gives.
     let is_widened = is_last && has_more && !listing.list.has_cursors() && !rows.is_empty();
-    let can_widen = |limit: u64| position.limit(limit) < position.behind(shown + fit, None).limit(limit);
+    let can_widen = |limit: u64| position.limit(limit) < behind.limit(limit);
     if !is_last || (is_widened && can_widen(listing.limit.unwrap_or(DEFAULT_LIMIT))) {
-        let next = Some(behind());
+        let walk = Walk { query: listing.fingerprint(), positions: vec![behind], seen: Vec::new() };
+        let next = Some(walk.encode_within(shape.max_cursor()));
         return Page { is_fitted, ..page(shape.max_cursor(), body, rows, true, next) };
     }
-    let next = listing.passed_on(position.next_page(cursor.as_ref(), left));
+    let next = listing.passed_on(position.next_page(cursor.as_ref(), &again.left));
     page(shape.max_cursor(), body, rows, has_more, next)
 }
 
@@ -231,7 +231,7 @@ mod tests {
     /// Shows so many rows.
     struct Fits(usize);
 
-    struct Ready(Row);
+    pub(super) struct Ready(pub(super) Row);
 
     impl AsRef<Row> for Ready {
         fn as_ref(&self) -> &Row {
