@@ -2,10 +2,12 @@
 //! argument, nothing of an answer: a bearer's hash, whom the authorization server says it was issued to, and
 //! words of this program's own.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::pin::Pin;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -14,9 +16,9 @@ use axum::http::header::HeaderName;
 use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 use jiff::Timestamp;
-use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::admission::BearerHash;
 use super::metrics::Metrics;
 use super::rate::Permit;
 use crate::error::{Error, Result};
@@ -28,6 +30,16 @@ use crate::ui::{Ui, json_ascii_controls};
 /// neither holds anybody up.
 const MOST_WAITING: usize = 4_096;
 
+/// How long a request's line waits for others that are written with it. A process that is killed loses so much.
+const SOON: Duration = Duration::from_millis(50);
+
+/// Room that is kept for lines, in bytes: some more than busy callers fill in that time.
+const KEPT: usize = 128 << 10;
+
+/// Bytes that are written at once, at most: what a pipe takes whole, so that another writer's line comes between two of
+/// these and not into one (`PIPE_BUF`).
+const AT_ONCE: usize = 4_096;
+
 /// How often the same trouble is reported to the operator.
 const REPORTED_EVERY: Duration = Duration::from_mins(1);
 
@@ -36,7 +48,7 @@ const MOST_TEXT: usize = 200;
 
 /// The way to the log.
 pub struct Log {
-    lines: SyncSender<String>,
+    queue: Arc<Queue>,
     metrics: Arc<Metrics>,
     reported: Mutex<HashMap<&'static str, Instant>>,
     cut: CancellationToken,
@@ -53,31 +65,32 @@ impl Log {
     /// # Errors
     /// `no_thread`.
     pub fn start(ui: Ui, metrics: Arc<Metrics>, cut: CancellationToken) -> Result<(Self, Writing)> {
-        let (lines, waiting) = sync_channel::<String>(MOST_WAITING);
         let (end, done) = sync_channel(1);
-        let lost = Arc::clone(&metrics);
+        let (queue, lost) = (Arc::new(Queue::default()), Arc::clone(&metrics));
+        let waiting = Arc::clone(&queue);
         std::thread::Builder::new()
             .name("log".to_owned())
             .spawn(move || {
-                while let Ok(line) = waiting.recv() {
-                    if ui.try_note(&line).is_err() {
-                        lost.log_line_lost();
+                let mut lines = String::new();
+                while waiting.take(&mut lines) {
+                    for part in parts(&lines) {
+                        lost.log_lines_were_lost(ui.note_lines(part));
                     }
                 }
                 let _ = end.send(());
             })
             .map_err(|error| Error::failed("no_thread", "Could not start a thread").because(error))?;
-        Ok((Self { lines, metrics, reported: Mutex::default(), cut }, Writing { done }))
+        Ok((Self { queue, metrics, reported: Mutex::default(), cut }, Writing { done }))
     }
 
-    /// Something that an operator should see: `event` is stable, `message` is for people.
+    /// Something that an operator should see: `event` is stable, `message` is for people. Written at once, with what waits.
     pub fn event(&self, level: &'static str, event: &'static str, message: &str) {
-        self.write(&json!({
-            "time": now(),
-            "level": level,
-            "event": event,
-            "message": text::prefix(message, 1_000),
-        }));
+        let message = quoted(text::prefix(message, 1_000));
+        let line = format!(
+            "{{\"event\":\"{event}\",\"level\":\"{level}\",\"message\":{message},\"time\":\"{}\"}}\n",
+            now()
+        );
+        self.write(&line, true);
     }
 
     /// The same, at most once a minute: trouble that every request runs into.
@@ -98,10 +111,98 @@ impl Log {
         self.reported.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    fn write(&self, line: &Value) {
-        if self.lines.try_send(json_ascii_controls(&line.to_string()).into_owned()).is_err() {
-            self.metrics.log_line_lost();
+    fn write(&self, line: &str, is_urgent: bool) {
+        if !self.queue.push(line, is_urgent) {
+            self.metrics.log_lines_were_lost(1);
         }
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}
+
+/// Lines on their way to the thread that writes.
+#[derive(Default)]
+struct Queue {
+    waiting: Mutex<Waiting>,
+    news: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// Each with its end.
+    lines: String,
+    count: usize,
+    is_urgent: bool,
+    is_closed: bool,
+}
+
+impl Queue {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether there was room for the line.
+    fn push(&self, line: &str, is_urgent: bool) -> bool {
+        let mut waiting = self.waiting();
+        if waiting.count == MOST_WAITING {
+            return false;
+        }
+        waiting.lines.push_str(line);
+        waiting.count += 1;
+        waiting.is_urgent |= is_urgent;
+        // The thread is woken for the first line, and by itself for those that come soon after it.
+        let is_news = waiting.count == 1 || is_urgent;
+        drop(waiting);
+        if is_news {
+            self.news.notify_one();
+        }
+        true
+    }
+
+    fn close(&self) {
+        self.waiting().is_closed = true;
+        self.news.notify_one();
+    }
+
+    /// Waits for lines and gives all that came [`SOON`]; false once there are none and there will be no more.
+    fn take(&self, lines: &mut String) -> bool {
+        let waiting = self.waiting();
+        let waiting = self.news.wait_while(waiting, |waiting| waiting.count == 0 && !waiting.is_closed);
+        let waiting = waiting.unwrap_or_else(PoisonError::into_inner);
+        let goes_on = |waiting: &mut Waiting| !waiting.is_urgent && !waiting.is_closed;
+        let waited = self.news.wait_timeout_while(waiting, SOON, goes_on);
+        let (mut waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        lines.clear();
+        lines.shrink_to(KEPT);
+        std::mem::swap(lines, &mut waiting.lines);
+        waiting.is_urgent = false;
+        waiting.count = 0;
+        !lines.is_empty()
+    }
+}
+
+/// `lines` in parts of whole lines, of [`AT_ONCE`] bytes where a line is no longer than that.
+fn parts(mut lines: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        let bytes = lines.as_bytes();
+        let within = &bytes[..bytes.len().min(AT_ONCE)];
+        let end = memchr::memrchr(b'\n', within).or_else(|| memchr::memchr(b'\n', bytes))?;
+        let (part, rest) = lines.split_at(end + 1);
+        lines = rest;
+        Some(part)
+    })
+}
+
+/// A text as JSON, with nothing hidden in it.
+fn quoted(text: &str) -> String {
+    let json = serde_json::to_string(text).unwrap_or_else(|_| "null".to_owned());
+    match json_ascii_controls(&json) {
+        Cow::Owned(escaped) => escaped,
+        Cow::Borrowed(_) => json,
     }
 }
 
@@ -124,7 +225,7 @@ tokio::task_local! {
 /// What becomes known of a request on its way.
 #[derive(Default)]
 pub struct Record {
-    bearer: OnceLock<String>,
+    bearer: OnceLock<BearerHash>,
     client: OnceLock<String>,
     asked: OnceLock<Asked>,
     place: Mutex<Option<Permit>>,
@@ -136,9 +237,9 @@ impl Record {
         REQUEST.try_with(Arc::clone).unwrap_or_default()
     }
 
-    /// Its bearer's hash has this prefix.
-    pub fn set_bearer(&self, prefix: String) {
-        let _ = self.bearer.set(prefix);
+    /// Its bearer's hash is this.
+    pub fn set_bearer(&self, hash: BearerHash) {
+        let _ = self.bearer.set(hash);
     }
 
     /// Its bearer was issued to this client.
@@ -226,21 +327,37 @@ impl Drop for Line {
             passed,
             self.bytes,
         );
-        self.log.write(&json!({
-            "time": now(),
-            "level": "info",
-            "event": "request",
-            "route": self.route,
-            "status": status,
-            "method": method,
-            "tool": tool,
-            "outcome": outcome,
-            "bearer": self.record.bearer.get(),
-            "client_id": self.record.client.get(),
-            "ms": u64::try_from(passed.as_millis()).unwrap_or(u64::MAX),
-            "bytes": self.bytes,
-            "request_id": self.request_id,
-        }));
+        let client = self.record.client.get().map(|client| quoted(client));
+        let mut line = String::with_capacity(384);
+        // What is no number, and no client's name, is a word of this program's own: there is nothing to escape in it.
+        let _ = write!(
+            line,
+            "{{\"bearer\":{},\"bytes\":{},\"client_id\":{},\"event\":\"request\",\"level\":\"info\",\"method\":{},\
+             \"ms\":{},\"outcome\":\"{outcome}\",\"request_id\":{},\"route\":\"{}\",\"status\":{status},\"time\":\"{}\",\
+             \"tool\":{}}}\n",
+            OwnWord(self.record.bearer.get().map(BearerHash::prefix).as_deref()),
+            self.bytes,
+            client.as_deref().unwrap_or("null"),
+            OwnWord(method),
+            passed.as_millis(),
+            OwnWord(self.request_id.as_deref()),
+            self.route,
+            now(),
+            OwnWord(tool),
+        );
+        self.log.write(&line, false);
+    }
+}
+
+/// A word of this program's own as JSON.
+struct OwnWord<'a>(Option<&'a str>);
+
+impl std::fmt::Display for OwnWord<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(word) => write!(out, "\"{word}\""),
+            None => out.write_str("null"),
+        }
     }
 }
 
