@@ -965,6 +965,16 @@ pub(crate) mod tests {
             assert_eq!(all, [true, false, true]);
             assert_eq!(String::from_utf8_lossy(&written.lock().unwrap()), wanted);
         }
+        for (room, lost, wanted) in
+            [(9, 2, "first\nsec\nlast\n"), (6, 2, "first\nlast\n"), (99, 0, "first\nsecond\nthird\nlast\n")]
+        {
+            let written = Arc::default();
+            let short = Box::new(Short(room, Arc::clone(&written)));
+            let ui = Ui::to_writers(Box::new(std::io::sink()), short, 80);
+            assert_eq!(ui.note_lines("first\nsecond\nthird\n"), lost);
+            assert!(ui.try_note("last").is_ok());
+            assert_eq!(String::from_utf8_lossy(&written.lock().unwrap()), wanted);
+        }
     }
 
     #[test]

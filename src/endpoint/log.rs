@@ -396,17 +396,133 @@ impl HttpBody for Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::tests::Full;
+    use crate::secret::AccessToken;
+    use crate::ui::tests::{Collects, Full};
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    fn start(to: Box<dyn std::io::Write + Send>) -> (Log, Writing, Arc<Metrics>) {
+        let metrics = Arc::new(Metrics::default());
+        let ui = Ui::to_writers(Box::new(std::io::sink()), to, 80);
+        let (log, writing) = Log::start(ui, Arc::clone(&metrics), CancellationToken::new()).unwrap();
+        (log, writing, metrics)
+    }
+
+    fn end(log: Log, writing: &Writing) {
+        drop(log);
+        assert!(writing.done.recv_timeout(Duration::from_secs(30)).is_ok(), "the thread has not ended");
+    }
 
     #[test]
     fn a_line_that_stderr_refuses_is_counted_as_lost() {
-        let metrics = Arc::new(Metrics::default());
-        let ui = Ui::to_writers(Box::new(std::io::sink()), Box::new(Full), 80);
-        let (log, writing) = Log::start(ui, Arc::clone(&metrics), CancellationToken::new()).unwrap();
+        let (log, writing, metrics) = start(Box::new(Full));
         log.event("info", "ready", "1");
         log.event("info", "stopped", "2");
-        drop(log);
-        assert!(writing.done.recv_timeout(Duration::from_secs(30)).is_ok(), "the thread has not ended");
-        assert_eq!(metrics.log_lines_lost(), 2);
+        assert!(log.queue.push("{}\n", false));
+        end(log, &writing);
+        assert_eq!(metrics.log_lines_lost(), 3);
+    }
+
+    #[test]
+    fn lines_are_written_in_their_order_and_all_of_them_before_the_end() {
+        let written = Collects::default();
+        let (log, writing, metrics) = start(Box::new(written.clone()));
+        let lines = (0..3_000).map(|number| format!("{{\"number\":{number}}}\n")).collect::<Vec<_>>();
+        for line in &lines {
+            assert!(log.queue.push(line, false));
+        }
+        end(log, &writing);
+        assert_eq!((written.take(), metrics.log_lines_lost()), (lines.concat(), 0));
+    }
+
+    #[test]
+    fn a_line_is_written_soon_and_an_event_at_once_with_what_waits() {
+        let written = Collects::default();
+        let (log, writing, _) = start(Box::new(written.clone()));
+        let until = |wanted: &str| {
+            let began = Instant::now();
+            let mut found = String::new();
+            while !found.contains(wanted) {
+                assert!(began.elapsed() < Duration::from_secs(30), "{wanted} in {found}");
+                std::thread::sleep(Duration::from_millis(1));
+                found.push_str(&written.take());
+            }
+            found
+        };
+        assert!(log.queue.push("first\n", false));
+        assert_eq!(until("first\n"), "first\n");
+        assert!(log.queue.push("second\n", false));
+        log.event("info", "reloaded", "x");
+        assert!(until("reloaded").starts_with("second\n{"));
+        end(log, &writing);
+    }
+
+    #[test]
+    fn lines_that_nobody_takes_are_bounded() {
+        let queue = Queue::default();
+        assert!((0..MOST_WAITING).all(|_| queue.push("x\n", false)));
+        assert!(!queue.push("x\n", true));
+        let mut lines = String::new();
+        queue.close();
+        assert!(queue.take(&mut lines) && lines.len() == 2 * MOST_WAITING);
+        assert!(!queue.take(&mut lines));
+    }
+
+    proptest! {
+        #[test]
+        fn parts_are_whole_lines(lengths in proptest::collection::vec(0usize..9_000, 0..9)) {
+            let lines = lengths.iter().map(|length| "x".repeat(*length) + "\n").collect::<String>();
+            let parts = parts(&lines).collect::<Vec<_>>();
+            prop_assert_eq!(parts.concat(), &lines[..]);
+            for part in parts {
+                prop_assert!(part.ends_with('\n'));
+                prop_assert!(part.len() <= AT_ONCE || part.matches('\n').count() == 1);
+            }
+        }
+
+        /// As `serde_json` writes it, with what a terminal would obey escaped.
+        #[test]
+        fn a_line_is_json(client in ".{0,40}", message in ".{0,40}", status in 100u16..600) {
+            let written = Collects::default();
+            let (log, writing, _) = start(Box::new(written.clone()));
+            let log = Arc::new(log);
+            let record = Arc::new(Record::default());
+            let hash = BearerHash::of(&AccessToken::new("token".to_owned()).unwrap());
+            record.set_bearer(hash);
+            record.set_client(&client);
+            record.set_asked(Asked { method: "tools/call", tool: Some("search") });
+            log.event("warn", "few_files", &message);
+            drop(Line {
+                log: Arc::clone(&log),
+                route: "mcp",
+                record,
+                started: Instant::now(),
+                status: Some(status),
+                outcome: None,
+                request_id: Some("req_1".to_owned()),
+                bytes: 7,
+            });
+            end(Arc::into_inner(log).unwrap(), &writing);
+            let all = written.take();
+            let lines = all.lines().collect::<Vec<_>>();
+            prop_assert_eq!(lines.len(), 2);
+            let wanted = [
+                json!({"event": "few_files", "level": "warn", "message": message}),
+                json!({
+                    "event": "request", "level": "info", "route": "mcp", "status": status, "method": "tools/call",
+                    "tool": "search", "outcome": "ok", "bearer": hash.prefix(), "client_id": client, "bytes": 7,
+                    "request_id": "req_1",
+                }),
+            ];
+            for (line, wanted) in lines.into_iter().zip(wanted) {
+                let mut read: Value = serde_json::from_str(line).unwrap();
+                let json = read.to_string();
+                prop_assert_eq!(line, json_ascii_controls(&json));
+                let fields = read.as_object_mut().unwrap();
+                prop_assert!(fields.remove("time").is_some_and(|time| time.is_string()));
+                fields.remove("ms");
+                prop_assert_eq!(read, wanted);
+            }
+        }
     }
 }

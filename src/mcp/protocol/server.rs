@@ -183,7 +183,7 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         check_cursor("resources/templates/list", request)?;
-        Ok(ListResourceTemplatesResult::with_all_items(self.service.offer().resource_templates))
+        Ok(ListResourceTemplatesResult::with_all_items(self.service.offer().resource_templates.to_vec()))
     }
 
     async fn read_resource(
