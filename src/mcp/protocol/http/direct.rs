@@ -8,8 +8,8 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, RequestContext, Service as _};
 use rmcp::{ErrorData, RoleServer, ServerHandler as _};
-use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::mcp::protocol::server::Server;
 use crate::mcp::protocol::service::{Offer, Service};
@@ -77,9 +77,13 @@ impl Direct {
         Arc::ptr_eq(&list.tools, &offer.tools).then(|| Arc::clone(&list.result))
     }
 
-    /// Keeps a result for [`Direct::list`].
-    pub fn keep_list(&self, key: ListKey, offer: &Offer, result: &impl Serialize) {
-        let Ok(result) = to_raw_value(result) else { return };
+    /// Keeps the result that is in an answer, for [`Direct::list`].
+    pub fn keep_list(&self, key: ListKey, offer: &Offer, answer: &[u8]) {
+        #[derive(Deserialize)]
+        struct Answer {
+            result: Box<RawValue>,
+        }
+        let Ok(Answer { result }) = serde_json::from_slice(answer) else { return };
         let list = List { tools: Arc::clone(&offer.tools), result: result.into() };
         self.lists.lock().unwrap_or_else(PoisonError::into_inner)[usize::from(key.is_modern)] = Some(list);
     }

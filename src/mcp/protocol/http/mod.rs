@@ -249,10 +249,10 @@ impl Mcp {
                     crate::mcp::protocol::conformance::extend(&method, &mut result);
                     result
                 };
-                if let Some(key) = list {
-                    self.direct.keep_list(key, &offer, &result);
-                }
                 let line = jsonrpc::answer_line(id.as_json(), "result", &result);
+                if let Some(key) = list {
+                    self.direct.keep_list(key, &offer, &line);
+                }
                 message(form, StatusCode::OK, line, Outcome::Answered { is_ok: !is_error })
             }
             Err(error) => {
