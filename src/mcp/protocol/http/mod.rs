@@ -79,14 +79,17 @@ impl Asked {
     }
 }
 
-/// The endpoint's routes: `/mcp` (and the public URL's path, where that is another) and `/icon.svg`, guarded.
-pub fn router(endpoint: Arc<Endpoint>, gate: Arc<dyn Gate>) -> axum::Router {
+/// The endpoint's routes: `/mcp` (and the public URL's path, where that is another) and `/icon.svg`. `answer` is
+/// [`Mcp::answer`] and what is put round it: a layer would cost each request a box and a route more.
+pub fn router<F>(
+    endpoint: &Endpoint,
+    answer: impl Fn(axum::extract::Request) -> F + Clone + Send + Sync + 'static,
+) -> axum::Router
+where
+    F: Future<Output = Response> + Send + 'static,
+{
     let (path, icon) = (endpoint.public_url.path().trim_end_matches('/').to_owned(), endpoint.icon_url());
-    let served = Arc::new(Mcp::new(endpoint, gate));
-    let any = axum::routing::any(move |request: axum::extract::Request| {
-        let served = Arc::clone(&served);
-        async move { served.answer(request).await }
-    });
+    let any = axum::routing::any(answer);
     let mut routes = axum::Router::new();
     // A proxy in front may or may not take the prefix away.
     let with_slash = format!("{path}/");

@@ -478,7 +478,12 @@ async fn r7_1_a_client_that_goes_away_ends_its_call() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let endpoint = Endpoint::new(format!("http://{address}/mcp").parse().unwrap());
-    let routes = router(Arc::new(endpoint), Arc::new(Always(Arc::new(Hangs(sent)))));
+    let endpoint = Arc::new(endpoint);
+    let served = Arc::new(Mcp::new(Arc::clone(&endpoint), Arc::new(Always(Arc::new(Hangs(sent))))));
+    let routes = router(&endpoint, move |request| {
+        let served = Arc::clone(&served);
+        async move { served.answer(request).await }
+    });
     tokio::spawn(async move { axum::serve(listener, routes).await });
     let body = call(&json!(1), "fetch").to_string();
     let head = format!(
