@@ -312,12 +312,30 @@ impl Ui {
     /// # Errors
     /// It could not be written: a full disk, a reader that went away, the null device, which a closed stderr is too.
     pub fn try_note(&self, message: &str) -> std::io::Result<()> {
-        #[allow(clippy::disallowed_methods, reason = "only looked at")]
-        let looked = || goes_nowhere(&std::io::stderr());
-        if *self.err_goes_nowhere.get_or_init(looked) {
+        if self.err_goes_nowhere() {
             return Err(std::io::ErrorKind::NotFound.into());
         }
         write_line(&self.err, &text::lines(message))
+    }
+
+    /// Several lines, each with its end, as one text to stderr. Gives how many of them were lost, as [`Ui::try_note`] tells
+    /// of one.
+    pub fn note_lines(&self, lines: &str) -> usize {
+        let ends = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count();
+        if self.err_goes_nowhere() {
+            return ends(lines.as_bytes());
+        }
+        let lines = text::lines(lines);
+        let bytes = lines.as_bytes();
+        let mut taken = 0;
+        let mut to = self.err.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        to.write_counted(bytes, &mut taken).map_or_else(|_| ends(&bytes[taken..]), |()| 0)
+    }
+
+    fn err_goes_nowhere(&self) -> bool {
+        #[allow(clippy::disallowed_methods, reason = "only looked at")]
+        let looked = || goes_nowhere(&std::io::stderr());
+        *self.err_goes_nowhere.get_or_init(looked)
     }
 
     /// A line on stderr that changes while something is waited for; nothing at all unless a person
@@ -510,18 +528,24 @@ impl Sink {
         Self { to, is_torn: false }
     }
 
-    fn write(&mut self, mut bytes: &[u8]) -> std::io::Result<()> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.write_counted(bytes, &mut 0)
+    }
+
+    /// Writes, and counts what was `taken`.
+    fn write_counted(&mut self, bytes: &[u8], taken: &mut usize) -> std::io::Result<()> {
         if self.is_torn {
             // What a full disk cut is a line of its own, and not the beginning of the next one.
             self.to.write_all(b"\n")?;
             self.is_torn = false;
         }
-        while !bytes.is_empty() {
-            match self.to.write(bytes) {
+        while *taken < bytes.len() {
+            match self.to.write(&bytes[*taken..]) {
                 Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
                 Ok(count) => {
-                    bytes = &bytes[count..];
-                    self.is_torn = !bytes.is_empty();
+                    *taken += count;
+                    // Cut within a line.
+                    self.is_torn = *taken < bytes.len() && bytes[*taken - 1] != b'\n';
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -939,6 +963,16 @@ pub(crate) mod tests {
             let ui = Ui::to_writers(Box::new(std::io::sink()), short, 80);
             let all = ["first", "second", "third"].map(|line| ui.try_note(line).is_ok());
             assert_eq!(all, [true, false, true]);
+            assert_eq!(String::from_utf8_lossy(&written.lock().unwrap()), wanted);
+        }
+        for (room, lost, wanted) in
+            [(9, 2, "first\nsec\nlast\n"), (6, 2, "first\nlast\n"), (99, 0, "first\nsecond\nthird\nlast\n")]
+        {
+            let written = Arc::default();
+            let short = Box::new(Short(room, Arc::clone(&written)));
+            let ui = Ui::to_writers(Box::new(std::io::sink()), short, 80);
+            assert_eq!(ui.note_lines("first\nsecond\nthird\n"), lost);
+            assert!(ui.try_note("last").is_ok());
             assert_eq!(String::from_utf8_lossy(&written.lock().unwrap()), wanted);
         }
     }

@@ -243,7 +243,7 @@ mod tests {
 
     impl Service for Scripted {
         fn offer(&self) -> Offer {
-            Offer { names: &[], tools: Vec::new().into(), instructions: "", resource_templates: Vec::new() }
+            Offer { names: &[], tools: Arc::new([]), instructions: "", resource_templates: Arc::new([]) }
         }
 
         fn call(&self, tool: &str, _arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {

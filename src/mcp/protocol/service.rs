@@ -87,7 +87,7 @@ pub struct Offer {
     /// What a host tells its model about the server.
     pub instructions: &'static str,
     /// The resource templates.
-    pub resource_templates: Vec<ResourceTemplate>,
+    pub resource_templates: Arc<[ResourceTemplate]>,
 }
 
 impl Offer {
@@ -103,7 +103,7 @@ impl Offer {
     pub(super) fn of_names(names: &'static [&'static str]) -> Self {
         let tool = |name: &&'static str| Definition::new(*name, "", Arc::new(Map::new()));
         let tools = names.iter().map(tool).collect::<Vec<_>>().into();
-        Self { names, tools, instructions: "", resource_templates: Vec::new() }
+        Self { names, tools, instructions: "", resource_templates: Arc::new([]) }
     }
 }
 

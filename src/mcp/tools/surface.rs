@@ -94,8 +94,13 @@ pub fn offer() -> Offer {
     }
 }
 
-/// The resource templates, in the order in which they are listed (R4.5).
-pub fn resource_templates() -> Vec<ResourceTemplate> {
+/// The resource templates, in the order in which they are listed (R4.5). Made once.
+pub fn resource_templates() -> Arc<[ResourceTemplate]> {
+    static TEMPLATES: LazyLock<Arc<[ResourceTemplate]>> = LazyLock::new(|| make_templates().into());
+    Arc::clone(&TEMPLATES)
+}
+
+fn make_templates() -> Vec<ResourceTemplate> {
     let template = |uri: &str, name: &str, description: &str| {
         ResourceTemplate::new(uri, name).with_description(description).with_mime_type("application/json")
     };
