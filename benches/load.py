@@ -26,6 +26,9 @@ def call(rows):
         'name': 'query_records', 'arguments': {'stream': 'events', 'limit': rows}}})
 
 
+LIST = json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': 'tools/list'})
+
+
 def start(*arguments):
     child = subprocess.Popen([PDPP, *arguments], env={'HOME': home, 'PATH': os.environ['PATH']}, text=True,
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -169,8 +172,8 @@ try:
     host, url = start_host()
     plain = f'{sandbox_told["url"]}/v1/streams/events/records?limit={ROWS}'
     where = [('resource server, `/v1`', plain, None, sandbox), ("sandbox's own `/mcp`", sandbox_told['mcp_url'], call(ROWS), sandbox),
-             ('`pdpp mcp host`', url, call(ROWS), host)]
-    print(f'| Asked for {ROWS} records | Connections | Requests/s | p50 ms | p99 ms | Failed | Processor ms a request: sandbox, host | RSS after, MB |')
+             ('`pdpp mcp host`', url, call(ROWS), host), ('`pdpp mcp host`, `tools/list`', url, LIST, host)]
+    print(f'| Asked for {ROWS} records, or the tools | Connections | Requests/s | p50 ms | p99 ms | Failed | Processor ms a request: sandbox, host | RSS after, MB |')
     print('| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |')
     for connections in (1, 100, 1000):
         for what, at, body, process in where:
