@@ -42,8 +42,8 @@ pub fn has_hidden(text: &str) -> bool {
 /// How many bytes at the beginning of `bytes` are of one kind.
 pub fn leading(bytes: &[u8], is_one: impl Fn(u8) -> bool) -> usize {
     // Several at once: nearly all text is of the kind that is asked for.
-    let are_all = |bytes: &&[u8]| bytes.iter().fold(true, |all, byte| all & is_one(*byte));
-    let whole = bytes.chunks_exact(16).take_while(are_all).count() * 16;
+    let are_all = |bytes: &&[u8; 8]| bytes.iter().fold(true, |all, byte| all & is_one(*byte));
+    let whole = bytes.as_chunks().0.iter().take_while(are_all).count() * 8;
     whole + bytes[whole..].iter().take_while(|byte| is_one(**byte)).count()
 }
 

@@ -13,11 +13,18 @@ use crate::text::{belongs, is_hidden, leading};
 pub trait Sink {
     /// Takes the next part of it.
     fn put(&mut self, part: &str);
+
+    /// Takes a mark between two parts.
+    fn mark(&mut self, mark: char);
 }
 
 impl Sink for String {
     fn put(&mut self, part: &str) {
         self.push_str(part);
+    }
+
+    fn mark(&mut self, mark: char) {
+        self.push(mark);
     }
 }
 
@@ -27,6 +34,10 @@ struct Count(usize);
 impl Sink for Count {
     fn put(&mut self, part: &str) {
         self.0 += part.len();
+    }
+
+    fn mark(&mut self, mark: char) {
+        self.0 += mark.len_utf8();
     }
 }
 
@@ -140,29 +151,29 @@ impl<S: Sink> Members<'_, S> {
 
     fn name(&mut self, name: &str) {
         if std::mem::replace(&mut self.has_some, true) {
-            self.out.put(",");
+            self.out.mark(',');
         }
         string(self.out, name);
-        self.out.put(":");
+        self.out.mark(':');
     }
 }
 
 /// Writes an object, of what `write` puts into it.
 pub fn object<S: Sink>(out: &mut S, write: impl FnOnce(&mut Members<'_, S>)) {
-    out.put("{");
+    out.mark('{');
     write(&mut Members { out, has_some: false });
-    out.put("}");
+    out.mark('}');
 }
 
 fn list<T: Json>(out: &mut impl Sink, items: impl IntoIterator<Item = T>) {
-    out.put("[");
+    out.mark('[');
     for (at, item) in items.into_iter().enumerate() {
         if at > 0 {
-            out.put(",");
+            out.mark(',');
         }
         item.write_to(out);
     }
-    out.put("]");
+    out.mark(']');
 }
 
 impl Json for Value {
@@ -246,7 +257,7 @@ const fn is_plain(byte: u8) -> bool {
 }
 
 fn string(out: &mut impl Sink, text: &str) {
-    out.put("\"");
+    out.mark('"');
     let (mut at, mut copied) = (0, 0);
     loop {
         at += leading(&text.as_bytes()[at..], is_plain);
@@ -263,7 +274,7 @@ fn string(out: &mut impl Sink, text: &str) {
         at = end;
     }
     out.put(&text[copied..]);
-    out.put("\"");
+    out.mark('"');
 }
 
 fn escape(out: &mut impl Sink, c: char) {

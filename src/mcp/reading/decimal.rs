@@ -6,6 +6,12 @@ pub fn is_held_by_a_double(text: &str) -> bool {
     if text.len() <= 15 && !text.contains(['e', 'E']) {
         return true;
     }
+    // Of whole numbers of 16 digits, those that take 53 bits.
+    if let Ok(whole) = text.parse::<i64>().map(i64::unsigned_abs)
+        && whole < 10_u64.pow(16)
+    {
+        return whole.leading_zeros() + whole.trailing_zeros() >= 11;
+    }
     let Ok(double) = text.parse::<f64>() else { return false };
     double.is_finite() && parts(text) == parts(&format!("{double:e}"))
 }
@@ -67,6 +73,13 @@ mod tests {
             let written = format!("{double:e}");
             prop_assert!(is_held_by_a_double(&written));
             prop_assert!(is_held_by_a_double(&integer.to_string()));
+        }
+
+        #[test]
+        fn a_whole_number_is_held_where_its_digits_come_back(whole in -(10i64.pow(17))..10i64.pow(17), zeros in 0u32..17) {
+            let text = (whole / 10i64.pow(zeros) * 10i64.pow(zeros)).to_string();
+            let double = text.parse::<f64>().unwrap();
+            prop_assert_eq!(is_held_by_a_double(&text), parts(&text) == parts(&format!("{double:e}")));
         }
 
         #[test]
