@@ -5,7 +5,8 @@
 
 URL is a sandbox. Each provider hands a request on to it and gives its own address for the sandbox's in what comes back, so that
 it can be connected to. An answer below /v1 it gives again when the same bytes ask for it, MILLISECONDS after they came: neither
-the sandbox nor its data base then takes any of the time, and Python some 50 µs of it. Prints a line of JSON: the providers' URLs.
+the sandbox nor its data base then takes any of the time, and Python 0.2 ms of it, or 0.4 ms for ten that come at once. Prints a
+line of JSON: the URLs of the providers.
 """
 
 import collections

@@ -324,7 +324,7 @@ impl Cache {
 
     /// The secrets of `credential` that were read before, if they are still what its store has.
     fn known_secrets(&self, credential: &Credential) -> Option<Arc<Secrets>> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let Known { secrets, mark } = known.get(&credential.id)?;
         let is_still = match credential.store {
             StoreKind::Keyring => true,
@@ -333,7 +333,11 @@ impl Cache {
                 mark.is_some_and(|mark| store.is_still(&credential.place(), &mark))
             }
         };
-        is_still.then(|| Arc::clone(secrets))
+        if !is_still {
+            known.remove(&credential.id);
+            return None;
+        }
+        Some(Arc::clone(secrets))
     }
 
     /// Whether the store of `credential`'s secret gives it here. Blocks for as long as the disk takes, and at most the bound of
@@ -399,13 +403,12 @@ impl Cache {
         match read {
             Ok(read) => {
                 if let Some((bytes, mark)) = read {
-                    match last.as_mut().filter(|parsed| parsed.bytes == bytes) {
-                        Some(same) => same.mark = mark,
-                        None => {
-                            let index = Index::parse(&bytes)
-                                .map_err(|error| error.into_error(&self.dir.join(Self::INDEX)))?;
-                            *last = Some(Parsed { bytes, mark, index: Arc::new(index) });
-                        }
+                    if let Some(same) = last.as_mut().filter(|parsed| parsed.bytes == bytes) {
+                        same.mark = mark;
+                    } else {
+                        let index = Index::parse(&bytes)
+                            .map_err(|error| error.into_error(&self.dir.join(Self::INDEX)))?;
+                        *last = Some(Parsed { bytes, mark, index: Arc::new(index) });
                     }
                 }
                 Ok(last.as_ref().map(|parsed| Arc::clone(&parsed.index)).unwrap_or_default())

@@ -173,7 +173,7 @@ async fn settle() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn r5_4_what_another_process_changes_between_two_calls_counts_for_the_second() {
+async fn what_another_process_changes_between_two_calls_counts_for_the_second() {
     let (_root, cache) = cache();
     let ids = ["ended", "renewed", "kept", "damaged", "lost"];
     let all = ids.map(|id| credential("https://a.example", id));

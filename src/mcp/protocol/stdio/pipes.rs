@@ -3,8 +3,6 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::Arc;
-#[cfg(target_os = "linux")]
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -56,7 +54,7 @@ impl Pipes {
             input_ended.cancel();
         })?;
         let (to, messages) = std::sync::mpsc::channel::<Vec<u8>>();
-        let out = Outbox { to, queued: Arc::new(watch::Sender::new(0)), at_once: AtOnce::default() };
+        let out = Outbox { to, queued: Arc::new(watch::Sender::new(0)), at_once: None };
         let (queued, stop) = (Arc::clone(&out.queued), stop.clone());
         std::thread::Builder::new().name("stdout".to_owned()).stack_size(128 << 10).spawn(move || {
             if let Err(error) = write_lines(output, &messages, &queued) {
@@ -72,10 +70,9 @@ impl Pipes {
     /// The same, where `output` is what the thread writes to: past the thread what that takes at once.
     #[cfg(target_os = "linux")]
     pub(super) fn past_thread(mut self, output: impl std::os::fd::AsFd + Send + Sync + 'static) -> Self {
-        let (output, is_able) = (Arc::new(output), Arc::new(AtomicBool::new(true)));
-        self.out.at_once = AtOnce(Some(Arc::new(move |line| {
-            if is_able.load(Ordering::Relaxed) { write_at_once(&*output, line, &is_able) } else { 0 }
-        })));
+        let mut is_able = true;
+        self.out.at_once =
+            Some(Box::new(move |line| if is_able { write_at_once(&output, line, &mut is_able) } else { 0 }));
         self
     }
 }
@@ -83,11 +80,11 @@ impl Pipes {
 /// Writes as much of `line` as `output` takes without waiting: pipes and sockets, on Linux 6.4 and later. Others are not able to,
 /// and whatever else is wrong the thread finds too.
 #[cfg(target_os = "linux")]
-fn write_at_once(output: &impl std::os::fd::AsFd, line: &[u8], is_able: &AtomicBool) -> usize {
+fn write_at_once(output: &impl std::os::fd::AsFd, line: &[u8], is_able: &mut bool) -> usize {
     use rustix::io::{Errno, ReadWriteFlags, pwritev2};
     let parts = [std::io::IoSlice::new(line)];
     pwritev2(output, &parts, u64::MAX, ReadWriteFlags::NOWAIT).unwrap_or_else(|error| {
-        is_able.store(error == Errno::AGAIN, Ordering::Relaxed);
+        *is_able = error == Errno::AGAIN;
         0
     })
 }
@@ -142,14 +139,13 @@ fn write_lines(
 }
 
 /// Writes the beginning of a line, as much as is taken without waiting; gives how much that was.
-#[derive(Clone, Default)]
-struct AtOnce(Option<Arc<dyn Fn(&[u8]) -> usize + Send + Sync>>);
+type AtOnce = Box<dyn FnMut(&[u8]) -> usize + Send + Sync>;
 
 /// What is to be written, counted in bytes until it is. One thread alone sends.
 pub(super) struct Outbox {
     to: std::sync::mpsc::Sender<Vec<u8>>,
     pub(super) queued: Arc<watch::Sender<usize>>,
-    at_once: AtOnce,
+    at_once: Option<AtOnce>,
 }
 
 impl Outbox {
@@ -158,7 +154,7 @@ impl Outbox {
         line.push(b'\n');
         // Nothing before it is still to be written.
         if self.backlog() == 0
-            && let AtOnce(Some(write)) = &self.at_once
+            && let Some(write) = &mut self.at_once
         {
             let written = write(&line);
             if written >= line.len() {
