@@ -154,7 +154,7 @@ fn parts(answer: &Answer, positions: &[Position], limit: u64) -> Option<Vec<Answ
         let mut rows = answer.rows.iter().filter(|row| is_of(row, position)).cloned().collect::<Vec<_>>();
         // Fewer than were asked for are all of them.
         let has_more = answer.has_more && rows.len() as u64 >= limit;
-        let page = Passed::default().take_from(&mut rows);
+        let page = Passed::default().take_from(&mut rows, has_more);
         Answer { body: Map::new(), rows, page, has_more, cursor: None, is_ranked: false }
     };
     let parts = positions.iter().map(of).collect::<Vec<_>>();

@@ -29,11 +29,15 @@ const SEEN_BYTES: usize = 6;
 /// Most rows of a page that providers give.
 const MOST_ROWS: u64 = 100;
 
-/// Most rows of a page that a cursor names as shown; those before them are counted.
-const MOST_MARKS: usize = 24;
+/// Most rows that a cursor names as shown, of all its places; those before them are counted. Whoever types the next call
+/// copies them.
+const MOST_MARKS: usize = 12;
+
+/// As many may be named of each place.
+const LEAST_MARKS: usize = 3;
 
 /// Most of them that the page did not have when it was last read.
-const MOST_MISSING: usize = 8;
+const MOST_MISSING: usize = 4;
 
 /// Rows of the provider's page that were shown already. The page is read again, and may have other rows by then.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -64,6 +68,16 @@ impl Passed {
         Self { counted: rows - marks, marks: vec![u32::MAX; marks], next: Some(u32::MAX), is_carried: false }
     }
 
+    /// The same with the last `most` named.
+    fn naming(mut self, most: usize) -> Self {
+        let excess = self.marks.len().saturating_sub(most);
+        self.marks.drain(..excess);
+        if !self.is_carried {
+            self.counted = self.counted.saturating_add(excess);
+        }
+        self
+    }
+
     /// The same in few bytes: a number alone, which is right as long as nothing comes or goes. Of those of the page before nothing
     /// can be said so.
     fn briefly(&self) -> Self {
@@ -72,8 +86,8 @@ impl Passed {
     }
 
     /// Takes them out of `rows`, those of the provider's page, and what came among them meanwhile; whatever came or went, what
-    /// is left was not shown.
-    pub(super) fn take_from(&self, rows: &mut Vec<Row>) -> Again {
+    /// is left was not shown. The list may go on behind them, as `goes_on` says.
+    pub(super) fn take_from(&self, rows: &mut Vec<Row>, goes_on: bool) -> Again {
         let numbers = rows.iter().map(mark).collect::<Vec<_>>();
         if numbers.get(self.counted..self.len()) == Some(self.marks.as_slice()) {
             rows.drain(..self.len());
@@ -81,12 +95,14 @@ impl Passed {
             return Again { numbers, shown, left: Self::default() };
         }
         let first = numbers.iter().position(|number| self.marks.contains(number));
+        let next = numbers.iter().position(|number| Some(*number) == self.next);
         // What stands before the first of them is counted, or came among those that are. Where none of them is there, a page
         // may be shorter than it was; else so much is gone that the count says nothing.
-        let is_short = numbers.len() < self.len();
-        let counted = first.unwrap_or(if is_short { self.counted } else { 0 });
+        let is_short = goes_on && numbers.len() < self.len();
+        let counted = first.or(next).unwrap_or(if is_short { self.counted } else { 0 });
         let counted = if self.counted > 0 { counted } else { 0 };
-        let beyond = if first.is_none() && is_short { self.counted.saturating_sub(numbers.len()) } else { 0 };
+        let is_beyond = first.or(next).is_none() && is_short;
+        let beyond = if is_beyond { self.counted.saturating_sub(numbers.len()) } else { 0 };
         let mut left = Self { counted: beyond, next: None, is_carried: true, ..self.clone() };
         let is_shown = |(at, number): (usize, &u32)| {
             // Each mark is one row: a provider may give two of the same name.
@@ -95,7 +111,6 @@ impl Passed {
             marked.is_some() || at < counted
         };
         let mut shown = numbers.iter().enumerate().map(is_shown).collect::<Vec<_>>();
-        let next = numbers.iter().position(|number| Some(*number) == self.next);
         let place = place_behind(&shown).min(next.unwrap_or(usize::MAX));
         shown[..place].fill(true);
         let mut each = shown.iter();
@@ -216,7 +231,9 @@ impl Position {
     }
 
     /// Each part after a point and a letter, which is a capital where the text is not plain.
-    fn write(&self, out: &mut String) {
+    /// `most` rows are named.
+    fn write(&self, most: usize, out: &mut String) {
+        let passed = self.passed.clone().naming(most);
         let texts = [("g", &self.grant), ("s", &self.connection), ("c", &self.cursor), ("b", &self.since)];
         for (tag, text) in texts.into_iter().filter_map(|(tag, text)| Some((tag, text.as_ref()?))) {
             let is_plain =
@@ -227,15 +244,15 @@ impl Position {
                 write!(out, ".{}{}", tag.to_uppercase(), URL_SAFE_NO_PAD.encode(text))
             };
         }
-        for (tag, number) in [("t", self.shown), ("k", self.passed.counted)] {
+        for (tag, number) in [("t", self.shown), ("k", passed.counted)] {
             let _ = if number > 0 { write!(out, ".{tag}{number}") } else { Ok(()) };
         }
-        if !self.passed.marks.is_empty() {
-            let marks = self.passed.marks.iter().flat_map(|mark| mark.to_be_bytes());
-            let tag = if self.passed.is_carried { "o" } else { "m" };
+        if !passed.marks.is_empty() {
+            let marks = passed.marks.iter().flat_map(|mark| mark.to_be_bytes());
+            let tag = if passed.is_carried { "o" } else { "m" };
             let _ = write!(out, ".{tag}{}", URL_SAFE_NO_PAD.encode(marks.collect::<Vec<_>>()));
         }
-        if let Some(next) = self.passed.next {
+        if let Some(next) = passed.next {
             let _ = write!(out, ".x{next:x}");
         }
         if let Some(count) = self.count {
@@ -308,9 +325,11 @@ impl Walk {
     /// Not packed as a whole: most of it are cursors, which are packed already.
     pub(super) fn encode(&self) -> String {
         let mut out = format!("{PREFIX}{:x}", self.query);
+        let places = self.positions.iter().filter(|position| !position.passed.is_empty()).count();
+        let most = (MOST_MARKS / places.max(1)).max(LEAST_MARKS);
         for position in &self.positions {
             out.push_str("~p");
-            position.write(&mut out);
+            position.write(most, &mut out);
         }
         if !self.seen.is_empty() {
             let bytes =
@@ -402,7 +421,7 @@ impl Cursor {
 /// How long a cursor of ours is at most that holds `cursor`, in bytes.
 pub fn most_length(cursor: Option<&Value>) -> usize {
     match cursor {
-        Some(Value::String(cursor)) if cursor.starts_with(PREFIX) => cursor.len() + 150,
+        Some(Value::String(cursor)) if cursor.starts_with(PREFIX) => cursor.len() + 100,
         Some(cursor) => json_len(cursor) * 4 / 3 + 180,
         None => 180,
     }
@@ -523,7 +542,7 @@ mod tests {
     }
 
     fn shown(rows: &[Row]) -> Passed {
-        Passed::default().take_from(&mut rows.to_vec()).with(rows.len())
+        Passed::default().take_from(&mut rows.to_vec(), false).with(rows.len())
     }
 
     #[test]
@@ -567,7 +586,7 @@ mod tests {
             positions: vec![position.clone(); positions],
             seen: vec![1 << 47; seen],
         };
-        assert!(walk(10, 0).encode().len() <= 14 + 10 * 368, "{}", walk(10, 0).encode().len());
+        assert!(walk(10, 0).encode().len() <= 14 + 10 * 268, "{}", walk(10, 0).encode().len());
         assert_eq!(walk(1, 40).encode().len() - walk(1, 0).encode().len(), 2 + 40 * 8);
     }
 
@@ -577,11 +596,12 @@ mod tests {
         let names =
             |rows: &[Row]| rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
         let shown = |ids: &[&str]| shown(&rows(ids));
-        let left = |passed: &Passed, ids: &[&str]| {
+        let of_page = |passed: &Passed, ids: &[&str], goes_on: bool| {
             let mut rows = rows(ids);
-            let page = passed.take_from(&mut rows);
+            let page = passed.take_from(&mut rows, goes_on);
             (names(&rows), page.shown(), page.left.len())
         };
+        let left = |passed: &Passed, ids: &[&str]| of_page(passed, ids, true);
         let of = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
         let three = shown(&["a", "b", "c"]);
         assert_eq!(left(&three, &["a", "b", "c", "d", "e"]), (of(&["d", "e"]), 3, 0));
@@ -607,15 +627,20 @@ mod tests {
         let ids = (0..50).map(|at| format!("r{at:02}")).collect::<Vec<_>>();
         let ids = ids.iter().map(String::as_str).collect::<Vec<_>>();
         let many = shown(&ids[..40]);
-        assert_eq!((many.counted, many.marks.len()), (16, MOST_MARKS));
+        assert_eq!((many.counted, many.marks.len()), (28, MOST_MARKS));
         assert_eq!(left(&many, &ids), (of(&ids[40..]), 40, 0));
         assert_eq!(left(&many, &ids[5..]), (of(&ids[40..]), 35, 0));
         assert_eq!(left(&many, &[&["n"], ids.as_slice()].concat()), (of(&ids[40..]), 41, 0));
         assert_eq!(left(&many, &ids[..3]), (of(&[]), 3, 37));
         assert_eq!(left(&many, &ids[..20]), (of(&[]), 20, 20));
+        // A list that ends is no shorter page: they are gone.
+        assert_eq!(of_page(&many, &["x", "y"], false).0, of(&["x", "y"]));
+        // The row that was to come next says where it goes on, too.
+        let before_40 = Passed { next: Some(mark(&row("r40"))), ..many.clone() };
+        assert_eq!(left(&before_40, &[&ids[..20], &["n"], &ids[40..]].concat()).0, of(&ids[40..]));
         // None of those that it names is left: rather twice than never.
         let others = [&ids[..1], &["n"; 40]].concat();
-        assert_eq!(left(&many, &others), (of(&others), 0, 24));
+        assert_eq!(left(&many, &others), (of(&others), 0, MOST_MARKS));
     }
 
     proptest! {

@@ -201,7 +201,6 @@ async fn ask_once(
     envelope::check_bookmark(&mut body, shape.max_cursor());
     let mut rows = take_rows(&mut body)?;
     let is_ranked = ranked::is_declared(&body) && ranked::is_kept(&rows);
-    let page = position.passed.take_from(&mut rows);
     envelope::shorten(&mut body);
     let has_more = body.get("has_more").and_then(Value::as_bool);
     let cursor = body.get("next_cursor").and_then(Value::as_str).filter(|cursor| !cursor.is_empty());
@@ -209,6 +208,7 @@ async fn ask_once(
     let cursor = cursor.filter(|cursor| position.cursor.as_deref() != Some(*cursor));
     let cursor = cursor.filter(|_| has_more != Some(false)).map(str::to_owned);
     let has_more = has_more.unwrap_or(cursor.is_some());
+    let page = position.passed.take_from(&mut rows, cursor.is_some());
     Ok(Answer { body, rows, page, has_more, cursor, is_ranked })
 }
 

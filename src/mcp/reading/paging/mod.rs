@@ -1,9 +1,15 @@
 //! Paging: one opaque cursor, whatever stands behind a list.
 //!
 //! Here is a list of one grant: a page passes the provider's own cursor on, as it is. Where rows of the provider's page
-//! did not fit a result, the `cursor` is ours: it holds the provider's, and how many rows of that page were shown. The
+//! did not fit a result, the `cursor` is ours: it holds the provider's, and which rows of that page were shown. The
 //! next page asks for the same rows again and shows those that follow, so that each page costs one read (R4.8). Over
 //! several `connections` it holds a position in each (R3.15), and over several `grants` (R6.2) too.
+//!
+//! Every row that is there from the beginning of a walk to its end is shown once, in order, whatever comes or goes between
+//! the pages: as far as the provider's own cursor stands behind a row rather than a number of rows, and one of the last
+//! rows that our cursor names, or the one that was to come next, is still there. It names all of them where there are few; of
+//! many, where all that it names are gone, some may come twice. What no cursor can do: a row that comes before the
+//! place of the walk is not shown, as a rule, and one that moves over that place may come twice or not at all.
 
 #[cfg(test)]
 mod changing;
