@@ -27,7 +27,6 @@ def call(rows):
         'name': 'query_records', 'arguments': {'stream': 'events', 'limit': rows}}})
 
 
-LIST = json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': 'tools/list'})
 
 
 def start(*arguments):
