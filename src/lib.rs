@@ -28,8 +28,8 @@
 //!   out by trying. [`demo`]: the main job, played.
 //! - [`error`], [`advice`], [`text`], [`ui`], [`fs`], [`archive`], [`secret`], [`net`], [`listener`], [`hex`], [`json`], [`time_text`],
 //!   [`runtime`], [`shutdown`]: one error, the command to type next, safe text, the one writer, private files, the members of a
-//!   file, folder or archive, a token, public addresses, connections that anybody may open, names in hexadecimal, JSON from elsewhere, a grant's end in
-//!   words, the event loop, what the end of the process waits for.
+//!   file, folder or archive, a token, public addresses, connections that anybody may open, names in hexadecimal, JSON from elsewhere and on its way out, a
+//!   grant's end in words, the event loop, what the end of the process waits for.
 //!
 //! Arrows go one way: `cmd → {checks, demo} → {access_log, endpoint, grants, import, sandbox, setup} → own → vault → {cache, mcp} → provider` → the
 //! line above (`tests/docs/map.rs`); within [`cache`], [`checks`], [`cmd`], [`endpoint`], [`fs`], [`grants`], [`mcp`] and [`provider`]

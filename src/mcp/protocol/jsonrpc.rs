@@ -198,7 +198,9 @@ struct Sdk<T>(T);
 
 impl<T: serde::Serialize> Json for Sdk<T> {
     fn write_to(&self, out: &mut impl Sink) {
-        serde_json::to_value(&self.0).unwrap_or_default().write_to(out);
+        // In the order of the SDK's members.
+        let json = serde_json::to_string(&self.0).unwrap_or_else(|_| "null".to_owned());
+        out.put(&crate::ui::json_ascii_controls(&json));
     }
 }
 

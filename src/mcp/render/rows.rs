@@ -298,8 +298,8 @@ mod tests {
         max_bytes: usize,
     ) -> RowsText {
         let names = records.iter().map(|record| name(record, "notes")).collect::<Vec<_>>();
-        let named = names.iter().map(String::as_str).zip(records).collect::<Vec<_>>();
-        super::render(&named, facts, with_times, max_bytes)
+        let rows = names.iter().map(String::as_str).zip(records).collect::<Vec<_>>();
+        super::render(&rows, facts, with_times, max_bytes)
     }
 
     #[test]
