@@ -321,7 +321,7 @@ impl Ui {
     /// Several lines, each with its end, as one text to stderr. Gives how many of them were lost, as [`Ui::try_note`] tells
     /// of one.
     pub fn note_lines(&self, lines: &str) -> usize {
-        let ends = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count();
+        let ends = |bytes: &[u8]| memchr::memchr_iter(b'\n', bytes).count();
         if self.err_goes_nowhere() {
             return ends(lines.as_bytes());
         }

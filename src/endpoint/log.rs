@@ -330,11 +330,11 @@ impl Drop for Line {
         let client = self.record.client.get().map(|client| quoted(client));
         let mut line = String::with_capacity(384);
         // What is no number, and no client's name, is a word of this program's own: there is nothing to escape in it.
-        let _ = write!(
+        let _ = writeln!(
             line,
             "{{\"bearer\":{},\"bytes\":{},\"client_id\":{},\"event\":\"request\",\"level\":\"info\",\"method\":{},\
              \"ms\":{},\"outcome\":\"{outcome}\",\"request_id\":{},\"route\":\"{}\",\"status\":{status},\"time\":\"{}\",\
-             \"tool\":{}}}\n",
+             \"tool\":{}}}",
             OwnWord(self.record.bearer.get().map(BearerHash::prefix).as_deref()),
             self.bytes,
             client.as_deref().unwrap_or("null"),
