@@ -199,7 +199,7 @@ fn kept(numbers: &BTreeSet<usize>, asked: &Asked) -> (u16, Value) {
     let from: usize = asked.get("cursor").map_or(usize::MAX, |cursor| cursor.parse().unwrap());
     let limit = asked.get("limit").map_or(25, |limit| limit.parse().unwrap());
     let rows = numbers.range(..from).rev().take(limit).collect::<Vec<_>>();
-    let next = rows.last().filter(|last| numbers.first() < Some(last)).map(|last| last.to_string());
+    let next = rows.last().filter(|last| numbers.first() < Some(last)).map(ToString::to_string);
     let row = |n: &&usize| {
         let mut row = note("a", &format!("n{n}"), "2024");
         row["data"]["body"] = json!("x".repeat(700));
