@@ -256,7 +256,7 @@ async fn r4_8_what_goes_or_comes_between_two_pages_loses_and_repeats_nothing() {
 }
 
 #[tokio::test]
-async fn r4_7_a_streams_schema_is_read_once_for_a_call_and_not_again_after_schema() {
+async fn a_streams_schema_is_read_once_for_a_call_and_not_again_after_schema() {
     let schemas = |fake: &Fake| {
         let asked = fake.asked_all();
         asked.iter().filter(|line| line.starts_with("/schema")).count()
