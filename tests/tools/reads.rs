@@ -199,7 +199,7 @@ fn kept(numbers: &BTreeSet<usize>, asked: &Asked) -> (u16, Value) {
     let from: usize = asked.get("cursor").map_or(usize::MAX, |cursor| cursor.parse().unwrap());
     let limit = asked.get("limit").map_or(25, |limit| limit.parse().unwrap());
     let rows = numbers.range(..from).rev().take(limit).collect::<Vec<_>>();
-    let next = rows.last().filter(|last| numbers.first() < Some(last)).map(|last| last.to_string());
+    let next = rows.last().filter(|last| numbers.first() < Some(last)).map(ToString::to_string);
     let row = |n: &&usize| {
         let mut row = note("a", &format!("n{n}"), "2024");
         row["data"]["body"] = json!("x".repeat(700));
@@ -256,7 +256,7 @@ async fn r4_8_what_goes_or_comes_between_two_pages_loses_and_repeats_nothing() {
 }
 
 #[tokio::test]
-async fn r4_7_a_streams_schema_is_read_once_for_a_call_and_not_again_after_schema() {
+async fn a_streams_schema_is_read_once_for_a_call_and_not_again_after_schema() {
     let schemas = |fake: &Fake| {
         let asked = fake.asked_all();
         asked.iter().filter(|line| line.starts_with("/schema")).count()

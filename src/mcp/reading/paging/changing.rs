@@ -14,6 +14,7 @@ use super::tests::Ready;
 use super::*;
 use crate::mcp::id::RecordId;
 use crate::mcp::reading::backend::{Backend, ReadError};
+use crate::mcp::reading::filter::Filter;
 use crate::mcp::reading::reader::only;
 use crate::mcp::reading::request::{self, List, Records, Request, Search};
 use crate::provider::rs::{Blob, Envelope};
@@ -35,8 +36,11 @@ struct Rows {
     /// How long its cursors are.
     pad: usize,
     /// What was asked for since the last page: the connection, and the rows that were sent.
-    reads: Vec<(Option<usize>, usize)>,
+    reads: Vec<Asked>,
 }
+
+/// A read: of which connection, and how many rows were sent.
+type Asked = (Option<usize>, usize);
 
 const BOOKMARK: &str = "since:1";
 
@@ -247,7 +251,7 @@ fn list(is_search: bool) -> List {
             mode: None,
             q: "x".into(),
             streams: Vec::new(),
-            filter: Default::default(),
+            filter: Filter::default(),
         });
     }
     List::Records(Records { stream: "notes".to_owned(), ..Records::default() })
@@ -255,7 +259,7 @@ fn list(is_search: bool) -> List {
 
 /// A walk over one grant: what was read for each page, and the keys that each shows.
 struct Walked {
-    pages: Vec<(Vec<(Option<usize>, usize)>, Vec<u32>)>,
+    pages: Vec<(Vec<Asked>, Vec<u32>)>,
 }
 
 impl Walked {
