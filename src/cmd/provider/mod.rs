@@ -1,5 +1,7 @@
 //! `pdpp provider`: the person's own store, and what was granted of it.
 
+mod backup;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -8,6 +10,8 @@ use clap::Subcommand;
 use indicatif::{DecimalBytes, HumanCount};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+
+use backup::{BackupArgs, RestoreArgs};
 
 use super::Global;
 use crate::access_log::AccessLog;
@@ -41,6 +45,8 @@ Examples:
   pdpp provider grants                 what was granted, until when, and what was last read
   pdpp provider revoke GRANT           end a grant, for the next read on
   pdpp provider forget 'Work mail'     delete an account, and everything of it
+  pdpp provider backup FILE --encrypt  one file of all of it, which a passphrase opens
+  pdpp provider restore FILE           the same store again, here or elsewhere
 
 Ends with 78 if nothing was imported yet.";
 
@@ -58,6 +64,8 @@ pub enum Action {
     Grants(StatusArgs),
     Revoke(RevokeArgs),
     Forget(ForgetArgs),
+    Backup(BackupArgs),
+    Restore(RestoreArgs),
 }
 
 /// Show what is in the store of your own data, account by account, and how old it is
@@ -119,12 +127,16 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         Some(Action::Status(args) | Action::Grants(args)) => &args.place,
         Some(Action::Revoke(args)) => &args.place,
         Some(Action::Forget(args)) => &args.place,
+        Some(Action::Backup(args)) => &args.place,
+        Some(Action::Restore(args)) => &args.place,
     };
     let done = match &args.action {
         None | Some(Action::Status(_)) => status(place, global),
         Some(Action::Grants(_)) => grants(place, global),
         Some(Action::Revoke(args)) => revoke(args, global, ui),
         Some(Action::Forget(args)) => forget(args, global, ui),
+        Some(Action::Backup(args)) => backup::back_up(args, global, ui),
+        Some(Action::Restore(args)) => backup::restore(args, global, ui),
     };
     match (done, place.json) {
         (Ok(done), true) => ui.json(&done.json),
