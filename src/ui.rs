@@ -140,9 +140,10 @@ impl Ui {
             return Ok(None);
         }
         let asked = format!("{}: ", text::one_line(question));
-        let _ = write_bytes(&self.err, wrapped(self.width(), &asked).as_bytes());
-        let _ = write_bytes(&self.err, b" ");
-        let typed = unseen();
+        let shown = format!("{} ", wrapped(self.width(), asked.trim_end()));
+        let typed = unseen(|| {
+            let _ = write_bytes(&self.err, shown.as_bytes());
+        });
         let _ = write_line(&self.err, "");
         typed.map(Some)
     }
@@ -395,14 +396,14 @@ pub fn goes_nowhere<T>(_stream: &T) -> bool {
     false
 }
 
-/// A line from the terminal that is standard input, without its being shown.
+/// A line from the terminal that is standard input, without its being shown. `show` asks for it, once nothing is shown any more.
 #[cfg(unix)]
-fn unseen() -> std::io::Result<Passphrase> {
+fn unseen(show: impl FnOnce()) -> std::io::Result<Passphrase> {
     use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
     struct Back<'a>(&'a std::io::Stdin, rustix::termios::Termios);
     impl Drop for Back<'_> {
         fn drop(&mut self) {
-            let _ = tcsetattr(self.0, OptionalActions::Flush, &self.1);
+            let _ = tcsetattr(self.0, OptionalActions::Now, &self.1);
         }
     }
     let terminal = std::io::stdin();
@@ -414,6 +415,7 @@ fn unseen() -> std::io::Result<Passphrase> {
     quiet.special_codes[SpecialCodeIndex::VTIME] = 0;
     let back = Back(&terminal, before);
     tcsetattr(&terminal, OptionalActions::Flush, &quiet)?;
+    show();
     let mut typed = Passphrase::new();
     let mut key = [0];
     loop {
@@ -436,7 +438,8 @@ fn unseen() -> std::io::Result<Passphrase> {
 
 /// The same, by the library's means.
 #[cfg(not(unix))]
-fn unseen() -> std::io::Result<Passphrase> {
+fn unseen(show: impl FnOnce()) -> std::io::Result<Passphrase> {
+    show();
     let typed = secrecy::zeroize::Zeroizing::new(dialoguer::console::Term::stderr().read_secure_line()?);
     Ok(Passphrase::from(typed.as_str()))
 }
