@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pdpp::own::backup::{self, Watch};
 use pdpp::secret::Passphrase;
-use pdpp::vault::store::blobs;
+use pdpp::vault::store::{self, blobs};
 use rusqlite::types::Value as Sql;
 use serde_json::{Value, json};
 
@@ -175,7 +175,11 @@ fn o3_11_a_restored_store_is_the_one_that_was_backed_up() {
             ("aggregate", json!({"stream": "rows", "metric": "count", "group_by": "kind"})),
             ("query_records", json!({"stream": "rows", "limit": 5})),
         ];
-        calls.map(|(tool, arguments)| call(env, tool, &arguments, &[])["structuredContent"].clone())
+        // A cursor is the store's own; it has another key for them.
+        calls.map(|(tool, arguments)| {
+            let answer = call(env, tool, &arguments, &[])["structuredContent"].clone();
+            if tool == "query_records" { answer["data"]["data"].clone() } else { answer }
+        })
     };
     let (wanted, found) = (answers(&env), answers(&other));
     assert!(wanted[0].to_string().contains("needle") && wanted[1].to_string().contains("k1"), "{wanted:?}");
@@ -409,9 +413,9 @@ fn o3_11_a_forged_backup_writes_nowhere_and_runs_nothing() {
         assert_eq!(told(&forged(&whole(), |_| {}, &[])), Some("backup_damaged"), "{sql}");
         change(back);
     }
-    change("PRAGMA application_id = 1346655064");
+    change(&format!("PRAGMA application_id = {}", store::FICTION));
     assert_eq!(told(&forged(&whole(), |_| {}, &[])), Some("backup_foreign"), "a sandbox's");
-    change("PRAGMA application_id = 1346655311; DROP TABLE record");
+    change(&format!("PRAGMA application_id = {}; DROP TABLE record", store::OWN));
     assert_eq!(told(&forged(&whole(), |_| {}, &[])), Some("backup_damaged"));
     let names: Vec<_> =
         std::fs::read_dir(env.home()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -610,14 +614,17 @@ fn o3_11_whatever_stops_it_leaves_a_whole_file_or_store_or_none() {
         let signal = if at % 2 == 0 { Signal::INT } else { Signal::KILL };
         let random = at.wrapping_mul(2_654_435_761) % 1000;
         let was = stopped(&env, &["provider", "backup", second.to_str().unwrap()], signal, time, random);
-        assert_eq!(second.exists(), !was, "{at}");
+        // It may have been whole when the signal came.
+        assert!(second.exists() || was, "{at}");
         if signal == Signal::INT {
             assert_eq!(leftovers(&own(&env)).len() + leftovers(&env.home()).len(), 0, "{at}");
         }
-        if !was {
+        std::fs::remove_dir_all(&dir).unwrap();
+        if second.exists() {
+            restore_here(&dir, &second, None).unwrap();
+            std::fs::remove_dir_all(&dir).unwrap();
             std::fs::remove_file(&second).unwrap();
         }
-        std::fs::remove_dir_all(&dir).unwrap();
         let was =
             stopped(&env, &["provider", "restore", name, "--data-dir", place], signal, restoring, random);
         if pdpp::own::is_there(&dir) {

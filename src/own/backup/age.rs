@@ -27,7 +27,7 @@ const FILE_KEY: usize = 16;
 const NONCE: usize = 16;
 const TAG: usize = 16;
 /// Bytes of a chunk before it is encrypted.
-const CHUNK: usize = 64 << 10;
+pub const CHUNK: usize = 64 << 10;
 /// Bytes of a header at most: that of one passphrase has some 150.
 const MAX_HEADER: u64 = 4096;
 
@@ -85,10 +85,9 @@ impl Header {
         covered.extend_from_slice(&stanza);
         let stanza = text(&stanza)?;
         let Some(arguments) = stanza.strip_prefix("-> scrypt ") else {
-            return Err(match stanza.starts_with("-> ") {
-                true => Locked::Foreign("it is encrypted for a key, and not with a passphrase"),
-                false => Locked::Damaged,
-            });
+            let is_other = stanza.starts_with("-> ");
+            let other = Locked::Foreign("it is encrypted for a key, and not with a passphrase");
+            return Err(if is_other { other } else { Locked::Damaged });
         };
         let (salt, work) = arguments.split_once(' ').ok_or(Locked::Damaged)?;
         let salt = decoded(salt)?.try_into().map_err(|_| Locked::Damaged)?;

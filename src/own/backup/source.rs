@@ -68,8 +68,13 @@ impl Source {
             return Reader::new(Box::new(from), stop, |whole| self.length.cmp(&whole));
         };
         Header::read(&mut from).map_err(|error| Unreadable::Read(io::Error::other(error)))?;
-        let from: Read = Box::new(Opener::new(from, key)?);
         let compared = |whole| -> Ordering { self.length.cmp(&header.whole_length(whole)) };
-        Reader::new(from, stop, compared)
+        let read = Opener::new(from, key)
+            .map_err(Unreadable::from)
+            .and_then(|from| Reader::new(Box::new(from) as Read, stop, compared));
+        // A database alone is longer than the first chunk: where that is not there, the rest is gone, and what is left of it
+        // cannot be told from what was changed.
+        let is_cut = self.length < header.whole_length(age::CHUNK as u64);
+        read.map_err(|error| if is_cut { Unreadable::Truncated } else { error })
     }
 }
