@@ -556,7 +556,7 @@ impl NewFile {
         #[cfg(unix)]
         {
             use std::os::unix::fs::MetadataExt;
-            self.file.as_file().metadata().is_ok_and(|found| found.mode() & 0o077 == 0)
+            self.file.as_file().metadata().is_ok_and(|found| found.mode() & 0o777 == 0o600)
         }
         #[cfg(not(unix))]
         true

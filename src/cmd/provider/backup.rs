@@ -9,7 +9,7 @@ use clap::ValueHint;
 use indicatif::{DecimalBytes, HumanCount};
 use serde_json::json;
 
-use super::{Done, Place};
+use super::place::{Done, Place};
 use crate::advice::Command;
 use crate::cmd::Global;
 use crate::error::{Error, Kind, Result};

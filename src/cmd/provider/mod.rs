@@ -1,6 +1,7 @@
 //! `pdpp provider`: the person's own store, and what was granted of it.
 
 mod backup;
+mod place;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,6 +13,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use backup::{BackupArgs, RestoreArgs};
+use place::{Done, Place};
 
 use super::Global;
 use crate::access_log::AccessLog;
@@ -73,18 +75,6 @@ pub enum Action {
 pub struct StatusArgs {
     #[command(flatten)]
     pub place: Place,
-}
-
-/// Where the store is, and how results are printed.
-#[derive(Debug, clap::Args)]
-pub struct Place {
-    /// Where your own data is [default: as before, else `own` beside the credentials]
-    #[arg(long, value_name = "DIR", env = "PDPP_DATA_DIR", hide_env_values = true)]
-    pub data_dir: Option<PathBuf>,
-
-    /// Print the result, or the failure, as one JSON object
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// End a grant of your own data: from the next read on its token is good for nothing
@@ -151,26 +141,6 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         }
     }
     Ok(0)
-}
-
-/// What a command comes to.
-struct Done {
-    text: String,
-    json: Value,
-}
-
-impl Place {
-    /// `command`, about the same store: the directory that was named is remembered by an import and a grant alone.
-    fn again(&self, command: Command) -> Command {
-        match &self.data_dir {
-            Some(dir) => command.option("--data-dir", dir.display().to_string()),
-            None => command,
-        }
-    }
-
-    fn dir(&self, global: &Global) -> Result<PathBuf> {
-        own::dir(self.data_dir.as_deref(), &global.cache()?)
-    }
 }
 
 fn status(place: &Place, global: &Global) -> Result<Done> {

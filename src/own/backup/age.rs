@@ -158,7 +158,7 @@ fn stretched(passphrase: &Passphrase, salt: &[u8], work: u8) -> io::Result<LessS
     let mut key = secrecy::zeroize::Zeroizing::new([0; 32]);
     let salt = [SCRYPT_LABEL, salt].concat();
     scrypt::scrypt(passphrase.expose(), &salt, &params, &mut *key).map_err(io::Error::other)?;
-    cipher(&*key)
+    cipher(&key)
 }
 
 fn cipher(key: &[u8; 32]) -> io::Result<LessSafeKey> {

@@ -283,13 +283,13 @@ fn sound_copies(
 /// What the archive is written to.
 enum Output<W: Write> {
     Plain(W),
-    Sealed(Sealer<W>),
+    Sealed(Box<Sealer<W>>),
 }
 
 impl<W: Write> Output<W> {
     fn new(to: W, passphrase: Option<&Passphrase>) -> io::Result<Self> {
         Ok(match passphrase {
-            Some(passphrase) => Self::Sealed(Sealer::new(to, passphrase)?),
+            Some(passphrase) => Self::Sealed(Box::new(Sealer::new(to, passphrase)?)),
             None => Self::Plain(to),
         })
     }

@@ -31,7 +31,7 @@ impl Source {
         let mut source = Self { file, length, header: None, key: None };
         // Its beginning alone, where that is all that is left.
         if first == age::MAGIC || (first.len() >= 4 && age::MAGIC.starts_with(&first)) {
-            source.header = Some(Header::read(&mut source.from_start()?)?);
+            source.header = Some(Header::read(&mut source.start()?)?);
         }
         Ok(source)
     }
@@ -52,7 +52,7 @@ impl Source {
         Ok(())
     }
 
-    fn from_start(&self) -> io::Result<BufReader<File>> {
+    fn start(&self) -> io::Result<BufReader<File>> {
         let mut file = self.file.try_clone()?;
         file.rewind()?;
         Ok(BufReader::with_capacity(256 << 10, file))
@@ -63,7 +63,7 @@ impl Source {
     /// # Errors
     /// [`Unreadable`].
     pub fn reader<'a>(&self, stop: &'a (dyn Fn() -> bool + Sync)) -> Result<Reader<'a, Read>, Unreadable> {
-        let mut from = self.from_start()?;
+        let mut from = self.start()?;
         let (Some(header), Some(key)) = (&self.header, &self.key) else {
             return Reader::new(Box::new(from), stop, |whole| self.length.cmp(&whole));
         };
