@@ -47,7 +47,7 @@ Examples:
   pdpp provider grants                 what was granted, until when, and what was last read
   pdpp provider revoke GRANT           end a grant, for the next read on
   pdpp provider forget 'Work mail'     delete an account, and everything of it
-  pdpp provider backup FILE --encrypt  one file of all of it, which a passphrase opens
+  pdpp provider backup FILE --encrypt  all of it as one file, encrypted
   pdpp provider restore FILE           the same store again, here or elsewhere
 
 Ends with 78 if nothing was imported yet.";

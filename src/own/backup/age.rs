@@ -395,7 +395,7 @@ mod tests {
     #[test]
     fn o3_11_what_is_sealed_opens_with_its_passphrase_alone() {
         for length in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK + 7] {
-            let plain: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+            let plain: Vec<u8> = (0..length).map(|at| u8::try_from(at % 251).unwrap()).collect();
             let file = sealed(&plain, "long enough");
             assert_eq!(opened(&file, "long enough").unwrap(), plain, "{length}");
             assert!(matches!(opened(&file, "long enougi"), Err(Locked::WrongPassphrase)), "{length}");
