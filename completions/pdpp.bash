@@ -109,11 +109,17 @@ _pdpp() {
             pdpp__subcmd__help__subcmd__mcp,setup)
                 cmd="pdpp__subcmd__help__subcmd__mcp__subcmd__setup"
                 ;;
+            pdpp__subcmd__help__subcmd__provider,backup)
+                cmd="pdpp__subcmd__help__subcmd__provider__subcmd__backup"
+                ;;
             pdpp__subcmd__help__subcmd__provider,forget)
                 cmd="pdpp__subcmd__help__subcmd__provider__subcmd__forget"
                 ;;
             pdpp__subcmd__help__subcmd__provider,grants)
                 cmd="pdpp__subcmd__help__subcmd__provider__subcmd__grants"
+                ;;
+            pdpp__subcmd__help__subcmd__provider,restore)
+                cmd="pdpp__subcmd__help__subcmd__provider__subcmd__restore"
                 ;;
             pdpp__subcmd__help__subcmd__provider,revoke)
                 cmd="pdpp__subcmd__help__subcmd__provider__subcmd__revoke"
@@ -157,6 +163,9 @@ _pdpp() {
             pdpp__subcmd__mcp__subcmd__help,setup)
                 cmd="pdpp__subcmd__mcp__subcmd__help__subcmd__setup"
                 ;;
+            pdpp__subcmd__provider,backup)
+                cmd="pdpp__subcmd__provider__subcmd__backup"
+                ;;
             pdpp__subcmd__provider,forget)
                 cmd="pdpp__subcmd__provider__subcmd__forget"
                 ;;
@@ -166,11 +175,17 @@ _pdpp() {
             pdpp__subcmd__provider,help)
                 cmd="pdpp__subcmd__provider__subcmd__help"
                 ;;
+            pdpp__subcmd__provider,restore)
+                cmd="pdpp__subcmd__provider__subcmd__restore"
+                ;;
             pdpp__subcmd__provider,revoke)
                 cmd="pdpp__subcmd__provider__subcmd__revoke"
                 ;;
             pdpp__subcmd__provider,status)
                 cmd="pdpp__subcmd__provider__subcmd__status"
+                ;;
+            pdpp__subcmd__provider__subcmd__help,backup)
+                cmd="pdpp__subcmd__provider__subcmd__help__subcmd__backup"
                 ;;
             pdpp__subcmd__provider__subcmd__help,forget)
                 cmd="pdpp__subcmd__provider__subcmd__help__subcmd__forget"
@@ -180,6 +195,9 @@ _pdpp() {
                 ;;
             pdpp__subcmd__provider__subcmd__help,help)
                 cmd="pdpp__subcmd__provider__subcmd__help__subcmd__help"
+                ;;
+            pdpp__subcmd__provider__subcmd__help,restore)
+                cmd="pdpp__subcmd__provider__subcmd__help__subcmd__restore"
                 ;;
             pdpp__subcmd__provider__subcmd__help,revoke)
                 cmd="pdpp__subcmd__provider__subcmd__help__subcmd__revoke"
@@ -769,8 +787,22 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help__subcmd__provider)
-            opts="status grants revoke forget"
+            opts="status grants revoke forget backup restore"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__provider__subcmd__backup)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -797,6 +829,20 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help__subcmd__provider__subcmd__grants)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__provider__subcmd__restore)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1600,8 +1646,49 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__provider)
-            opts="-h -V --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version status grants revoke forget help"
+            opts="-h -V --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version status grants revoke forget backup restore help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --data-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__backup)
+            opts="-h -V --encrypt --overwrite --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1723,8 +1810,22 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__provider__subcmd__help)
-            opts="status grants revoke forget help"
+            opts="status grants revoke forget backup restore help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__help__subcmd__backup)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1778,6 +1879,20 @@ _pdpp() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pdpp__subcmd__provider__subcmd__help__subcmd__restore)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pdpp__subcmd__provider__subcmd__help__subcmd__revoke)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -1799,6 +1914,47 @@ _pdpp() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__restore)
+            opts="-h -V --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --data-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

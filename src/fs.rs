@@ -355,6 +355,32 @@ impl PrivateDir {
         Ok(())
     }
 
+    /// Begins the new file `name`, of mode 0600, which takes the place of whatever is called that once it is whole
+    /// ([`NewFile::commit`]).
+    ///
+    /// # Errors
+    /// Whatever the disk says. A symlink in its place is refused.
+    pub fn begin(&self, name: &str) -> io::Result<NewFile> {
+        let path = self.0.join(name);
+        if let Some(found) = fs::symlink_metadata(&path).ok().filter(|found| !found.is_file()) {
+            return Err(not_plain(&path, &found, "a plain file"));
+        }
+        let prefix = format!("{}{}-", Self::TEMPORARY, name.trim_start_matches(Self::TEMPORARY));
+        let file = tempfile::Builder::new().prefix(&prefix).tempfile_in(&self.0)?;
+        own_mode(file.as_file())?;
+        Ok(NewFile { file, path, replaces: true })
+    }
+
+    /// Gives the file `from`, which is whole, the name `to`, in the place of whatever had it: also after a crash it is all there.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn install(&self, from: &str, to: &str) -> io::Result<()> {
+        File::open(self.0.join(from))?.sync_all()?;
+        self.rename(from, to)?;
+        self.sync()
+    }
+
     /// Gives `from` the name `to`, in the place of whatever had it.
     ///
     /// # Errors
@@ -433,6 +459,22 @@ impl PrivateDir {
     /// writer takes.
     pub fn remove_temporary(&self) {
         let _ = self.remove_where(|name| name.starts_with(Self::TEMPORARY));
+    }
+
+    /// Removes the files whose names begin with `prefix`.
+    ///
+    /// # Errors
+    /// As [`PrivateDir::remove_all`].
+    pub fn remove_beginning(&self, prefix: &str) -> io::Result<()> {
+        self.remove_where(|name| name.starts_with(prefix))
+    }
+
+    /// Removes the directory, if nothing is in it.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn remove_empty(&self) -> io::Result<()> {
+        fs::remove_dir(&self.0)
     }
 
     fn remove_where(&self, goes: impl Fn(&str) -> bool) -> io::Result<()> {
@@ -525,6 +567,135 @@ pub fn new_report(path: &Path) -> io::Result<File> {
     own_mode(&file)?;
     file.set_len(0)?;
     Ok(file)
+}
+
+/// A file that is being written. It gets its name when it is whole; what is not goes when this is dropped.
+#[derive(Debug)]
+pub struct NewFile {
+    file: tempfile::NamedTempFile,
+    path: PathBuf,
+    replaces: bool,
+}
+
+/// What is in the name of a file that is not whole yet, in a folder with other things in it.
+const UNFINISHED: &str = ".pdpp-tmp-";
+
+impl NewFile {
+    /// Begins the file at `path`, in a folder of the person's. Its mode is 0600 where the disk has modes
+    /// ([`NewFile::is_private`]). One that is there already is only replaced if `replaces` says so, and if it is a plain file. What a
+    /// process left there that was killed while it wrote the same goes.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`]; [`io::ErrorKind::PermissionDenied`] if something else than a plain file is there; whatever
+    /// the disk says.
+    pub fn begin(path: &Path, replaces: bool) -> io::Result<Self> {
+        let path = std::path::absolute(path)?;
+        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(refused(&path, "is not the name of a file"));
+        };
+        if let Ok(found) = fs::symlink_metadata(&path) {
+            if !found.is_file() {
+                return Err(not_plain(&path, &found, "a plain file"));
+            }
+            if !replaces {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+        }
+        let mut prefix = std::ffi::OsString::from(".");
+        prefix.push(name);
+        prefix.push(UNFINISHED);
+        remove_unfinished(dir, &prefix);
+        let file = tempfile::Builder::new().prefix(&prefix).tempfile_in(dir)?;
+        // As long as it is locked somebody writes it.
+        let _ = file.as_file().try_lock();
+        let _ = own_mode(file.as_file());
+        Ok(Self { file, path, replaces })
+    }
+
+    /// Where it will be.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether only its owner can read it: some disks, such as most USB sticks, have no modes.
+    pub fn is_private(&self) -> bool {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            self.file.as_file().metadata().is_ok_and(|found| found.mode() & 0o777 == 0o600)
+        }
+        #[cfg(not(unix))]
+        true
+    }
+
+    /// The same file, to read what was written from its beginning.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn reopen(&self) -> io::Result<File> {
+        self.file.reopen()
+    }
+
+    /// Begins it anew.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn restart(&mut self) -> io::Result<()> {
+        self.file.as_file().set_len(0)?;
+        self.file.seek(SeekFrom::Start(0)).map(drop)
+    }
+
+    /// Has all of it on the disk.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.as_file().sync_all()
+    }
+
+    /// It is whole: from now on it has its name, also after a crash.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] where somebody else made one of that name meanwhile; whatever the disk says.
+    pub fn commit(self) -> io::Result<()> {
+        self.file.as_file().sync_all()?;
+        let dir = self.path.parent().map(Path::to_owned);
+        let persisted = if self.replaces {
+            self.file.persist(&self.path)
+        } else {
+            self.file.persist_noclobber(&self.path)
+        };
+        persisted.map_err(|error| error.error)?;
+        #[cfg(unix)]
+        if let Some(dir) = dir {
+            File::open(dir)?.sync_all()?;
+        }
+        #[cfg(not(unix))]
+        let _ = dir;
+        Ok(())
+    }
+}
+
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Removes the files in `dir` whose names begin with `prefix` and that nobody writes any more.
+fn remove_unfinished(dir: &Path, prefix: &std::ffi::OsStr) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let is_one = name.as_encoded_bytes().starts_with(prefix.as_encoded_bytes());
+        if is_one && open_plain(&entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// The bytes that are free at `path` for this user, where the system says so.

@@ -9,6 +9,7 @@ use std::sync::{Mutex, Once, OnceLock};
 
 use crate::advice::{Command, Hint};
 use crate::error::{Error, Result};
+use crate::secret::Passphrase;
 use crate::text;
 
 const MAKE_ROOM: &str = "Check that the disk it goes to has room, then run it again";
@@ -128,6 +129,23 @@ impl Ui {
             Ok(typed) => Ok(Some(typed.trim().to_owned())),
             Err(error) => Err(unanswered(error)),
         }
+    }
+
+    /// Asks a person for a passphrase on the terminal, and shows nothing of it; `None` as for [`Ui::ask`].
+    ///
+    /// # Errors
+    /// As [`Ui::ask`].
+    pub fn ask_passphrase(&self, question: &str) -> std::io::Result<Option<Passphrase>> {
+        if !self.can_ask {
+            return Ok(None);
+        }
+        let asked = format!("{}: ", text::one_line(question));
+        let shown = format!("{} ", wrapped(self.width(), asked.trim_end()));
+        let typed = unseen(|| {
+            let _ = write_bytes(&self.err, shown.as_bytes());
+        });
+        let _ = write_line(&self.err, "");
+        typed.map(Some)
     }
 
     /// Lets a person pick one of `items` on the terminal; `None` as for [`Ui::ask`], or if none was picked.
@@ -394,6 +412,54 @@ pub fn goes_nowhere(stream: &impl std::os::fd::AsFd) -> bool {
 #[cfg(not(unix))]
 pub fn goes_nowhere<T>(_stream: &T) -> bool {
     false
+}
+
+/// A line from the terminal that is standard input, without its being shown. `show` asks for it, once nothing is shown any more.
+#[cfg(unix)]
+fn unseen(show: impl FnOnce()) -> std::io::Result<Passphrase> {
+    use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
+    struct Back<'a>(&'a std::io::Stdin, rustix::termios::Termios);
+    impl Drop for Back<'_> {
+        fn drop(&mut self) {
+            let _ = tcsetattr(self.0, OptionalActions::Now, &self.1);
+        }
+    }
+    let terminal = std::io::stdin();
+    let before = tcgetattr(&terminal)?;
+    let mut quiet = before.clone();
+    // Keys come one by one, Ctrl-C too: were the process killed, the terminal would go on showing nothing.
+    quiet.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG | LocalModes::IEXTEN;
+    quiet.special_codes[SpecialCodeIndex::VMIN] = 1;
+    quiet.special_codes[SpecialCodeIndex::VTIME] = 0;
+    let back = Back(&terminal, before);
+    tcsetattr(&terminal, OptionalActions::Flush, &quiet)?;
+    show();
+    let mut typed = Passphrase::new();
+    let mut key = [0];
+    loop {
+        let read = match rustix::io::read(back.0, &mut key) {
+            Err(rustix::io::Errno::INTR) => continue,
+            read => read?,
+        };
+        match key[0] {
+            _ if read == 0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            b'\r' | b'\n' => return Ok(typed),
+            // Ctrl-C, Ctrl-D, Ctrl-\.
+            3 | 4 | 28 => return Err(std::io::ErrorKind::Interrupted.into()),
+            8 | 127 => typed.pop(),
+            // Ctrl-U.
+            21 => typed.clear(),
+            byte => typed.push(byte),
+        }
+    }
+}
+
+/// The same, by the library's means.
+#[cfg(not(unix))]
+fn unseen(show: impl FnOnce()) -> std::io::Result<Passphrase> {
+    show();
+    let typed = secrecy::zeroize::Zeroizing::new(dialoguer::console::Term::stderr().read_secure_line()?);
+    Ok(Passphrase::from(typed.as_str()))
 }
 
 /// Why a question was not answered. The library leaves the cursor hidden when it is interrupted.
