@@ -35,6 +35,11 @@ const fn char_on_wire(c: char) -> usize {
     }
 }
 
+/// How many things of the mean size of `count` that take `taken` bytes together fit into `room` bytes.
+pub fn mean_fits(room: usize, taken: usize, count: usize) -> usize {
+    room.saturating_mul(count).checked_div(taken).unwrap_or(usize::MAX)
+}
+
 /// How large each view of one result may be, in bytes (R4.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {

@@ -8,7 +8,7 @@ use crate::json::write::{self, Json, Sink, Written};
 use crate::mcp::call::Call;
 use crate::mcp::line;
 use crate::mcp::protocol::service::ToolAnswer;
-use crate::mcp::reading::paging::{self, MERGED_ORDER, most_length};
+use crate::mcp::reading::paging::{self, Cursor, MERGED_ORDER, most_length};
 use crate::mcp::size::{Bounds, json_len};
 use crate::mcp::tool_error::ToolError;
 
@@ -175,9 +175,15 @@ impl CursorLens {
         let next = next.filter(|cursor| !cursor.is_null());
         // The first page of changes is read again by its bookmark.
         let since = call.arguments.get("changes_since").map_or(0, |since| json_len(since) * 4 / 3);
+        let ours = most_length(next).max(most_length(given)) + since;
+        // A page of a walk may give the provider's within one of ours, however many rows fit.
+        let is_walk = |cursor: &Value| {
+            cursor.as_str().is_some_and(|cursor| matches!(Cursor::from_text(cursor), Cursor::Walk(_)))
+        };
+        let is_wrapped = given.is_some_and(is_walk) && next.is_some_and(|next| !is_walk(next));
         Self {
-            theirs: next.map_or(0, json_len),
-            ours: most_length(next).max(most_length(given)) + since,
+            theirs: if is_wrapped { ours } else { next.map_or(0, json_len) },
+            ours,
             call: len_of_next(call) + 60,
         }
     }

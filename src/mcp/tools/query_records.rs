@@ -28,7 +28,7 @@ use crate::mcp::reading::request::{List, Records};
 use crate::mcp::reading::rows::Row;
 use crate::mcp::render::ladder::{self, Field, Ladder, RecordRef};
 use crate::mcp::render::{cut, rows as row_text};
-use crate::mcp::size::{Bounds, json_len, prefix_on_wire};
+use crate::mcp::size::{Bounds, json_len, mean_fits, prefix_on_wire};
 use crate::mcp::tool_error::ToolError;
 use crate::text;
 
@@ -227,14 +227,7 @@ impl Shape for RecordShape<'_> {
 
     fn fit(&self, body: &Map<String, Value>, rows: &[Record]) -> usize {
         let cursors = CursorLens::of(&self.arguments.call, body);
-        let has_ids = has_ids(rows);
-        let sizes = rows
-            .iter()
-            .map(|row| {
-                let id = if has_ids { json_len(row.id()) + 1 } else { 0 };
-                Budget { structured: row.json.len() + 1 + id, text: row.name.len() + 40 }
-            })
-            .collect::<Vec<_>>();
+        let sizes = sizes(rows);
         let fit = |cursor: usize| {
             let next = if cursor == 0 { 0 } else { cursors.call + cursor };
             let mut left = budget(body, next + cursor.saturating_sub(cursors.theirs), self.bounds);
@@ -250,9 +243,28 @@ impl Shape for RecordShape<'_> {
         if fit_all == rows.len() { fit_all } else { fit(cursors.ours) }
     }
 
+    fn room(&self, body: &Map<String, Value>, rows: &[Record]) -> usize {
+        let CursorLens { theirs, ours, call } = CursorLens::of(&self.arguments.call, body);
+        let budget = budget(body, call + ours + ours.saturating_sub(theirs), self.bounds);
+        let sizes = sizes(rows);
+        let structured = sizes.iter().map(|row| row.structured).sum();
+        let text = sizes.iter().map(|row| row.text).sum();
+        mean_fits(budget.structured, structured, rows.len()).min(mean_fits(budget.text, text, rows.len()))
+    }
+
     fn max_cursor(&self) -> usize {
         max_cursor(&self.arguments.call, self.bounds)
     }
+}
+
+/// What each of `rows` takes.
+fn sizes(rows: &[Record]) -> Vec<Budget> {
+    let has_ids = has_ids(rows);
+    let size = |row: &Record| {
+        let id = if has_ids { json_len(row.id()) + 1 } else { 0 };
+        Budget { structured: row.json.len() + 1 + id, text: row.name.len() + 40 }
+    };
+    rows.iter().map(size).collect()
 }
 
 /// Bytes of each view that rows may take.

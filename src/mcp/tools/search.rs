@@ -33,7 +33,7 @@ use crate::mcp::reading::rows::Row;
 use crate::mcp::reading::schema;
 use crate::mcp::render::ladder::{self, Field, Ladder, Record, RecordRef};
 use crate::mcp::render::{marks, rows as row_text, title};
-use crate::mcp::size::{Bounds, json_len, prefix_on_wire};
+use crate::mcp::size::{Bounds, json_len, mean_fits, prefix_on_wire};
 use crate::mcp::tool_error::ToolError;
 
 /// Most bytes of one value that a hit is shown with beside its excerpt.
@@ -278,6 +278,22 @@ struct HitShape<'a> {
     bounds: Bounds,
 }
 
+impl HitShape<'_> {
+    /// Bytes of the structured view and of the text that are left for hits, beside a next call with a `cursor` of so many.
+    fn left(
+        &self,
+        body: &Map<String, Value>,
+        tail: &str,
+        cursors: &CursorLens,
+        cursor: usize,
+    ) -> (usize, usize) {
+        let next = if cursor == 0 { 0 } else { cursors.call + cursor };
+        let reserved = json_len(body) + next + cursor.saturating_sub(cursors.theirs) + NOTE_BYTES + 100;
+        let text = tail.len() + next + NOTE_BYTES + 20;
+        (self.bounds.structured.saturating_sub(reserved), self.bounds.text.saturating_sub(text))
+    }
+}
+
 impl Shape for HitShape<'_> {
     type Ready = Hit;
 
@@ -294,21 +310,27 @@ impl Shape for HitShape<'_> {
         let cursors = CursorLens::of(&self.arguments.call, body);
         let tail = tail(hits, self.arguments, body, None);
         let fit = |cursor: usize| {
-            let next = if cursor == 0 { 0 } else { cursors.call + cursor };
-            let reserved = json_len(body) + next + cursor.saturating_sub(cursors.theirs) + NOTE_BYTES + 100;
-            let mut room = self.bounds.structured.saturating_sub(reserved);
-            let mut text_room = self.bounds.text.saturating_sub(tail.len() + next + NOTE_BYTES + 20);
+            let (mut structured, mut text) = self.left(body, &tail, &cursors, cursor);
             let hits = hits.iter().take_while(|hit| {
-                let (size, text) = (hit.views.structured_len(), hit.views.text.len());
-                let fits = size <= room && text <= text_room;
-                room = room.saturating_sub(size);
-                text_room = text_room.saturating_sub(text);
+                let (size, text_size) = (hit.views.structured_len(), hit.views.text.len());
+                let fits = size <= structured && text_size <= text;
+                structured = structured.saturating_sub(size);
+                text = text.saturating_sub(text_size);
                 fits
             });
             hits.count()
         };
         let fit_all = fit(cursors.theirs);
         if fit_all == hits.len() { fit_all } else { fit(cursors.ours) }
+    }
+
+    fn room(&self, body: &Map<String, Value>, hits: &[Hit]) -> usize {
+        let cursors = CursorLens::of(&self.arguments.call, body);
+        let tail = tail(hits, self.arguments, body, None);
+        let (structured, text) = self.left(body, &tail, &cursors, cursors.ours);
+        let taken = |size: fn(&Hit) -> usize| hits.iter().map(size).sum();
+        let structured = mean_fits(structured, taken(|hit| hit.views.structured_len()), hits.len());
+        structured.min(mean_fits(text, taken(|hit| hit.views.text.len()), hits.len()))
     }
 
     fn max_cursor(&self) -> usize {

@@ -228,7 +228,7 @@ impl Shape for Room {
     fn fit(&self, _: &Map<String, Value>, rows: &[Ready]) -> usize {
         let mut left = self.bytes;
         let fits = rows.iter().take_while(|row| {
-            let size = 1 + usize::try_from(key_of(&row.0) % 4).unwrap();
+            let size = size_of(&row.0);
             let fits = size <= left;
             left = left.saturating_sub(size);
             fits
@@ -236,9 +236,18 @@ impl Shape for Room {
         fits.count()
     }
 
+    fn room(&self, _: &Map<String, Value>, rows: &[Ready]) -> usize {
+        let bytes = rows.iter().map(|row| size_of(&row.0)).sum::<usize>();
+        (self.bytes * rows.len()).checked_div(bytes).unwrap_or(self.bytes)
+    }
+
     fn max_cursor(&self) -> usize {
         self.cursor
     }
+}
+
+fn size_of(row: &Row) -> usize {
+    1 + usize::try_from(key_of(row) % 4).unwrap()
 }
 
 fn key_of(row: &Row) -> u32 {

@@ -86,7 +86,8 @@ pub(super) async fn merged<S: Shape>(
     let begun = (0..live.len()).filter(|at| !answers[*at].rows.is_empty());
     let begun = begun.max_by_key(|at| positions[live[*at]].cursor.as_ref().map(String::len));
     let begun = begun.filter(|at| positions[live[*at]].cursor.is_some());
-    let mut is_narrowed = false;
+    let is_narrowed = live.iter().any(|index| positions[*index].is_narrower_than(limit));
+    let mut is_one_alone = false;
     let query = listing.fingerprint();
     let walk_of = |positions| Walk { query, positions, seen: Vec::new() };
     let mut fit = shape.fit(&body, &rows).clamp(usize::from(!rows.is_empty()), rows.len());
@@ -102,18 +103,22 @@ pub(super) async fn merged<S: Shape>(
                 after[*index].count = count_of(&answers[at].body);
             }
         }
+        if fit < rows.len() || is_narrowed {
+            let room = shape.room(&body, &rows);
+            after = after.into_iter().map(|position| position.with_room(room, limit)).collect();
+        }
         let has_more = after.iter().any(|position| !position.is_done);
         // Each page that follows has to have room for its place, too.
         let later = after.iter().map(Position::most_briefly).collect();
         let is_too_long = has_more && walk_of(later).encode().len() > shape.max_cursor();
         let next = has_more.then(|| walk_of(after).encode_within(shape.max_cursor()));
         if is_too_long
-            && !is_narrowed
+            && !is_one_alone
             && live.len() > 1
             && let Some(one) = begun.or(turns.first().map(|(answer, _)| *answer))
         {
             // No cursor could hold a place in each: then one is read to its end after the other.
-            is_narrowed = true;
+            is_one_alone = true;
             turns = (0..answers[one].rows.len()).map(|row| (one, row)).take(most).collect();
             rows = rows_of(&turns);
             warn_of_order(&mut body);
@@ -125,7 +130,7 @@ pub(super) async fn merged<S: Shape>(
         body.insert("next_cursor".into(), json!(next));
         let fits = shape.fit(&body, &rows[..fit]).max(1);
         if next.is_none() || fits >= fit {
-            let is_fitted = fit < rows.len();
+            let is_fitted = fit < rows.len() || (is_narrowed && has_more);
             rows.truncate(fit);
             return Ok(Page { is_fitted, ..page(shape.max_cursor(), body, rows, has_more, next) });
         }

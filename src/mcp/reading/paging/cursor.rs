@@ -26,6 +26,9 @@ const LONGEST_COPIED: usize = 1_000;
 /// How many bytes of a cursor name a row that was shown.
 const SEEN_BYTES: usize = 6;
 
+/// Pages of fewer rows than this ask for one more than fits in the mean: one row less would be much of them.
+const FEW: usize = 6;
+
 /// Most rows of a page that providers give.
 const MOST_ROWS: u64 = 100;
 
@@ -188,6 +191,8 @@ pub struct Position {
     pub(super) cursor: Option<String>,
     /// Rows of the page that were shown already.
     pub(super) passed: Passed,
+    /// How many rows fit a result by their mean size, where those of the page before were too many for one.
+    pub(super) room: Option<usize>,
     /// The bookmark that the page begins at, where it is the first one of changes: a call names it with no cursor.
     pub(super) since: Option<String>,
     /// Whether nothing follows.
@@ -197,9 +202,22 @@ pub struct Position {
 }
 
 impl Position {
-    /// How many rows to ask for so that `limit` of them follow those that were shown: at most what a provider gives.
+    /// How many rows to ask for so that `limit` of them, or as many as fit, follow those that were shown: at most what a
+    /// provider gives.
     pub(super) fn limit(&self, limit: u64) -> u64 {
-        limit.saturating_add(self.passed.len() as u64).min(limit.max(MOST_ROWS))
+        let room = self.room.map_or(limit, |room| limit.min(room as u64));
+        room.saturating_add(self.passed.len() as u64).min(limit.max(MOST_ROWS))
+    }
+
+    /// Whether fewer rows than `limit` are asked for, because no more would fit.
+    pub(super) fn is_narrower_than(&self, limit: u64) -> bool {
+        self.room.is_some_and(|room| (room as u64) < limit)
+    }
+
+    /// The same, where `room` rows fit a result of up to `limit`.
+    pub(super) fn with_room(self, room: usize, limit: u64) -> Self {
+        let room = if room < FEW { room.max(1) + 1 } else { room };
+        Self { room: Some(room).filter(|room| !self.is_done && (*room as u64) < limit), ..self }
     }
 
     /// The same page, of which `used` more rows were shown.
@@ -216,13 +234,13 @@ impl Position {
 
     /// The same place in few bytes.
     pub(super) fn briefly(&self) -> Self {
-        Self { passed: self.passed.briefly(), ..self.clone() }
+        Self { passed: self.passed.briefly(), room: None, ..self.clone() }
     }
 
     /// The longest place on the same page, in few bytes.
     pub(super) fn most_briefly(&self) -> Self {
         let counted = if self.is_done { 0 } else { 99 };
-        Self { passed: Passed { counted, ..Passed::default() }, ..self.clone() }
+        Self { passed: Passed { counted, ..Passed::default() }, room: None, ..self.clone() }
     }
 
     /// Whether the page that follows `shown` rows of this one can be had as more rows of it, without a cursor of its own.
@@ -255,8 +273,10 @@ impl Position {
         if let Some(next) = passed.next {
             let _ = write!(out, ".x{next:x}");
         }
-        if let Some(count) = self.count {
-            let _ = write!(out, ".n{count}");
+        for (tag, number) in [("n", self.count), ("r", self.room.map(|room| room as u64))] {
+            if let Some(number) = number {
+                let _ = write!(out, ".{tag}{number}");
+            }
         }
         out.push_str(if self.is_done { ".d" } else { "" });
     }
@@ -283,6 +303,8 @@ impl Position {
                     position.passed.marks = marks_of(text)?;
                 }
                 "x" => position.passed.next = Some(u32::from_str_radix(text, 16).ok()?),
+                // Whatever a cursor says, a page has a row.
+                "r" => position.room = Some(number()?.max(1)),
                 "n" => position.count = Some(text.parse().ok()?),
                 "d" if text.is_empty() => position.is_done = true,
                 _ => return None,
@@ -645,16 +667,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_made_up_is_no_walk_or_one_that_is_written_again(text in "(~p)?[.~phgGcCtkmoxnd0-9a-zA-Z_-]{0,40}") {
+        fn what_is_made_up_is_no_walk_or_one_that_is_written_again(text in "(~p)?[.~phgGcCtkmoxnrd0-9a-zA-Z_-]{0,40}") {
             if let Some(walk) = Walk::decode(&format!("{PREFIX}{text}")) {
                 prop_assert_eq!(Walk::decode(&walk.encode()), Some(walk));
             }
         }
 
         #[test]
-        fn cursors_round_trip(query in any::<u32>(), connection in any::<Option<String>>(), cursor in any::<Option<String>>(), count in any::<Option<u64>>(), rows in 0usize..1000, is_carried in any::<bool>()) {
+        fn cursors_round_trip(query in any::<u32>(), connection in any::<Option<String>>(), cursor in any::<Option<String>>(), count in any::<Option<u64>>(), rows in 0usize..1000, is_carried in any::<bool>(), room in prop::option::of(1usize..1000)) {
             let passed = Passed { is_carried: is_carried && rows > 0, next: count.map(|_| query), ..passed(rows) };
-            let walk = Walk { query, positions: vec![Position { grant: None, shown: rows / 2, connection, cursor, passed, since: None, is_done: rows == 7, count }], seen: vec![u64::from(query) << 13; rows % 3] };
+            let walk = Walk { query, positions: vec![Position { grant: None, shown: rows / 2, connection, cursor, passed, room, since: None, is_done: rows == 7, count }], seen: vec![u64::from(query) << 13; rows % 3] };
             prop_assert_eq!(Walk::decode(&walk.encode()), Some(walk));
         }
     }

@@ -60,6 +60,9 @@ pub trait Shape: Sync {
     /// How many of `rows`, from the first, fit a result with this envelope; at least one.
     fn fit(&self, body: &Map<String, Value>, rows: &[Self::Ready]) -> usize;
 
+    /// How many rows of the mean size of `rows` fit a result with this envelope.
+    fn room(&self, body: &Map<String, Value>, rows: &[Self::Ready]) -> usize;
+
     /// The longest cursor that a result can carry, in bytes.
     fn max_cursor(&self) -> usize;
 }
@@ -94,14 +97,17 @@ impl Listing {
         short_hash(parts.chain(&self.connection).map(String::as_str))
     }
 
-    /// The place `next` as a caller gets it: a provider's cursor as it is, but for one that looks like ours, and one with rows
-    /// behind it that were shown already, which go within one of ours.
-    pub(super) fn passed_on(&self, next: Position) -> Option<String> {
-        let cursor = next.cursor.as_deref()?;
-        if next.passed.is_empty() && matches!(Cursor::from_text(cursor), Cursor::Provider(_)) {
-            return next.cursor;
+    /// The place `next` as a caller gets it, in `most` bytes: a provider's cursor as it is, but for one that looks like ours, and
+    /// one with something to remember beside it, which go within one of ours.
+    pub(super) fn passed_on(&self, next: Position, most: usize) -> Option<String> {
+        let cursor = next.cursor.clone()?;
+        let is_plain = next.passed.is_empty() && matches!(Cursor::from_text(&cursor), Cursor::Provider(_));
+        if is_plain && next.room.is_none() {
+            return Some(cursor);
         }
-        Some(Walk { query: self.fingerprint(), positions: vec![next], seen: Vec::new() }.encode())
+        let ours = Walk { query: self.fingerprint(), positions: vec![next], seen: Vec::new() }.encode();
+        // How many rows fit is a hint alone.
+        Some(if is_plain && ours.len() > most { cursor } else { ours })
     }
 
     /// The rows that a page at `position` may have: as the call says; what providers give by themselves where a list

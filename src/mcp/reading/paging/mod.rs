@@ -107,9 +107,16 @@ fn single<S: Shape>(listing: &Listing, shape: &S, position: &Position, answer: A
     let most = listing.limit.map_or(rows.len(), |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let fit = shape.fit(&body, &rows).clamp(1, rows.len().max(1)).min(most);
     let is_last = fit >= rows.len();
-    let is_fitted = fit < most && !is_last;
+    // Rows that were not asked for, because they would not have fit, follow too.
+    let is_narrowed = listing.limit.is_some_and(|limit| position.is_narrower_than(limit));
+    let is_fitted = fit < most && (!is_last || (is_narrowed && has_more));
+    let room = |position: Position| match listing.limit.filter(|_| listing.list.has_cursors()) {
+        Some(limit) if !is_last || is_narrowed => position.with_room(shape.room(&body, &rows), limit),
+        _ => position,
+    };
     let since = listing.since().filter(|_| position.cursor.is_none()).cloned();
-    let behind = Position { since, ..position.behind(&again, fit.min(rows.len())) };
+    let behind = room(Position { since, ..position.behind(&again, fit.min(rows.len())) });
+    let ahead = room(position.next_page(cursor.as_ref(), &again.left));
     rows.truncate(fit);
     // Of a list without cursors, more are asked for from its beginning, up to what a provider gives.
     let is_widened = is_last && has_more && !listing.list.has_cursors() && !rows.is_empty();
@@ -119,8 +126,8 @@ fn single<S: Shape>(listing: &Listing, shape: &S, position: &Position, answer: A
         let next = Some(walk.encode_within(shape.max_cursor()));
         return Page { is_fitted, ..page(shape.max_cursor(), body, rows, true, next) };
     }
-    let next = listing.passed_on(position.next_page(cursor.as_ref(), &again.left));
-    page(shape.max_cursor(), body, rows, has_more, next)
+    let next = listing.passed_on(ahead, shape.max_cursor());
+    Page { is_fitted, ..page(shape.max_cursor(), body, rows, has_more, next) }
 }
 
 #[cfg(test)]
@@ -190,10 +197,10 @@ mod tests {
         let theirs = Walk { query: 7, positions: vec![Position::default()], seen: Vec::new() }.encode();
         let list = listing(None);
         let at = |cursor: &str| Position { cursor: Some(cursor.to_owned()), ..Position::default() };
-        let given = list.passed_on(at(&theirs)).unwrap();
+        let given = list.passed_on(at(&theirs), 4_096).unwrap();
         let again = Listing { cursor: Some(Cursor::from_text(&given)), ..list };
         assert_eq!(again.start().unwrap()[0].cursor.as_deref(), Some(theirs.as_str()));
-        assert_eq!(again.passed_on(at("plain")).as_deref(), Some("plain"));
+        assert_eq!(again.passed_on(at("plain"), 4_096).as_deref(), Some("plain"));
     }
 
     /// A list of `rows` records, of which each answer gives as many as the next of `fits` says: a tool that fits its results
@@ -256,6 +263,10 @@ mod tests {
 
         fn fit(&self, _: &Map<String, Value>, rows: &[Ready]) -> usize {
             rows.len().min(self.0)
+        }
+
+        fn room(&self, _: &Map<String, Value>, _: &[Ready]) -> usize {
+            self.0
         }
 
         fn max_cursor(&self) -> usize {
