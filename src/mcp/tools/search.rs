@@ -508,9 +508,11 @@ impl<'a> Draft<'a> {
 
     /// An id that alone takes most of a result: its beginning says which one it is.
     fn shorten_id(&mut self, bounds: Bounds) {
+        // In the text it may take more than in JSON.
+        let said = self.name.len();
         for key in ["id", "connection_id", "stream", "record_id"] {
             let length = self.result.get(key).map_or(0, json_len);
-            if length > bounds.text / 4 && length > 3_200 {
+            if length > bounds.text / 4 && length.max(said) > 3_200 {
                 let short = format!("{}…", prefix_on_wire(self.text_of(key), 150));
                 self.result.insert(key, Part::Text(short.into()));
                 "its id is too long to be read".clone_into(&mut self.name);
