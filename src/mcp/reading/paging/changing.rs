@@ -402,7 +402,8 @@ proptest! {
             prop_assert!(unscoped == usize::from(at == 0) || (unscoped, reads.len()) == (1, 1), "{:?}", reads);
             for (connection, keys) in connections.iter().enumerate() {
                 let of = reads.iter().filter(|(of, _)| *of == Some(connection)).count();
-                prop_assert!(of <= usize::from(at == 0 || left(keys)), "{:?}", reads);
+                // The second page finds out where a connection ends of which the first one had as many rows as it may.
+                prop_assert!(of <= usize::from(at <= 1 || left(keys)), "{:?}", reads);
             }
             before += keys.len();
         }
