@@ -376,7 +376,7 @@ impl Hit {
         let mut draft = Draft::of(reader, &row);
         let mut views = draft.views();
         let mut steps = 0;
-        while !views.are_within(bounds) && draft.shorten(steps, reader, bounds) {
+        while !views.are_within(bounds, 1, 2) && draft.shorten(steps, reader, bounds) {
             views = draft.views();
             steps += 1;
         }
@@ -408,8 +408,9 @@ impl Views {
         self.result.len() + 1 + self.ladder.as_ref().map_or(0, |ladder| ladder.len() + around)
     }
 
-    fn are_within(&self, bounds: Bounds) -> bool {
-        self.structured_len() <= bounds.structured / 2 && self.text.len() <= bounds.text / 2
+    /// Whether they take at most so many parts `of` a result.
+    fn are_within(&self, bounds: Bounds, parts: usize, of: usize) -> bool {
+        self.structured_len() <= bounds.structured * parts / of && self.text.len() <= bounds.text * parts / of
     }
 }
 
@@ -506,13 +507,13 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// An id that alone takes most of a result: its beginning says which one it is.
+    /// An id that takes most of a result: its beginning says which one it is.
     fn shorten_id(&mut self, bounds: Bounds) {
-        // In the text it may take more than in JSON.
-        let said = self.name.len();
         for key in ["id", "connection_id", "stream", "record_id"] {
             let length = self.result.get(key).map_or(0, json_len);
-            if length > bounds.text / 4 && length.max(said) > 3_200 {
+            // A quarter is for what stands round a hit.
+            let is_endless = || length > 3_200 || !self.views().are_within(bounds, 3, 4);
+            if length > bounds.text / 4 && is_endless() {
                 let short = format!("{}…", prefix_on_wire(self.text_of(key), 150));
                 self.result.insert(key, Part::Text(short.into()));
                 "its id is too long to be read".clone_into(&mut self.name);
