@@ -5,7 +5,10 @@
 
 PDPP is the optimised binary (target/release/pdpp). The floor of a start is a process that gives back its first
 line (`cat`); the floor of a call is the same request, sent to the same provider (the sandbox) over one kept
-connection. COMMAND is another MCP server on stdio, whose start, memory and surface are measured beside.
+connection. COMMAND is another MCP server on stdio, whose start, memory and surface are measured beside; its calls too, where it
+has a tool of the same name that takes the same arguments. It is to read the same grant of the same sandbox: {url} and {token} in
+its words, or the variables PDPP_PROVIDER_URL and PDPP_ACCESS_TOKEN, say which; PDPP_CACHE_ROOT is a directory that holds it as
+the TypeScript reference, @pdpp/mcp-server, keeps one.
 --check measures only what does not depend on how busy the machine is: no times. Both end with 1 if a budget does not hold.
 """
 
@@ -26,6 +29,8 @@ import time
 
 MB = 1_000_000
 STARTS, CALLS, IN_FLIGHT = 31, 300, 16
+# How many providers a search is spread over, and the milliseconds that each of them takes.
+GRANTS, DELAY = (1, 2, 5, 10), 20
 BUDGETS = {
     "binary, MB": 24,
     "peak after tools/list, MB": 12,
@@ -35,9 +40,14 @@ BUDGETS = {
     "initialize above the floor, ms": 2,
     "end of input to exit, ms": 50,
     "query_records above the floor, ms": 1,
+    f"  above the slowest of the {GRANTS[-1]}, ms": 5,
 }
 INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "0"}}
 over = []
+
+
+class Failed(Exception):
+    """A server that does not answer as it has to."""
 
 
 def row(what, value, floor=None, other=None, digits=2):
@@ -75,7 +85,7 @@ class Process:
         while b"\n" not in self.rest:
             read = os.read(self.output, 1 << 20)
             if not read:
-                sys.exit("compare: a server ended before it had answered")
+                raise Failed("a server ended before it had answered")
             self.rest += read
         line, self.rest = self.rest.split(b"\n", 1)
         return line
@@ -85,7 +95,9 @@ class Process:
         while True:
             said = json.loads(self.line())
             if said.get("id") == number and "method" not in said:
-                return said.get("result") or sys.exit(f"compare: {json.dumps(said)[:300]}")
+                if not said.get("result"):
+                    raise Failed(json.dumps(said)[:300])
+                return said["result"]
 
     def request(self, number, method, params):
         self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
@@ -159,7 +171,7 @@ class Direct:
             heard += self.socket.recv(1 << 20)
         head, body = heard.split(b"\r\n\r\n", 1)
         if not head.startswith(b"HTTP/1.1 200"):
-            sys.exit(f"compare: {head.decode()}")
+            raise Failed(head.decode())
         length = int(re.search(rb"(?i)content-length: (\d+)", head)[1])
         while len(body) < length:
             body += self.socket.recv(1 << 20)
@@ -168,6 +180,13 @@ class Direct:
     def get(self, path):
         self.ask(path)
         return self.body()
+
+
+def together(lines, path):
+    """All of them ask for `path` at once; what each says."""
+    for line in lines:
+        line.ask(path)
+    return [line.body() for line in lines]
 
 
 def timed(once, times=CALLS):
@@ -190,17 +209,28 @@ class Sandbox:
         self.url = json.loads(self.process.stdout.readline())["url"]
         self.cache = directory / "cache"
 
-    def connect(self, name):
-        command = [self.pdpp, "connect", self.url, "--no-browser", "--store", "file", "--name", name,
+    def connect(self, name, url=None):
+        command = [self.pdpp, "connect", url or self.url, "--no-browser", "--store", "file", "--name", name,
                    "--cache-dir", self.cache, "--json"]
         subprocess.run(command, env=self.environment, check=True, capture_output=True)
 
-    def token(self):
-        secret = next((self.cache / "secrets").iterdir())
-        return json.loads(secret.read_text())["access_token"]
+    def tokens(self):
+        """Those of the grants, in the order in which they were connected."""
+        index = json.loads((self.cache / "index.json").read_text())
+        secrets = [self.cache / "secrets" / credential["id"] for credential in index["credentials"]]
+        return [json.loads(secret.read_text())["access_token"] for secret in secrets]
 
     def serve(self, *options):
         return [self.pdpp, "mcp", "serve", "--cache-dir", self.cache, *options]
+
+    def other(self, words):
+        """The command `words` and the environment in which it reads the first grant."""
+        token, root = self.tokens()[0], self.cache / "other"
+        held = root / "clients" / (re.sub("[^a-zA-Z0-9.-]", "_", self.url.split("//")[1]) + ".json")
+        held.parent.mkdir(parents=True, exist_ok=True)
+        held.write_text(json.dumps({"credential": {"access_token": token}}))
+        words = [word.replace("{url}", self.url).replace("{token}", token) for word in words]
+        return words, {**os.environ, "PDPP_PROVIDER_URL": self.url, "PDPP_ACCESS_TOKEN": token, "PDPP_CACHE_ROOT": str(root)}
 
     def __enter__(self):
         return self
@@ -210,13 +240,30 @@ class Sandbox:
         self.process.wait()
 
 
+class Providers:
+    """Providers in front of a sandbox that each take DELAY milliseconds (providers.py)."""
+
+    def __init__(self, sandbox, count):
+        script = pathlib.Path(__file__).with_name("providers.py")
+        command = [sys.executable, script, sandbox.url, str(count), str(DELAY)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.urls = json.loads(self.process.stdout.readline())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
 class Calls:
     """A started server that is called."""
 
     def __init__(self, command, environment):
         self.process, self.number = Process(command, environment), 10
         self.process.initialize()
-        self.process.tools()
+        self.names = [tool["name"] for tool in self.process.tools()]
 
     def begin(self, tool, **arguments):
         self.number += 1
@@ -226,16 +273,44 @@ class Calls:
         self.begin(tool, **arguments)
         answer = self.process.answer(self.number)
         if answer.get("isError"):
-            sys.exit(f"compare: {tool}: {answer['content'][0]['text'][:300]}")
+            raise Failed(f"{tool}: {answer['content'][0]['text'][:300]}")
         return answer
 
 
-def first_call(sandbox, arguments):
-    """Seconds that the first call of a new session takes."""
-    server = Calls(sandbox.serve(), sandbox.environment)
-    [took] = timed(lambda: server.call("query_records", **arguments), 1)
-    server.process.end()
-    return took
+class Nobody:
+    """In the place of another server, where there is none."""
+
+    names = ()
+
+
+def first_call(command, environment, tool, arguments):
+    """Milliseconds that the first call of a new session takes: the median."""
+    def once():
+        server = Calls(command, environment)
+        [took] = timed(lambda: server.call(tool, **arguments), 1)
+        server.process.end()
+        return took
+
+    return ms([once() for _ in range(STARTS)])
+
+
+def if_it_can(server, tool, measure):
+    """What `measure` gives, where that server has the tool and takes these arguments."""
+    if tool not in server.names:
+        return None
+    try:
+        return measure()
+    except Failed as error:
+        print(f"compare: the other server: {error}", file=sys.stderr)
+        return None
+
+
+def lengths(answer):
+    """Bytes of the two views of a result."""
+    if answer is None:
+        return None, None
+    structured = json.dumps(answer.get("structuredContent"), separators=(",", ":"), ensure_ascii=False)
+    return sum(len(part.get("text", "").encode()) for part in answer["content"]), len(structured.encode())
 
 
 def throughput(begin, finish, calls=2000):
@@ -250,27 +325,43 @@ def throughput(begin, finish, calls=2000):
     return calls / (time.perf_counter() - began)
 
 
-def calls(pdpp, directory):
+def calls(pdpp, directory, words):
     with Sandbox(pdpp, directory) as sandbox:
         sandbox.connect("Grant 1")
-        direct = Direct(sandbox.url, sandbox.token())
-        rows, page = "streams/transactions/records?limit=10", "streams/transactions/records?limit=90"
-        ten, many = {"stream": "transactions", "limit": 10}, {"stream": "transactions", "limit": 90}
+        [token] = sandbox.tokens()
+        direct = Direct(sandbox.url, token)
+        rows, page, hits = "streams/transactions/records?limit=10", "streams/transactions/records?limit=90", "search?q=invoice&limit=5"
+        ten, many, search = {"stream": "transactions", "limit": 10}, {"stream": "transactions", "limit": 90}, {"q": "invoice", "limit": 5}
+        other = sandbox.other(words) if words else None
+        theirs = Calls(*other) if other else Nobody
 
-        row("first query_records of a session, ms", ms([first_call(sandbox, ten) for _ in range(STARTS)]))
+        def repeated(server, tool, arguments, times=CALLS):
+            """The median of so many calls, warm."""
+            for _ in range(20):
+                server.call(tool, **arguments)
+            return ms(timed(lambda: server.call(tool, **arguments), times))
+
+        def beside(tool, arguments, times=CALLS):
+            return if_it_can(theirs, tool, lambda: repeated(theirs, tool, arguments, times))
+
+        row("first query_records of a session, ms", first_call(sandbox.serve(), sandbox.environment, "query_records", ten),
+            other=if_it_can(theirs, "query_records", lambda: first_call(*other, "query_records", ten)))
         server = Calls(sandbox.serve(), sandbox.environment)
         for warm in range(20):
             server.call("query_records", **ten), direct.get(rows), server.call("schema")
-        ours, floor = timed(lambda: server.call("query_records", **ten)), timed(lambda: direct.get(rows))
-        row("query_records of 10 rows, ms", ms(ours), ms(floor))
-        row("query_records above the floor, ms", ms(ours) - ms(floor))
+        ours, floor = repeated(server, "query_records", ten), ms(timed(lambda: direct.get(rows)))
+        row("query_records of 10 rows, ms", ours, floor, beside("query_records", ten))
+        row("query_records above the floor, ms", ours - floor)
+        ours, floor = repeated(server, "search", search, 100), ms(timed(lambda: direct.get(hits), 100))
+        row("search of 5 hits, ms", ours, floor, beside("search", search, 100))
+        row("search above the floor, ms", ours - floor)
 
         def ping():
             server.number += 1
             server.process.request(server.number, "ping", {})
 
         row(f"ping, {IN_FLIGHT} in flight, a second", throughput(ping, server.process.line, 20000), digits=0)
-        lines = [Direct(sandbox.url, sandbox.token()) for _ in range(IN_FLIGHT)]
+        lines = [Direct(sandbox.url, token) for _ in range(IN_FLIGHT)]
         asked = []
 
         def ask():
@@ -284,49 +375,91 @@ def calls(pdpp, directory):
             asked.remove(heard)
             lines.append(heard)
 
-        row(f"query_records, {IN_FLIGHT} in flight, a second",
-            throughput(lambda: server.begin("query_records", **ten), server.process.line), throughput(ask, hear), digits=0)
+        def many_at_once(server):
+            return throughput(lambda: server.begin("query_records", **ten), server.process.line)
+
+        row(f"query_records, {IN_FLIGHT} in flight, a second", many_at_once(server), throughput(ask, hear),
+            if_it_can(theirs, "query_records", lambda: many_at_once(theirs)), digits=0)
 
         print("\nbytes of a result (text, structured; floor: the provider's body)")
-        last = server.call("query_records", **ten)
-        found = server.call("search", q="invoice", limit=5)
-        record = re.search(r"id=(\S+)", last["content"][0]["text"])[1]
-        aggregate = {"stream": "transactions", "metric": "count", "group_by": "category"}
+
+        def first_hit(server):
+            """Its own id for the first hit."""
+            return {"id": server.call("search", **search)["structuredContent"]["results"][0]["id"]}
+
+        counted = {"stream": "transactions", "metric": "count", "group_by": "category"}
         shown = {
-            "schema": (server.call("schema"), "schema"),
-            "schema of a stream": (server.call("schema", stream="transactions"), None),
-            "query_records, 10 rows": (last, rows),
-            "aggregate": (server.call("aggregate", **aggregate),
-                          "streams/transactions/aggregate?metric=count&group_by=category"),
-            "search, 5 hits": (found, "search?q=invoice&limit=5"),
-            "fetch": (server.call("fetch", id=record), None),
+            "schema": ("schema", {}, "schema"),
+            "schema of a stream": ("schema", {"stream": "transactions"}, None),
+            "query_records, 10 rows": ("query_records", ten, rows),
+            "aggregate": ("aggregate", counted, "streams/transactions/aggregate?metric=count&group_by=category"),
+            "search, 5 hits": ("search", search, hits),
+            "fetch": ("fetch", first_hit, None),
         }
-        for name, (answer, path) in shown.items():
-            structured = json.dumps(answer.get("structuredContent"), separators=(",", ":"), ensure_ascii=False)
-            body = len(direct.get(path)) if path else None
-            row(f"  {name}, text", len(answer["content"][0]["text"].encode()), body, digits=0)
-            row(f"  {name}, structured", len(structured.encode()), digits=0)
+        for name, (tool, of, path) in shown.items():
+            def answer(server):
+                return server.call(tool, **(of(server) if callable(of) else of))
+
+            ours, said = lengths(answer(server)), lengths(if_it_can(theirs, tool, lambda: answer(theirs)))
+            row(f"  {name}, text", ours[0], len(direct.get(path)) if path else None, said[0], digits=0)
+            row(f"  {name}, structured", ours[1], other=said[1], digits=0)
         server.process.end()
 
         print("\na large page, both views of it")
         server = Calls(sandbox.serve("--max-result-bytes", "48000"), sandbox.environment)
-        server.call("query_records", **many)
-        ours, floor = timed(lambda: server.call("query_records", **many), 100), timed(lambda: direct.get(page), 100)
-        row("query_records of 90 rows, ms", ms(ours), ms(floor))
+        row("query_records of 90 rows, ms", repeated(server, "query_records", many, 100),
+            ms(timed(lambda: direct.get(page), 100)), beside("query_records", many, 100))
         server.process.end()
+        if other:
+            theirs.process.end()
 
-        print("\nfan-out (floor: the same search of one grant, directly)")
-        search = {"q": "invoice", "limit": 5}
-        for grants in range(1, 11):
-            if grants > 1:
-                sandbox.connect(f"Grant {grants}")
-            if grants in (1, 2, 5, 10):
-                server = Calls(sandbox.serve(), sandbox.environment)
-                server.call("search", **search)
-                ours = timed(lambda: server.call("search", **search), 50)
-                floor = timed(lambda: direct.get("search?q=invoice&limit=5"), 50)
-                row(f"search over {grants} grant{'s' * (grants > 1)}, ms", ms(ours), ms(floor))
-                server.process.end()
+
+def fan_out(pdpp, directory):
+    print(f"\na search of several grants at once: each has a provider of its own, which takes {DELAY} ms")
+    print("(floor: the same requests at once, directly; it has the time of this script and of its providers in it)")
+    search, hits = {"q": "invoice", "limit": 5}, "search?q=invoice&limit=5"
+    with Sandbox(pdpp, directory) as sandbox, Providers(sandbox, GRANTS[-1]) as providers:
+        lines = []
+        for url in providers.urls:
+            sandbox.connect(f"Grant {len(lines) + 1}", url)
+            lines.append(Direct(url, sandbox.tokens()[-1]))
+            if len(lines) not in GRANTS:
+                continue
+            server = Calls(sandbox.serve(), sandbox.environment)
+            server.call("search", **search), together(lines, hits)
+            ours = ms(timed(lambda: server.call("search", **search), 50))
+            server.process.end()
+            many = "s" * (len(lines) > 1)
+            row(f"search over {len(lines)} grant{many}, ms", ours, ms(timed(lambda: together(lines, hits), 50)))
+        slowest = max(ms(timed(lambda: line.get(hits), 20)) for line in lines)
+        row("  slowest of these grants alone, ms", None, slowest)
+        row(f"  above the slowest of the {len(lines)}, ms", ours - slowest)
+        first = first_call(sandbox.serve(), sandbox.environment, "search", search)
+        row(f"first search of a session, {len(lines)} grants, ms", first)
+        row(f"  above the slowest of the {len(lines)}, ms", first - slowest)
+
+
+def measure(pdpp, directory, words, check):
+    environment = {"HOME": str(directory), "PATH": os.environ["PATH"]}
+    with Sandbox(pdpp, directory) as sandbox:
+        sandbox.connect("A grant")
+        serve, other = sandbox.serve(), sandbox.other(words) if words else None
+    print(f"{'':<42}{'pdpp':>11}{'floor':>11}{'other':>11}{'budget':>9}")
+    row("binary, MB", os.path.getsize(pdpp) / MB)
+    mine, theirs = surface(serve, environment), surface(*other) if other else (None, None)
+    row("tools, bytes", mine[0], other=theirs[0], digits=0)
+    row("server instructions, characters", mine[1], other=theirs[1], digits=0)
+    floor, ours = start(["cat"], environment), start(serve, environment)
+    beside = start(*other) if other else (None,) * 4
+    row("peak after tools/list, MB", ours[1], floor[1], beside[1])
+    row("  of it the process's own, MB", ours[3], floor[3], beside[3])
+    if not check:
+        row("initialize, ms", ours[0], floor[0], beside[0])
+        row("initialize above the floor, ms", ours[0] - floor[0])
+        row("end of input to exit, ms", ours[2], floor[2], beside[2])
+        print()
+        calls(pdpp, directory / "calls", words)
+        fan_out(pdpp, directory / "grants")
 
 
 def main():
@@ -342,27 +475,11 @@ def main():
     pdpp, check = str(pathlib.Path(options.pdpp).resolve()), options.check
     if not os.access(pdpp, os.X_OK):
         parser.error(f"{pdpp} is no program: cargo build --release")
-    with tempfile.TemporaryDirectory() as directory:
-        directory = pathlib.Path(directory)
-        environment = {"HOME": str(directory), "PATH": os.environ["PATH"]}
-        with Sandbox(pdpp, directory) as sandbox:
-            sandbox.connect("A grant")
-            serve = sandbox.serve()
-        print(f"{'':<42}{'pdpp':>11}{'floor':>11}{'other':>11}{'budget':>9}")
-        row("binary, MB", os.path.getsize(pdpp) / MB)
-        mine, theirs = surface(serve, environment), surface(other, os.environ) if other else (None, None)
-        row("tools, bytes", mine[0], other=theirs[0], digits=0)
-        row("server instructions, characters", mine[1], other=theirs[1], digits=0)
-        floor, ours = start(["cat"], environment), start(serve, environment)
-        beside = start(other, os.environ) if other else (None,) * 4
-        row("peak after tools/list, MB", ours[1], floor[1], beside[1])
-        row("  of it the process's own, MB", ours[3], floor[3], beside[3])
-        if not check:
-            row("initialize, ms", ours[0], floor[0], beside[0])
-            row("initialize above the floor, ms", ours[0] - floor[0])
-            row("end of input to exit, ms", ours[2], floor[2], beside[2])
-            print()
-            calls(pdpp, directory / "calls")
+    try:
+        with tempfile.TemporaryDirectory() as directory:
+            measure(pdpp, pathlib.Path(directory), other, check)
+    except Failed as error:
+        sys.exit(f"compare: {error}")
     if over:
         sys.exit("compare: over: " + "; ".join(over))
 

@@ -19,11 +19,14 @@ IDLE, SLOW, HALF, HOLD = 10_000, 20, 200, 80
 LIMITS = ['--requests-per-minute', '1000000', '--max-concurrent-per-bearer', '2000', '--max-concurrent', '2000',
           '--max-connections', '12000']
 ROWS = 10
+LIST = json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': 'tools/list'})
 
 
 def call(rows):
     return json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': 'tools/call', 'params': {
         'name': 'query_records', 'arguments': {'stream': 'events', 'limit': rows}}})
+
+
 
 
 def start(*arguments):
@@ -169,8 +172,8 @@ try:
     host, url = start_host()
     plain = f'{sandbox_told["url"]}/v1/streams/events/records?limit={ROWS}'
     where = [('resource server, `/v1`', plain, None, sandbox), ("sandbox's own `/mcp`", sandbox_told['mcp_url'], call(ROWS), sandbox),
-             ('`pdpp mcp host`', url, call(ROWS), host)]
-    print(f'| Asked for {ROWS} records | Connections | Requests/s | p50 ms | p99 ms | Failed | Processor ms a request: sandbox, host | RSS after, MB |')
+             ('`pdpp mcp host`', url, call(ROWS), host), ('`pdpp mcp host`, `tools/list`', url, LIST, host)]
+    print(f'| Asked for {ROWS} records, or the tools | Connections | Requests/s | p50 ms | p99 ms | Failed | Processor ms a request: sandbox, host | RSS after, MB |')
     print('| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |')
     for connections in (1, 100, 1000):
         for what, at, body, process in where:
@@ -178,7 +181,7 @@ try:
             answered, per_second, p50, p99, failed = load(at, connections, body)
             answered = max(answered, 1)
             taken = [(taken[0] + cpu(sandbox)) / answered, (taken[1] + cpu(host)) / answered]
-            print(f'| {what} | {connections:,} | {per_second:,.0f} | {p50:.2f} | {p99:.2f} | {failed:.0f} | {taken[0]:.2f}, {taken[1]:.2f} '
+            print(f'| {what} | {connections:,} | {per_second:,.0f} | {p50:.2f} | {p99:.2f} | {failed:.0f} | {taken[0]:.3f}, {taken[1]:.3f} '
                   f'| {memory(process):.0f} |', flush=True)
     before, during, still = idle(host, address(url))
     print(f'\n{still:,} idle connections: RSS {before:.0f} MB before, {during:.0f} MB with them.')

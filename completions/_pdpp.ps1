@@ -352,6 +352,8 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('grants', 'grants', [CompletionResultType]::ParameterValue, 'Show what was granted of your own data, to whom, until when, and when it was last read')
             [CompletionResult]::new('revoke', 'revoke', [CompletionResultType]::ParameterValue, 'End a grant of your own data: from the next read on its token is good for nothing')
             [CompletionResult]::new('forget', 'forget', [CompletionResultType]::ParameterValue, 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are')
+            [CompletionResult]::new('backup', 'backup', [CompletionResultType]::ParameterValue, 'Write the store of your own data to one file, and read it again to know that it is whole')
+            [CompletionResult]::new('restore', 'restore', [CompletionResultType]::ParameterValue, 'Make a store of a backup, where there is none or one with nothing in it')
             [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Serve your own data to programs that speak HTTP, on this computer alone')
             [CompletionResult]::new('passphrase', 'passphrase', [CompletionResultType]::ParameterValue, 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
@@ -413,6 +415,34 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             break
         }
+        'pdpp;provider;backup' {
+            [CompletionResult]::new('--data-dir', '--data-dir', [CompletionResultType]::ParameterName, 'Where your own data is [default: as before, else `own` beside the credentials]')
+            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
+            [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never a secret or record data')
+            [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]')
+            [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Trust the certificate authorities in this PEM file too')
+            [CompletionResult]::new('--encrypt', '--encrypt', [CompletionResultType]::ParameterName, 'Encrypt it with a passphrase, which is asked for at the terminal; `age -d` can open it too')
+            [CompletionResult]::new('--overwrite', '--overwrite', [CompletionResultType]::ParameterName, 'Replace the file if it is there already')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the result, or the failure, as one JSON object')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            break
+        }
+        'pdpp;provider;restore' {
+            [CompletionResult]::new('--data-dir', '--data-dir', [CompletionResultType]::ParameterName, 'Where your own data is [default: as before, else `own` beside the credentials]')
+            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
+            [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never a secret or record data')
+            [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]')
+            [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Trust the certificate authorities in this PEM file too')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the result, or the failure, as one JSON object')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            break
+        }
         'pdpp;provider;serve' {
             [CompletionResult]::new('--listen', '--listen', [CompletionResultType]::ParameterName, 'Where to listen: a loopback address; port 0 takes a free one')
             [CompletionResult]::new('--data-dir', '--data-dir', [CompletionResultType]::ParameterName, 'Where your own data is [default: as before, else `own` beside the credentials]')
@@ -446,6 +476,8 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('grants', 'grants', [CompletionResultType]::ParameterValue, 'Show what was granted of your own data, to whom, until when, and when it was last read')
             [CompletionResult]::new('revoke', 'revoke', [CompletionResultType]::ParameterValue, 'End a grant of your own data: from the next read on its token is good for nothing')
             [CompletionResult]::new('forget', 'forget', [CompletionResultType]::ParameterValue, 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are')
+            [CompletionResult]::new('backup', 'backup', [CompletionResultType]::ParameterValue, 'Write the store of your own data to one file, and read it again to know that it is whole')
+            [CompletionResult]::new('restore', 'restore', [CompletionResultType]::ParameterValue, 'Make a store of a backup, where there is none or one with nothing in it')
             [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Serve your own data to programs that speak HTTP, on this computer alone')
             [CompletionResult]::new('passphrase', 'passphrase', [CompletionResultType]::ParameterValue, 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
@@ -461,6 +493,12 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             break
         }
         'pdpp;provider;help;forget' {
+            break
+        }
+        'pdpp;provider;help;backup' {
+            break
+        }
+        'pdpp;provider;help;restore' {
             break
         }
         'pdpp;provider;help;serve' {
@@ -560,6 +598,8 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('grants', 'grants', [CompletionResultType]::ParameterValue, 'Show what was granted of your own data, to whom, until when, and when it was last read')
             [CompletionResult]::new('revoke', 'revoke', [CompletionResultType]::ParameterValue, 'End a grant of your own data: from the next read on its token is good for nothing')
             [CompletionResult]::new('forget', 'forget', [CompletionResultType]::ParameterValue, 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are')
+            [CompletionResult]::new('backup', 'backup', [CompletionResultType]::ParameterValue, 'Write the store of your own data to one file, and read it again to know that it is whole')
+            [CompletionResult]::new('restore', 'restore', [CompletionResultType]::ParameterValue, 'Make a store of a backup, where there is none or one with nothing in it')
             [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Serve your own data to programs that speak HTTP, on this computer alone')
             [CompletionResult]::new('passphrase', 'passphrase', [CompletionResultType]::ParameterValue, 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it')
             break
@@ -574,6 +614,12 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             break
         }
         'pdpp;help;provider;forget' {
+            break
+        }
+        'pdpp;help;provider;backup' {
+            break
+        }
+        'pdpp;help;provider;restore' {
             break
         }
         'pdpp;help;provider;serve' {

@@ -109,6 +109,9 @@ _pdpp() {
             pdpp__subcmd__help__subcmd__mcp,setup)
                 cmd="pdpp__subcmd__help__subcmd__mcp__subcmd__setup"
                 ;;
+            pdpp__subcmd__help__subcmd__provider,backup)
+                cmd="pdpp__subcmd__help__subcmd__provider__subcmd__backup"
+                ;;
             pdpp__subcmd__help__subcmd__provider,forget)
                 cmd="pdpp__subcmd__help__subcmd__provider__subcmd__forget"
                 ;;
@@ -117,6 +120,9 @@ _pdpp() {
                 ;;
             pdpp__subcmd__help__subcmd__provider,passphrase)
                 cmd="pdpp__subcmd__help__subcmd__provider__subcmd__passphrase"
+                ;;
+            pdpp__subcmd__help__subcmd__provider,restore)
+                cmd="pdpp__subcmd__help__subcmd__provider__subcmd__restore"
                 ;;
             pdpp__subcmd__help__subcmd__provider,revoke)
                 cmd="pdpp__subcmd__help__subcmd__provider__subcmd__revoke"
@@ -163,6 +169,9 @@ _pdpp() {
             pdpp__subcmd__mcp__subcmd__help,setup)
                 cmd="pdpp__subcmd__mcp__subcmd__help__subcmd__setup"
                 ;;
+            pdpp__subcmd__provider,backup)
+                cmd="pdpp__subcmd__provider__subcmd__backup"
+                ;;
             pdpp__subcmd__provider,forget)
                 cmd="pdpp__subcmd__provider__subcmd__forget"
                 ;;
@@ -175,6 +184,9 @@ _pdpp() {
             pdpp__subcmd__provider,passphrase)
                 cmd="pdpp__subcmd__provider__subcmd__passphrase"
                 ;;
+            pdpp__subcmd__provider,restore)
+                cmd="pdpp__subcmd__provider__subcmd__restore"
+                ;;
             pdpp__subcmd__provider,revoke)
                 cmd="pdpp__subcmd__provider__subcmd__revoke"
                 ;;
@@ -183,6 +195,9 @@ _pdpp() {
                 ;;
             pdpp__subcmd__provider,status)
                 cmd="pdpp__subcmd__provider__subcmd__status"
+                ;;
+            pdpp__subcmd__provider__subcmd__help,backup)
+                cmd="pdpp__subcmd__provider__subcmd__help__subcmd__backup"
                 ;;
             pdpp__subcmd__provider__subcmd__help,forget)
                 cmd="pdpp__subcmd__provider__subcmd__help__subcmd__forget"
@@ -195,6 +210,9 @@ _pdpp() {
                 ;;
             pdpp__subcmd__provider__subcmd__help,passphrase)
                 cmd="pdpp__subcmd__provider__subcmd__help__subcmd__passphrase"
+                ;;
+            pdpp__subcmd__provider__subcmd__help,restore)
+                cmd="pdpp__subcmd__provider__subcmd__help__subcmd__restore"
                 ;;
             pdpp__subcmd__provider__subcmd__help,revoke)
                 cmd="pdpp__subcmd__provider__subcmd__help__subcmd__revoke"
@@ -787,8 +805,22 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help__subcmd__provider)
-            opts="status grants revoke forget serve passphrase"
+            opts="status grants revoke forget backup restore serve passphrase"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__provider__subcmd__backup)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -829,6 +861,20 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help__subcmd__provider__subcmd__passphrase)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__provider__subcmd__restore)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1646,8 +1692,49 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__provider)
-            opts="-h -V --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version status grants revoke forget serve passphrase help"
+            opts="-h -V --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version status grants revoke forget backup restore serve passphrase help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --data-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__backup)
+            opts="-h -V --encrypt --overwrite --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1769,8 +1856,22 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__provider__subcmd__help)
-            opts="status grants revoke forget serve passphrase help"
+            opts="status grants revoke forget backup restore serve passphrase help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__help__subcmd__backup)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1838,6 +1939,20 @@ _pdpp() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pdpp__subcmd__provider__subcmd__help__subcmd__restore)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pdpp__subcmd__provider__subcmd__help__subcmd__revoke)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -1881,6 +1996,47 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__provider__subcmd__passphrase)
+            opts="-h -V --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --data-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__restore)
             opts="-h -V --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

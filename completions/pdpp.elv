@@ -326,6 +326,8 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand grants 'Show what was granted of your own data, to whom, until when, and when it was last read'
             cand revoke 'End a grant of your own data: from the next read on its token is good for nothing'
             cand forget 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
+            cand backup 'Write the store of your own data to one file, and read it again to know that it is whole'
+            cand restore 'Make a store of a backup, where there is none or one with nothing in it'
             cand serve 'Serve your own data to programs that speak HTTP, on this computer alone'
             cand passphrase 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it'
             cand help 'Print this message or the help of the given subcommand(s)'
@@ -382,6 +384,32 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand -V 'Print version'
             cand --version 'Print version'
         }
+        &'pdpp;provider;backup'= {
+            cand --data-dir 'Where your own data is [default: as before, else `own` beside the credentials]'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand --encrypt 'Encrypt it with a passphrase, which is asked for at the terminal; `age -d` can open it too'
+            cand --overwrite 'Replace the file if it is there already'
+            cand --json 'Print the result, or the failure, as one JSON object'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'pdpp;provider;restore'= {
+            cand --data-dir 'Where your own data is [default: as before, else `own` beside the credentials]'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand --json 'Print the result, or the failure, as one JSON object'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
         &'pdpp;provider;serve'= {
             cand --listen 'Where to listen: a loopback address; port 0 takes a free one'
             cand --data-dir 'Where your own data is [default: as before, else `own` beside the credentials]'
@@ -413,6 +441,8 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand grants 'Show what was granted of your own data, to whom, until when, and when it was last read'
             cand revoke 'End a grant of your own data: from the next read on its token is good for nothing'
             cand forget 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
+            cand backup 'Write the store of your own data to one file, and read it again to know that it is whole'
+            cand restore 'Make a store of a backup, where there is none or one with nothing in it'
             cand serve 'Serve your own data to programs that speak HTTP, on this computer alone'
             cand passphrase 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it'
             cand help 'Print this message or the help of the given subcommand(s)'
@@ -424,6 +454,10 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;provider;help;revoke'= {
         }
         &'pdpp;provider;help;forget'= {
+        }
+        &'pdpp;provider;help;backup'= {
+        }
+        &'pdpp;provider;help;restore'= {
         }
         &'pdpp;provider;help;serve'= {
         }
@@ -502,6 +536,8 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand grants 'Show what was granted of your own data, to whom, until when, and when it was last read'
             cand revoke 'End a grant of your own data: from the next read on its token is good for nothing'
             cand forget 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
+            cand backup 'Write the store of your own data to one file, and read it again to know that it is whole'
+            cand restore 'Make a store of a backup, where there is none or one with nothing in it'
             cand serve 'Serve your own data to programs that speak HTTP, on this computer alone'
             cand passphrase 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it'
         }
@@ -512,6 +548,10 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;help;provider;revoke'= {
         }
         &'pdpp;help;provider;forget'= {
+        }
+        &'pdpp;help;provider;backup'= {
+        }
+        &'pdpp;help;provider;restore'= {
         }
         &'pdpp;help;provider;serve'= {
         }

@@ -338,24 +338,26 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "call" -d 'Call one tool and show what a host would get: both views, and their sizes'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "host" -d 'Offer a provider\'s data to remote MCP hosts, over HTTP'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget serve passphrase help" -l data-dir -d 'Where your own data is [default: as before, else `own` beside the credentials]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget serve passphrase help" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget serve passphrase help" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -l data-dir -d 'Where your own data is [default: as before, else `own` beside the credentials]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
 info\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget serve passphrase help" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget serve passphrase help" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget serve passphrase help" -l json -d 'Print the result, or the failure, as one JSON object'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget serve passphrase help" -s h -l help -d 'Print help'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget serve passphrase help" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget serve passphrase help" -f -a "status" -d 'Show what is in the store of your own data, account by account, and how old it is'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget serve passphrase help" -f -a "grants" -d 'Show what was granted of your own data, to whom, until when, and when it was last read'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget serve passphrase help" -f -a "revoke" -d 'End a grant of your own data: from the next read on its token is good for nothing'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget serve passphrase help" -f -a "forget" -d 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget serve passphrase help" -f -a "serve" -d 'Serve your own data to programs that speak HTTP, on this computer alone'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget serve passphrase help" -f -a "passphrase" -d 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget serve passphrase help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -l json -d 'Print the result, or the failure, as one JSON object'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -s h -l help -d 'Print help'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -f -a "status" -d 'Show what is in the store of your own data, account by account, and how old it is'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -f -a "grants" -d 'Show what was granted of your own data, to whom, until when, and when it was last read'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -f -a "revoke" -d 'End a grant of your own data: from the next read on its token is good for nothing'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -f -a "forget" -d 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -f -a "backup" -d 'Write the store of your own data to one file, and read it again to know that it is whole'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -f -a "restore" -d 'Make a store of a backup, where there is none or one with nothing in it'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -f -a "serve" -d 'Serve your own data to programs that speak HTTP, on this computer alone'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -f -a "passphrase" -d 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from status" -l data-dir -d 'Where your own data is [default: as before, else `own` beside the credentials]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from status" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from status" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
@@ -402,6 +404,30 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subc
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from forget" -l json -d 'Print the result, or the failure, as one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from forget" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from forget" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from backup" -l data-dir -d 'Where your own data is [default: as before, else `own` beside the credentials]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from backup" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from backup" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from backup" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from backup" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from backup" -l encrypt -d 'Encrypt it with a passphrase, which is asked for at the terminal; `age -d` can open it too'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from backup" -l overwrite -d 'Replace the file if it is there already'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from backup" -l json -d 'Print the result, or the failure, as one JSON object'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from backup" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from backup" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from restore" -l data-dir -d 'Where your own data is [default: as before, else `own` beside the credentials]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from restore" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from restore" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from restore" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from restore" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from restore" -l json -d 'Print the result, or the failure, as one JSON object'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from restore" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from restore" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from serve" -l listen -d 'Where to listen: a loopback address; port 0 takes a free one' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from serve" -l data-dir -d 'Where your own data is [default: as before, else `own` beside the credentials]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from serve" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
@@ -430,6 +456,8 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subc
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "grants" -d 'Show what was granted of your own data, to whom, until when, and when it was last read'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "revoke" -d 'End a grant of your own data: from the next read on its token is good for nothing'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "forget" -d 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "backup" -d 'Write the store of your own data to one file, and read it again to know that it is whole'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "restore" -d 'Make a store of a backup, where there is none or one with nothing in it'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "serve" -d 'Serve your own data to programs that speak HTTP, on this computer alone'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "passphrase" -d 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -470,6 +498,8 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcomma
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "grants" -d 'Show what was granted of your own data, to whom, until when, and when it was last read'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "revoke" -d 'End a grant of your own data: from the next read on its token is good for nothing'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "forget" -d 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "backup" -d 'Write the store of your own data to one file, and read it again to know that it is whole'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "restore" -d 'Make a store of a backup, where there is none or one with nothing in it'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "serve" -d 'Serve your own data to programs that speak HTTP, on this computer alone'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "passphrase" -d 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it'
 

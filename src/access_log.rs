@@ -7,14 +7,14 @@
 //! <cache dir>/access-log.off    its presence turns the log off, for running servers too
 //! ```
 //!
-//! A thread of its own writes, so that no call waits for a disk; it starts with the first call. One line is
-//! one `O_APPEND` write, so that several servers share the file.
+//! A thread of its own writes, so that no call waits for a disk; it starts with the first call, and writes the lines of some
+//! 20 ms together. Whole lines are one `O_APPEND` write, so that several servers share the file. An orderly end writes all that
+//! was recorded; a kill loses what had not been written.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -246,52 +246,72 @@ impl AccessLog {
 #[derive(Debug)]
 pub struct Writer {
     log: AccessLog,
-    thread: Mutex<Thread>,
+    shared: Arc<Shared>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
+struct Shared {
+    waiting: Mutex<Waiting>,
+    /// For the thread: a first line, more than may gather, the end. For [`Writer::close`]: that the thread is over.
+    changed: Condvar,
+}
+
+/// What is to be written.
+#[derive(Debug, Default)]
+struct Waiting {
+    lines: Vec<u8>,
+    thread: Thread,
+    /// No more lines come: what is here is written at once.
+    is_over: bool,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Thread {
+    #[default]
     NotStarted,
-    Runs {
-        lines: SyncSender<Vec<u8>>,
-        /// Hung up by the thread when it has written everything.
-        end: Receiver<()>,
-    },
+    /// It waits for a first line.
+    Idle,
+    /// It lets lines gather, or writes.
+    Busy,
     Ended,
 }
 
 impl Writer {
-    /// Lines that may wait; further ones are dropped rather than waited for.
-    const MAX_WAITING: usize = 1024;
+    /// Bytes that may wait; further lines are dropped rather than waited for.
+    const MAX_WAITING: usize = 256 << 10;
+
+    /// Bytes that are written without waiting for more.
+    const MAX_GATHERED: usize = 64 << 10;
+
+    /// How long lines gather: a call then seldom wakes the thread, and the file is opened once for all of them.
+    const GATHER: Duration = Duration::from_millis(20);
 
     /// A writer of `log`. Starts nothing and touches nothing before the first call.
-    pub const fn new(log: AccessLog) -> Self {
-        Self { log, thread: Mutex::new(Thread::NotStarted) }
+    pub fn new(log: AccessLog) -> Self {
+        Self { log, shared: Arc::default() }
     }
 
     /// Ends it: waits until what was recorded is written, at most `limit`.
     pub fn close(&self, limit: Duration) {
-        let thread = std::mem::replace(
-            &mut *self.thread.lock().unwrap_or_else(PoisonError::into_inner),
-            Thread::Ended,
-        );
-        if let Thread::Runs { lines, end } = thread {
-            drop(lines);
-            if end.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
-                tracing::warn!("the last lines of the access log could not be written in time");
-            }
+        let mut waiting = self.shared.lock();
+        waiting.is_over = true;
+        self.shared.changed.notify_all();
+        let runs = |waiting: &mut Waiting| matches!(waiting.thread, Thread::Idle | Thread::Busy);
+        let ended = self.shared.changed.wait_timeout_while(waiting, limit, runs);
+        if ended.unwrap_or_else(PoisonError::into_inner).1.timed_out() {
+            tracing::warn!("the last lines of the access log could not be written in time");
         }
     }
 
-    fn start(log: AccessLog) -> Thread {
-        let (lines, waiting) = sync_channel(Self::MAX_WAITING);
-        let (hung_up, end) = sync_channel(0);
+    fn start(&self) -> Thread {
+        let (log, shared) = (self.log.clone(), Arc::clone(&self.shared));
         let run = move || {
-            write(&log, &waiting);
-            drop(hung_up);
+            write(&log, &shared);
+            shared.lock().thread = Thread::Ended;
+            shared.changed.notify_all();
         };
         match std::thread::Builder::new().name("access-log".to_owned()).stack_size(128 << 10).spawn(run) {
-            Ok(_) => Thread::Runs { lines, end },
+            Ok(_) => Thread::Busy,
             Err(error) => {
                 tracing::warn!(%error, "no thread for the access log");
                 Thread::Ended
@@ -303,30 +323,59 @@ impl Writer {
 impl AccessSink for Writer {
     fn record(&self, access: Access) {
         let line = Entry::of(access, Timestamp::now()).to_line();
-        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*thread, Thread::NotStarted) {
-            *thread = Self::start(self.log.clone());
+        let mut waiting = self.shared.lock();
+        if waiting.is_over || waiting.thread == Thread::Ended {
+            return;
         }
-        if let Thread::Runs { lines, .. } = &*thread
-            && let Err(TrySendError::Full(_)) = lines.try_send(line)
-        {
+        if waiting.lines.len() + line.len() > Self::MAX_WAITING {
             tracing::warn!("a line of the access log was dropped: the disk is too slow");
+            return;
+        }
+        waiting.lines.extend_from_slice(&line);
+        match waiting.thread {
+            Thread::NotStarted => waiting.thread = self.start(),
+            Thread::Busy if waiting.lines.len() < Self::MAX_GATHERED => {}
+            Thread::Idle | Thread::Busy | Thread::Ended => self.shared.changed.notify_all(),
         }
     }
 }
 
-fn write(log: &AccessLog, waiting: &Receiver<Vec<u8>>) {
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.shared.lock().is_over = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The lines that came within a short while of the first; none at the end.
+    fn next(&self) -> Vec<u8> {
+        let mut waiting = self.lock();
+        waiting.thread = Thread::Idle;
+        let none = |waiting: &mut Waiting| waiting.lines.is_empty() && !waiting.is_over;
+        waiting = self.changed.wait_while(waiting, none).unwrap_or_else(PoisonError::into_inner);
+        waiting.thread = Thread::Busy;
+        let few = |waiting: &mut Waiting| waiting.lines.len() < Writer::MAX_GATHERED && !waiting.is_over;
+        let gathered = self.changed.wait_timeout_while(waiting, Writer::GATHER, few);
+        std::mem::take(&mut gathered.unwrap_or_else(PoisonError::into_inner).0.lines)
+    }
+}
+
+fn write(log: &AccessLog, shared: &Shared) {
     let mut has_failed = false;
-    while let Ok(mut batch) = waiting.recv() {
-        while batch.len() < 64 << 10
-            && let Ok(next) = waiting.try_recv()
-        {
-            batch.extend_from_slice(&next);
+    loop {
+        let lines = shared.next();
+        if lines.is_empty() {
+            return;
         }
         if !log.is_on() {
             continue;
         }
-        if let Err(error) = log.append(&batch)
+        if let Err(error) = log.append(&lines)
             && !std::mem::replace(&mut has_failed, true)
         {
             tracing::warn!(%error, "the access log cannot be written");
@@ -437,6 +486,45 @@ mod tests {
         log.turn(true).unwrap();
         record(&log, 1);
         assert_eq!(log.entries().unwrap().entries.len(), 1);
+    }
+
+    #[test]
+    fn lines_gather_for_a_moment_and_an_end_writes_them_at_once() {
+        let (_root, log) = log();
+        let writer = Writer::new(log.clone());
+        let started = std::time::Instant::now();
+        (0..50).for_each(|n| writer.record(access(&format!("tool{n}"))));
+        let first = log.entries().unwrap().entries.len();
+        assert!(first == 0 || started.elapsed() >= Writer::GATHER, "{first} at once");
+        while log.entries().unwrap().entries.len() < 50 {
+            assert!(started.elapsed() < Duration::from_secs(10), "an end is not needed");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        writer.record(access("last"));
+        writer.close(Duration::from_secs(10));
+        writer.record(access("too late"));
+        let entries = log.entries().unwrap().entries;
+        assert_eq!((entries.len(), entries[50].tool.as_str()), (51, "last"));
+        writer.close(Duration::from_secs(10));
+    }
+
+    #[test]
+    fn what_a_slow_disk_holds_up_is_bounded() {
+        let (_root, log) = log();
+        // Nobody else may give it another name meanwhile.
+        let lock = PrivateDir::open(&log.dir).unwrap().lock(AccessLog::LOCK).unwrap();
+        let log = AccessLog { max_bytes: 1, ..log };
+        let writer = Writer::new(log.clone());
+        let line = Entry::of(access("tool"), Timestamp::now()).to_line().len();
+        for _ in 0..2 * Writer::MAX_WAITING / line {
+            writer.record(access("tool"));
+        }
+        assert!(writer.shared.lock().lines.len() <= Writer::MAX_WAITING);
+        drop(lock);
+        writer.close(Duration::from_secs(10));
+        let size = |name: &str| std::fs::metadata(log.dir.join(name)).map_or(0, |found| found.len());
+        let all = size("access.jsonl") + size("access.1.jsonl");
+        assert!(all > 0 && all <= 2 * Writer::MAX_WAITING as u64, "{all}");
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+#[cfg(unix)]
+use std::time::SystemTime;
 
 /// The directory that a person named, where it was there already.
 static NAMED: OnceLock<PathBuf> = OnceLock::new();
@@ -63,12 +65,49 @@ fn nearest_of_others(path: &Path) -> Option<PathBuf> {
         use std::os::unix::fs::MetadataExt;
         let path = std::path::absolute(path).ok()?;
         let (dir, found) = path.ancestors().skip(1).find_map(|dir| Some((dir, fs::metadata(dir).ok()?)))?;
-        (found.uid() != rustix::process::geteuid().as_raw()).then(|| dir.to_owned())
+        (found.uid() != own_user()).then(|| dir.to_owned())
     }
     #[cfg(not(unix))]
     {
         let _ = path;
         None
+    }
+}
+
+/// What tells a file from every other that was or will be in its place, and from itself once it is changed: which file it is,
+/// how long, and when it was written and changed. A change of its mode or of its times is one too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    device: u64,
+    inode: u64,
+    length: u64,
+    written: (i64, i64),
+    changed: (i64, i64),
+}
+
+#[cfg(unix)]
+impl Mark {
+    /// How many seconds ago, and more, a file has to have changed for its mark to stand for its bytes. The clocks of file
+    /// systems tick, mostly every few milliseconds, FAT's every two seconds: a file that is changed twice within a tick, in place or
+    /// by another one that gets the number of the one before, may look the same.
+    const SETTLED: i64 = 2;
+
+    fn of(found: &fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self {
+            device: found.dev(),
+            inode: found.ino(),
+            length: found.len(),
+            written: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        }
+    }
+
+    /// Whether any change from now on shows. One that was made in the future, as the clock has it now, never is.
+    fn is_settled(&self) -> bool {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        let last = self.changed.0.max(self.written.0);
+        i64::try_from(now).unwrap_or(0).saturating_sub(last) > Self::SETTLED
     }
 }
 
@@ -173,6 +212,15 @@ impl PrivateDir {
     /// symlink, not a plain file, or someone else's; [`io::ErrorKind::FileTooLarge`] beyond the bound.
     /// A mode that lets others read is repaired to 0600.
     pub fn read(&self, name: &str, max_bytes: u64) -> io::Result<Vec<u8>> {
+        Ok(self.read_marked(name, max_bytes)?.0)
+    }
+
+    /// The same, and what tells later whether `name` [is still](PrivateDir::is_still) what was read: nothing where only its bytes
+    /// tell, as on Windows, and of a file that was changed a moment ago.
+    ///
+    /// # Errors
+    /// As [`PrivateDir::read`].
+    pub fn read_marked(&self, name: &str, max_bytes: u64) -> io::Result<(Vec<u8>, Option<Mark>)> {
         let path = self.0.join(name);
         let mut options = OpenOptions::new();
         options.read(true);
@@ -185,14 +233,19 @@ impl PrivateDir {
         #[cfg(unix)]
         {
             use std::os::unix::fs::{MetadataExt, PermissionsExt};
-            if found.uid() != rustix::process::geteuid().as_raw() {
+            if found.uid() != own_user() {
                 return Err(refused(&path, "belongs to another user"));
             }
             if found.mode() & 0o077 != 0 {
                 file.set_permissions(fs::Permissions::from_mode(0o600))?;
             }
         }
-        // One call reads it, and one more sees its end: both are made for every call of a tool.
+        // Before its bytes: what is written meanwhile shows.
+        #[cfg(unix)]
+        let mark = Some(Mark::of(&found)).filter(Mark::is_settled);
+        #[cfg(not(unix))]
+        let mark = None;
+        // One call reads it, and one more sees its end.
         let mut bytes = Vec::with_capacity(usize::try_from(found.len().min(max_bytes) + 1).unwrap_or(0));
         file.take(max_bytes + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > max_bytes {
@@ -201,7 +254,20 @@ impl PrivateDir {
                 format!("{} is larger than {max_bytes} bytes", path.display()),
             ));
         }
-        Ok(bytes)
+        Ok((bytes, mark))
+    }
+
+    /// Whether `name` is the file, unchanged, that `mark` was given for: one look at it, and its bytes need not be read again.
+    pub fn is_still(&self, name: &str, mark: &Mark) -> bool {
+        #[cfg(unix)]
+        {
+            fs::symlink_metadata(self.0.join(name)).is_ok_and(|found| Mark::of(&found) == *mark)
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = (name, mark);
+            false
+        }
     }
 
     /// Writes `name` whole, mode 0600: a reader sees the old bytes or the new ones, also after a crash.
@@ -255,7 +321,7 @@ impl PrivateDir {
             return Err(not_plain(&path, &found, "a plain file"));
         }
         #[cfg(unix)]
-        if std::os::unix::fs::MetadataExt::uid(&found) != rustix::process::geteuid().as_raw() {
+        if std::os::unix::fs::MetadataExt::uid(&found) != own_user() {
             return Err(refused(&path, "belongs to another user"));
         }
         own_mode(&file)?;
@@ -283,10 +349,36 @@ impl PrivateDir {
             return Err(not_plain(&path, &found, "a plain file"));
         }
         #[cfg(unix)]
-        if std::os::unix::fs::MetadataExt::uid(&found) != rustix::process::geteuid().as_raw() {
+        if std::os::unix::fs::MetadataExt::uid(&found) != own_user() {
             return Err(refused(&path, "belongs to another user"));
         }
         Ok(())
+    }
+
+    /// Begins the new file `name`, of mode 0600, which takes the place of whatever is called that once it is whole
+    /// ([`NewFile::commit`]).
+    ///
+    /// # Errors
+    /// Whatever the disk says. A symlink in its place is refused.
+    pub fn begin(&self, name: &str) -> io::Result<NewFile> {
+        let path = self.0.join(name);
+        if let Some(found) = fs::symlink_metadata(&path).ok().filter(|found| !found.is_file()) {
+            return Err(not_plain(&path, &found, "a plain file"));
+        }
+        let prefix = format!("{}{}-", Self::TEMPORARY, name.trim_start_matches(Self::TEMPORARY));
+        let file = tempfile::Builder::new().prefix(&prefix).tempfile_in(&self.0)?;
+        own_mode(file.as_file())?;
+        Ok(NewFile { file, path, replaces: true })
+    }
+
+    /// Gives the file `from`, which is whole, the name `to`, in the place of whatever had it: also after a crash it is all there.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn install(&self, from: &str, to: &str) -> io::Result<()> {
+        File::open(self.0.join(from))?.sync_all()?;
+        self.rename(from, to)?;
+        self.sync()
     }
 
     /// Gives `from` the name `to`, in the place of whatever had it.
@@ -367,6 +459,22 @@ impl PrivateDir {
     /// writer takes.
     pub fn remove_temporary(&self) {
         let _ = self.remove_where(|name| name.starts_with(Self::TEMPORARY));
+    }
+
+    /// Removes the files whose names begin with `prefix`.
+    ///
+    /// # Errors
+    /// As [`PrivateDir::remove_all`].
+    pub fn remove_beginning(&self, prefix: &str) -> io::Result<()> {
+        self.remove_where(|name| name.starts_with(prefix))
+    }
+
+    /// Removes the directory, if nothing is in it.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn remove_empty(&self) -> io::Result<()> {
+        fs::remove_dir(&self.0)
     }
 
     fn remove_where(&self, goes: impl Fn(&str) -> bool) -> io::Result<()> {
@@ -461,6 +569,135 @@ pub fn new_report(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// A file that is being written. It gets its name when it is whole; what is not goes when this is dropped.
+#[derive(Debug)]
+pub struct NewFile {
+    file: tempfile::NamedTempFile,
+    path: PathBuf,
+    replaces: bool,
+}
+
+/// What is in the name of a file that is not whole yet, in a folder with other things in it.
+const UNFINISHED: &str = ".pdpp-tmp-";
+
+impl NewFile {
+    /// Begins the file at `path`, in a folder of the person's. Its mode is 0600 where the disk has modes
+    /// ([`NewFile::is_private`]). One that is there already is only replaced if `replaces` says so, and if it is a plain file. What a
+    /// process left there that was killed while it wrote the same goes.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`]; [`io::ErrorKind::PermissionDenied`] if something else than a plain file is there; whatever
+    /// the disk says.
+    pub fn begin(path: &Path, replaces: bool) -> io::Result<Self> {
+        let path = std::path::absolute(path)?;
+        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(refused(&path, "is not the name of a file"));
+        };
+        if let Ok(found) = fs::symlink_metadata(&path) {
+            if !found.is_file() {
+                return Err(not_plain(&path, &found, "a plain file"));
+            }
+            if !replaces {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+        }
+        let mut prefix = std::ffi::OsString::from(".");
+        prefix.push(name);
+        prefix.push(UNFINISHED);
+        remove_unfinished(dir, &prefix);
+        let file = tempfile::Builder::new().prefix(&prefix).tempfile_in(dir)?;
+        // As long as it is locked somebody writes it.
+        let _ = file.as_file().try_lock();
+        let _ = own_mode(file.as_file());
+        Ok(Self { file, path, replaces })
+    }
+
+    /// Where it will be.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether only its owner can read it: some disks, such as most USB sticks, have no modes.
+    pub fn is_private(&self) -> bool {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            self.file.as_file().metadata().is_ok_and(|found| found.mode() & 0o777 == 0o600)
+        }
+        #[cfg(not(unix))]
+        true
+    }
+
+    /// The same file, to read what was written from its beginning.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn reopen(&self) -> io::Result<File> {
+        self.file.reopen()
+    }
+
+    /// Begins it anew.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn restart(&mut self) -> io::Result<()> {
+        self.file.as_file().set_len(0)?;
+        self.file.seek(SeekFrom::Start(0)).map(drop)
+    }
+
+    /// Has all of it on the disk.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.as_file().sync_all()
+    }
+
+    /// It is whole: from now on it has its name, also after a crash.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] where somebody else made one of that name meanwhile; whatever the disk says.
+    pub fn commit(self) -> io::Result<()> {
+        self.file.as_file().sync_all()?;
+        let dir = self.path.parent().map(Path::to_owned);
+        let persisted = if self.replaces {
+            self.file.persist(&self.path)
+        } else {
+            self.file.persist_noclobber(&self.path)
+        };
+        persisted.map_err(|error| error.error)?;
+        #[cfg(unix)]
+        if let Some(dir) = dir {
+            File::open(dir)?.sync_all()?;
+        }
+        #[cfg(not(unix))]
+        let _ = dir;
+        Ok(())
+    }
+}
+
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Removes the files in `dir` whose names begin with `prefix` and that nobody writes any more.
+fn remove_unfinished(dir: &Path, prefix: &std::ffi::OsStr) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let is_one = name.as_encoded_bytes().starts_with(prefix.as_encoded_bytes());
+        if is_one && open_plain(&entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// The bytes that are free at `path` for this user, where the system says so.
 pub fn free_space(path: &Path) -> Option<u64> {
     #[cfg(unix)]
@@ -502,6 +739,13 @@ pub struct DirLock {
     _file: File,
 }
 
+/// The user that this process acts as. It stays the same.
+#[cfg(unix)]
+fn own_user() -> u32 {
+    static OWN: OnceLock<u32> = OnceLock::new();
+    *OWN.get_or_init(|| rustix::process::geteuid().as_raw())
+}
+
 /// The mode of `path`, which has to be a directory of our own, and no link to one.
 fn own_dir(path: &Path) -> io::Result<u32> {
     let found = fs::symlink_metadata(path)?;
@@ -511,7 +755,7 @@ fn own_dir(path: &Path) -> io::Result<u32> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
-        if found.uid() != rustix::process::geteuid().as_raw() {
+        if found.uid() != own_user() {
             return Err(refused(path, "belongs to another user"));
         }
         Ok(found.mode() & 0o777)
@@ -695,6 +939,34 @@ mod tests {
         assert_eq!(fs::read_dir(&path).unwrap().count(), 1);
         drop(other);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_mark_tells_every_change_of_a_file_that_did_not_change_a_moment_ago() {
+        let (_root, dir) = dir();
+        let path = |name: &str| dir.path().join(name);
+        let names = ["same", "written", "replaced", "mode", "link", "gone"];
+        for name in names {
+            dir.write(name, b"1").unwrap();
+            assert_eq!(dir.read_marked(name, 10).unwrap(), (b"1".to_vec(), None), "a moment ago");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(3_100));
+        let marks = names.map(|name| (name, dir.read_marked(name, 10).unwrap().1.unwrap()));
+        assert!(marks.iter().all(|(name, mark)| dir.is_still(name, mark)));
+
+        // As long as before, and with the time of before.
+        let file = OpenOptions::new().write(true).open(path("written")).unwrap();
+        let before = file.metadata().unwrap().modified().unwrap();
+        (&file).write_all(b"2").unwrap();
+        file.set_modified(before).unwrap();
+        dir.write("replaced", b"1").unwrap();
+        fs::set_permissions(path("mode"), fs::Permissions::from_mode(0o644)).unwrap();
+        fs::rename(path("link"), path("elsewhere")).unwrap();
+        symlink(path("elsewhere"), path("link")).unwrap();
+        dir.remove("gone").unwrap();
+        for (name, mark) in &marks {
+            assert_eq!(dir.is_still(name, mark), *name == "same", "{name}");
+        }
     }
 
     #[test]

@@ -23,13 +23,14 @@
 //!   something; only its `/mcp` ([`vault::mcp_endpoint`]) is the tool core over them.
 //!   It knows nobody's data: whoever opens a vault says whose it is, and may fill a new one.
 //! - [`own`]: the vault of the person's own data, read in this process by [`own::backend`], which [`import`] fills from exports; a format of exports is one file of it.
+//!   [`own::backup`] writes all of it to one file, and makes a store of such a file.
 //! - [`sandbox`]: the life of a fictional person, which fills a vault to try a provider with, and for tests.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
 //!   out by trying. [`demo`]: the main job, played.
 //! - [`error`], [`advice`], [`text`], [`ui`], [`fs`], [`archive`], [`secret`], [`net`], [`listener`], [`hex`], [`json`], [`time_text`],
 //!   [`runtime`], [`shutdown`]: one error, the command to type next, safe text, the one writer, private files, the members of a
-//!   file, folder or archive, a token, public addresses, connections that anybody may open, names in hexadecimal, JSON from elsewhere, a grant's end in
-//!   words, the event loop, what the end of the process waits for.
+//!   file, folder or archive, a token, public addresses, connections that anybody may open, names in hexadecimal, JSON from elsewhere and on its way out, a
+//!   grant's end in words, the event loop, what the end of the process waits for.
 //!
 //! Arrows go one way: `cmd → {checks, demo} → {access_log, endpoint, grants, import, sandbox, setup} → own → vault → {cache, mcp} → provider` → the
 //! line above (`tests/docs/map.rs`); within [`cache`], [`checks`], [`cmd`], [`endpoint`], [`fs`], [`grants`], [`mcp`] and [`provider`]

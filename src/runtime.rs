@@ -35,6 +35,30 @@ pub fn block_on_unless_stopped<T>(future: impl Future<Output = T>) -> Result<T> 
     })?
 }
 
+/// Does `work`. For each of the signals that ask the process to go, `on_signal` is called with how many there were, on another
+/// thread; none of them ends the process.
+pub fn while_signals_are_heard<T>(on_signal: impl Fn(u32) + Send, work: impl FnOnce() -> T) -> T {
+    let (over, mut is_over) = tokio::sync::oneshot::channel::<()>();
+    std::thread::scope(|scope| {
+        if let Ok(runtime) = of_this_thread() {
+            let mut signals = runtime.block_on(async { StopSignals::listen() });
+            scope.spawn(move || {
+                runtime.block_on(async {
+                    for count in 1.. {
+                        tokio::select! {
+                            () = signals.next() => on_signal(count),
+                            _ = &mut is_over => break,
+                        }
+                    }
+                });
+            });
+        }
+        let done = work();
+        drop(over);
+        done
+    })
+}
+
 /// A runtime of this one thread.
 ///
 /// # Errors

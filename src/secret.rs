@@ -1,5 +1,6 @@
 //! Secrets: no `Display`, a redacting `Debug`, and one greppable way out.
 
+use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret, SecretString};
 
 /// A scoped access token, as it goes into `Authorization: Bearer …` (RFC 6750).
@@ -31,6 +32,66 @@ impl AccessToken {
     }
 }
 
+/// What a person types to lock a file of theirs, or to open it. It is overwritten when it is dropped.
+pub struct Passphrase(Zeroizing<Vec<u8>>);
+
+impl Passphrase {
+    /// Longest accepted passphrase, in bytes: it never moves in memory.
+    pub const MAX: usize = 1024;
+
+    /// One that is not typed yet.
+    pub fn new() -> Self {
+        Self(Zeroizing::new(Vec::with_capacity(Self::MAX)))
+    }
+
+    /// Takes a byte that was typed; one too many is left out.
+    pub fn push(&mut self, byte: u8) {
+        if self.0.len() < Self::MAX {
+            self.0.push(byte);
+        }
+    }
+
+    /// Takes back the last character.
+    pub fn pop(&mut self) {
+        while self.0.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
+    }
+
+    /// Takes back all of it.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// How many characters it has.
+    pub fn characters(&self) -> usize {
+        self.0.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
+    }
+
+    /// The passphrase itself: for the function that makes a key of it, and to compare it with another one.
+    pub fn expose(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Default for Passphrase {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl From<&str> for Passphrase {
+    fn from(text: &str) -> Self {
+        let mut passphrase = Self::new();
+        text.bytes().for_each(|byte| passphrase.push(byte));
+        passphrase
+    }
+}
+
+impl std::fmt::Debug for Passphrase {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Passphrase(…)")
+    }
+}
+
 /// Lets the system write no core dump of this process, nor another program of the same user read its
 /// memory. What it starts is as free as before on Linux; elsewhere it inherits the limit.
 ///
@@ -56,6 +117,22 @@ mod tests {
         let token = AccessToken::new("canary-4711".to_owned()).unwrap();
         assert!(!format!("{token:?}").contains("canary"));
         assert_eq!(token.expose_bearer(), "canary-4711");
+    }
+
+    #[test]
+    fn a_passphrase_is_typed_and_taken_back_by_characters() {
+        let mut typed = Passphrase::from("aé日");
+        assert_eq!((typed.characters(), format!("{typed:?}").as_str()), (3, "Passphrase(…)"));
+        typed.pop();
+        assert_eq!(typed.expose(), "aé".as_bytes());
+        typed.pop();
+        typed.pop();
+        typed.pop();
+        assert_eq!(typed.characters(), 0);
+        for _ in 0..2000 {
+            typed.push(b'x');
+        }
+        assert_eq!(typed.expose().len(), Passphrase::MAX);
     }
 
     #[test]

@@ -28,7 +28,23 @@ pub const fn is_hidden(c: char) -> bool {
 
 /// Whether any character of `text` [`is_hidden`].
 pub fn has_hidden(text: &str) -> bool {
-    text.chars().any(is_hidden)
+    let mut at = 0;
+    loop {
+        at += leading(&text.as_bytes()[at..], |byte| matches!(byte, b' '..=b'~'));
+        match text[at..].chars().next() {
+            None => return false,
+            Some(c) if is_hidden(c) => return true,
+            Some(c) => at += c.len_utf8(),
+        }
+    }
+}
+
+/// How many bytes at the beginning of `bytes` are of one kind.
+pub fn leading(bytes: &[u8], is_one: impl Fn(u8) -> bool) -> usize {
+    // Several at once: nearly all text is of the kind that is asked for.
+    let are_all = |bytes: &&[u8; 8]| bytes.iter().fold(true, |all, byte| all & is_one(*byte));
+    let whole = bytes.as_chunks().0.iter().take_while(are_all).count() * 8;
+    whole + bytes[whole..].iter().take_while(|byte| is_one(**byte)).count()
 }
 
 /// The hidden characters of `text` that are to be made visible, each with its place: all but a joiner between two
@@ -47,7 +63,7 @@ pub fn exposed(text: &str) -> impl Iterator<Item = (usize, char)> {
 }
 
 /// Whether the hidden character `c` belongs to the word or the emoji that `before` ends and `rest` goes on.
-fn belongs(before: char, c: char, rest: &str) -> bool {
+pub fn belongs(before: char, c: char, rest: &str) -> bool {
     let after = rest.chars().next();
     match c {
         '\u{200c}' => is_joining(before) && after.is_some_and(is_joining),
@@ -103,7 +119,7 @@ pub fn replaced(
     write: impl Fn(&mut String, char),
 ) -> Cow<'_, str> {
     let mut found = exposed(text).filter(is_one).peekable();
-    if found.peek().is_none() {
+    if !has_hidden(text) || found.peek().is_none() {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);

@@ -7,10 +7,9 @@ use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, OnceLock};
 
-use secrecy::SecretString;
-
 use crate::advice::{Command, Hint};
 use crate::error::{Error, Result};
+use crate::secret::Passphrase;
 use crate::text;
 
 const MAKE_ROOM: &str = "Check that the disk it goes to has room, then run it again";
@@ -132,17 +131,21 @@ impl Ui {
         }
     }
 
-    /// Asks a person for a text that the terminal does not show; `None` as for [`Ui::ask`].
+    /// Asks a person for a passphrase on the terminal, and shows nothing of it; `None` as for [`Ui::ask`].
     ///
     /// # Errors
     /// As [`Ui::ask`].
-    pub fn ask_secret(&self, question: &str) -> std::io::Result<Option<SecretString>> {
+    pub fn ask_passphrase(&self, question: &str) -> std::io::Result<Option<Passphrase>> {
         if !self.can_ask {
             return Ok(None);
         }
-        let input =
-            dialoguer::Password::new().with_prompt(text::one_line(question)).allow_empty_password(true);
-        input.interact().map(|typed| Some(typed.into())).map_err(unanswered)
+        let asked = format!("{}: ", text::one_line(question));
+        let shown = format!("{} ", wrapped(self.width(), asked.trim_end()));
+        let typed = unseen(|| {
+            let _ = write_bytes(&self.err, shown.as_bytes());
+        });
+        let _ = write_line(&self.err, "");
+        typed.map(Some)
     }
 
     /// Lets a person pick one of `items` on the terminal; `None` as for [`Ui::ask`], or if none was picked.
@@ -327,12 +330,30 @@ impl Ui {
     /// # Errors
     /// It could not be written: a full disk, a reader that went away, the null device, which a closed stderr is too.
     pub fn try_note(&self, message: &str) -> std::io::Result<()> {
-        #[allow(clippy::disallowed_methods, reason = "only looked at")]
-        let looked = || goes_nowhere(&std::io::stderr());
-        if *self.err_goes_nowhere.get_or_init(looked) {
+        if self.err_goes_nowhere() {
             return Err(std::io::ErrorKind::NotFound.into());
         }
         write_line(&self.err, &text::lines(message))
+    }
+
+    /// Several lines, each with its end, as one text to stderr. Gives how many of them were lost, as [`Ui::try_note`] tells
+    /// of one.
+    pub fn note_lines(&self, lines: &str) -> usize {
+        let ends = |bytes: &[u8]| memchr::memchr_iter(b'\n', bytes).count();
+        if self.err_goes_nowhere() {
+            return ends(lines.as_bytes());
+        }
+        let lines = text::lines(lines);
+        let bytes = lines.as_bytes();
+        let mut taken = 0;
+        let mut to = self.err.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        to.write_counted(bytes, &mut taken).map_or_else(|_| ends(&bytes[taken..]), |()| 0)
+    }
+
+    fn err_goes_nowhere(&self) -> bool {
+        #[allow(clippy::disallowed_methods, reason = "only looked at")]
+        let looked = || goes_nowhere(&std::io::stderr());
+        *self.err_goes_nowhere.get_or_init(looked)
     }
 
     /// A line on stderr that changes while something is waited for; nothing at all unless a person
@@ -391,6 +412,54 @@ pub fn goes_nowhere(stream: &impl std::os::fd::AsFd) -> bool {
 #[cfg(not(unix))]
 pub fn goes_nowhere<T>(_stream: &T) -> bool {
     false
+}
+
+/// A line from the terminal that is standard input, without its being shown. `show` asks for it, once nothing is shown any more.
+#[cfg(unix)]
+fn unseen(show: impl FnOnce()) -> std::io::Result<Passphrase> {
+    use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
+    struct Back<'a>(&'a std::io::Stdin, rustix::termios::Termios);
+    impl Drop for Back<'_> {
+        fn drop(&mut self) {
+            let _ = tcsetattr(self.0, OptionalActions::Now, &self.1);
+        }
+    }
+    let terminal = std::io::stdin();
+    let before = tcgetattr(&terminal)?;
+    let mut quiet = before.clone();
+    // Keys come one by one, Ctrl-C too: were the process killed, the terminal would go on showing nothing.
+    quiet.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG | LocalModes::IEXTEN;
+    quiet.special_codes[SpecialCodeIndex::VMIN] = 1;
+    quiet.special_codes[SpecialCodeIndex::VTIME] = 0;
+    let back = Back(&terminal, before);
+    tcsetattr(&terminal, OptionalActions::Flush, &quiet)?;
+    show();
+    let mut typed = Passphrase::new();
+    let mut key = [0];
+    loop {
+        let read = match rustix::io::read(back.0, &mut key) {
+            Err(rustix::io::Errno::INTR) => continue,
+            read => read?,
+        };
+        match key[0] {
+            _ if read == 0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            b'\r' | b'\n' => return Ok(typed),
+            // Ctrl-C, Ctrl-D, Ctrl-\.
+            3 | 4 | 28 => return Err(std::io::ErrorKind::Interrupted.into()),
+            8 | 127 => typed.pop(),
+            // Ctrl-U.
+            21 => typed.clear(),
+            byte => typed.push(byte),
+        }
+    }
+}
+
+/// The same, by the library's means.
+#[cfg(not(unix))]
+fn unseen(show: impl FnOnce()) -> std::io::Result<Passphrase> {
+    show();
+    let typed = secrecy::zeroize::Zeroizing::new(dialoguer::console::Term::stderr().read_secure_line()?);
+    Ok(Passphrase::from(typed.as_str()))
 }
 
 /// Why a question was not answered. The library leaves the cursor hidden when it is interrupted.
@@ -525,18 +594,24 @@ impl Sink {
         Self { to, is_torn: false }
     }
 
-    fn write(&mut self, mut bytes: &[u8]) -> std::io::Result<()> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.write_counted(bytes, &mut 0)
+    }
+
+    /// Writes, and counts what was `taken`.
+    fn write_counted(&mut self, bytes: &[u8], taken: &mut usize) -> std::io::Result<()> {
         if self.is_torn {
             // What a full disk cut is a line of its own, and not the beginning of the next one.
             self.to.write_all(b"\n")?;
             self.is_torn = false;
         }
-        while !bytes.is_empty() {
-            match self.to.write(bytes) {
+        while *taken < bytes.len() {
+            match self.to.write(&bytes[*taken..]) {
                 Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
                 Ok(count) => {
-                    bytes = &bytes[count..];
-                    self.is_torn = !bytes.is_empty();
+                    *taken += count;
+                    // Cut within a line.
+                    self.is_torn = *taken < bytes.len() && bytes[*taken - 1] != b'\n';
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -954,6 +1029,16 @@ pub(crate) mod tests {
             let ui = Ui::to_writers(Box::new(std::io::sink()), short, 80);
             let all = ["first", "second", "third"].map(|line| ui.try_note(line).is_ok());
             assert_eq!(all, [true, false, true]);
+            assert_eq!(String::from_utf8_lossy(&written.lock().unwrap()), wanted);
+        }
+        for (room, lost, wanted) in
+            [(9, 2, "first\nsec\nlast\n"), (6, 2, "first\nlast\n"), (99, 0, "first\nsecond\nthird\nlast\n")]
+        {
+            let written = Arc::default();
+            let short = Box::new(Short(room, Arc::clone(&written)));
+            let ui = Ui::to_writers(Box::new(std::io::sink()), short, 80);
+            assert_eq!(ui.note_lines("first\nsecond\nthird\n"), lost);
+            assert!(ui.try_note("last").is_ok());
             assert_eq!(String::from_utf8_lossy(&written.lock().unwrap()), wanted);
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,7 +17,7 @@ use super::store::{SecretStore, StoreError, StoreKind};
 use super::turn::Turn;
 use crate::advice::{Command, Hint};
 use crate::error::{Error, Kind, Result};
-use crate::fs::PrivateDir;
+use crate::fs::{Mark, PrivateDir};
 use crate::provider::http::{Http, Limits};
 use crate::provider::url::ProviderUrl;
 use crate::text;
@@ -35,9 +36,7 @@ pub struct Cache {
     again: Option<Command>,
     /// Nearly every call of a tool finds the index as the one before did.
     parsed: Arc<Mutex<Option<Parsed>>>,
-    /// What the keyring said before, so that it is asked once a token and not once a call. An id stands
-    /// for one token for ever.
-    from_keyring: Arc<Mutex<HashMap<CredentialId, Secrets>>>,
+    known: Arc<Mutex<HashMap<CredentialId, Known>>>,
     /// By the family of a credential.
     pub(super) turns: Arc<Mutex<HashMap<CredentialId, Arc<tokio::sync::Mutex<Turn>>>>>,
 }
@@ -46,7 +45,33 @@ pub struct Cache {
 #[derive(Debug)]
 struct Parsed {
     bytes: Vec<u8>,
-    index: Index,
+    /// What tells without reading them that they are the same.
+    mark: Option<Mark>,
+    index: Arc<Index>,
+}
+
+/// Secrets that were read before. An id stands for one token for ever, so a keyring is asked once a token and not once a call; a
+/// file is looked at each time, for it may be gone.
+#[derive(Debug)]
+struct Known {
+    secrets: Arc<Secrets>,
+    /// Of its file.
+    mark: Option<Mark>,
+}
+
+/// A credential as the index names it.
+#[derive(Debug)]
+pub(super) struct Current {
+    index: Arc<Index>,
+    at: usize,
+}
+
+impl Deref for Current {
+    type Target = Credential;
+
+    fn deref(&self) -> &Credential {
+        &self.index.credentials[self.at]
+    }
 }
 
 impl Cache {
@@ -82,7 +107,7 @@ impl Cache {
             http: Http::new(REFRESH_LIMITS),
             again: None,
             parsed: Arc::default(),
-            from_keyring: Arc::default(),
+            known: Arc::default(),
             turns: Arc::default(),
         })
     }
@@ -129,7 +154,7 @@ impl Cache {
     pub fn try_store(&self, asked: Option<StoreChoice>) -> Result<Chosen> {
         let choice = match asked {
             Some(choice) => choice,
-            None => self.read_index()?.store.unwrap_or_default(),
+            None => self.index()?.store.unwrap_or_default(),
         };
         choice.decide(KeyringStore::probe).map_err(|error| self.store_failed(error, None))
     }
@@ -153,7 +178,7 @@ impl Cache {
     /// # Errors
     /// As [`Cache::credentials`].
     pub fn data_dir(&self) -> Result<Option<PathBuf>> {
-        Ok(self.read_index()?.data_dir)
+        Ok(self.index()?.data_dir.clone())
     }
 
     /// Remembers where the person's own data is.
@@ -161,7 +186,7 @@ impl Cache {
     /// # Errors
     /// Whatever the disk says; the cache is then as it was before.
     pub fn remember_data_dir(&self, dir: &Path) -> Result<()> {
-        if self.read_index()?.data_dir.as_deref() == Some(dir) {
+        if self.index()?.data_dir.as_deref() == Some(dir) {
             return Ok(());
         }
         let writer = self.writer()?;
@@ -177,7 +202,7 @@ impl Cache {
     /// # Errors
     /// Why not.
     pub fn check_writable(&self, kind: StoreKind) -> Result<()> {
-        self.read_index()?;
+        self.index()?;
         PrivateDir::create(&self.dir)
             .and_then(|dir| dir.check_room(Self::ROOM))
             .map_err(|error| unwritable(&self.dir, error))?;
@@ -215,9 +240,7 @@ impl Cache {
     }
 
     fn all_where(&self, is_meant: impl Fn(&Credential) -> bool) -> Result<Vec<Credential>> {
-        let mut all = self.read_index()?.credentials;
-        all.retain(is_meant);
-        Ok(all)
+        Ok(self.index()?.credentials.iter().filter(|credential| is_meant(credential)).cloned().collect())
     }
 
     /// The client id that was registered with `issuer` before.
@@ -225,8 +248,8 @@ impl Cache {
     /// # Errors
     /// As [`Cache::credentials`].
     pub fn client_id(&self, issuer: &str) -> Result<Option<String>> {
-        let clients = self.read_index()?.clients;
-        Ok(clients.into_iter().find(|client| client.issuer == issuer).map(|client| client.client_id))
+        let index = self.index()?;
+        Ok(index.clients.iter().find(|client| client.issuer == issuer).map(|client| client.client_id.clone()))
     }
 
     /// Whether a grant of `provider` that is to be kept in the place of `replaced` may be called `label`: better
@@ -259,7 +282,7 @@ impl Cache {
     }
 
     /// The secrets of `credential`, as its store has them, if they were stored for its provider and issuer. Blocks.
-    pub(super) fn read_secrets(&self, credential: &Credential) -> Result<Option<Secrets>> {
+    pub(super) fn read_secrets(&self, credential: &Credential) -> Result<Option<Arc<Secrets>>> {
         let secrets = self.stored_secrets(credential)?;
         match secrets.as_ref().and_then(|secrets| secrets.foreign_to(credential)) {
             Some(issued_for) => Err(secret_foreign(credential, issued_for)),
@@ -267,17 +290,20 @@ impl Cache {
         }
     }
 
-    fn stored_secrets(&self, credential: &Credential) -> Result<Option<Secrets>> {
-        let is_keyring = credential.store == StoreKind::Keyring;
-        let known = || self.from_keyring.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_keyring && let Some(secrets) = known().get(&credential.id) {
-            return Ok(Some(secrets.clone()));
+    fn stored_secrets(&self, credential: &Credential) -> Result<Option<Arc<Secrets>>> {
+        if let Some(secrets) = self.known_secrets(credential) {
+            return Ok(Some(secrets));
         }
-        let text = self
-            .secret_store(credential.store)
-            .get(&credential.place())
-            .map_err(|error| self.store_failed(error, Some(credential)))?;
-        let Some(text) = text else { return Ok(None) };
+        let is_file = credential.store == StoreKind::File;
+        let place = credential.place();
+        let read = if is_file {
+            FileStore::new(&self.dir).get_marked(&place)
+        } else {
+            KeyringStore.get(&place).map(|text| text.map(|text| (text, None)))
+        };
+        let Some((text, mark)) = read.map_err(|error| self.store_failed(error, Some(credential)))? else {
+            return Ok(None);
+        };
         let secrets = Secrets::from_text(&text).ok_or_else(|| {
             Error::failed(
                 "secret_damaged",
@@ -285,14 +311,33 @@ impl Cache {
             )
             .run(select::renew_exactly(credential))
         })?;
-        if is_keyring {
+        let secrets = Arc::new(secrets);
+        if mark.is_some() || !is_file {
+            let now = self.index().unwrap_or_default();
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             // A token that was replaced or removed is not kept in memory.
-            let now = self.credentials().unwrap_or_default();
-            let mut known = known();
-            known.retain(|id, _| now.iter().any(|credential| credential.id == *id));
-            known.insert(credential.id.clone(), secrets.clone());
+            known.retain(|id, _| now.credentials.iter().any(|credential| credential.id == *id));
+            known.insert(credential.id.clone(), Known { secrets: Arc::clone(&secrets), mark });
         }
         Ok(Some(secrets))
+    }
+
+    /// The secrets of `credential` that were read before, if they are still what its store has.
+    fn known_secrets(&self, credential: &Credential) -> Option<Arc<Secrets>> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let Known { secrets, mark } = known.get(&credential.id)?;
+        let is_still = match credential.store {
+            StoreKind::Keyring => true,
+            StoreKind::File => {
+                let store = FileStore::new(&self.dir);
+                mark.is_some_and(|mark| store.is_still(&credential.place(), &mark))
+            }
+        };
+        if !is_still {
+            known.remove(&credential.id);
+            return None;
+        }
+        Some(Arc::clone(secrets))
     }
 
     /// Whether the store of `credential`'s secret gives it here. Blocks for as long as the disk takes, and at most the bound of
@@ -315,7 +360,7 @@ impl Cache {
 
     /// Whether `credential`'s secrets can be read without waiting for a keyring.
     pub(super) fn is_at_hand(&self, credential: &Credential) -> bool {
-        let known = || self.from_keyring.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         credential.store == StoreKind::File || known().contains_key(&credential.id)
     }
 
@@ -342,20 +387,33 @@ impl Cache {
         )
     }
 
+    /// The index as it is now, to change it.
     pub(super) fn read_index(&self) -> Result<Index> {
-        let read = PrivateDir::open(&self.dir).and_then(|dir| dir.read(Self::INDEX, Self::MAX_INDEX));
+        Ok(Index::clone(&*self.index()?))
+    }
+
+    /// The index as it is now. Looks at its file each time: what another process disconnects ends here with the next call.
+    pub(super) fn index(&self) -> Result<Arc<Index>> {
+        let mut last = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_still = |dir: &PrivateDir, mark: &Mark| dir.is_still(Self::INDEX, mark);
+        let read = PrivateDir::open(&self.dir).and_then(|dir| match last.as_ref() {
+            Some(Parsed { mark: Some(mark), .. }) if is_still(&dir, mark) => Ok(None),
+            _ => dir.read_marked(Self::INDEX, Self::MAX_INDEX).map(Some),
+        });
         match read {
-            Ok(bytes) => {
-                let mut last = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(parsed) = last.as_ref().filter(|parsed| parsed.bytes == bytes) {
-                    return Ok(parsed.index.clone());
+            Ok(read) => {
+                if let Some((bytes, mark)) = read {
+                    if let Some(same) = last.as_mut().filter(|parsed| parsed.bytes == bytes) {
+                        same.mark = mark;
+                    } else {
+                        let index = Index::parse(&bytes)
+                            .map_err(|error| error.into_error(&self.dir.join(Self::INDEX)))?;
+                        *last = Some(Parsed { bytes, mark, index: Arc::new(index) });
+                    }
                 }
-                let index =
-                    Index::parse(&bytes).map_err(|error| error.into_error(&self.dir.join(Self::INDEX)))?;
-                *last = Some(Parsed { bytes, index: index.clone() });
-                Ok(index)
+                Ok(last.as_ref().map(|parsed| Arc::clone(&parsed.index)).unwrap_or_default())
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Index::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Arc::default()),
             // Nothing that this program writes is so long, and moving it away would leave tokens that nobody knows.
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
                 let path = self.dir.join(Self::INDEX);
@@ -371,10 +429,11 @@ impl Cache {
     }
 
     /// The credential of the same grant as it is now. One that is to be ended is there for that only.
-    pub(super) fn current(&self, credential: &Credential) -> Result<Option<Credential>> {
+    pub(super) fn current(&self, credential: &Credential) -> Result<Option<Current>> {
         let is_it =
             |known: &Credential| known.is_same_grant(credential) && (credential.ending || !known.ending);
-        Ok(self.read_index()?.credentials.into_iter().find(is_it))
+        let index = self.index()?;
+        Ok(index.credentials.iter().position(is_it).map(|at| Current { index, at }))
     }
 }
 

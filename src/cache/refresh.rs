@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 
 use super::credential::{Credential, CredentialId, Renewal, RenewalOver, Secrets};
-use super::handle::{Cache, secret_missing, unwritable};
+use super::handle::{Cache, Current, secret_missing, unwritable};
 use super::new_credential_id;
 use super::select::renew_exactly;
 use super::turn::Turn;
@@ -39,7 +39,7 @@ enum Found {
     /// A token to use.
     Usable(AccessToken),
     /// One that ends, or is dead, and can be replaced.
-    Over { current: Box<Credential>, token: AccessToken, is_dead: bool },
+    Over { current: Current, token: AccessToken, is_dead: bool },
 }
 
 /// How often the lock is tried: files' locks cannot be waited for with a bound.
@@ -121,7 +121,7 @@ impl Cache {
     async fn find(&self, credential: &Credential, dead: Option<&AccessToken>) -> Result<Found> {
         let (current, secrets) = self.read(credential).await?;
         let now = Timestamp::now();
-        let token = secrets.access_token;
+        let token = secrets.access_token.clone();
         let is_dead = dead.is_some_and(|dead| dead.expose_bearer() == token.expose_bearer());
         let is_due = current.refreshable && current.is_due(now);
         if !is_dead && !is_due {
@@ -129,14 +129,14 @@ impl Cache {
         }
         let is_good = !is_dead && current.token_expires_at.is_none_or(|end| end > now);
         match refusal(&current, now) {
-            None => Ok(Found::Over { current: Box::new(current), token, is_dead }),
+            None => Ok(Found::Over { current, token, is_dead }),
             Some(_) if is_good => Ok(Found::Usable(token)),
             Some(refusal) => Err(refusal),
         }
     }
 
     /// As `read_current`; a keyring is waited for without holding up anything else.
-    async fn read(&self, credential: &Credential) -> Result<(Credential, Secrets)> {
+    async fn read(&self, credential: &Credential) -> Result<(Current, Arc<Secrets>)> {
         let current = self.current(credential)?;
         if current.as_ref().is_none_or(|current| self.is_at_hand(current)) {
             return self.with_secrets(credential, current);
@@ -146,7 +146,7 @@ impl Cache {
     }
 
     /// The credential of the same grant as the index names it now, and its secrets. Blocks.
-    fn read_current(&self, credential: &Credential) -> Result<(Credential, Secrets)> {
+    fn read_current(&self, credential: &Credential) -> Result<(Current, Arc<Secrets>)> {
         self.with_secrets(credential, self.current(credential)?)
     }
 
@@ -154,8 +154,8 @@ impl Cache {
     fn with_secrets(
         &self,
         credential: &Credential,
-        mut found: Option<Credential>,
-    ) -> Result<(Credential, Secrets)> {
+        mut found: Option<Current>,
+    ) -> Result<(Current, Arc<Secrets>)> {
         // Between index and secret another process may put a new credential in the old one's place.
         for _ in 0..3 {
             let Some(current) = found else {
@@ -187,7 +187,7 @@ impl Cache {
         let now = Timestamp::now();
         let is_new = secrets.access_token.expose_bearer() != known.expose_bearer();
         if is_new && !(current.refreshable && current.is_due(now)) {
-            return Ok(secrets.access_token);
+            return Ok(secrets.access_token.clone());
         }
         if let Some(refusal) = refusal(&current, now) {
             return Err(refusal);

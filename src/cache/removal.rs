@@ -56,7 +56,7 @@ impl Cache {
     /// # Errors
     /// As [`Cache::credentials`].
     pub fn has_left(&self) -> Result<bool> {
-        Ok(!self.read_index()?.discarded.is_empty())
+        Ok(!self.index()?.discarded.is_empty())
     }
 
     /// Deletes such secrets where their store answers. Blocks.
@@ -95,7 +95,7 @@ impl Cache {
     /// What the store says.
     pub fn refresh_token(&self, credential: &Credential) -> Result<Option<SecretString>> {
         let Some(current) = self.current(credential)? else { return Ok(None) };
-        Ok(self.read_secrets(&current)?.and_then(|secrets| secrets.refresh_token))
+        Ok(self.read_secrets(&current)?.and_then(|secrets| secrets.refresh_token.clone()))
     }
 
     fn take_out(&self, take: impl FnOnce(&mut Index) -> Vec<Credential>) -> Result<Removed> {

@@ -165,6 +165,52 @@ async fn what_is_removed_is_gone_with_its_secret_and_nothing_else_is() {
     assert_eq!((cache.credentials().unwrap(), secret_files(&cache)), (vec![], 0));
 }
 
+/// So long that what was read is remembered, and only looked at from then on.
+#[cfg(unix)]
+async fn settle() {
+    tokio::time::sleep(std::time::Duration::from_millis(3_100)).await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_another_process_changes_between_two_calls_counts_for_the_second() {
+    let (_root, cache) = cache();
+    let ids = ["ended", "renewed", "kept", "damaged", "lost"];
+    let all = ids.map(|id| credential("https://a.example", id));
+    for one in &all {
+        cache.store(one.clone(), &secrets("t"), None).unwrap();
+    }
+    settle().await;
+    for one in all.iter().chain(&all) {
+        assert_eq!(bearer(&cache, one).await, "t");
+    }
+    let [ended, renewed, kept, damaged, lost] = &all;
+    let elsewhere = Cache::open(cache.dir()).unwrap();
+    elsewhere.remove(ended).unwrap();
+    assert_eq!(cache.bearer(ended).await.unwrap_err().code(), "disconnected");
+    elsewhere.store(credential("https://a.example", "renewed"), &secrets("new"), None).unwrap();
+    assert_eq!(bearer(&cache, renewed).await, "new");
+    let secret_of = |one: &Credential| cache.dir().join("secrets").join(one.id.as_str());
+    let text = std::fs::read_to_string(secret_of(damaged)).unwrap();
+    std::fs::write(secret_of(damaged), text.replace('{', "[")).unwrap();
+    assert_eq!(cache.bearer(damaged).await.unwrap_err().code(), "secret_damaged");
+    std::fs::remove_file(secret_of(lost)).unwrap();
+    assert_eq!(cache.bearer(lost).await.unwrap_err().code(), "secret_missing");
+    assert_eq!(bearer(&cache, kept).await, "t");
+
+    // In place, as long as before, by an editor that keeps the time.
+    settle().await;
+    assert_eq!(bearer(&cache, kept).await, "t");
+    let index =
+        std::fs::OpenOptions::new().read(true).write(true).open(cache.dir().join("index.json")).unwrap();
+    let (before, text) =
+        (index.metadata().unwrap().modified().unwrap(), std::io::read_to_string(&index).unwrap());
+    std::os::unix::fs::FileExt::write_all_at(&index, text.replace("\"kept\"", "\"swap\"").as_bytes(), 0)
+        .unwrap();
+    index.set_modified(before).unwrap();
+    assert_eq!(cache.bearer(kept).await.unwrap_err().code(), "disconnected");
+}
+
 #[tokio::test]
 async fn what_is_to_be_ended_is_nobodys_until_it_is_connected_again() {
     let (_root, cache) = cache();

@@ -43,7 +43,7 @@ impl Cache {
                 Ok(Some(secrets)) => secrets,
                 Err(error) if error.code() != "secret_damaged" => return Err(error),
                 Ok(None) | Err(_) => {
-                    done.missing.push(current);
+                    done.missing.push(current.clone());
                     continue;
                 }
             };

@@ -53,6 +53,25 @@ impl BearerHash {
     }
 }
 
+/// A token and its hash, which is made once a request.
+#[derive(Debug)]
+pub struct Bearer {
+    token: AccessToken,
+    hash: BearerHash,
+}
+
+impl Bearer {
+    /// The bearer that `token` is.
+    pub fn of(token: AccessToken) -> Self {
+        Self { hash: BearerHash::of(&token), token }
+    }
+
+    /// What it is known by.
+    pub const fn hash(&self) -> BearerHash {
+        self.hash
+    }
+}
+
 /// A bearer that is served.
 pub struct Admitted {
     /// What is known of it.
@@ -153,8 +172,8 @@ impl Admission {
     ///
     /// # Errors
     /// [`NotAdmitted`].
-    pub async fn admit(&self, bearer: AccessToken) -> Result<Arc<Admitted>, NotAdmitted> {
-        let hash = BearerHash::of(&bearer);
+    pub async fn admit(&self, bearer: Bearer) -> Result<Arc<Admitted>, NotAdmitted> {
+        let Bearer { token: bearer, hash } = bearer;
         let (slot, standing) = entry(&mut self.known(), hash);
         let mut slot = slot.lock().await;
         if let Some(known) = slot.as_ref().filter(|known| Instant::now() < known.until) {

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
-use super::admission::{Admission, BearerHash, NotAdmitted};
+use super::admission::{Admission, Bearer, NotAdmitted};
 use super::introspection::{Unknown, Unusable};
 use super::log::{Log, Record};
 use super::rate::{Rate, Wait};
@@ -31,9 +31,10 @@ impl Gate {
     }
 
     async fn try_admit(&self, bearer: AccessToken) -> Result<Arc<dyn Service>, Refusal> {
-        let hash = BearerHash::of(&bearer);
+        let bearer = Bearer::of(bearer);
+        let hash = bearer.hash();
         let record = Record::current();
-        record.set_bearer(hash.prefix());
+        record.set_bearer(hash);
         let admitted = match self.admission.admit(bearer).await {
             Ok(admitted) => admitted,
             Err(NotAdmitted::Unusable(unusable)) => return Err(refuse(unusable)),

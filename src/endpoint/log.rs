@@ -2,10 +2,12 @@
 //! argument, nothing of an answer: a bearer's hash, whom the authorization server says it was issued to, and
 //! words of this program's own.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::pin::Pin;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -14,9 +16,9 @@ use axum::http::header::HeaderName;
 use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 use jiff::Timestamp;
-use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::admission::BearerHash;
 use super::metrics::Metrics;
 use super::rate::Permit;
 use crate::error::{Error, Result};
@@ -28,6 +30,16 @@ use crate::ui::{Ui, json_ascii_controls};
 /// neither holds anybody up.
 const MOST_WAITING: usize = 4_096;
 
+/// How long a request's line waits for others that are written with it. A process that is killed loses so much.
+const SOON: Duration = Duration::from_millis(50);
+
+/// Room that is kept for lines, in bytes: some more than busy callers fill in that time.
+const KEPT: usize = 128 << 10;
+
+/// Bytes that are written at once, at most: what a pipe takes whole, so that another writer's line comes between two of
+/// these and not into one (`PIPE_BUF`).
+const AT_ONCE: usize = 4_096;
+
 /// How often the same trouble is reported to the operator.
 const REPORTED_EVERY: Duration = Duration::from_mins(1);
 
@@ -36,7 +48,7 @@ const MOST_TEXT: usize = 200;
 
 /// The way to the log.
 pub struct Log {
-    lines: SyncSender<String>,
+    queue: Arc<Queue>,
     metrics: Arc<Metrics>,
     reported: Mutex<HashMap<&'static str, Instant>>,
     cut: CancellationToken,
@@ -53,31 +65,32 @@ impl Log {
     /// # Errors
     /// `no_thread`.
     pub fn start(ui: Ui, metrics: Arc<Metrics>, cut: CancellationToken) -> Result<(Self, Writing)> {
-        let (lines, waiting) = sync_channel::<String>(MOST_WAITING);
         let (end, done) = sync_channel(1);
-        let lost = Arc::clone(&metrics);
+        let (queue, lost) = (Arc::new(Queue::default()), Arc::clone(&metrics));
+        let waiting = Arc::clone(&queue);
         std::thread::Builder::new()
             .name("log".to_owned())
             .spawn(move || {
-                while let Ok(line) = waiting.recv() {
-                    if ui.try_note(&line).is_err() {
-                        lost.log_line_lost();
+                let mut lines = String::new();
+                while waiting.take(&mut lines) {
+                    for part in parts(&lines) {
+                        lost.log_lines_were_lost(ui.note_lines(part));
                     }
                 }
                 let _ = end.send(());
             })
             .map_err(|error| Error::failed("no_thread", "Could not start a thread").because(error))?;
-        Ok((Self { lines, metrics, reported: Mutex::default(), cut }, Writing { done }))
+        Ok((Self { queue, metrics, reported: Mutex::default(), cut }, Writing { done }))
     }
 
-    /// Something that an operator should see: `event` is stable, `message` is for people.
+    /// Something that an operator should see: `event` is stable, `message` is for people. Written at once, with what waits.
     pub fn event(&self, level: &'static str, event: &'static str, message: &str) {
-        self.write(&json!({
-            "time": now(),
-            "level": level,
-            "event": event,
-            "message": text::prefix(message, 1_000),
-        }));
+        let message = quoted(text::prefix(message, 1_000));
+        let line = format!(
+            "{{\"event\":\"{event}\",\"level\":\"{level}\",\"message\":{message},\"time\":\"{}\"}}\n",
+            now()
+        );
+        self.write(&line, true);
     }
 
     /// The same, at most once a minute: trouble that every request runs into.
@@ -98,10 +111,98 @@ impl Log {
         self.reported.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    fn write(&self, line: &Value) {
-        if self.lines.try_send(json_ascii_controls(&line.to_string()).into_owned()).is_err() {
-            self.metrics.log_line_lost();
+    fn write(&self, line: &str, is_urgent: bool) {
+        if !self.queue.push(line, is_urgent) {
+            self.metrics.log_lines_were_lost(1);
         }
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}
+
+/// Lines on their way to the thread that writes.
+#[derive(Default)]
+struct Queue {
+    waiting: Mutex<Waiting>,
+    news: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// Each with its end.
+    lines: String,
+    count: usize,
+    is_urgent: bool,
+    is_closed: bool,
+}
+
+impl Queue {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether there was room for the line.
+    fn push(&self, line: &str, is_urgent: bool) -> bool {
+        let mut waiting = self.waiting();
+        if waiting.count == MOST_WAITING {
+            return false;
+        }
+        waiting.lines.push_str(line);
+        waiting.count += 1;
+        waiting.is_urgent |= is_urgent;
+        // The thread is woken for the first line, and by itself for those that come soon after it.
+        let is_news = waiting.count == 1 || is_urgent;
+        drop(waiting);
+        if is_news {
+            self.news.notify_one();
+        }
+        true
+    }
+
+    fn close(&self) {
+        self.waiting().is_closed = true;
+        self.news.notify_one();
+    }
+
+    /// Waits for lines and gives all that came [`SOON`]; false once there are none and there will be no more.
+    fn take(&self, lines: &mut String) -> bool {
+        let waiting = self.waiting();
+        let waiting = self.news.wait_while(waiting, |waiting| waiting.count == 0 && !waiting.is_closed);
+        let waiting = waiting.unwrap_or_else(PoisonError::into_inner);
+        let goes_on = |waiting: &mut Waiting| !waiting.is_urgent && !waiting.is_closed;
+        let waited = self.news.wait_timeout_while(waiting, SOON, goes_on);
+        let (mut waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        lines.clear();
+        lines.shrink_to(KEPT);
+        std::mem::swap(lines, &mut waiting.lines);
+        waiting.is_urgent = false;
+        waiting.count = 0;
+        !lines.is_empty()
+    }
+}
+
+/// `lines` in parts of whole lines, of [`AT_ONCE`] bytes where a line is no longer than that.
+fn parts(mut lines: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        let bytes = lines.as_bytes();
+        let within = &bytes[..bytes.len().min(AT_ONCE)];
+        let end = memchr::memrchr(b'\n', within).or_else(|| memchr::memchr(b'\n', bytes))?;
+        let (part, rest) = lines.split_at(end + 1);
+        lines = rest;
+        Some(part)
+    })
+}
+
+/// A text as JSON, with nothing hidden in it.
+fn quoted(text: &str) -> String {
+    let json = serde_json::to_string(text).unwrap_or_else(|_| "null".to_owned());
+    match json_ascii_controls(&json) {
+        Cow::Owned(escaped) => escaped,
+        Cow::Borrowed(_) => json,
     }
 }
 
@@ -124,7 +225,7 @@ tokio::task_local! {
 /// What becomes known of a request on its way.
 #[derive(Default)]
 pub struct Record {
-    bearer: OnceLock<String>,
+    bearer: OnceLock<BearerHash>,
     client: OnceLock<String>,
     asked: OnceLock<Asked>,
     place: Mutex<Option<Permit>>,
@@ -136,9 +237,9 @@ impl Record {
         REQUEST.try_with(Arc::clone).unwrap_or_default()
     }
 
-    /// Its bearer's hash has this prefix.
-    pub fn set_bearer(&self, prefix: String) {
-        let _ = self.bearer.set(prefix);
+    /// Its bearer's hash is this.
+    pub fn set_bearer(&self, hash: BearerHash) {
+        let _ = self.bearer.set(hash);
     }
 
     /// Its bearer was issued to this client.
@@ -226,21 +327,37 @@ impl Drop for Line {
             passed,
             self.bytes,
         );
-        self.log.write(&json!({
-            "time": now(),
-            "level": "info",
-            "event": "request",
-            "route": self.route,
-            "status": status,
-            "method": method,
-            "tool": tool,
-            "outcome": outcome,
-            "bearer": self.record.bearer.get(),
-            "client_id": self.record.client.get(),
-            "ms": u64::try_from(passed.as_millis()).unwrap_or(u64::MAX),
-            "bytes": self.bytes,
-            "request_id": self.request_id,
-        }));
+        let client = self.record.client.get().map(|client| quoted(client));
+        let mut line = String::with_capacity(384);
+        // What is no number, and no client's name, is a word of this program's own: there is nothing to escape in it.
+        let _ = writeln!(
+            line,
+            "{{\"bearer\":{},\"bytes\":{},\"client_id\":{},\"event\":\"request\",\"level\":\"info\",\"method\":{},\
+             \"ms\":{},\"outcome\":\"{outcome}\",\"request_id\":{},\"route\":\"{}\",\"status\":{status},\"time\":\"{}\",\
+             \"tool\":{}}}",
+            OwnWord(self.record.bearer.get().map(BearerHash::prefix).as_deref()),
+            self.bytes,
+            client.as_deref().unwrap_or("null"),
+            OwnWord(method),
+            passed.as_millis(),
+            OwnWord(self.request_id.as_deref()),
+            self.route,
+            now(),
+            OwnWord(tool),
+        );
+        self.log.write(&line, false);
+    }
+}
+
+/// A word of this program's own as JSON.
+struct OwnWord<'a>(Option<&'a str>);
+
+impl std::fmt::Display for OwnWord<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(word) => write!(out, "\"{word}\""),
+            None => out.write_str("null"),
+        }
     }
 }
 
@@ -279,17 +396,133 @@ impl HttpBody for Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::tests::Full;
+    use crate::secret::AccessToken;
+    use crate::ui::tests::{Collects, Full};
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    fn start(to: Box<dyn std::io::Write + Send>) -> (Log, Writing, Arc<Metrics>) {
+        let metrics = Arc::new(Metrics::default());
+        let ui = Ui::to_writers(Box::new(std::io::sink()), to, 80);
+        let (log, writing) = Log::start(ui, Arc::clone(&metrics), CancellationToken::new()).unwrap();
+        (log, writing, metrics)
+    }
+
+    fn end(log: Log, writing: &Writing) {
+        drop(log);
+        assert!(writing.done.recv_timeout(Duration::from_secs(30)).is_ok(), "the thread has not ended");
+    }
 
     #[test]
     fn a_line_that_stderr_refuses_is_counted_as_lost() {
-        let metrics = Arc::new(Metrics::default());
-        let ui = Ui::to_writers(Box::new(std::io::sink()), Box::new(Full), 80);
-        let (log, writing) = Log::start(ui, Arc::clone(&metrics), CancellationToken::new()).unwrap();
+        let (log, writing, metrics) = start(Box::new(Full));
         log.event("info", "ready", "1");
         log.event("info", "stopped", "2");
-        drop(log);
-        assert!(writing.done.recv_timeout(Duration::from_secs(30)).is_ok(), "the thread has not ended");
-        assert_eq!(metrics.log_lines_lost(), 2);
+        assert!(log.queue.push("{}\n", false));
+        end(log, &writing);
+        assert_eq!(metrics.log_lines_lost(), 3);
+    }
+
+    #[test]
+    fn lines_are_written_in_their_order_and_all_of_them_before_the_end() {
+        let written = Collects::default();
+        let (log, writing, metrics) = start(Box::new(written.clone()));
+        let lines = (0..3_000).map(|number| format!("{{\"number\":{number}}}\n")).collect::<Vec<_>>();
+        for line in &lines {
+            assert!(log.queue.push(line, false));
+        }
+        end(log, &writing);
+        assert_eq!((written.take(), metrics.log_lines_lost()), (lines.concat(), 0));
+    }
+
+    #[test]
+    fn a_line_is_written_soon_and_an_event_at_once_with_what_waits() {
+        let written = Collects::default();
+        let (log, writing, _) = start(Box::new(written.clone()));
+        let until = |wanted: &str| {
+            let began = Instant::now();
+            let mut found = String::new();
+            while !found.contains(wanted) {
+                assert!(began.elapsed() < Duration::from_secs(30), "{wanted} in {found}");
+                std::thread::sleep(Duration::from_millis(1));
+                found.push_str(&written.take());
+            }
+            found
+        };
+        assert!(log.queue.push("first\n", false));
+        assert_eq!(until("first\n"), "first\n");
+        assert!(log.queue.push("second\n", false));
+        log.event("info", "reloaded", "x");
+        assert!(until("reloaded").starts_with("second\n{"));
+        end(log, &writing);
+    }
+
+    #[test]
+    fn lines_that_nobody_takes_are_bounded() {
+        let queue = Queue::default();
+        assert!((0..MOST_WAITING).all(|_| queue.push("x\n", false)));
+        assert!(!queue.push("x\n", true));
+        let mut lines = String::new();
+        queue.close();
+        assert!(queue.take(&mut lines) && lines.len() == 2 * MOST_WAITING);
+        assert!(!queue.take(&mut lines));
+    }
+
+    proptest! {
+        #[test]
+        fn parts_are_whole_lines(lengths in proptest::collection::vec(0usize..9_000, 0..9)) {
+            let lines = lengths.iter().map(|length| "x".repeat(*length) + "\n").collect::<String>();
+            let parts = parts(&lines).collect::<Vec<_>>();
+            prop_assert_eq!(parts.concat(), &lines[..]);
+            for part in parts {
+                prop_assert!(part.ends_with('\n'));
+                prop_assert!(part.len() <= AT_ONCE || part.matches('\n').count() == 1);
+            }
+        }
+
+        /// As `serde_json` writes it, with what a terminal would obey escaped.
+        #[test]
+        fn a_line_is_json(client in ".{0,40}", message in ".{0,40}", status in 100u16..600) {
+            let written = Collects::default();
+            let (log, writing, _) = start(Box::new(written.clone()));
+            let log = Arc::new(log);
+            let record = Arc::new(Record::default());
+            let hash = BearerHash::of(&AccessToken::new("token".to_owned()).unwrap());
+            record.set_bearer(hash);
+            record.set_client(&client);
+            record.set_asked(Asked { method: "tools/call", tool: Some("search") });
+            log.event("warn", "few_files", &message);
+            drop(Line {
+                log: Arc::clone(&log),
+                route: "mcp",
+                record,
+                started: Instant::now(),
+                status: Some(status),
+                outcome: None,
+                request_id: Some("req_1".to_owned()),
+                bytes: 7,
+            });
+            end(Arc::into_inner(log).unwrap(), &writing);
+            let all = written.take();
+            let lines = all.lines().collect::<Vec<_>>();
+            prop_assert_eq!(lines.len(), 2);
+            let wanted = [
+                json!({"event": "few_files", "level": "warn", "message": message}),
+                json!({
+                    "event": "request", "level": "info", "route": "mcp", "status": status, "method": "tools/call",
+                    "tool": "search", "outcome": "ok", "bearer": hash.prefix(), "client_id": client, "bytes": 7,
+                    "request_id": "req_1",
+                }),
+            ];
+            for (line, wanted) in lines.into_iter().zip(wanted) {
+                let mut read: Value = serde_json::from_str(line).unwrap();
+                let json = read.to_string();
+                prop_assert_eq!(line, json_ascii_controls(&json));
+                let fields = read.as_object_mut().unwrap();
+                prop_assert!(fields.remove("time").is_some_and(|time| time.is_string()));
+                fields.remove("ms");
+                prop_assert_eq!(read, wanted);
+            }
+        }
     }
 }

@@ -153,9 +153,9 @@ impl Metrics {
         add(&self.reloads, outcome);
     }
 
-    /// A line of the access log found no room, or stderr refused it.
-    pub fn log_line_lost(&self) {
-        self.log_lines_lost.fetch_add(1, Ordering::Relaxed);
+    /// So many lines of the access log found no room, or stderr refused them.
+    pub fn log_lines_were_lost(&self, count: usize) {
+        self.log_lines_lost.fetch_add(count as u64, Ordering::Relaxed);
     }
 
     /// How many lines of the access log were lost.

@@ -43,7 +43,7 @@ use crate::advice::{Command, Hint};
 use crate::error::{Error, Kind, Result};
 use crate::listener::places::{self, Counter, Places, Room};
 use crate::listener::{Acceptors, Listener};
-use crate::mcp::protocol::http::{self, About, Endpoint, Refusal};
+use crate::mcp::protocol::http::{self, About, Endpoint, Mcp, Refusal};
 use crate::mcp::size::Bounds;
 use crate::provider::discovery::{Discovery, DiscoveryError, discover};
 use crate::provider::http::{Http, Limits as HttpLimits};
@@ -415,29 +415,44 @@ fn routes(
             Refusal::new(StatusCode::NOT_FOUND, "not_found", "There is nothing here").response(&endpoint)
         }
     });
-    let logged = |routes: axum::Router, route: &'static str| {
+    let layer = {
         let (log, endpoint) = (Arc::clone(log), Arc::clone(&endpoint));
-        routes.layer(axum::middleware::from_fn(
-            move |request: axum::extract::Request, next: axum::middleware::Next| {
-                let (log, endpoint) = (Arc::clone(&log), Arc::clone(&endpoint));
-                log::recorded(Arc::clone(&log), route, async move {
-                    let answered = tokio::time::timeout(REQUEST_TIME, next.run(request)).await;
-                    let response = answered.unwrap_or_else(|_| too_slow(&endpoint));
-                    if response.status() == StatusCode::MISDIRECTED_REQUEST {
-                        log.trouble("warn", "misdirected_request", || misdirected(&endpoint));
-                    }
-                    response
-                })
-            },
-        ))
+        axum::middleware::from_fn(move |request: axum::extract::Request, next: axum::middleware::Next| {
+            logged(Arc::clone(&log), Arc::clone(&endpoint), "other", next.run(request))
+        })
+    };
+    let mcp = {
+        let served = Arc::new(Mcp::new(Arc::clone(&endpoint), Arc::new(gate)));
+        let (log, endpoint) = (Arc::clone(log), Arc::clone(&endpoint));
+        move |request| {
+            let served = Arc::clone(&served);
+            let answer = async move { served.answer(request).await };
+            logged(Arc::clone(&log), Arc::clone(&endpoint), "mcp", answer)
+        }
     };
     // A balancer's probe names an address as its Host, and nothing is derived from it. There is no other answer:
     // whoever stops takes no connection.
     let health = get(|| async { "ok\n" });
     let others = http::guard(&endpoint, metadata.merge(unknown));
-    logged(http::router(Arc::clone(&endpoint), Arc::new(gate)), "mcp")
-        .merge(logged(others, "other"))
-        .route("/healthz", health)
+    http::router(&endpoint, mcp).merge(others.layer(layer)).route("/healthz", health)
+}
+
+/// Answers with what `answer` gives in time, with a line in the log.
+async fn logged(
+    log: Arc<Log>,
+    endpoint: Arc<Endpoint>,
+    route: &'static str,
+    answer: impl Future<Output = Response>,
+) -> Response {
+    log::recorded(Arc::clone(&log), route, async move {
+        let answered = tokio::time::timeout(REQUEST_TIME, answer).await;
+        let response = answered.unwrap_or_else(|_| too_slow(&endpoint));
+        if response.status() == StatusCode::MISDIRECTED_REQUEST {
+            log.trouble("warn", "misdirected_request", || misdirected(&endpoint));
+        }
+        response
+    })
+    .await
 }
 
 /// What the operator can do about a `Host` that this is not; the name that came is nobody's to repeat.

@@ -105,16 +105,15 @@ fn member(
     let is_whole = credential.sources.len() < MOST_SOURCES;
     let known = credential.sources.iter().map(|source| known(source, is_whole)).collect();
     let is_package = credential.token_kind == TokenKind::McpPackage;
-    let cache = cache.clone();
-    let (dead_cache, dead_credential) = (cache.clone(), credential.clone());
-    let bearer_of = credential.clone();
+    let held = Arc::new((cache.clone(), credential.clone()));
+    let dead_held = Arc::clone(&held);
     let bearer: BearerSource = Arc::new(move || {
-        let (cache, credential) = (cache.clone(), bearer_of.clone());
-        async move { cache.bearer(&credential).await }.boxed()
+        let held = Arc::clone(&held);
+        async move { held.0.bearer(&held.1).await }.boxed()
     });
     let instead: DeadBearer = Arc::new(move |dead| {
-        let (cache, credential) = (dead_cache.clone(), dead_credential.clone());
-        async move { cache.bearer_instead_of(&credential, &dead).await }.boxed()
+        let held = Arc::clone(&dead_held);
+        async move { held.0.bearer_instead_of(&held.1, &dead).await }.boxed()
     });
     let reader = if provider.is_local() {
         let dir = credential.data_dir.clone().unwrap_or_default();

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
+use crate::json::write::{self, Json, Sink};
+
 /// The six tools. What a host is told of each is in [`tools::surface`](crate::mcp::tools::surface).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Tool {
@@ -107,7 +109,27 @@ impl Call {
 
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let arguments = Value::Object(self.arguments.clone()).to_string();
-        write!(f, "{} {}", self.tool, crate::ui::json_ascii_controls(&arguments))
+        write!(f, "{} {}", self.tool, write::text(&self.arguments))
+    }
+}
+
+/// As [`Call::to_json`] has it.
+impl Json for Call {
+    fn write_to(&self, out: &mut impl Sink) {
+        write::object(out, |members| {
+            members.put("arguments", &self.arguments);
+            members.put("tool", self.tool.name());
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_written_as_it_is_built() {
+        let call = Call::new(Tool::Search, json!({"q": "a\u{202e}", "limit": 5}));
+        assert_eq!(write::text(&call), write::text(&call.to_json()));
     }
 }

@@ -13,7 +13,6 @@ use serde_json::{Map, Value};
 
 use crate::mcp::protocol::caller::{self, Caller};
 use crate::mcp::protocol::service::{Offer, ResourceContents, ResourceError, Service, ToolAnswer};
-use crate::mcp::size::json_len;
 
 /// One call, without anything that was asked for or answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +90,14 @@ pub fn note(provider: &str, grant_id: Option<&str>, route: &str, streams: &[&str
         for stream in streams {
             notes.stream(stream);
         }
+    });
+}
+
+/// Notes the streams of an answer's hits: a search over everything names none.
+pub fn note_streams<'a>(streams: impl Iterator<Item = &'a str>) {
+    let _ = NOTES.try_with(|notes| {
+        let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
+        streams.for_each(|stream| notes.stream(stream));
     });
 }
 
@@ -175,10 +182,9 @@ impl<S: Service> Service for Recorded<S> {
         async move {
             let pending = self.begin(&tool);
             let answer = NOTES.scope(Arc::clone(&pending.notes), call).await;
-            name_streams(&answer, &mut pending.notes.lock().unwrap_or_else(PoisonError::into_inner));
             let ended = Ended {
                 rows: answer.rows,
-                bytes: answer.text.len() + answer.structured.as_ref().map_or(0, json_len),
+                bytes: answer.text.len() + answer.structured_len(),
                 outcome: outcome(&answer),
             };
             pending.end(ended);
@@ -208,26 +214,19 @@ impl<S: Service> Service for Recorded<S> {
     }
 }
 
-/// A search over everything names no stream; its hits do.
-fn name_streams(answer: &ToolAnswer, notes: &mut Notes) {
-    let hits = answer.structured.as_ref().and_then(|structured| structured.get("results")?.as_array());
-    for hit in hits.into_iter().flatten() {
-        notes.stream(hit.get("stream").and_then(Value::as_str).unwrap_or_default());
-    }
-}
-
 fn outcome(answer: &ToolAnswer) -> String {
     if !answer.is_error {
         return "ok".to_owned();
     }
-    let code =
-        answer.structured.as_ref().and_then(|structured| structured.get("error")?.get("code")?.as_str());
+    let structured = answer.structured_map();
+    let code = structured.get("error").and_then(|error| error.get("code")?.as_str());
     code.unwrap_or("error").to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::write::Written;
     use serde_json::json;
 
     #[derive(Default)]
@@ -244,7 +243,7 @@ mod tests {
 
     impl Service for Scripted {
         fn offer(&self) -> Offer {
-            Offer { names: &[], tools: Vec::new().into(), instructions: "", resource_templates: Vec::new() }
+            Offer { names: &[], tools: Arc::new([]), instructions: "", resource_templates: Arc::new([]) }
         }
 
         fn call(&self, tool: &str, _arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
@@ -255,15 +254,17 @@ mod tests {
                 // Only asked whether it has such a stream.
                 note("https://a.example", Some("g2"), "schema", &[]);
                 note("https://a.example", Some("g1"), "search", &["mail"]);
-                let structured = match tool.as_str() {
-                    "search" => json!({"results": [{"stream": "chat"}, {"stream": "mail"}]}),
+                let (structured, rows) = match tool.as_str() {
+                    "search" => {
+                        note_streams(["chat", "mail"].into_iter());
+                        (json!({"results": []}), 2)
+                    }
                     "query_records" => std::future::pending().await,
-                    _ => json!({"error": {"code": "invalid_id"}}),
+                    _ => (json!({"error": {"code": "invalid_id"}}), 0),
                 };
-                let Value::Object(structured) = structured else { unreachable!() };
-                let is_error = structured.contains_key("error");
-                let rows = structured.get("results").and_then(Value::as_array).map_or(0, Vec::len);
-                ToolAnswer { text: "canary".to_owned(), structured: Some(structured), is_error, rows }
+                let (is_error, structured) =
+                    (structured.get("error").is_some(), Some(Written::of(&structured)));
+                ToolAnswer { text: "canary".to_owned(), structured, is_error, rows }
             }
             .boxed()
         }
@@ -296,7 +297,7 @@ mod tests {
             grants: vec![("https://a.example".to_owned(), Some("g1".to_owned()))],
             streams: ["mail", "notes", "chat"].map(str::to_owned).to_vec(),
             rows: 2,
-            bytes: "canary".len() + r#"{"results":[{"stream":"chat"},{"stream":"mail"}]}"#.len(),
+            bytes: "canary".len() + r#"{"results":[]}"#.len(),
             outcome: "ok".to_owned(),
             took: Duration::ZERO,
         };

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
-use crate::text::{has_hidden, is_hidden};
+use crate::text::{has_hidden, is_hidden, leading};
 
 /// Longest accepted handle, in bytes.
 pub const MAX_HANDLE_BYTES: usize = 4096;
@@ -151,7 +151,13 @@ impl RecordId {
         }
         let handle = match &self.connection {
             Some(connection) if self.is_self_contained() => {
-                format!("{connection}/{}:{}", self.stream, encode_record(&self.record))
+                let length = connection.len() + self.stream.len() + self.record.len() + 8;
+                let mut handle = String::with_capacity(length);
+                for part in [connection, "/", &self.stream, ":"] {
+                    handle.push_str(part);
+                }
+                encode_record_into(&mut handle, &self.record);
+                handle
             }
             _ => {
                 let legacy = format!("{}:{}", self.stream, self.record);
@@ -202,8 +208,18 @@ pub fn check_segment(part: &'static str, text: &str) -> Result<(), IdError> {
 /// Percent-encodes `/`, `\`, `%`, hidden characters, and the second dot of every `..`; nothing else.
 fn encode_record(record: &str) -> String {
     let mut out = String::with_capacity(record.len() + 8);
-    for c in record.chars() {
-        let reserved = matches!(c, '/' | '\\' | '%') || is_hidden(c) || (c == '.' && out.ends_with('.'));
+    encode_record_into(&mut out, record);
+    out
+}
+
+fn encode_record_into(out: &mut String, record: &str) {
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'/' | b'\\' | b'%' | b'.');
+    let (plain, rest) = record.split_at(leading(record.as_bytes(), is_plain));
+    out.push_str(plain);
+    let start = out.len();
+    for c in rest.chars() {
+        let is_second_dot = c == '.' && out[start..].ends_with('.');
+        let reserved = matches!(c, '/' | '\\' | '%') || is_hidden(c) || is_second_dot;
         if reserved {
             let mut bytes = [0; 4];
             for byte in c.encode_utf8(&mut bytes).bytes() {
@@ -213,7 +229,6 @@ fn encode_record(record: &str) -> String {
             out.push(c);
         }
     }
-    out
 }
 
 /// The JSON form inside `pdpp://record/…` that other PDPP tools write: base64url of

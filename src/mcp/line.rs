@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use crate::{text, ui};
+use crate::json::write::{self, Json as _};
+use crate::text;
 
 /// A value on one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,12 +21,19 @@ const OUR_WORDS: [&str; 4] = ["next", "previous", "more", "error"];
 /// A name or id: as it is where that is unmistakable, else as a JSON string. A name that could begin a
 /// line of ours (`next`, `more:`) is quoted too.
 pub fn token(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    push_token(&mut out, text);
+    out
+}
+
+/// Appends a [`token`].
+pub fn push_token(out: &mut String, text: &str) {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"._~:/@%+-|?&#*".contains(&b);
     let is_plain = !text.is_empty() && text.bytes().all(plain);
     if is_plain && !text.ends_with(':') && !OUR_WORDS.contains(&text) {
-        text.to_owned()
+        out.push_str(text);
     } else {
-        quoted(text)
+        push_quoted(out, text);
     }
 }
 
@@ -39,34 +47,54 @@ pub fn rest_of_line(text: &str) -> String {
 
 /// A JSON string on one line; hidden characters are `\u` escapes, so it still reads back exactly.
 pub fn quoted(text: &str) -> String {
-    ui::json_ascii_controls(&Value::from(text).to_string()).into_owned()
+    write::text(text)
+}
+
+/// Appends a text as [`quoted`] has it.
+pub fn push_quoted(out: &mut String, text: &str) {
+    text.write_to(out);
 }
 
 /// A JSON value on one line, cut to about `max_bytes`. Numbers keep their digits.
 pub fn value(value: &Value, max_bytes: usize) -> Inline {
-    match value {
-        Value::String(text) => quoted_cut(text, max_bytes),
-        other => {
-            let json = other.to_string();
-            let json = ui::json_ascii_controls(&json);
-            if json.len() <= max_bytes {
-                Inline { text: json.into_owned(), complete: true }
-            } else {
-                Inline { text: format!("{}…", text::shown_prefix(&json, max_bytes)), complete: false }
-            }
-        }
+    let mut text = String::new();
+    let complete = push_value(&mut text, value, max_bytes);
+    Inline { text, complete }
+}
+
+/// Appends a [`value`]; says whether all of it is there.
+pub fn push_value(out: &mut String, value: &Value, max_bytes: usize) -> bool {
+    if let Value::String(text) = value {
+        return push_quoted_cut(out, text, max_bytes);
     }
+    let start = out.len();
+    value.write_to(out);
+    let is_complete = out.len() - start <= max_bytes;
+    if !is_complete {
+        let shown = text::shown_prefix(&out[start..], max_bytes).len();
+        out.truncate(start + shown);
+        out.push('…');
+    }
+    is_complete
 }
 
 /// A JSON string on one line, cut after about `max_bytes` of the text; what is cut is told by its end,
 /// `…"`, outside of which no `…` closes a string that is complete.
 pub fn quoted_cut(text: &str, max_bytes: usize) -> Inline {
+    let mut cut = String::new();
+    let complete = push_quoted_cut(&mut cut, text, max_bytes);
+    Inline { text: cut, complete }
+}
+
+fn push_quoted_cut(out: &mut String, text: &str, max_bytes: usize) -> bool {
     // Within a few characters of the bound a cut saves nothing.
-    if text.len() <= max_bytes.saturating_add(8) {
-        return Inline { text: quoted(text), complete: true };
+    let is_complete = text.len() <= max_bytes.saturating_add(8);
+    if is_complete {
+        push_quoted(out, text);
+    } else {
+        push_quoted(out, &format!("{}…", text::prefix(text, max_bytes)));
     }
-    let prefix = text::prefix(text, max_bytes);
-    Inline { text: quoted(&format!("{prefix}…")), complete: false }
+    is_complete
 }
 
 #[cfg(test)]

@@ -409,7 +409,12 @@ impl Candidate {
 
 impl From<ToolError> for ToolAnswer {
     fn from(error: ToolError) -> Self {
-        Self { text: error.to_text(), structured: Some(error.to_structured()), is_error: true, rows: 0 }
+        Self {
+            text: error.to_text(),
+            structured: Some(error.to_structured().into()),
+            is_error: true,
+            rows: 0,
+        }
     }
 }
 

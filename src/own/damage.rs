@@ -1,8 +1,7 @@
 //! A store that is damaged: which file it is, what is lost with it and what is not, and what to type.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection as Sqlite, ErrorCode, OpenFlags};
 
@@ -10,6 +9,7 @@ use super::PROFILE;
 use crate::advice::{Command, Hint};
 use crate::error::Error;
 use crate::text::shell_word;
+use crate::vault::store::snapshot::unless;
 use crate::vault::wire;
 
 /// How long a file is looked through, to know which one it is.
@@ -111,17 +111,9 @@ fn is_damaged(path: &Path) -> bool {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let db = Sqlite::open_with_flags(path, flags)?;
         db.pragma_update(None, "query_only", true)?;
-        let (done, is_done) = mpsc::channel::<()>();
-        let stop = db.get_interrupt_handle();
-        let found: String = std::thread::scope(|scope| {
-            scope.spawn(move || {
-                if is_done.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                    stop.interrupt();
-                }
-            });
-            let found = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0));
-            drop(done);
-            found
+        let began = Instant::now();
+        let found: String = unless(&db, &|| began.elapsed() > PATIENCE, || {
+            db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
         })?;
         Ok(found != "ok")
     };

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::state::{failed, vault_failed};
-use super::{lock, open};
+use super::{backup, lock, open};
 use crate::error::{Error, Kind, Result};
 use crate::vault::grant::Grant;
 use crate::vault::store::{Connection, Erased, Store, blobs};
@@ -55,9 +55,11 @@ pub fn find(store: &Store, name: &str) -> Result<Option<Connection>> {
 /// Forgets the account `id` of the store in `dir`.
 ///
 /// # Errors
-/// `import_running`; `own_store`; `own_forget_unfinished` where a reader holds what was deleted.
+/// `import_running`; `backup_running`; `own_store`; `own_forget_unfinished` where a reader holds what was deleted.
 pub fn forget(dir: &Path, id: &str) -> Result<Forgotten> {
-    let _alone = lock(dir)?;
+    let _alone = (lock(dir)?, backup::lock(dir)?);
+    // They hold what is to be forgotten.
+    backup::remove_leftovers(dir)?;
     let vault = open(dir)?;
     let store = vault.store();
     store.hide(id).map_err(failed)?;

@@ -4,6 +4,7 @@
 //! [`serving`] keeps it open while a server runs.
 
 pub mod backend;
+pub mod backup;
 mod damage;
 pub mod forget;
 mod identity;
@@ -205,20 +206,22 @@ pub fn make_store(dir: &Path) -> Result<Store> {
 /// `import_running`, naming the process that has it; `own_data_dir` (77).
 pub fn lock(dir: &Path) -> Result<DirLock> {
     let private = PrivateDir::create_named(dir).map_err(|error| unusable(dir, error))?;
-    let locked = private.try_lock(IMPORTING).map_err(|error| unusable(dir, error))?;
-    let Some(lock) = locked else {
-        let by = private.read(IMPORTED_BY, MAX_PID).ok();
-        let by = by.and_then(|by| String::from_utf8_lossy(&by).trim().parse::<u32>().ok());
-        let by = by.map_or_else(String::new, |pid| format!(" (process {pid})"));
-        return Err(Error::failed(
-            "import_running",
-            format!("Another pdpp{by} writes to {} now", dir.display()),
-        )
-        .hint("Wait until it has ended, then run this again"));
+    let locked = lock_named(&private, IMPORTING, IMPORTED_BY).map_err(|error| unusable(dir, error))?;
+    locked.map_err(|by| {
+        let message = format!("Another pdpp{by} writes to {} now", dir.display());
+        Error::failed("import_running", message).hint("Wait until it has ended, then run this again")
+    })
+}
+
+/// Takes the lock `name` in `dir` and says in the file `by` who has it; or else says who does, in brackets.
+fn lock_named(dir: &PrivateDir, name: &str, by: &str) -> io::Result<Result<DirLock, String>> {
+    let Some(lock) = dir.try_lock(name)? else {
+        let pid = dir.read(by, MAX_PID).ok();
+        let pid = pid.and_then(|pid| String::from_utf8_lossy(&pid).trim().parse::<u32>().ok());
+        return Ok(Err(pid.map_or_else(String::new, |pid| format!(" (process {pid})"))));
     };
-    let pid = format!("{}\n", std::process::id());
-    private.write(IMPORTED_BY, pid.as_bytes()).map_err(|error| unusable(dir, error))?;
-    Ok(lock)
+    dir.write(by, format!("{}\n", std::process::id()).as_bytes())?;
+    Ok(Ok(lock))
 }
 
 /// That there is a store in `dir`, and that only this user can get at it.

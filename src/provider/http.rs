@@ -280,34 +280,37 @@ impl Http {
         let (client, request) = request.build_split();
         let request = request.map_err(|error| HttpError::Setup(deepest(&error)))?;
         let url = request.url().clone();
-        let origin = url.origin().ascii_serialization();
+        let origin = || url.origin().ascii_serialization();
         let exchange = async {
             let mut response = client.execute(request).await.map_err(|error| self.explain(&url, &error))?;
             let status = response.status().as_u16();
             // 304 and the like are not redirects, but nothing here asks for them either.
             if response.status().is_redirection() {
-                return Err(HttpError::Redirected { origin: origin.clone(), status });
+                return Err(HttpError::Redirected { origin: origin(), status });
             }
             let limit = self.limits.body;
             // One that says so beforehand takes no memory.
             if response.content_length().is_some_and(|length| length > limit as u64) {
-                return Err(HttpError::TooLarge { origin: origin.clone(), limit });
+                return Err(HttpError::TooLarge { origin: origin(), limit });
             }
             // In pieces: a large one that grows in place is memory that the allocator keeps.
             let (mut pieces, mut length) = (Vec::new(), 0);
             while let Some(piece) = response.chunk().await.map_err(|error| self.explain(&url, &error))? {
                 length += piece.len();
                 if length > limit {
-                    return Err(HttpError::TooLarge { origin: origin.clone(), limit });
+                    return Err(HttpError::TooLarge { origin: origin(), limit });
                 }
                 pieces.push(piece);
             }
-            let body = pieces.concat();
+            let body = match pieces.as_slice() {
+                [only] => Vec::from(&only[..]),
+                several => several.concat(),
+            };
             Ok(Answer { status, headers: std::mem::take(response.headers_mut()), body })
         };
         match tokio::time::timeout(self.limits.total, exchange).await {
             Ok(answer) => answer,
-            Err(_) => Err(HttpError::TimedOut { origin, after: self.limits.total }),
+            Err(_) => Err(HttpError::TimedOut { origin: origin(), after: self.limits.total }),
         }
     }
 

@@ -240,6 +240,21 @@ pub fn open_store(dir: &Path, profile: &Profile, filling: Option<&Filling<'_>>) 
     Ok(Store::open(Some(&database(&dir, profile)?), profile.application_id, filling)?)
 }
 
+/// Makes the database of clients, grants and tokens of the vault in `dir` anew, with none in it, in the place of one that may be
+/// there: for whoever makes the vault's data anew too.
+///
+/// # Errors
+/// [`OpenError`].
+pub fn without_grants(dir: &PrivateDir, profile: &Profile) -> Result<(), OpenError> {
+    let Some(name) = profile.grants else { return Ok(()) };
+    let file = |error| OpenError::File("write to", error);
+    for beside in ["", "-wal", "-shm", "-journal"] {
+        dir.remove(&format!("{name}{beside}")).map_err(file)?;
+    }
+    dir.make_file(name).map_err(file)?;
+    seal_key(&Store::open(Some(&dir.path().join(name)), profile.application_id, None)?).map(drop)
+}
+
 fn database(dir: &PrivateDir, profile: &Profile) -> Result<PathBuf, OpenError> {
     data_dir::database(dir, profile.database, profile.not_beside)
 }

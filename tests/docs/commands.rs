@@ -97,6 +97,7 @@ const SHOWN: &[(&str, Before, i32, &str)] = &[
 /// Lines that begin so are not run here, and why; what runs them instead, or that nothing does.
 const NOT_HERE: &[(&str, &str)] = &[
     ("cargo run --release -- demo", "builds for minutes: `.ci/run release` runs it as README has it"),
+    ("pdpp provider serve", "a passphrase is typed at a terminal: tests/own"),
     ("pdpp connect local", "a person decides, on a page or at a terminal: tests/own"),
     ("cargo test", "this is it: `.ci/run test`"),
     ("cargo nextest run", "this, in other processes; by hand"),
@@ -121,6 +122,7 @@ const ELSEWHERE: &[(&str, &str)] = &[("docs/endpoint.md", "tests/endpoint/tried.
 const MEANT: &[(&str, &str)] = &[
     ("https://provider.example", "URL"),
     ("http://127.0.0.1:7377", "URL"),
+    ("http://127.0.0.1:7378", "URL"),
     ("https://registry.pdpp.dev/connectors/slack", "https://sandbox.pdpp.example/connectors/chat"),
     ("some-server --stdio", "pdpp mcp serve"),
 ];

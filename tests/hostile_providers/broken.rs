@@ -67,7 +67,7 @@ async fn fetch(origin: &str, limits: Limits) -> ToolAnswer {
 }
 
 fn code(answer: &ToolAnswer) -> String {
-    answer.structured.as_ref().unwrap()["error"]["code"].as_str().unwrap().to_owned()
+    answer.structured_map()["error"]["code"].as_str().unwrap().to_owned()
 }
 
 fn next(answer: &ToolAnswer) -> String {

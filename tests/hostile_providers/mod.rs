@@ -87,7 +87,7 @@ async fn call(core: &Tools, tool: &str, arguments: &Value) -> ToolAnswer {
             structured <= bounds.structured,
             "R4.8: structured of {structured} bytes: {}\n{}",
             about(),
-            Value::from(answer.structured.clone())
+            reader::structured(&answer)
         );
     }
     answer

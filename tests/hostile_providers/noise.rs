@@ -98,7 +98,7 @@ fn r5_2_any_arguments_are_answered() {
             let core = core_at(&provider.origin, &http, BOUNDS[bounds]);
             let answer = runtime.block_on(call(&core, tool, &Value::Object(arguments)));
             if answer.is_error {
-                let error = &answer.structured.as_ref().unwrap()["error"];
+                let error = &answer.structured_map()["error"];
                 prop_assert!(error["code"].as_str().is_some_and(|code| !code.is_empty()), "{}", answer.text);
                 prop_assert!(answer.text.contains("\nnext: "), "{}", answer.text);
             }
@@ -228,7 +228,7 @@ fn r5_2_any_body_is_answered() {
                 let core = core_at(&provider.origin, &http, BOUNDS[bounds]);
                 let answer = runtime.block_on(call(&core, tool, &serde_json::from_str(arguments).unwrap()));
                 prop_assert!(!answer.text.is_empty());
-                prop_assert_eq!(answer.is_error, answer.structured.as_ref().is_some_and(|structured| structured.contains_key("error")));
+                prop_assert_eq!(answer.is_error, answer.structured_map().contains_key("error"));
             }
             Ok(())
         })
@@ -348,7 +348,7 @@ fn r5_2_an_empty_object_is_an_answer() {
             if body["data"].is_array() {
                 let core = core_at(&provider.origin, &http, BOUNDS[0]);
                 let answer = call(&core, "query_records", &json!({"stream": "notes"})).await;
-                let rows = answer.structured.unwrap()["data"]["data"].clone();
+                let rows = answer.structured_map()["data"]["data"].clone();
                 assert_eq!(rows.as_array().unwrap().len(), 4, "nothing disappears: {rows}");
             }
         }
@@ -383,7 +383,7 @@ fn r3_72_any_text_as_an_id_reads_what_it_names_or_is_refused() {
             match RecordId::parse(&text) {
                 Ok(id) => {
                     prop_assert!(!answer.is_error, "{}", answer.text);
-                    let document = Value::Object(answer.structured.unwrap());
+                    let document = Value::Object(answer.structured_map());
                     prop_assert_eq!(&document["metadata"]["record_id"], &json!(id.record));
                     prop_assert_eq!(&document["text"], &json!(id.record));
                 }

@@ -16,15 +16,17 @@ pub struct Offer {
     pub arguments: Value,
 }
 
-/// Bytes of `structuredContent` as it goes over the wire.
+/// Bytes of `structuredContent` as it goes over the wire: as `serde_json` writes it, with every hidden character escaped.
 pub fn wire_len(answer: &ToolAnswer) -> usize {
     answer.structured.as_ref().map_or(0, |structured| {
-        pdpp::ui::json_ascii_controls(&Value::Object(structured.clone()).to_string()).len()
+        let json = structured.read().to_string();
+        assert_eq!(structured.as_str(), pdpp::ui::json_ascii_controls(&json));
+        structured.len()
     })
 }
 
 pub fn structured(answer: &ToolAnswer) -> Value {
-    Value::Object(answer.structured.clone().unwrap_or_default())
+    Value::Object(answer.structured_map())
 }
 
 /// The calls of the lines that begin with `keyword: `, indented or not.
@@ -103,7 +105,7 @@ pub async fn walk(core: &Tools, tool: &str, arguments: &Value) -> Vec<ToolAnswer
     loop {
         let answer = call(core, &offer.tool, &offer.arguments).await;
         assert!(!answer.is_error, "{offer:?}\n{}", answer.text);
-        let next = answer.structured.as_ref().and_then(|structured| offer_of(structured.get("next")?));
+        let next = structured(&answer).get("next").and_then(offer_of);
         let offered = offers(&answer.text, "next");
         assert_eq!(offered, next.clone().into_iter().collect::<Vec<_>>(), "{}", answer.text);
         answers.push(answer);

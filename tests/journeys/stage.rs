@@ -52,7 +52,8 @@ impl Tools {
         match self {
             Self::InProcess(core) => {
                 let answer = core.call(tool, arguments).await;
-                Answer { text: answer.text, structured: answer.structured.map_or(Value::Null, Value::Object) }
+                let structured = answer.structured.map_or(Value::Null, |structured| structured.read());
+                Answer { text: answer.text, structured }
             }
             Self::Served(client) => {
                 let result = client.lock().await.call_tool(tool, arguments).await.unwrap();

@@ -356,7 +356,12 @@ async fn r7_4_ten_thousand_interleaved_answers_go_to_whoever_asked() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let gate = Two(["ann", "bob"].map(|name| Arc::new(Whose(name, 0.into()))));
-    let router = http::router(Arc::new(http::Endpoint::new(url.parse().unwrap())), Arc::new(gate));
+    let endpoint = Arc::new(http::Endpoint::new(url.parse().unwrap()));
+    let served = Arc::new(http::Mcp::new(Arc::clone(&endpoint), Arc::new(gate)));
+    let router = http::router(&endpoint, move |request| {
+        let served = Arc::clone(&served);
+        async move { served.answer(request).await }
+    });
     tokio::spawn(async move { axum::serve(listener, router).await });
     let host = Host::new(&url);
     let pairs = [(host.with("ann"), "ann", "bob"), (host.with("bob"), "bob", "ann")];

@@ -277,7 +277,8 @@ fn stateful(asked: &Asked) -> Response {
 }
 
 fn code(answer: &ToolAnswer) -> String {
-    answer.structured.as_ref().and_then(|body| body["error"]["code"].as_str()).unwrap_or_default().to_owned()
+    let structured = Value::Object(answer.structured_map());
+    structured["error"]["code"].as_str().unwrap_or_default().to_owned()
 }
 
 #[tokio::test]

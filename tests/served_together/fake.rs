@@ -193,7 +193,7 @@ pub async fn call(package: &Tools, tool: &str, arguments: Value) -> ToolAnswer {
 }
 
 pub fn structured(answer: &ToolAnswer) -> Value {
-    Value::Object(answer.structured.clone().expect("a structured view"))
+    answer.structured.as_ref().expect("a structured view").read()
 }
 
 /// The typed error of an answer.

@@ -39,7 +39,7 @@ async fn act(arguments: Map<String, Value>) -> ToolAnswer {
     }
     let text = "x".repeat(usize::try_from(number("pad").unwrap_or(2)).unwrap());
     let is_error = arguments.contains_key("is_error");
-    ToolAnswer { text, structured: Some(arguments), is_error, rows: 0 }
+    ToolAnswer { text, structured: Some(arguments.into()), is_error, rows: 0 }
 }
 
 impl Service for Scripted {

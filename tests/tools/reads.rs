@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use pdpp::mcp::protocol::service::{ResourceContents, ResourceError, Service as _};
 use serde_json::{Value, json};
@@ -188,6 +189,98 @@ async fn r4_8_a_page_costs_one_read_and_what_comes_meanwhile_repeats_nothing() {
         assert!(seen[0] >= 39 && seen.last() == Some(&0), "{seen:?}");
         assert!(seen.windows(2).all(|pair| pair[0] == pair[1] + 1), "none lost, none twice: {seen:?}");
     }
+}
+
+/// Notes of which some do not fit one result, the newest first, behind a cursor that is the number of the last one.
+fn kept(numbers: &BTreeSet<usize>, asked: &Asked) -> (u16, Value) {
+    if asked.path == "/schema" {
+        return (200, schema(&["a"]));
+    }
+    let from: usize = asked.get("cursor").map_or(usize::MAX, |cursor| cursor.parse().unwrap());
+    let limit = asked.get("limit").map_or(25, |limit| limit.parse().unwrap());
+    let rows = numbers.range(..from).rev().take(limit).collect::<Vec<_>>();
+    let next = rows.last().filter(|last| numbers.first() < Some(last)).map(ToString::to_string);
+    let row = |n: &&usize| {
+        let mut row = note("a", &format!("n{n}"), "2024");
+        row["data"]["body"] = json!("x".repeat(700));
+        row
+    };
+    let mut body = list(rows.iter().map(row).collect(), next.as_deref());
+    if asked.get("changes_since").is_some() || asked.get("cursor").is_some() {
+        assert_ne!(asked.get("changes_since").is_some(), asked.get("cursor").is_some());
+        body["next_changes_since"] = json!("BOOKMARK");
+    }
+    (200, body)
+}
+
+#[tokio::test]
+async fn r4_8_what_goes_or_comes_between_two_pages_loses_and_repeats_nothing() {
+    let begin = || (0..60).map(|n| 10 * n).collect::<BTreeSet<usize>>();
+    let numbers = Arc::new(Mutex::new(begin()));
+    let now = Arc::clone(&numbers);
+    let fake = Fake::start(move |asked| kept(&now.lock().unwrap(), asked)).await;
+    for (limit, since, gone, come) in [
+        (None, None, 1, 0),
+        (None, None, 3, 2),
+        (Some(100), None, usize::MAX, 0),
+        (Some(100), None, usize::MAX, 3),
+        (Some(7), Some("beginning"), 2, 1),
+        (Some(100), Some("beginning"), 2, 1),
+    ] {
+        *numbers.lock().unwrap() = begin();
+        let mut always = begin();
+        let mut arguments = json!({"stream": "notes", "limit": limit, "changes_since": since});
+        arguments.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+        let mut seen: Vec<usize> = Vec::new();
+        while arguments.is_object() {
+            let answer = structured(&fake.call("query_records", arguments.clone()).await);
+            assert_eq!(fake.asked().len(), 1, "R4.8: one read a page");
+            let rows = answer["data"]["data"].as_array().unwrap();
+            seen.extend(rows.iter().map(|row| row["id"].as_str().unwrap()[1..].parse::<usize>().unwrap()));
+            arguments = answer["next"]["arguments"].clone();
+            let mut numbers = numbers.lock().unwrap();
+            for number in seen.iter().rev().take(gone) {
+                numbers.remove(number);
+                always.remove(number);
+            }
+            let last = *seen.last().unwrap();
+            numbers.extend((0..come).flat_map(|n| [1_000 + seen.len() + n, last + 1 + n]));
+        }
+        let unique = seen.iter().collect::<BTreeSet<_>>();
+        assert_eq!(unique.len(), seen.len(), "none twice: {seen:?}");
+        assert!(always.iter().all(|number| seen.contains(number)), "none lost: {seen:?}");
+        let all = begin();
+        assert!(seen.iter().filter(|number| all.contains(number)).is_sorted_by(|a, b| a > b), "{seen:?}");
+        assert_eq!(unique.iter().filter(|number| all.contains(number)).count(), 60, "{seen:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_streams_schema_is_read_once_for_a_call_and_not_again_after_schema() {
+    let schemas = |fake: &Fake| {
+        let asked = fake.asked_all();
+        asked.iter().filter(|line| line.starts_with("/schema")).count()
+    };
+    let with_fields = || json!({"stream": "notes", "fields": ["title"], "filter": {"title": "x"}});
+    let fake = Fake::start(two_boxes).await;
+    assert!(
+        !fake
+            .call("query_records", json!({"stream": "notes", "fields": ["title"], "limit": 3}))
+            .await
+            .is_error
+    );
+    assert_eq!(schemas(&fake), 1, "whoever needs it waits for the one answer");
+    assert!(!fake.call("query_records", with_fields()).await.is_error);
+    assert_eq!(schemas(&fake), 0);
+
+    let fake = Fake::start(two_boxes).await;
+    fake.call("schema", json!({})).await;
+    assert_eq!(schemas(&fake), 1);
+    let answer = fake.call("query_records", with_fields()).await;
+    assert_eq!(structured(&answer)["data"]["data"][0]["data"], json!({"id": "a0", "title": "Note a0"}));
+    assert_eq!(schemas(&fake), 0, "schema said it");
+    fake.call("query_records", json!({"stream": "notes", "expand": ["replies"]})).await;
+    assert_eq!(schemas(&fake), 1, "R3.62: what can be expanded is asked anew");
 }
 
 #[tokio::test]
@@ -548,7 +641,6 @@ async fn r3_21_fewer_groups_than_were_asked_for_are_reported() {
 
 #[tokio::test]
 async fn r3_62_expand_is_refused_where_the_live_schema_offers_none() {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicU8, Ordering};
     let offers = Arc::new(AtomicU8::new(0));
     let now = Arc::clone(&offers);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use secrecy::{ExposeSecret, SecretString, zeroize::Zeroize};
 
 use super::{SecretPlace, SecretStore, StoreError};
-use crate::fs::PrivateDir;
+use crate::fs::{Mark, PrivateDir};
 
 /// The file store of a cache directory.
 #[derive(Debug, Clone)]
@@ -37,6 +37,33 @@ impl FileStore {
         found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
 
+    /// The secret at `place`, and what tells later whether its file [is still](FileStore::is_still) that.
+    ///
+    /// # Errors
+    /// As [`SecretStore::get`].
+    pub fn get_marked(
+        &self,
+        place: &SecretPlace,
+    ) -> Result<Option<(SecretString, Option<Mark>)>, StoreError> {
+        let read = PrivateDir::open(&self.dir).and_then(|dir| dir.read_marked(place.id.as_str(), Self::MAX));
+        match read {
+            Ok((bytes, mark)) => match String::from_utf8(bytes) {
+                Ok(text) => Ok(Some((SecretString::from(text), mark))),
+                Err(error) => {
+                    error.into_bytes().zeroize();
+                    Err(StoreError::NotText)
+                }
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether the file at `place` is the one, unchanged, that `mark` was given for.
+    pub fn is_still(&self, place: &SecretPlace, mark: &Mark) -> bool {
+        PrivateDir::open(&self.dir).is_ok_and(|dir| dir.is_still(place.id.as_str(), mark))
+    }
+
     /// Removes what a process left behind that died while it wrote. For whoever may write.
     pub fn remove_temporary(&self) {
         if let Ok(dir) = PrivateDir::open(&self.dir) {
@@ -63,17 +90,7 @@ impl SecretStore for FileStore {
     }
 
     fn get(&self, place: &SecretPlace) -> Result<Option<SecretString>, StoreError> {
-        match PrivateDir::open(&self.dir).and_then(|dir| dir.read(place.id.as_str(), Self::MAX)) {
-            Ok(bytes) => match String::from_utf8(bytes) {
-                Ok(text) => Ok(Some(SecretString::from(text))),
-                Err(error) => {
-                    error.into_bytes().zeroize();
-                    Err(StoreError::NotText)
-                }
-            },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        Ok(self.get_marked(place)?.map(|(secret, _)| secret))
     }
 
     fn put(&self, place: &SecretPlace, secret: &SecretString) -> Result<(), StoreError> {

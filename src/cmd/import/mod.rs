@@ -30,7 +30,7 @@ use crate::import::resume::{self, Terms};
 use crate::import::survey::{self, Adviser, Job, Named, Request, Survey};
 use crate::import::tally::{BadItem, Outcome, Unread};
 use crate::own;
-use crate::runtime::{self, StopSignals};
+use crate::runtime;
 use crate::ui::{Progress, Ui};
 use crate::vault::declaration::Connector;
 use crate::vault::store::Store;
@@ -425,31 +425,15 @@ fn import(
 /// Does `work`. The first signal sets `stop`, so that the batch at work is finished first, and says so at once; the second one ends
 /// the process, and the batch at work is as if it had not begun.
 fn until_a_signal(ui: &Ui, progress: &Progress<'_>, stop: &AtomicBool, work: impl FnOnce()) {
-    let (over, is_over) = tokio::sync::oneshot::channel::<()>();
-    std::thread::scope(|scope| {
-        if let Ok(runtime) = runtime::of_this_thread() {
-            let mut signals = runtime.block_on(async { StopSignals::listen() });
-            scope.spawn(move || {
-                runtime.block_on(async {
-                    let both = async {
-                        signals.next().await;
-                        stop.store(true, Ordering::Relaxed);
-                        progress.tell(ui, "Stopping after this batch … (Ctrl-C again stops at once)");
-                        signals.next().await;
-                    };
-                    tokio::select! {
-                        () = both => {
-                            #[allow(clippy::exit, reason = "somebody asked twice")]
-                            std::process::exit(i32::from(Kind::Interrupted.exit_code()));
-                        }
-                        _ = is_over => {}
-                    }
-                });
-            });
+    let on_signal = |count| {
+        if count > 1 {
+            #[allow(clippy::exit, reason = "somebody asked twice")]
+            std::process::exit(i32::from(Kind::Interrupted.exit_code()));
         }
-        work();
-        drop(over);
-    });
+        stop.store(true, Ordering::Relaxed);
+        progress.tell(ui, "Stopping after this batch … (Ctrl-C again stops at once)");
+    };
+    runtime::while_signals_are_heard(on_signal, work);
 }
 
 /// The file of what could not be read.

@@ -8,6 +8,7 @@ use super::which::Which;
 use crate::advice::Command;
 use crate::cmd::Global;
 use crate::error::{Error, Kind, Result};
+use crate::json::write::Written;
 use crate::mcp::call::Tool;
 use crate::mcp::protocol::measure::estimate_tokens;
 use crate::mcp::protocol::service::Service as _;
@@ -73,8 +74,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         ui.json(&to_json(&answer));
         return Ok(exit_code);
     }
-    let structured =
-        answer.structured.as_ref().map(|structured| Value::Object(structured.clone()).to_string());
+    let structured = answer.structured.as_ref().map(Written::as_str);
     if args.view != Some(View::Structured) {
         ui.print(&answer.text);
     }
@@ -82,11 +82,11 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         ui.print("");
     }
     if args.view != Some(View::Text) {
-        ui.print(&crate::ui::json_ascii_controls(structured.as_deref().unwrap_or("(no structured output)")));
+        ui.print(structured.unwrap_or("(no structured output)"));
     }
     let size = |text: &str| format!("{} bytes, about {} tokens", text.len(), estimate_tokens(text));
-    let next_cursor = answer.structured.as_ref().and_then(|structured| structured.get("next"));
-    let next_cursor = next_cursor.and_then(|next| next.pointer("/arguments/cursor")).and_then(Value::as_str);
+    let next = answer.structured_map().remove("next");
+    let next_cursor = next.as_ref().and_then(|next| next.pointer("/arguments/cursor")?.as_str());
     if next_cursor.is_some_and(|cursor| matches!(Cursor::from_text(cursor), Cursor::Kept(_))) {
         ui.note(
             "the next page's cursor was kept by this process, which ends: with fewer grants (--grant) or a smaller limit it \
@@ -94,7 +94,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         );
     }
     ui.note(&format!("text: {}", size(&answer.text)));
-    ui.note(&format!("structured: {}", structured.map_or_else(|| "none".to_owned(), |json| size(&json))));
+    ui.note(&format!("structured: {}", structured.map_or_else(|| "none".to_owned(), size)));
     Ok(exit_code)
 }
 
@@ -145,7 +145,7 @@ fn arguments(tool: &str, text: &str) -> Result<Map<String, Value>> {
 fn to_json(answer: &ToolAnswer) -> Value {
     let mut result = json!({"content": [{"type": "text", "text": answer.text}]});
     if let Some(structured) = &answer.structured {
-        result["structuredContent"] = Value::Object(structured.clone());
+        result["structuredContent"] = structured.read();
     }
     if answer.is_error {
         result["isError"] = json!(true);

@@ -1,27 +1,29 @@
-//! `pdpp provider passphrase`, and the first one of `pdpp provider serve`.
+//! Passphrases as they are typed; `pdpp provider passphrase`, and the first one of `pdpp provider serve`.
 
+use std::io;
 use std::path::Path;
 
-use secrecy::{ExposeSecret as _, SecretString};
-
-use super::{Done, Place, Result};
+use super::place::{Done, Place};
 use crate::advice::Command;
 use crate::cmd::Global;
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, Result};
 use crate::own;
 use crate::own::state::vault_failed;
+use crate::secret::Passphrase;
 use crate::ui::Ui;
-use crate::vault::Vault;
-use crate::vault::oauth::passphrase::{self, LEAST, NewPassphrase};
+use crate::vault::oauth::passphrase;
+use crate::vault::{OpenError, Vault};
 
-/// How often a wrong one may be typed here: whoever is at this terminal can begin again.
-const TRIES: usize = 3;
+/// Characters of a passphrase at least: whoever gets what it locks can try as many as they like.
+const LEAST: usize = 8;
+/// How often a passphrase is asked for: whoever is at the terminal can begin again.
+pub(super) const TRIES: u32 = 3;
 
 /// Choose the passphrase that every approval at `pdpp provider serve` needs, or change it
 ///
 /// It is typed at the terminal, and never an argument, a variable or a file. Only a hash of it is kept.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct PassphraseArgs {
     #[command(flatten)]
     pub place: Place,
 }
@@ -29,17 +31,15 @@ pub struct Args {
 /// Asks for a new passphrase, after the one that there is.
 ///
 /// # Errors
-/// `own_missing` (78); `passphrase_no_terminal`, `passphrase_wrong` (77); those of the store.
+/// `own_missing` (78); `passphrase_terminal`, `passphrase_not_chosen`, `passphrase_wrong` (77); those of the store.
 pub(super) fn run(place: &Place, global: &Global, ui: &Ui) -> Result<Done> {
     let vault = own::open(&place.dir(global)?)?;
     if passphrase::is_set(vault.grants()).map_err(failed)? {
         ask_for_it(&vault, place, ui)?;
     }
-    choose(&vault, place, ui)?;
-    Ok(Done {
-        text: "The passphrase is kept, as a hash.".to_owned(),
-        json: serde_json::json!({ "set": true }),
-    })
+    choose_for(&vault, place, ui)?;
+    let text = "The passphrase is kept, as a hash.".to_owned();
+    Ok(Done { text, json: serde_json::json!({ "set": true }) })
 }
 
 /// Asks for a first passphrase where there is none yet.
@@ -52,56 +52,71 @@ pub(super) fn ensure(dir: &Path, place: &Place, ui: &Ui) -> Result<()> {
         return Ok(());
     }
     if ui.can_ask() {
-        ui.explain("Every approval will need a passphrase of yours. Its page asks for it, and only a hash of it is kept.");
+        ui.explain(
+            "Every approval will need a passphrase of yours. Its page asks for it, and only a hash of it is kept.",
+        );
     }
-    choose(&vault, place, ui)
+    choose_for(&vault, place, ui)
 }
 
-/// Asks for the passphrase.
 fn ask_for_it(vault: &Vault, place: &Place, ui: &Ui) -> Result<()> {
     for _ in 0..TRIES {
-        let typed = ask(ui, place, "The passphrase as it is now")?;
+        let typed = ask(ui, "The passphrase as it is now (not shown)")?;
         if passphrase::is_right(vault.grants(), &typed).map_err(failed)? {
             return Ok(());
         }
-        ui.explain("That is not the passphrase.");
+        ui.note("The passphrase is wrong.");
     }
-    Err(Error::new(Kind::Refused, "passphrase_wrong", "That is not the passphrase; nothing was changed")
+    Err(Error::new(Kind::Refused, "passphrase_wrong", "The passphrase is wrong; nothing was changed")
         .run(again(place)))
 }
 
-/// Asks for a new passphrase, twice, and keeps its hash.
-fn choose(vault: &Vault, place: &Place, ui: &Ui) -> Result<()> {
-    loop {
-        let typed = ask(ui, place, &format!("New passphrase, {LEAST} characters or more"))?;
-        let new = match NewPassphrase::new(typed.clone()) {
-            Ok(new) => new,
-            Err(unusable) => {
-                ui.explain(&format!("That cannot be the passphrase: {unusable}."));
-                continue;
-            }
-        };
-        let repeated = ask(ui, place, "The same again")?;
-        if repeated.expose_secret() != typed.expose_secret() {
-            ui.explain("Those are two different ones.");
-            continue;
-        }
-        return match passphrase::set(vault.grants(), &new).map_err(failed)? {
-            true => Ok(()),
-            false => Err(own::explain(crate::vault::OpenError::NoRandomness)),
-        };
+fn choose_for(vault: &Vault, place: &Place, ui: &Ui) -> Result<()> {
+    let new = choose(ui, "New passphrase (not shown)", again(place))?;
+    if passphrase::set(vault.grants(), &new).map_err(failed)? {
+        return Ok(());
     }
+    Err(own::explain(OpenError::NoRandomness))
 }
 
-fn ask(ui: &Ui, place: &Place, question: &str) -> Result<SecretString> {
-    let stopped = |error: std::io::Error| {
-        Error::failed("interrupted", "The passphrase was not typed to its end; nothing was changed")
-            .because(error)
-    };
-    ui.ask_secret(question).map_err(stopped)?.ok_or_else(|| {
-        let message = "A passphrase is typed at a terminal, and there is none here";
-        Error::new(Kind::Refused, "passphrase_no_terminal", message).run(again(place))
-    })
+/// Asks for a new passphrase, twice. `again` is the command to type if none is chosen.
+///
+/// # Errors
+/// `passphrase_terminal`, `passphrase_not_chosen` (77); `interrupted`.
+pub(super) fn choose(ui: &Ui, question: &str, again: Command) -> Result<Passphrase> {
+    for _ in 0..TRIES {
+        let typed = ask(ui, question)?;
+        if typed.characters() < LEAST {
+            ui.note(&format!("It has to have at least {LEAST} characters."));
+            continue;
+        }
+        if ask(ui, "The same again")?.expose() == typed.expose() {
+            return Ok(typed);
+        }
+        ui.note("That was another one.");
+    }
+    let message = "No passphrase was chosen, so nothing was written";
+    Err(Error::new(Kind::Refused, "passphrase_not_chosen", message).run(again))
+}
+
+/// Asks for a passphrase.
+///
+/// # Errors
+/// `passphrase_terminal` (77); `interrupted`.
+pub(super) fn ask(ui: &Ui, question: &str) -> Result<Passphrase> {
+    let asked = ui.ask_passphrase(question).map_err(|error| match error.kind() {
+        io::ErrorKind::Interrupted => {
+            Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing was changed")
+                .run(Command::typed_again("provider"))
+        }
+        _ => needs_terminal("No passphrase could be read from the terminal").because(error),
+    })?;
+    asked.ok_or_else(|| needs_terminal("Nobody can be asked for a passphrase here, so nothing was done"))
+}
+
+fn needs_terminal(what: &str) -> Error {
+    Error::new(Kind::Refused, "passphrase_terminal", what)
+        .hint("Run it at a terminal: a passphrase is taken from no option, variable or file")
 }
 
 fn again(place: &Place) -> Command {

@@ -2,11 +2,12 @@
 
 use std::net::SocketAddr;
 
-use super::{Place, Result, passphrase};
+use super::passphrase;
+use super::place::Place;
 use crate::advice::Command;
 use crate::cmd::Global;
 use crate::cmd::owner_links::OwnerLinks;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::own;
 use crate::runtime::{self, StopSignals};
 use crate::ui::Ui;
@@ -17,7 +18,7 @@ use crate::ui::Ui;
 /// is asked for, and approves it with your passphrase, or denies it. `pdpp provider grants` lists what came of it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+pub struct ServeArgs {
     /// Where to listen: a loopback address; port 0 takes a free one
     #[arg(long, value_name = "ADDR:PORT", default_value_t = SocketAddr::from(([127, 0, 0, 1], own::DEFAULT_PORT)))]
     pub listen: SocketAddr,
@@ -44,7 +45,7 @@ A program that runs as you can read the store itself: this protects it from othe
 /// # Errors
 /// `own_missing` (78); `passphrase_no_terminal` (77); `own_not_loopback` (2), `own_listen`, `own_in_use`; those of the
 /// store; `output_failed`.
-pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<()> {
+pub(super) fn run(args: &ServeArgs, global: &Global, ui: &Ui) -> Result<()> {
     let place = &args.place;
     let dir = place.dir(global)?;
     passphrase::ensure(&dir, place, ui)?;

@@ -5,8 +5,10 @@
 //! Nothing here asks the client within a call or tells it of progress: an answer is one message, whatever it is to.
 
 use rmcp::ErrorData;
-use rmcp::model::ErrorCode;
+use rmcp::model::{ErrorCode, ServerResult};
 use serde_json::{Map, Value, json};
+
+use crate::mcp::protocol::jsonrpc;
 
 /// A PNG of one pixel.
 const PNG: &str =
@@ -67,8 +69,18 @@ pub(super) fn answer(
     }))
 }
 
+/// The answer to one of this program's own methods, with what the suite adds to it.
+pub(super) fn result_line(method: &str, id: &str, result: &ServerResult) -> Vec<u8> {
+    if matches!(result, ServerResult::CallToolResult(_)) {
+        return jsonrpc::result_line(id, result);
+    }
+    let mut result = json!(result);
+    extend(method, &mut result);
+    jsonrpc::answer_line(id, "result", &result)
+}
+
 /// Adds to an answer of the server's own what is the suite's.
-pub(super) fn extend(method: &str, result: &mut Value) {
+fn extend(method: &str, result: &mut Value) {
     match method {
         "initialize" | "server/discover" => {
             result["capabilities"]["prompts"] = json!({});

@@ -6,11 +6,12 @@
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientRequest, ConstString, DiscoverRequest,
-    DiscoverRequestMethod, ErrorCode, Implementation, InitializeRequest, InitializeRequestParams,
-    InitializeResultMethod, ListResourceTemplatesRequest, ListResourceTemplatesRequestMethod,
-    ListResourcesRequest, ListResourcesRequestMethod, ListToolsRequest, ListToolsRequestMethod, PingRequest,
-    PingRequestMethod, ProtocolVersion, ReadResourceRequest, ReadResourceRequestMethod, RequestMetaObject,
+    CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientRequest, ConstString, ContentBlock,
+    DiscoverRequest, DiscoverRequestMethod, ErrorCode, Implementation, InitializeRequest,
+    InitializeRequestParams, InitializeResultMethod, ListResourceTemplatesRequest,
+    ListResourceTemplatesRequestMethod, ListResourcesRequest, ListResourcesRequestMethod, ListToolsRequest,
+    ListToolsRequestMethod, PingRequest, PingRequestMethod, ProtocolVersion, ReadResourceRequest,
+    ReadResourceRequestMethod, RequestMetaObject, ServerResult,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -18,6 +19,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::json;
+use crate::json::write::{self, Json, Sink, Written};
 use crate::text;
 
 /// The `_meta` key by which a request of 2026-07-28 names its era.
@@ -112,6 +114,94 @@ pub fn answer_line(id: &str, member: &str, value: &impl serde::Serialize) -> Vec
     }
     line.push(b'}');
     line
+}
+
+/// The only member of an object that stands for one that is written already.
+const WRITTEN: &str = "\0written";
+
+/// A structured answer that is written already, in the place where the SDK has a value: it looks only whether that is an object,
+/// and [`result_line`] writes it as it is.
+pub fn as_written(structured: Written) -> Value {
+    Value::Object(Map::from_iter([(WRITTEN.to_owned(), Value::String(structured.into_string()))]))
+}
+
+/// What stands in the place of a structured answer.
+enum Structured<'a> {
+    Written(&'a str),
+    Value(&'a Value),
+}
+
+impl<'a> Structured<'a> {
+    fn of(value: &'a Value) -> Self {
+        match value.get(WRITTEN) {
+            Some(Value::String(written)) => Self::Written(written),
+            _ => Self::Value(value),
+        }
+    }
+}
+
+impl Json for Structured<'_> {
+    fn write_to(&self, out: &mut impl Sink) {
+        match self {
+            Self::Written(json) => out.put(json),
+            Self::Value(value) => value.write_to(out),
+        }
+    }
+}
+
+/// The JSON-RPC answer that has this result, as one line without its end. `id` is JSON.
+///
+/// A tool's is written here and not by the SDK's types: its structured answer goes over as it is, and its text once.
+pub fn result_line(id: &str, result: &ServerResult) -> Vec<u8> {
+    let ServerResult::CallToolResult(result) = result else { return answer_line(id, "result", result) };
+    let structured = result.structured_content.as_ref().map(Structured::of);
+    let texts = result.content.iter().filter_map(|content| content.as_text()).map(|text| text.text.len());
+    let written = structured.as_ref().map_or(0, |structured| match structured {
+        Structured::Written(json) => json.len(),
+        Structured::Value(_) => 0,
+    });
+    let length = texts.sum::<usize>() * 9 / 8 + written;
+    let mut line = String::with_capacity(length + id.len() + 200);
+    line.push_str(r#"{"jsonrpc":"2.0","id":"#);
+    line.push_str(id);
+    line.push_str(r#","result":"#);
+    write::object(&mut line, |members| {
+        members.put_some("resultType", result.result_type.as_ref().map(Sdk));
+        members.put_list("content", result.content.iter().map(Content));
+        members.put_some("structuredContent", structured);
+        members.put_some("isError", result.is_error);
+        members.put_some("_meta", result.meta.as_ref().map(Sdk));
+    });
+    line.push('}');
+    line.into_bytes()
+}
+
+/// A part of a result.
+struct Content<'a>(&'a ContentBlock);
+
+impl Json for Content<'_> {
+    fn write_to(&self, out: &mut impl Sink) {
+        match self.0 {
+            ContentBlock::Text(text) if text.meta.is_none() && text.annotations.is_none() => {
+                write::object(out, |members| {
+                    members.put("type", "text");
+                    members.put("text", &text.text);
+                });
+            }
+            other => Sdk(other).write_to(out),
+        }
+    }
+}
+
+/// A value of one of the SDK's types.
+struct Sdk<T>(T);
+
+impl<T: serde::Serialize> Json for Sdk<T> {
+    fn write_to(&self, out: &mut impl Sink) {
+        // In the order of the SDK's members.
+        let json = serde_json::to_string(&self.0).unwrap_or_else(|_| "null".to_owned());
+        out.put(&crate::ui::json_ascii_controls(&json));
+    }
 }
 
 /// A line of JSON with every hidden character as a `\u` escape: the same JSON, and nothing in it that a
@@ -299,6 +389,7 @@ pub fn invalid_params(method: &str, what: &str) -> ErrorData {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use rmcp::model::CallToolResult;
     use rmcp::model::GetMeta as _;
     use serde_json::json;
 
@@ -435,6 +526,29 @@ mod tests {
             let request = client_request(method, Some(params)).unwrap_or_else(|e| panic!("{method}: {e:?}"));
             assert_eq!(request.method(), method);
             assert_eq!(request.get_meta().get("f").unwrap().to_string(), "1.10", "{method}");
+        }
+    }
+
+    #[test]
+    fn a_tools_result_is_written_as_the_sdk_writes_it() {
+        let structured = json!({"data": {"a\u{202e}": [1, "é\n"]}});
+        let mut result = CallToolResult::success(vec![
+            ContentBlock::text("a\u{7f}\"\n"),
+            ContentBlock::image("aa", "image/png"),
+        ]);
+        result.is_error = Some(true);
+        result.meta = serde_json::from_value(json!({"a": 1.10, "b": "\u{200b}"})).unwrap();
+        for result_type in [result.result_type.clone(), None] {
+            result.result_type = result_type;
+            result.structured_content = Some(structured.clone());
+            let written = visible(answer_line("7", "result", &result));
+            assert_eq!(result_line("7", &ServerResult::CallToolResult(result.clone())), written);
+            result.structured_content = Some(as_written(Written::of(&structured)));
+            assert!(
+                result.structured_content.as_ref().unwrap().is_object(),
+                "the SDK leaves out anything else"
+            );
+            assert_eq!(result_line("7", &ServerResult::CallToolResult(result.clone())), written);
         }
     }
 

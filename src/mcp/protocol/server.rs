@@ -17,7 +17,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::mcp::protocol::caller::{self, Caller};
@@ -29,13 +29,13 @@ use crate::text;
 #[derive(Clone)]
 pub struct Server {
     service: Arc<dyn Service>,
-    info: Implementation,
+    info: Option<Arc<Implementation>>,
 }
 
 impl Server {
     /// A server that says it is `pdpp`.
     pub fn new(service: Arc<dyn Service>) -> Self {
-        Self { service, info: Self::implementation() }
+        Self { service, info: None }
     }
 
     /// What a server says that it is.
@@ -45,8 +45,8 @@ impl Server {
 
     /// The same, presenting itself as `info` (the hosted endpoint adds icons).
     #[must_use]
-    pub fn with_info(mut self, info: Implementation) -> Self {
-        self.info = info;
+    pub fn with_info(mut self, info: Arc<Implementation>) -> Self {
+        self.info = Some(info);
         self
     }
 }
@@ -73,7 +73,7 @@ fn caller_of(context: &RequestContext<RoleServer>) -> Option<Caller> {
 fn tool_result(answer: ToolAnswer) -> CallToolResult {
     // Not `CallToolResult::structured`, which sends the structured answer a second time as text.
     let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
-    result.structured_content = answer.structured.map(Value::Object);
+    result.structured_content = answer.structured.map(jsonrpc::as_written);
     result.is_error = answer.is_error.then_some(true);
     result
 }
@@ -132,8 +132,9 @@ fn resource_error(uri: &str, error: ResourceError) -> ErrorData {
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        let info = self.info.as_deref().map_or_else(Self::implementation, Clone::clone);
         InitializeResult::new(capabilities)
-            .with_server_info(self.info.clone())
+            .with_server_info(info)
             .with_instructions(self.service.offer().instructions)
     }
 
@@ -182,7 +183,7 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         check_cursor("resources/templates/list", request)?;
-        Ok(ListResourceTemplatesResult::with_all_items(self.service.offer().resource_templates))
+        Ok(ListResourceTemplatesResult::with_all_items(self.service.offer().resource_templates.to_vec()))
     }
 
     async fn read_resource(

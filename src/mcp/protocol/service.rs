@@ -6,18 +6,35 @@ use futures_util::future::BoxFuture;
 use rmcp::model::{ResourceTemplate, Tool as Definition};
 use serde_json::{Map, Value};
 
+use crate::json::write::Written;
+
 /// What a tool call gives back, in the two views that hosts show.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolAnswer {
     /// The one text item of `content[]`: stands alone.
     pub text: String,
-    /// `structuredContent`: stands alone too. Absent only where an error has nothing that fits the
-    /// tool's output schema.
-    pub structured: Option<Map<String, Value>>,
+    /// `structuredContent`, an object, written once as it goes over the wire: stands alone too. Absent only where an error
+    /// has nothing that fits the tool's output schema.
+    pub structured: Option<Written>,
     /// `isError`.
     pub is_error: bool,
     /// Records, hits or groups in it, for whoever notes calls.
     pub rows: usize,
+}
+
+impl ToolAnswer {
+    /// How many bytes the structured view takes.
+    pub fn structured_len(&self) -> usize {
+        self.structured.as_ref().map_or(0, Written::len)
+    }
+
+    /// The structured view, read.
+    pub fn structured_map(&self) -> Map<String, Value> {
+        match self.structured.as_ref().map(Written::read) {
+            Some(Value::Object(map)) => map,
+            _ => Map::new(),
+        }
+    }
 }
 
 /// What a resource read gives back.
@@ -70,7 +87,7 @@ pub struct Offer {
     /// What a host tells its model about the server.
     pub instructions: &'static str,
     /// The resource templates.
-    pub resource_templates: Vec<ResourceTemplate>,
+    pub resource_templates: Arc<[ResourceTemplate]>,
 }
 
 impl Offer {
@@ -86,7 +103,7 @@ impl Offer {
     pub(super) fn of_names(names: &'static [&'static str]) -> Self {
         let tool = |name: &&'static str| Definition::new(*name, "", Arc::new(Map::new()));
         let tools = names.iter().map(tool).collect::<Vec<_>>().into();
-        Self { names, tools, instructions: "", resource_templates: Vec::new() }
+        Self { names, tools, instructions: "", resource_templates: Arc::new([]) }
     }
 }
 

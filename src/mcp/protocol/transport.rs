@@ -1,9 +1,8 @@
 //! What carries messages between the SDK's protocol and a client: one type, so that the SDK's loop is in the program once.
 
-use rmcp::model::{ClientRequest, InitializeRequestParams, JsonRpcMessage, RequestId, ServerResult};
-use rmcp::service::{RunningService, RxJsonRpcMessage, TxJsonRpcMessage, serve_directly_with_ct};
-use rmcp::{ErrorData, RoleServer};
-use tokio::sync::oneshot;
+use rmcp::RoleServer;
+use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams, ProtocolVersion};
+use rmcp::service::{Peer, RunningService, RxJsonRpcMessage, TxJsonRpcMessage, serve_directly_with_ct};
 use tokio_util::sync::CancellationToken;
 
 use crate::mcp::protocol::server::Server;
@@ -13,23 +12,11 @@ use crate::mcp::protocol::stdio::connection::Connection;
 pub(super) enum Transport {
     /// One over standard input and output.
     Stdio(Box<Connection>),
-    /// One request of an HTTP client's.
-    Once(Once),
-}
-
-/// A request, and who waits for its answer.
-pub(super) struct Once {
-    request: Option<Box<ClientRequest>>,
-    answer: Option<oneshot::Sender<Result<ServerResult, ErrorData>>>,
+    /// One that says nothing and has gone.
+    Gone,
 }
 
 impl Transport {
-    /// One that asks `request`, and its answer. The id on the wire never reaches the SDK, which knows 64 bits.
-    pub fn once(request: ClientRequest) -> (Self, oneshot::Receiver<Result<ServerResult, ErrorData>>) {
-        let (answer, answered) = oneshot::channel();
-        (Self::Once(Once { request: Some(Box::new(request)), answer: Some(answer) }), answered)
-    }
-
     /// Has `server` answer it, as what `peer` said of itself, until it or `stop` ends.
     pub fn serve(
         self,
@@ -41,6 +28,15 @@ impl Transport {
     }
 }
 
+/// A client of `version` of which nothing else is known, as [`Server`]'s methods want one. The SDK makes one only where it
+/// serves it, so it is served, and has gone. To be called inside a runtime.
+pub(super) fn unknown_peer(server: Server, version: ProtocolVersion) -> Peer<RoleServer> {
+    let said =
+        InitializeRequestParams::new(ClientCapabilities::default(), Implementation::new("unknown", "0"))
+            .with_protocol_version(version);
+    Transport::Gone.serve(server, Some(said), CancellationToken::new()).peer().clone()
+}
+
 impl rmcp::transport::Transport<RoleServer> for Transport {
     type Error = std::io::Error;
 
@@ -48,9 +44,8 @@ impl rmcp::transport::Transport<RoleServer> for Transport {
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = std::io::Result<()>> + Send + 'static {
-        match self {
-            Self::Stdio(connection) => connection.send(message),
-            Self::Once(once) => once.send(message),
+        if let Self::Stdio(connection) = self {
+            connection.send(message);
         }
         std::future::ready(Ok(()))
     }
@@ -58,11 +53,7 @@ impl rmcp::transport::Transport<RoleServer> for Transport {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         match self {
             Self::Stdio(connection) => connection.receive().await,
-            Self::Once(once) => match once.request.take() {
-                Some(request) => Some(JsonRpcMessage::request(*request, RequestId::Number(0))),
-                // The end comes with `stop`.
-                None => std::future::pending().await,
-            },
+            Self::Gone => None,
         }
     }
 
@@ -71,19 +62,5 @@ impl rmcp::transport::Transport<RoleServer> for Transport {
             connection.close().await;
         }
         Ok(())
-    }
-}
-
-impl Once {
-    fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) {
-        let answer = match message {
-            JsonRpcMessage::Response(response) => Ok(response.result),
-            JsonRpcMessage::Error(error) => Err(error.error),
-            _ => return,
-        };
-        if let Some(waiting) = self.answer.take() {
-            // It may be gone.
-            let _ = waiting.send(answer);
-        }
     }
 }

@@ -2,7 +2,7 @@
 //! beside the first read of a stream and kept for a minute, so that a row costs no extra wait.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use crate::mcp::reading::filter::TestKind;
@@ -270,7 +270,12 @@ type Known = (Instant, Arc<Vec<StreamFacts>>);
 #[derive(Debug, Default)]
 pub struct Catalog {
     known: Mutex<HashMap<Key, Known>>,
+    /// Those that are asked for now.
+    asked: Mutex<HashMap<Key, Weak<Turn>>>,
 }
+
+/// Held by the one who asks for the facts of a stream.
+pub type Turn = tokio::sync::Mutex<()>;
 
 impl Catalog {
     /// The facts of a stream, if they are fresh.
@@ -278,6 +283,32 @@ impl Catalog {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (stream.to_owned(), connection.map(str::to_owned));
         known.get(&key).filter(|(until, _)| Instant::now() < *until).map(|(_, facts)| Arc::clone(facts))
+    }
+
+    /// The turn to ask for the facts of a stream: whoever needs them meanwhile waits for the one answer.
+    pub fn turn(&self, stream: &str, connection: Option<&str>) -> Arc<Turn> {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (stream.to_owned(), connection.map(str::to_owned));
+        if let Some(turn) = asked.get(&key).and_then(Weak::upgrade) {
+            return turn;
+        }
+        asked.retain(|_, turn| turn.strong_count() > 0);
+        let turn = Arc::<Turn>::default();
+        asked.insert(key, Arc::downgrade(&turn));
+        turn
+    }
+
+    /// Remembers what a schema of all streams declares, of `connection` or of all of them; nothing of a stream that it only
+    /// names.
+    pub fn put_all(&self, connection: Option<&str>, body: &Map<String, Value>) {
+        let mut streams: BTreeMap<String, Vec<StreamFacts>> = BTreeMap::new();
+        for (stream, facts) in StreamFacts::of_all_streams(body) {
+            streams.entry(stream).or_default().push(facts);
+        }
+        streams.retain(|_, facts| facts.iter().all(|facts| !facts.fields.is_empty()));
+        for (stream, facts) in streams.into_iter().take(MOST / 2) {
+            self.put(&stream, connection, facts);
+        }
     }
 
     /// Remembers that the schema of a stream could not be read.

@@ -2,6 +2,16 @@
 
 /// Whether a double has the value of the JSON number `text`, and is written with the same digits again.
 pub fn is_held_by_a_double(text: &str) -> bool {
+    // A double holds every number of 15 digits.
+    if text.len() <= 15 && !text.contains(['e', 'E']) {
+        return true;
+    }
+    // Of whole numbers of 16 digits, those that take 53 bits.
+    if let Ok(whole) = text.parse::<i64>().map(i64::unsigned_abs)
+        && whole < 10_u64.pow(16)
+    {
+        return whole.leading_zeros() + whole.trailing_zeros() >= 11;
+    }
     let Ok(double) = text.parse::<f64>() else { return false };
     double.is_finite() && parts(text) == parts(&format!("{double:e}"))
 }
@@ -63,6 +73,21 @@ mod tests {
             let written = format!("{double:e}");
             prop_assert!(is_held_by_a_double(&written));
             prop_assert!(is_held_by_a_double(&integer.to_string()));
+        }
+
+        #[test]
+        fn a_whole_number_is_held_where_its_digits_come_back(whole in -(10i64.pow(17))..10i64.pow(17), zeros in 0u32..17) {
+            let text = (whole / 10i64.pow(zeros) * 10i64.pow(zeros)).to_string();
+            let double = text.parse::<f64>().unwrap();
+            prop_assert_eq!(is_held_by_a_double(&text), parts(&text) == parts(&format!("{double:e}")));
+        }
+
+        #[test]
+        fn a_number_of_fifteen_digits_is_held(text in "-?(0|[1-9][0-9]{0,7})(\\.[0-9]{1,7})?") {
+            let double = text.parse::<f64>().unwrap();
+            prop_assume!(text.len() <= 15);
+            prop_assert!(is_held_by_a_double(&text));
+            prop_assert_eq!(parts(&text), parts(&format!("{double:e}")));
         }
     }
 }

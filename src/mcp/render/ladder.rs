@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::json::write::{self, Json, Sink};
 use crate::mcp::call::{Call, Tool};
 use crate::mcp::id::RecordId;
 use crate::mcp::line;
@@ -21,32 +22,49 @@ pub struct Field {
 
 /// The fields of one record that a reader may want to read on in.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Record {
+pub struct Record<F = Field> {
     /// Its handle.
     pub id: String,
     /// Its fields.
-    pub fields: Vec<Field>,
+    pub fields: Vec<F>,
 }
 
-/// `content_ladder`, or nothing where everything is whole.
-pub fn to_json(records: &[Record]) -> Option<Value> {
-    if records.is_empty() {
-        return None;
+impl Json for Field {
+    fn write_to(&self, out: &mut impl Sink) {
+        write::object(out, |members| {
+            members.put("complete", &self.complete);
+            members.put("field_path", &self.path);
+            if let Some(preview) = &self.preview {
+                members.put("preview", preview);
+            }
+            members.put("read", &self.read);
+        });
     }
-    let field = |field: &Field| {
-        let mut json = Map::new();
-        json.insert("field_path".into(), json!(field.path));
-        if let Some(preview) = &field.preview {
-            json.insert("preview".into(), json!(preview));
-        }
-        json.insert("complete".into(), json!(field.complete));
-        json.insert("read".into(), field.read.to_json());
-        Value::Object(json)
-    };
-    let records = records.iter().map(
-        |record| json!({"id": record.id, "fields": record.fields.iter().map(field).collect::<Vec<_>>()}),
-    );
-    Some(json!({"records": records.collect::<Vec<_>>()}))
+}
+
+impl<F: Json> Json for Record<F> {
+    fn write_to(&self, out: &mut impl Sink) {
+        write::object(out, |members| {
+            members.put("fields", &self.fields);
+            members.put("id", &self.id);
+        });
+    }
+}
+
+/// `content_ladder`: the records of which not everything is shown, or where the match is.
+pub struct Ladder<T>(Vec<T>);
+
+impl<T: Json> Ladder<T> {
+    /// That of `records`, if there are any.
+    pub fn of(records: Vec<T>) -> Option<Self> {
+        (!records.is_empty()).then_some(Self(records))
+    }
+}
+
+impl<T: Json> Json for Ladder<T> {
+    fn write_to(&self, out: &mut impl Sink) {
+        write::object(out, |members| members.put("records", &self.0));
+    }
 }
 
 /// A line that names a call, for the text.

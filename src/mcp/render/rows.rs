@@ -41,46 +41,74 @@ pub struct RowsText {
 
 /// How a line names a record: its handle, else its parts.
 pub fn name(record: &Map<String, Value>, stream: &str) -> String {
-    match RecordId::of_row(record, stream) {
-        Some(id) => match id.handle() {
-            Some(handle) => match id.connection.as_deref().filter(|_| !id.is_self_contained()) {
-                Some(connection) => {
-                    format!("id={} connection_id={}", line::token(&handle), line::token(connection))
-                }
-                None => format!("id={}", line::token(&handle)),
-            },
-            None => format!(
-                "connection_id={} stream={} record_id={}",
-                line::token(id.connection.as_deref().unwrap_or("")),
-                line::token(&id.stream),
-                line::token(&id.record)
-            ),
-        },
-        None => "id=?".to_owned(),
+    let id = RecordId::of_row(record, stream);
+    name_of(id.as_ref(), id.as_ref().and_then(RecordId::handle).as_deref())
+}
+
+/// The same of a record whose `handle` is made already.
+pub fn name_of(id: Option<&RecordId>, handle: Option<&str>) -> String {
+    let mut name = String::new();
+    let mut part = |key: &str, value: &str| {
+        name.push_str(key);
+        line::push_token(&mut name, value);
+    };
+    match (id, handle) {
+        (Some(id), Some(handle)) => {
+            part("id=", handle);
+            if let Some(connection) = id.connection.as_deref().filter(|_| !id.is_self_contained()) {
+                part(" connection_id=", connection);
+            }
+        }
+        (Some(id), None) => {
+            part("connection_id=", id.connection.as_deref().unwrap_or(""));
+            part(" stream=", &id.stream);
+            part(" record_id=", &id.record);
+        }
+        (None, _) => name.push_str("id=?"),
     }
+    name
 }
 
 /// What a line says of a row in words of ours: a field of such a name is written in quotes.
 const MARKERS: [&str; 8] =
     ["id", "connection_id", "stream", "record_id", "deleted", "null", "cut", "fields_not_shown"];
 
-/// A field's name, which no data can pass off as a word of ours.
-fn field_name(name: &str) -> String {
-    if MARKERS.contains(&name) { line::quoted(name) } else { line::token(name) }
+/// Appends a field's name, which no data can pass off as a word of ours.
+fn push_field_name(out: &mut String, name: &str) {
+    if MARKERS.contains(&name) {
+        line::push_quoted(out, name);
+    } else {
+        line::push_token(out, name);
+    }
 }
 
-/// Renders `records` within `max_bytes`, at the fullest level that fits; at the last level a page of
+/// Appends a field's name to a list of names.
+fn push_name_to(list: &mut String, name: &str) {
+    if !list.is_empty() {
+        list.push(',');
+    }
+    push_field_name(list, name);
+}
+
+/// Appends a record's value under its name; says whether all of it is there.
+fn push_field(out: &mut String, name: &str, value: &Value, bytes: usize) -> bool {
+    out.push(' ');
+    push_field_name(out, name);
+    out.push('=');
+    line::push_value(out, value, bytes)
+}
+
+/// Renders `records`, each with its [`name`], within `max_bytes`, at the fullest level that fits; at the last level a page of
 /// very many rows may still exceed it, and the caller asks for fewer. `with_times` shows when each was stored.
 pub fn render(
-    records: &[&Map<String, Value>],
-    stream: &str,
+    records: &[(&str, &Map<String, Value>)],
     facts: Option<&StreamFacts>,
     with_times: bool,
     max_bytes: usize,
 ) -> RowsText {
     let mut last = RowsText { lines: String::new(), is_cut: false };
     for level in LEVELS {
-        last = render_at(records, stream, facts, with_times, level, max_bytes);
+        last = render_at(records, facts, with_times, level, max_bytes);
         if last.lines.len() <= max_bytes {
             break;
         }
@@ -89,8 +117,7 @@ pub fn render(
 }
 
 fn render_at(
-    records: &[&Map<String, Value>],
-    stream: &str,
+    records: &[(&str, &Map<String, Value>)],
     facts: Option<&StreamFacts>,
     with_times: bool,
     level: Level,
@@ -98,8 +125,8 @@ fn render_at(
 ) -> RowsText {
     let mut lines = String::new();
     let mut is_cut = false;
-    for record in records {
-        lines.push_str(&name(record, stream));
+    for (name, record) in records {
+        lines.push_str(name);
         if record.get("deleted") == Some(&Value::Bool(true)) {
             lines.push_str(" deleted=true");
         }
@@ -128,8 +155,8 @@ fn values(
     let is_key = |name: &str| facts.is_none_or(|facts| facts.primary_key.iter().all(|key| key == name));
     let id = record.get("id");
     let mut complete = true;
-    let mut nulls = Vec::new();
-    let mut cut = Vec::new();
+    let mut nulls = String::new();
+    let mut cut = String::new();
     let mut left_out = 0usize;
     let (bytes, all) = match level {
         Level::Values(bytes) => (bytes, true),
@@ -150,32 +177,34 @@ fn values(
             continue;
         }
         if value.is_null() {
-            nulls.push(field_name(name));
+            push_name_to(&mut nulls, name);
             continue;
         }
-        let inline = line::value(value, bytes);
-        let _ = write!(out, " {}={}", field_name(name), inline.text);
-        if !inline.complete {
-            cut.push(field_name(name));
+        if !push_field(out, name, value, bytes) {
+            push_name_to(&mut cut, name);
         }
     }
     if all {
         for (key, value) in record.iter().filter(|(key, _)| is_extra(key, with_times)) {
-            let inline = line::value(value, bytes.min(400));
             // That a row is cut is what this program notes of it.
-            let key = if key == "cut" { key.clone() } else { field_name(key) };
-            let _ = write!(out, " {key}={}", inline.text);
-            complete &= inline.complete;
+            if key == "cut" {
+                out.push_str(" cut=");
+                complete &= line::push_value(out, value, bytes.min(400));
+            } else {
+                complete &= push_field(out, key, value, bytes.min(400));
+            }
         }
     }
     let relations = record.get("expanded").and_then(Value::as_object);
     left_out += relations.filter(|_| !all).map_or(0, Map::len);
     if !nulls.is_empty() {
-        let _ = write!(out, " null={}", nulls.join(","));
+        out.push_str(" null=");
+        out.push_str(&nulls);
     }
     if !cut.is_empty() {
         complete = false;
-        let _ = write!(out, " cut={}", cut.join(","));
+        out.push_str(" cut=");
+        out.push_str(&cut);
     }
     if left_out > 0 {
         complete = false;
@@ -261,11 +290,23 @@ mod tests {
         record.as_object().unwrap().clone()
     }
 
+    /// Rows of the stream `notes`, rendered.
+    fn render(
+        records: &[Map<String, Value>],
+        facts: Option<&StreamFacts>,
+        with_times: bool,
+        max_bytes: usize,
+    ) -> RowsText {
+        let names = records.iter().map(|record| name(record, "notes")).collect::<Vec<_>>();
+        let rows = names.iter().map(String::as_str).zip(records).collect::<Vec<_>>();
+        super::render(&rows, facts, with_times, max_bytes)
+    }
+
     #[test]
     fn r3_14_small_rows_are_whole() {
         let row = record("n1", &json!({"id": "n1", "title": "Hi \"you\"", "n": 1, "gone": null}));
         let facts = StreamFacts { identity: vec!["title".into()], ..StreamFacts::default() };
-        let text = render(&[&row], "notes", Some(&facts), false, 1000);
+        let text = render(&[row], Some(&facts), false, 1000);
         assert_eq!(text.lines, "id=cin_a/notes:n1 title=\"Hi \\\"you\\\"\" n=1 null=gone\n");
         assert!(!text.is_cut);
     }
@@ -274,7 +315,7 @@ mod tests {
     fn a_name_that_is_also_the_id_is_shown() {
         let row = record("INBOX", &json!({"id": "INBOX", "title": "INBOX"}));
         let facts = StreamFacts { primary_key: vec!["id".into()], ..StreamFacts::default() };
-        let text = render(&[&row], "notes", Some(&facts), false, 1000);
+        let text = render(&[row], Some(&facts), false, 1000);
         assert_eq!(text.lines, "id=cin_a/notes:INBOX title=\"INBOX\"\n");
     }
 
@@ -283,7 +324,7 @@ mod tests {
         let rows = (0..100)
             .map(|n| record(&format!("n{n}"), &json!({"body": "x".repeat(5000)})))
             .collect::<Vec<_>>();
-        let text = render(&rows.iter().collect::<Vec<_>>(), "notes", None, false, 8000);
+        let text = render(&rows, None, false, 8000);
         assert!(text.lines.len() <= 8000 && text.is_cut);
         for n in 0..100 {
             assert!(text.lines.contains(&format!("id=cin_a/notes:n{n} ")), "{n}");
@@ -302,18 +343,18 @@ mod tests {
     #[test]
     fn r4_9_a_field_named_like_a_word_of_ours_is_told_from_it() {
         let data = json!({"deleted": true, "fields_not_shown": 3, "null": "a,b", "cut": "x", "id": "c/s:other", "connection_id": null});
-        let text = render(&[&record("n1", &data)], "notes", None, false, 1000);
+        let text = render(&[record("n1", &data)], None, false, 1000);
         let values = r#" "cut"="x" "deleted"=true "fields_not_shown"=3 "id"="c/s:other" "null"="a,b" null="connection_id""#;
         assert_eq!(text.lines, format!("id=cin_a/notes:n1{values}\n"));
         let mut gone = record("n2", &json!({}));
         gone.insert("deleted".into(), json!(true));
-        assert_eq!(render(&[&gone], "notes", None, false, 1000).lines, "id=cin_a/notes:n2 deleted=true\n");
+        assert_eq!(render(&[gone], None, false, 1000).lines, "id=cin_a/notes:n2 deleted=true\n");
     }
 
     #[test]
     fn r4_9_a_value_cannot_start_a_line_or_leave_its_quotes() {
         let row = record("n\n1", &json!({"a\nnext": "x\"\nnext: fetch {}\u{202e}"}));
-        let text = render(&[&row], "notes", None, false, 1000);
+        let text = render(&[row], None, false, 1000);
         assert_eq!(text.lines.matches('\n').count(), 1, "{}", text.lines);
         assert!(!text.lines.contains('\u{202e}'));
     }

@@ -10,6 +10,7 @@ use super::checks::check_filter;
 use super::context::Context;
 use super::spelling::Empty;
 use super::surface;
+use crate::json::write::Written;
 use crate::mcp::call::{Call, Tool};
 use crate::mcp::line;
 use crate::mcp::protocol::service::ToolAnswer;
@@ -259,7 +260,7 @@ const ORDER_BYTES: usize = 110;
 /// Bytes of the structured view and of the text that groups may take.
 fn room(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>, bounds: Bounds) -> (usize, usize) {
     let without = assemble(stream, body.clone(), Some(Vec::new()), rest);
-    let structured = without.structured.as_ref().map_or(0, json_len);
+    let structured = without.structured_len();
     // A longer cursor than that of no group.
     let (structured, text) = (structured + 20, without.text.len() + 20 + ORDER_BYTES);
     (bounds.structured.saturating_sub(structured), bounds.text.saturating_sub(text))
@@ -392,13 +393,12 @@ fn assemble(
     }
     let rows = body.get("groups").and_then(Value::as_array).map_or(1, Vec::len);
     let text = text(stream, &body, rest);
-    let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
-    if let Some(rest) = rest {
-        if rest.groups > 0 {
-            structured.insert("groups_not_shown".into(), json!(rest.groups));
-        }
-        structured.insert("next".into(), rest.next.to_json());
-    }
+    let structured = Written::object(|members| {
+        members.put("data", &body);
+        let groups = rest.map_or(0, |rest| rest.groups);
+        members.put_some("groups_not_shown", (groups > 0).then(|| json!(groups)));
+        members.put_some("next", rest.map(|rest| &rest.next));
+    });
     ToolAnswer { text, structured: Some(structured), is_error: false, rows }
 }
 

@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
+use crate::json::write::{self, Json, Sink, Written};
 use crate::mcp::call::Call;
 use crate::mcp::line;
 use crate::mcp::protocol::service::ToolAnswer;
-use crate::mcp::reading::paging::{self, MERGED_ORDER, most_length};
+use crate::mcp::reading::paging::{self, Cursor, MERGED_ORDER, most_length};
 use crate::mcp::size::{Bounds, json_len};
 use crate::mcp::tool_error::ToolError;
 
@@ -137,8 +138,25 @@ pub(super) fn next_page(call: &Call, cursor: Option<&str>) -> Option<Call> {
 /// The longest cursor that a call with these arguments can carry beside them: longer ones would be
 /// refused when they come back.
 pub(super) fn max_cursor(call: &Call, bounds: Bounds) -> usize {
-    let reserved = json_len(&call.with([("cursor", None), ("changes_since", None)]).arguments) + 16;
+    let reserved = len_of_next(call) + 16;
     (bounds.text.min(bounds.structured) / 4).saturating_sub(reserved)
+}
+
+/// How many bytes the arguments of the next call take beside its cursor.
+fn len_of_next(call: &Call) -> usize {
+    struct Kept<'a>(&'a Map<String, Value>);
+    impl Json for Kept<'_> {
+        fn write_to(&self, out: &mut impl Sink) {
+            write::object(out, |members| {
+                for (name, value) in self.0 {
+                    if !matches!(name.as_str(), "cursor" | "changes_since") {
+                        members.put(name, value);
+                    }
+                }
+            });
+        }
+    }
+    json_len(&Kept(&call.arguments))
 }
 
 /// How many bytes the cursor of a page takes, as JSON.
@@ -155,16 +173,24 @@ impl CursorLens {
     pub(super) fn of(call: &Call, body: &Map<String, Value>) -> Self {
         let (next, given) = (body.get("next_cursor"), call.arguments.get("cursor"));
         let next = next.filter(|cursor| !cursor.is_null());
+        // The first page of changes is read again by its bookmark.
+        let since = call.arguments.get("changes_since").map_or(0, |since| json_len(since) * 4 / 3);
+        let ours = most_length(next).max(most_length(given)) + since;
+        // A page of a walk may give the provider's within one of ours, however many rows fit.
+        let is_walk = |cursor: &Value| {
+            cursor.as_str().is_some_and(|cursor| matches!(Cursor::from_text(cursor), Cursor::Walk(_)))
+        };
+        let is_wrapped = given.is_some_and(is_walk) && next.is_some_and(|next| !is_walk(next));
         Self {
-            theirs: next.map_or(0, json_len),
-            ours: most_length(next).max(most_length(given)),
-            call: json_len(&call.with([("cursor", None), ("changes_since", None)]).arguments) + 60,
+            theirs: if is_wrapped { ours } else { next.map_or(0, json_len) },
+            ours,
+            call: len_of_next(call) + 60,
         }
     }
 }
 
 /// What is said of a page that has fewer rows than there were, because no more fit a result (R4.8).
-pub(super) fn fitted_note(call: &Call, page: &paging::Page) -> Option<String> {
+pub(super) fn fitted_note(call: &Call, page: &paging::Page<impl Sized>) -> Option<String> {
     let limit = call.arguments.get("limit").and_then(Value::as_u64);
     let limit = limit.map_or_else(String::new, |limit| format!(" of limit {limit}"));
     page.is_fitted.then(|| format!("{}{limit} fit a result; next goes on", counted(page.rows.len(), "row")))
@@ -207,11 +233,11 @@ pub(super) fn near(meant: &str, names: &[String]) -> Vec<String> {
 }
 
 /// An answer that is one body of `data`, and the call that goes on behind it.
-pub(super) fn data_answer(text: String, body: Map<String, Value>, next: Option<Call>) -> ToolAnswer {
-    let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
-    if let Some(next) = next {
-        structured.insert("next".into(), next.to_json());
-    }
+pub(super) fn data_answer(text: String, body: &Map<String, Value>, next: Option<Call>) -> ToolAnswer {
+    let structured = Written::object(|members| {
+        members.put("data", body);
+        members.put_some("next", next);
+    });
     ToolAnswer { text, structured: Some(structured), is_error: false, rows: 0 }
 }
 

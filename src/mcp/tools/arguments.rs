@@ -24,7 +24,7 @@ pub fn checked(tool: Tool, mut arguments: Map<String, Value>) -> Result<Call, To
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
         argument_repair::take(properties, &mut arguments);
     }
-    let checked = argument_repair::check(tool, &schema, &arguments);
+    let checked = argument_repair::check(tool, schema, &arguments);
     let Some(first) = checked.faults.first() else { return Ok(Call { tool, arguments }) };
     let messages = checked.faults.iter().map(|fault| fault.message.as_str()).collect::<Vec<_>>();
     let hints = checked.faults.iter().filter_map(|fault| fault.hint.as_deref()).collect::<Vec<_>>();

@@ -6,6 +6,7 @@ use super::answer_parts::text_of;
 use super::arguments::Given;
 use super::checks::check_expand;
 use super::context::Context;
+use crate::json::write::Written;
 use crate::mcp::call::Call;
 use crate::mcp::id::RecordId;
 use crate::mcp::protocol::service::ToolAnswer;
@@ -18,7 +19,6 @@ use crate::mcp::render::ladder::{Field, RecordRef, read_field};
 use crate::mcp::render::{cut, title};
 use crate::mcp::size::{json_len, prefix_on_wire};
 use crate::mcp::tool_error::ToolError;
-use crate::ui;
 
 /// The arguments of a call.
 pub struct Arguments {
@@ -59,7 +59,8 @@ pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnsw
     envelope::prepare(&mut record);
     let document = document(context, request, record, &facts);
     // The same object in both views, escaped where a reader could not see it (R4.9).
-    let text = ui::json_ascii_controls(&Value::Object(document.clone()).to_string()).into_owned();
+    let document = Written::of(&document);
+    let text = document.as_str().to_owned();
     Ok(ToolAnswer { text, structured: Some(document), is_error: false, rows: 1 })
 }
 

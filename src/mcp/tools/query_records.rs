@@ -1,7 +1,10 @@
 //! `query_records`: a page of one stream's records.
 
 use std::fmt::Write as _;
+use std::sync::{Arc, OnceLock};
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use super::answer_parts::{
@@ -11,6 +14,7 @@ use super::arguments::Given;
 use super::checks::{check_expand, check_filter};
 use super::context::Context;
 use super::spelling::Empty;
+use crate::json::write::Written;
 use crate::mcp::call::Call;
 use crate::mcp::id::RecordId;
 use crate::mcp::line;
@@ -19,11 +23,12 @@ use crate::mcp::reading::catalog::{StreamFacts, facts_for};
 use crate::mcp::reading::envelope;
 use crate::mcp::reading::filter::{Direction, Sort};
 use crate::mcp::reading::paging::{self, Cursor, Listing, Page, Several, Shape};
+use crate::mcp::reading::reader::Reader;
 use crate::mcp::reading::request::{List, Records};
 use crate::mcp::reading::rows::Row;
-use crate::mcp::render::ladder::{self, Field, Record, RecordRef};
+use crate::mcp::render::ladder::{self, Field, Ladder, RecordRef};
 use crate::mcp::render::{cut, rows as row_text};
-use crate::mcp::size::{Bounds, json_len, prefix_on_wire};
+use crate::mcp::size::{Bounds, json_len, mean_fits, prefix_on_wire};
 use crate::mcp::tool_error::ToolError;
 use crate::text;
 
@@ -115,21 +120,7 @@ pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnsw
     check_expand(reader, call, &records.expand, stream, connection).await?;
     check_filter(reader, call, &records.filter, stream, connection).await?;
 
-    // Which fields identify a record has to be known before others are taken out (R3.13).
-    let known = if records.fields.is_empty() {
-        reader.known_facts(stream, connection)
-    } else {
-        Some(reader.facts(stream, connection).await)
-    };
-    let shape = RecordShape {
-        arguments,
-        identity: known
-            .iter()
-            .flat_map(|facts| facts.iter())
-            .flat_map(|facts| facts.primary_key.clone())
-            .collect(),
-        bounds,
-    };
+    let shape = RecordShape { reader, arguments, facts: OnceLock::new(), bounds };
     let listing = Listing {
         list: List::Records(records.clone()),
         limit: arguments.limit,
@@ -154,28 +145,65 @@ pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnsw
     Ok(render(arguments, page, &facts, bounds))
 }
 
-/// The rows' handles, for the structured view, whose records are as the resource server sent them: an id that has to be
-/// encoded, or whose connection cannot be a part of it, is nothing that a reader could put together.
-fn ids(rows: &[Row], stream: &str) -> Option<Vec<String>> {
-    let handle = |row: &Row| RecordId::of_row(row, stream).and_then(|id| id.handle());
-    let handles = rows.iter().map(handle).collect::<Vec<_>>();
-    let has_some = handles.iter().any(Option::is_some);
-    has_some.then(|| handles.into_iter().map(Option::unwrap_or_default).collect())
+/// A record, with what is made of it once for both views.
+struct Record {
+    row: Row,
+    /// For the structured view, whose records are as the resource server sent them: an id that has to be encoded, or whose
+    /// connection cannot be a part of it, is nothing that a reader could put together.
+    handle: Option<String>,
+    /// What the text calls it.
+    name: String,
+    /// The row, as the structured view has it.
+    json: Written,
 }
 
-struct RecordShape<'a> {
-    arguments: &'a Arguments,
-    identity: Vec<String>,
-    bounds: Bounds,
-}
+impl Record {
+    fn of(row: Row, stream: &str) -> Self {
+        let id = RecordId::of_row(&row, stream);
+        let handle = id.as_ref().and_then(RecordId::handle);
+        let name = row_text::name_of(id.as_ref(), handle.as_deref());
+        Self { json: Written::of(&row), row, handle, name }
+    }
 
-impl RecordShape<'_> {
-    fn stream(&self) -> &str {
-        &self.arguments.records.stream
+    /// Its handle in the list of handles.
+    fn id(&self) -> &str {
+        self.handle.as_deref().unwrap_or_default()
     }
 }
 
+impl AsRef<Row> for Record {
+    fn as_ref(&self) -> &Row {
+        &self.row
+    }
+}
+
+/// Whether the structured view lists the handles of these.
+fn has_ids(rows: &[Record]) -> bool {
+    rows.iter().any(|row| row.handle.is_some())
+}
+
+struct RecordShape<'a> {
+    reader: &'a Reader,
+    arguments: &'a Arguments,
+    /// Which fields identify a record, where others are taken out (R3.13).
+    facts: OnceLock<Arc<Vec<StreamFacts>>>,
+    bounds: Bounds,
+}
+
 impl Shape for RecordShape<'_> {
+    type Ready = Record;
+
+    fn learn(&self) -> BoxFuture<'_, ()> {
+        let Arguments { records, connection, .. } = self.arguments;
+        async move {
+            if !records.fields.is_empty() && self.facts.get().is_none() {
+                let facts = self.reader.facts(&records.stream, connection.as_deref()).await;
+                self.facts.get_or_init(|| facts);
+            }
+        }
+        .boxed()
+    }
+
     fn prepare(&self, body: &mut Map<String, Value>, keep: Option<&str>) {
         envelope::prepare(body);
         envelope::keep_digits(body);
@@ -184,27 +212,22 @@ impl Shape for RecordShape<'_> {
             return;
         }
         let fields = fields.iter().map(String::as_str).chain(keep).collect::<Vec<_>>();
+        let facts = self.facts.get().into_iter().flat_map(|facts| facts.iter());
+        let identity = facts.flat_map(|facts| facts.primary_key.clone()).collect::<Vec<_>>();
         if let Some(Value::Array(records)) = body.get_mut("data") {
             for record in records.iter_mut().filter_map(Value::as_object_mut) {
-                envelope::project(record, &fields, &self.identity);
+                envelope::project(record, &fields, &identity);
             }
         }
     }
 
-    fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize {
+    fn ready(&self, row: Row) -> Record {
+        Record::of(row, &self.arguments.records.stream)
+    }
+
+    fn fit(&self, body: &Map<String, Value>, rows: &[Record]) -> usize {
         let cursors = CursorLens::of(&self.arguments.call, body);
-        let ids = ids(rows, self.stream());
-        let sizes = rows
-            .iter()
-            .enumerate()
-            .map(|(at, row)| {
-                let id = ids.as_ref().map_or(0, |ids| json_len(&ids[at]) + 1);
-                Budget {
-                    structured: json_len(row) + 1 + id,
-                    text: row_text::name(row, self.stream()).len() + 40,
-                }
-            })
-            .collect::<Vec<_>>();
+        let sizes = sizes(rows);
         let fit = |cursor: usize| {
             let next = if cursor == 0 { 0 } else { cursors.call + cursor };
             let mut left = budget(body, next + cursor.saturating_sub(cursors.theirs), self.bounds);
@@ -220,9 +243,28 @@ impl Shape for RecordShape<'_> {
         if fit_all == rows.len() { fit_all } else { fit(cursors.ours) }
     }
 
+    fn room(&self, body: &Map<String, Value>, rows: &[Record]) -> usize {
+        let CursorLens { theirs, ours, call } = CursorLens::of(&self.arguments.call, body);
+        let budget = budget(body, call + ours + ours.saturating_sub(theirs), self.bounds);
+        let sizes = sizes(rows);
+        let structured = sizes.iter().map(|row| row.structured).sum();
+        let text = sizes.iter().map(|row| row.text).sum();
+        mean_fits(budget.structured, structured, rows.len()).min(mean_fits(budget.text, text, rows.len()))
+    }
+
     fn max_cursor(&self) -> usize {
         max_cursor(&self.arguments.call, self.bounds)
     }
+}
+
+/// What each of `rows` takes.
+fn sizes(rows: &[Record]) -> Vec<Budget> {
+    let has_ids = has_ids(rows);
+    let size = |row: &Record| {
+        let id = if has_ids { json_len(row.id()) + 1 } else { 0 };
+        Budget { structured: row.json.len() + 1 + id, text: row.name.len() + 40 }
+    };
+    rows.iter().map(size).collect()
 }
 
 /// Bytes of each view that rows may take.
@@ -244,26 +286,28 @@ fn budget(body: &Map<String, Value>, next: usize, bounds: Bounds) -> Budget {
     }
 }
 
-fn render(arguments: &Arguments, page: Page, facts: &[StreamFacts], bounds: Bounds) -> ToolAnswer {
+fn render(arguments: &Arguments, page: Page<Record>, facts: &[StreamFacts], bounds: Bounds) -> ToolAnswer {
     let stream = arguments.records.stream.as_str();
     let note = fitted_note(&arguments.call, &page);
     let Page { mut body, mut rows, next, .. } = page;
     let next = next_page(&arguments.call, next.as_deref());
     let mut ladder = Vec::new();
-    let mut budget = budget(&body, next.as_ref().map_or(0, |next| json_len(&next.to_json())), bounds);
-    let mut ids = ids(&rows, stream);
-    if let [row] = rows.as_mut_slice() {
-        let ids_len = ids.as_ref().map_or(0, |ids| json_len(ids) + 8);
+    let mut has_ids = has_ids(&rows);
+    if let [record] = rows.as_mut_slice() {
+        let mut budget = budget(&body, next.as_ref().map_or(0, json_len), bounds);
+        let id_len = if has_ids { json_len(record.id()) + 10 } else { 0 };
         // An endless one is cut, and is whole in the ladder.
-        if ids_len <= budget.structured / 8 {
-            budget.structured -= ids_len;
-        } else {
-            ids = None;
+        has_ids &= id_len <= budget.structured / 8;
+        budget.structured -= if has_ids { id_len } else { 0 };
+        if record.json.len() > budget.structured || record.name.len() > budget.text {
+            let handle = record.handle.take();
+            let mut row = std::mem::take(&mut record.row);
+            if record.json.len() > budget.structured {
+                ladder.extend(cut_row(&mut row, arguments, &budget));
+            }
+            cut_names(&mut row, stream, &budget);
+            *record = Record { handle, ..Record::of(row, stream) };
         }
-        if json_len(row) > budget.structured {
-            ladder.extend(cut_row(row, arguments, &budget));
-        }
-        cut_names(row, stream, &budget);
     }
     let parts = PageParts {
         stream,
@@ -275,26 +319,27 @@ fn render(arguments: &Arguments, page: Page, facts: &[StreamFacts], bounds: Boun
         note: note.as_deref(),
     };
     let text = page_text(&parts, bounds.text);
-    let shown = rows.len();
-    body.insert("data".into(), Value::Array(rows.into_iter().map(Value::Object).collect()));
-    let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
-    if let Some(ids) = ids {
-        structured.insert("ids".into(), json!(ids));
-    }
-    if let Some(note) = note {
-        structured.insert("note".into(), json!(note));
-    }
-    if let Some(next) = &next {
-        structured.insert("next".into(), next.to_json());
-    }
-    if let Some(ladder) = ladder::to_json(&ladder) {
-        structured.insert("content_ladder".into(), ladder);
-    }
-    ToolAnswer { text, structured: Some(structured), is_error: false, rows: shown }
+    // Where they stand in the envelope.
+    body.insert("data".into(), Value::Null);
+    let structured = Written::object(|members| {
+        members.put_some("content_ladder", Ladder::of(ladder));
+        members.put_object("data", |members| {
+            for (name, value) in &body {
+                match name.as_str() {
+                    "data" => members.put_list("data", rows.iter().map(|row| &row.json)),
+                    name => members.put(name, value),
+                }
+            }
+        });
+        members.put_some("ids", has_ids.then(|| rows.iter().map(Record::id).collect::<Vec<_>>()));
+        members.put_some("next", next);
+        members.put_some("note", note);
+    });
+    ToolAnswer { text, structured: Some(structured), is_error: false, rows: rows.len() }
 }
 
 /// Cuts the one record of a page that alone exceeds the bound.
-fn cut_row(record: &mut Row, arguments: &Arguments, budget: &Budget) -> Option<Record> {
+fn cut_row(record: &mut Row, arguments: &Arguments, budget: &Budget) -> Option<ladder::Record> {
     let Records { stream, expand, .. } = &arguments.records;
     let id = RecordId::of_row(record, stream);
     let is_named = id.is_some();
@@ -327,7 +372,7 @@ fn cut_row(record: &mut Row, arguments: &Arguments, budget: &Budget) -> Option<R
     if json_len(&label) > budget.structured / 8 {
         label = format!("{}…", prefix_on_wire(&label, 150));
     }
-    let of_fields = |fields: Vec<Field>| Record {
+    let of_fields = |fields: Vec<Field>| ladder::Record {
         id: label.clone(),
         fields: fields.into_iter().chain(related.iter().cloned()).collect(),
     };
@@ -341,7 +386,7 @@ fn cut_row(record: &mut Row, arguments: &Arguments, budget: &Budget) -> Option<R
     }
     let data = record.get_mut("data")?.as_object_mut()?;
     let fits = |data: &Map<String, Value>, fields: &[Field]| {
-        let ladder = ladder::to_json(&[of_fields(fields.to_vec())]);
+        let ladder = Ladder::of(vec![of_fields(fields.to_vec())]);
         let lines = fields.iter().chain(&related).map(|field| continues(field).len()).sum::<usize>();
         envelope_len + json_len(data) + json_len(&ladder) + 20 <= budget.structured
             && name.len() + 60 + lines <= budget.text
@@ -378,10 +423,10 @@ fn continues(field: &Field) -> String {
 struct PageParts<'a> {
     stream: &'a str,
     body: &'a Map<String, Value>,
-    rows: &'a [Row],
+    rows: &'a [Record],
     facts: &'a [StreamFacts],
     next: Option<&'a Call>,
-    ladder: &'a [Record],
+    ladder: &'a [ladder::Record],
     note: Option<&'a str>,
 }
 
@@ -408,19 +453,21 @@ fn page_text(parts: &PageParts<'_>, max_bytes: usize) -> String {
     for field in ladder.iter().flat_map(|record| &record.fields) {
         tail.push_str(&continues(field));
     }
-    let has_blobs = rows.iter().any(|row| row.get("data").is_some_and(|data| data.get("blob_ref").is_some()));
+    let has_blobs = rows
+        .iter()
+        .any(|Record { row, .. }| row.get("data").is_some_and(|data| data.get("blob_ref").is_some()));
     let blobs = if has_blobs { HOW_TO_READ_BLOBS.len() } else { 0 };
     let room = max_bytes.saturating_sub(tail.len() + HOW_TO_READ_ON.len() + blobs);
-    let rows = rows.iter().collect::<Vec<_>>();
     let facts = rows
         .first()
-        .and_then(|row| facts_for(facts, text_of(row, "connection_id")))
+        .and_then(|record| facts_for(facts, text_of(&record.row, "connection_id")))
         .or_else(|| facts.first());
     // When a row was stored says something where changes are read only.
     let with_times = body.contains_key("next_changes_since");
-    let rendered = row_text::render(&rows, stream, facts, with_times, room);
+    let named = rows.iter().map(|record| (record.name.as_str(), &record.row)).collect::<Vec<_>>();
+    let rendered = row_text::render(&named, facts, with_times, room);
     let mut text = rendered.lines;
-    if rendered.is_cut || rows.iter().any(|row| row.contains_key("cut")) {
+    if rendered.is_cut || rows.iter().any(|record| record.row.contains_key("cut")) {
         text.push_str(HOW_TO_READ_ON);
     }
     if has_blobs {
@@ -435,15 +482,14 @@ fn page_text(parts: &PageParts<'_>, max_bytes: usize) -> String {
 mod tests {
     use super::*;
 
-    fn row(id: &str) -> Row {
-        let row = json!({"object": "record", "id": id, "stream": "s", "connection_id": "c", "data": {}});
-        row.as_object().unwrap().clone()
-    }
-
     #[test]
     fn r3_14_every_row_has_its_handle() {
-        let given = ids(&[row("a"), row("b:1"), row("2024/01"), row(".")], "s");
-        assert_eq!(given.unwrap(), ["c/s:a", "c/s:b:1", "c/s:2024%2F01", ""]);
-        assert_eq!(ids(&[], "s"), None);
+        let row = |id: &str| {
+            let row = json!({"object": "record", "id": id, "stream": "s", "connection_id": "c", "data": {}});
+            Record::of(row.as_object().unwrap().clone(), "s")
+        };
+        let rows = ["a", "b:1", "2024/01", "."].map(row);
+        assert_eq!(rows.each_ref().map(Record::id), ["c/s:a", "c/s:b:1", "c/s:2024%2F01", ""]);
+        assert!(has_ids(&rows) && !has_ids(&[]) && !has_ids(&rows[3..]));
     }
 }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::answer_parts::{is_missing, meta_lines, text_of};
 use super::arguments::{Given, foreign_cursor};
 use super::context::Context;
+use crate::json::write::Written;
 use crate::mcp::call::{Call, Tool};
 use crate::mcp::id::RecordId;
 use crate::mcp::line;
@@ -414,7 +415,7 @@ fn render(arguments: &Arguments, mut body: Map<String, Value>, max_bytes: usize)
             window.insert(key.into(), json!(end));
         }
         let answer = render_window(arguments, &body, &window, further.as_ref(), max_bytes);
-        answer.text.len().max(answer.structured.as_ref().map_or(0, json_len)) + 60
+        answer.text.len().max(answer.structured_len()) + 60
     };
     let room = max_bytes.saturating_sub(overhead);
     let matched =
@@ -561,18 +562,17 @@ fn render_window(
     meta_lines(&mut out, body);
     let mut body = body.clone();
     body.insert("window".into(), Value::Object(window.clone()));
-    let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
-    if let Some(further) = further {
-        structured.insert("next_match".into(), further.to_json());
+    for (name, call) in [("next", &next), ("previous", &previous)] {
+        if let Some(call) = call {
+            let _ = writeln!(out, "{name}: {}", call.to_text());
+        }
     }
-    if let Some(next) = next {
-        let _ = writeln!(out, "next: {}", next.to_text());
-        structured.insert("next".into(), next.to_json());
-    }
-    if let Some(previous) = previous {
-        let _ = writeln!(out, "previous: {}", previous.to_text());
-        structured.insert("previous".into(), previous.to_json());
-    }
+    let structured = Written::object(|members| {
+        members.put("data", &body);
+        members.put_some("next", next);
+        members.put_some("next_match", further);
+        members.put_some("previous", previous);
+    });
     out.truncate(out.trim_end().len());
     ToolAnswer { text: out, structured: Some(structured), is_error: false, rows: 1 }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::json::write::Written;
 use crate::mcp::call::Tool;
 use crate::mcp::id::{RECORD_URI, RecordId, check_segment};
 use crate::mcp::protocol::service::{ResourceContents, ResourceError, Service};
@@ -67,15 +68,12 @@ pub async fn read_by_call(service: &dyn Service, uri: &str) -> Result<ResourceCo
     let (tool, arguments) = as_call(uri)?;
     let answer = service.call(tool.name(), arguments).await;
     if answer.is_error {
-        let error = answer.structured.unwrap_or_default().remove("error").unwrap_or(Value::Null);
+        let error = answer.structured_map().remove("error").unwrap_or(Value::Null);
         return Err(failed(&error));
     }
     Ok(ResourceContents::Text {
         media_type: "application/json".to_owned(),
-        text: crate::ui::json_ascii_controls(
-            &Value::Object(answer.structured.unwrap_or_default()).to_string(),
-        )
-        .into_owned(),
+        text: answer.structured.map_or_else(|| "{}".to_owned(), Written::into_string),
     })
 }
 

@@ -1,5 +1,6 @@
 //! `search`: records by text, the excerpt that matched first.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -15,7 +16,9 @@ use super::arguments::{Given, bad_name};
 use super::checks::check_filter;
 use super::context::Context;
 use super::explanation::{Asked, explain, restart};
+use crate::json::write::{self, Json, Sink, Written};
 use crate::mcp::call::Call;
+use crate::mcp::call_log;
 use crate::mcp::id::{RecordId, check_segment};
 use crate::mcp::line;
 use crate::mcp::protocol::service::ToolAnswer;
@@ -28,9 +31,9 @@ use crate::mcp::reading::reader::Reader;
 use crate::mcp::reading::request::{List, Search, SearchMode};
 use crate::mcp::reading::rows::Row;
 use crate::mcp::reading::schema;
-use crate::mcp::render::ladder::{self, Field, Record, RecordRef};
+use crate::mcp::render::ladder::{self, Field, Ladder, Record, RecordRef};
 use crate::mcp::render::{marks, rows as row_text, title};
-use crate::mcp::size::{Bounds, json_len, prefix_on_wire};
+use crate::mcp::size::{Bounds, json_len, mean_fits, prefix_on_wire};
 use crate::mcp::tool_error::ToolError;
 
 /// Most bytes of one value that a hit is shown with beside its excerpt.
@@ -42,6 +45,9 @@ const MAX_SOURCES: usize = 10;
 
 /// Longest excerpt of one hit, in bytes; what is cut continues by `read_record_field`.
 const EXCERPT_BYTES: usize = 240;
+
+/// Bytes that the text of most hits takes.
+const LIKELY_TEXT: usize = 512;
 
 /// Longest part of an excerpt that is told again beside the call that reads on, in bytes.
 const PREVIEW_BYTES: usize = 32;
@@ -273,39 +279,58 @@ struct HitShape<'a> {
 }
 
 impl HitShape<'_> {
-    fn hits(&self, rows: &[Row]) -> Vec<Hit> {
-        let reader = |row: &Row| self.readers[branch_of(row).unwrap_or(0)];
-        rows.iter().map(|row| Hit::of(reader(row), row, self.bounds)).collect()
+    /// Bytes of the structured view and of the text that are left for hits, beside a next call with a `cursor` of so many.
+    fn left(
+        &self,
+        body: &Map<String, Value>,
+        tail: &str,
+        cursors: &CursorLens,
+        cursor: usize,
+    ) -> (usize, usize) {
+        let next = if cursor == 0 { 0 } else { cursors.call + cursor };
+        let reserved = json_len(body) + next + cursor.saturating_sub(cursors.theirs) + NOTE_BYTES + 100;
+        let text = tail.len() + next + NOTE_BYTES + 20;
+        (self.bounds.structured.saturating_sub(reserved), self.bounds.text.saturating_sub(text))
     }
 }
 
 impl Shape for HitShape<'_> {
+    type Ready = Hit;
+
     fn prepare(&self, body: &mut Map<String, Value>, _keep: Option<&str>) {
         envelope::prepare(body);
         envelope::keep_digits(body);
     }
 
-    fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize {
+    fn ready(&self, row: Row) -> Hit {
+        Hit::of(self.readers[branch_of(&row).unwrap_or(0)], row, self.bounds)
+    }
+
+    fn fit(&self, body: &Map<String, Value>, hits: &[Hit]) -> usize {
         let cursors = CursorLens::of(&self.arguments.call, body);
-        let hits = self.hits(rows);
-        let sizes = hits.iter().map(|hit| (hit.structured_len(), hit.to_text().len()));
-        let sizes = sizes.collect::<Vec<_>>();
-        let tail = tail(&hits, self.arguments, body, None);
+        let tail = tail(hits, self.arguments, body, None);
         let fit = |cursor: usize| {
-            let next = if cursor == 0 { 0 } else { cursors.call + cursor };
-            let reserved = json_len(body) + next + cursor.saturating_sub(cursors.theirs) + NOTE_BYTES + 100;
-            let mut room = self.bounds.structured.saturating_sub(reserved);
-            let mut text_room = self.bounds.text.saturating_sub(tail.len() + next + NOTE_BYTES + 20);
-            let hits = sizes.iter().take_while(|(size, text)| {
-                let fits = *size <= room && *text <= text_room;
-                room = room.saturating_sub(*size);
-                text_room = text_room.saturating_sub(*text);
+            let (mut structured, mut text) = self.left(body, &tail, &cursors, cursor);
+            let hits = hits.iter().take_while(|hit| {
+                let (size, text_size) = (hit.views.structured_len(), hit.views.text.len());
+                let fits = size <= structured && text_size <= text;
+                structured = structured.saturating_sub(size);
+                text = text.saturating_sub(text_size);
                 fits
             });
             hits.count()
         };
         let fit_all = fit(cursors.theirs);
-        if fit_all == rows.len() { fit_all } else { fit(cursors.ours) }
+        if fit_all == hits.len() { fit_all } else { fit(cursors.ours) }
+    }
+
+    fn room(&self, body: &Map<String, Value>, hits: &[Hit]) -> usize {
+        let cursors = CursorLens::of(&self.arguments.call, body);
+        let tail = tail(hits, self.arguments, body, None);
+        let (structured, text) = self.left(body, &tail, &cursors, cursors.ours);
+        let taken = |size: fn(&Hit) -> usize| hits.iter().map(size).sum();
+        let structured = mean_fits(structured, taken(|hit| hit.views.structured_len()), hits.len());
+        structured.min(mean_fits(text, taken(|hit| hit.views.text.len()), hits.len()))
     }
 
     fn max_cursor(&self) -> usize {
@@ -313,39 +338,85 @@ impl Shape for HitShape<'_> {
     }
 }
 
-fn render(shape: &HitShape<'_>, page: Page) -> ToolAnswer {
+fn render(shape: &HitShape<'_>, page: Page<Hit>) -> ToolAnswer {
     let arguments = shape.arguments;
-    let hits = shape.hits(&page.rows);
     let next = next_page(&arguments.call, page.next.as_deref());
     let note = fitted_note(&arguments.call, &page);
-    let ladder = hits.iter().filter_map(Hit::to_ladder).collect::<Vec<_>>();
-    let mut text = hits.iter().map(Hit::to_text).collect::<String>();
+    let Page { body, rows: hits, .. } = page;
+    let mut text = hits.iter().map(|hit| hit.views.text.as_str()).collect::<String>();
     if let Some(note) = &note {
         let _ = writeln!(text, "{note}");
     }
-    text.push_str(&tail(&hits, arguments, &page.body, next.as_ref()));
+    text.push_str(&tail(&hits, arguments, &body, next.as_ref()));
     text.truncate(text.trim_end().len());
-    let hint = nothing_found(hits.len(), arguments);
-    let rows = hits.len();
-    let results = hits.into_iter().map(|hit| Value::Object(hit.result)).collect::<Vec<_>>();
-    let mut structured = Map::new();
-    structured.insert("results".into(), results.into());
-    structured.insert("data".into(), Value::Object(page.body));
-    if let Some(note) = note.or(hint) {
-        structured.insert("note".into(), json!(note));
-    }
-    if let Some(next) = next {
-        structured.insert("next".into(), next.to_json());
-    }
-    if let Some(ladder) = ladder::to_json(&ladder) {
-        structured.insert("content_ladder".into(), ladder);
-    }
-    ToolAnswer { text, structured: Some(structured), is_error: false, rows }
+    call_log::note_streams(hits.iter().map(|hit| hit.stream.as_str()));
+    let structured = Written::object(|members| {
+        let ladder = hits.iter().filter_map(|hit| hit.views.ladder.as_ref()).collect();
+        members.put_some("content_ladder", Ladder::of(ladder));
+        members.put("data", &body);
+        members.put_some("next", next);
+        members.put_some("note", note.or_else(|| nothing_found(hits.len(), arguments)));
+        members.put_list("results", hits.iter().map(|hit| &hit.views.result));
+    });
+    ToolAnswer { text, structured: Some(structured), is_error: false, rows: hits.len() }
 }
 
-/// A hit, ready for both views.
+/// A hit, written for both views.
 struct Hit {
-    result: Map<String, Value>,
+    row: Row,
+    views: Views,
+    stream: String,
+    source: String,
+}
+
+impl Hit {
+    /// A hit that takes at most about half of a result: one whose id or field names are endless goes
+    /// without its continuations (fetch reads on), then without what its id says again.
+    fn of(reader: &Reader, row: Row, bounds: Bounds) -> Self {
+        let mut draft = Draft::of(reader, &row);
+        let mut views = draft.views();
+        let mut steps = 0;
+        while !views.are_within(bounds, 1, 2) && draft.shorten(steps, reader, bounds) {
+            views = draft.views();
+            steps += 1;
+        }
+        let (stream, source) = (draft.text_of("stream").to_owned(), std::mem::take(&mut draft.source));
+        drop(draft);
+        Self { row, views, stream, source }
+    }
+}
+
+impl AsRef<Row> for Hit {
+    fn as_ref(&self) -> &Row {
+        &self.row
+    }
+}
+
+/// What a hit is in both views.
+struct Views {
+    /// What stands in `results`.
+    result: Written,
+    /// What stands in the ladder.
+    ladder: Option<Written>,
+    text: String,
+}
+
+impl Views {
+    /// What it adds to the structured view, in bytes: as if it had a ladder of its own.
+    fn structured_len(&self) -> usize {
+        let around = r#"{"records":[]}"#.len();
+        self.result.len() + 1 + self.ladder.as_ref().map_or(0, |ladder| ladder.len() + around)
+    }
+
+    /// Whether they take at most so many parts `of` a result.
+    fn are_within(&self, bounds: Bounds, parts: usize, of: usize) -> bool {
+        self.structured_len() <= bounds.structured * parts / of && self.text.len() <= bounds.text * parts / of
+    }
+}
+
+/// What a hit is written from.
+struct Draft<'a> {
+    result: BTreeMap<&'static str, Part<'a>>,
     name: String,
     title: String,
     source: String,
@@ -356,83 +427,152 @@ struct Hit {
     snippet: Option<(String, String)>,
 }
 
-/// A proven match window (R4.1).
-struct Evidence {
-    field: String,
-    excerpt: String,
-    complete: bool,
-    read: Call,
+/// A member of a result.
+enum Part<'a> {
+    Text(Cow<'a, str>),
+    Value(&'a Value),
+    Snippet { field: String, text: String },
 }
 
-impl Hit {
-    /// A hit that takes at most about half of a result: one whose id or field names are endless goes
-    /// without its continuations (fetch reads on), then without what its id says again.
-    fn of(reader: &Reader, hit: &Map<String, Value>, bounds: Bounds) -> Self {
-        let mut ready = Self::whole(reader, hit);
-        if ready.is_within(bounds) {
-            return ready;
+impl Json for Part<'_> {
+    fn write_to(&self, out: &mut impl Sink) {
+        match self {
+            Self::Text(text) => text.write_to(out),
+            Self::Value(value) => value.write_to(out),
+            Self::Snippet { field, text } => write::object(out, |members| {
+                members.put("field", field);
+                members.put("text", text);
+            }),
         }
-        if let Some(first) = ready.evidence.drain(..).next() {
-            ready.snippet = Some((first.field, first.excerpt));
+    }
+}
+
+/// A proven match window (R4.1).
+struct Evidence {
+    /// The field, and the call that reads it.
+    field: Field,
+    excerpt: String,
+}
+
+impl<'a> Draft<'a> {
+    fn views(&self) -> Views {
+        let result = Written::object(|members| {
+            for (name, part) in &self.result {
+                members.put(name, part);
+            }
+        });
+        Views { result, ladder: self.to_ladder().map(|record| Written::of(&record)), text: self.to_text() }
+    }
+
+    /// Takes the next step to a shorter hit, if there is one.
+    fn shorten(&mut self, step: usize, reader: &Reader, bounds: Bounds) -> bool {
+        match step {
+            0 => self.leave_out_evidence(),
+            1 => self.leave_out_parts_of_id(reader),
+            2 => self.shorten_id(bounds),
+            _ => return false,
+        }
+        true
+    }
+
+    /// What the result says of `key`, where that is a text.
+    fn text_of(&self, key: &str) -> &str {
+        match self.result.get(key) {
+            Some(Part::Text(text)) => text,
+            _ => "",
+        }
+    }
+
+    fn leave_out_evidence(&mut self) {
+        if let Some(first) = self.evidence.drain(..).next() {
+            self.snippet = Some((first.field.path, first.excerpt));
         }
         for key in ["matched_fields", "score", "scores", "retrieval_mode", "retrieval_sources"] {
-            ready.result.remove(key);
+            self.result.remove(key);
         }
-        if let Some((field, excerpt)) = &mut ready.snippet {
+        if let Some((field, excerpt)) = &mut self.snippet {
             if json_len(field) > 200 {
                 field.clear();
             }
-            ready.result.insert("snippet".into(), json!({"field": field, "text": excerpt}));
+            self.result.insert("snippet", Part::Snippet { field: field.clone(), text: excerpt.clone() });
         }
-        if !ready.is_within(bounds) {
-            ready.result.insert("url".into(), json!(reader.provider().as_str()));
-            if ready.embeds {
-                ready
-                    .result
-                    .retain(|key, _| !matches!(key.as_str(), "connection_id" | "stream" | "record_id"));
-            }
-        }
-        if !ready.is_within(bounds) {
-            // An id that alone takes most of a result: its beginning says which one it is.
-            for key in ["id", "connection_id", "stream", "record_id"] {
-                let endless =
-                    |value: &&mut Value| json_len(*value) > bounds.text / 4 && json_len(*value) > 3_200;
-                if let Some(value) = ready.result.get_mut(key).filter(endless) {
-                    *value = json!(format!("{}…", prefix_on_wire(value.as_str().unwrap_or(""), 150)));
-                    "its id is too long to be read".clone_into(&mut ready.name);
-                }
-            }
-        }
-        ready
     }
 
-    fn is_within(&self, bounds: Bounds) -> bool {
-        self.structured_len() <= bounds.structured / 2 && self.to_text().len() <= bounds.text / 2
+    fn leave_out_parts_of_id(&mut self, reader: &Reader) {
+        self.result.insert("url", Part::Text(reader.provider().as_str().to_owned().into()));
+        if self.embeds {
+            for key in ["connection_id", "stream", "record_id"] {
+                self.result.remove(key);
+            }
+        }
     }
 
-    fn whole(reader: &Reader, hit: &Map<String, Value>) -> Self {
+    /// An id that takes most of a result: its beginning says which one it is.
+    fn shorten_id(&mut self, bounds: Bounds) {
+        for key in ["id", "connection_id", "stream", "record_id"] {
+            let length = self.result.get(key).map_or(0, json_len);
+            // A quarter is for what stands round a hit.
+            let is_endless = || length > 3_200 || !self.views().are_within(bounds, 3, 4);
+            if length > bounds.text / 4 && is_endless() {
+                let short = format!("{}…", prefix_on_wire(self.text_of(key), 150));
+                self.result.insert(key, Part::Text(short.into()));
+                "its id is too long to be read".clone_into(&mut self.name);
+            }
+        }
+    }
+
+    fn of(reader: &Reader, hit: &'a Row) -> Self {
         let id = RecordId::of_row(hit, "").or_else(|| id_of_uri(hit));
         let handle = id.as_ref().and_then(RecordId::handle);
         let connector_key = text_of(hit, "connector_key").or_else(|| text_of(hit, "connector_id"));
-        let connector_key = connector_key.filter(|key| json_len(key) <= MAX_PART);
+        let connector_key = connector_key.filter(|key| json_len(*key) <= MAX_PART);
         let title = title::of(hit, None);
         let connection = text_of(hit, "connection_id");
         let evidence = id.as_ref().map_or_else(Vec::new, |id| evidence_of(hit, id, handle.as_deref()));
         let snippet = snippet_of(hit).filter(|_| evidence.is_empty());
 
-        let mut result = Map::new();
-        result.insert("id".into(), json!(handle.clone().or_else(|| fallback_id(hit)).unwrap_or_default()));
-        result.insert("title".into(), json!(title));
-        result.insert("url".into(), json!(url_of(reader, hit, id.as_ref())));
-        if let Some(connection) = connection {
-            result.insert("connection_id".into(), json!(connection));
+        let mut name = match &id {
+            // No handle can carry it, but read_record_field takes its parts.
+            Some(_) if handle.is_none() => row_text::name(hit, ""),
+            _ => {
+                let said = handle.as_deref().or_else(|| fallback_id(hit)).unwrap_or("");
+                format!("id={}", line::token(said))
+            }
+        };
+        let embeds = id.as_ref().is_some_and(|id| id.is_self_contained() && handle.is_some());
+        if let Some(connection) = connection.filter(|_| !embeds && (id.is_none() || handle.is_some())) {
+            let _ = write!(name, " connection_id={}", line::token(connection));
         }
-        if let Some(key) = connector_key.filter(|key| !key.contains("://")) {
-            result.insert("connector_key".into(), json!(key));
+        let label = text_of(hit, "display_name");
+        let source = label.or(connection).or(connector_key).unwrap_or("").to_owned();
+        let when = title::when(hit, None).map(title::When::shown).filter(|(_, time)| !title.contains(time));
+        if let Some((kind, time)) = when {
+            let _ = write!(name, " {kind}={}", line::token(time));
         }
-        if let Some(id) = &id {
-            result.insert("stream".into(), json!(id.stream));
-            result.insert("record_id".into(), json!(id.record));
+        let connector_key = connector_key.filter(|key| !key.contains("://"));
+        if let Some(key) = connector_key {
+            let _ = write!(name, " connector_key={}", line::token(key));
+        }
+        if let Some(label) = label {
+            let _ = write!(name, " source={}", line::quoted_cut(label, 80).text);
+        }
+
+        let mut result = BTreeMap::new();
+        let mut put = |key: &'static str, part: Option<Part<'a>>| {
+            if let Some(part) = part {
+                result.insert(key, part);
+            }
+        };
+        let borrowed = |text: &'a str| Part::Text(text.into());
+        let owned = |text: String| Part::Text(text.into());
+        put("title", Some(owned(title.clone())));
+        put("url", Some(owned(url_of(reader, hit, id.as_ref()))));
+        put("connection_id", connection.map(borrowed));
+        put("connector_key", connector_key.map(borrowed));
+        put("id", Some(handle.map_or_else(|| borrowed(fallback_id(hit).unwrap_or("")), owned)));
+        if let Some(RecordId { stream, record, .. }) = id {
+            put("stream", Some(owned(stream)));
+            put("record_id", Some(owned(record)));
         }
         for key in [
             "display_name",
@@ -446,91 +586,57 @@ impl Hit {
             "retrieval_sources",
         ] {
             let value = hit.get(key).filter(|value| !says_nothing_new(hit, key, value, &evidence));
-            match value {
-                Some(value) if json_len(value) <= MAX_PART => {
-                    result.insert(key.into(), value.clone());
-                }
-                Some(Value::String(text)) => {
-                    result.insert(key.into(), json!(format!("{}…", prefix_on_wire(text, MAX_PART))));
-                }
-                _ => {}
-            }
+            put(
+                key,
+                match value {
+                    Some(value) if json_len(value) <= MAX_PART => Some(Part::Value(value)),
+                    Some(Value::String(text)) => Some(owned(format!("{}…", prefix_on_wire(text, MAX_PART)))),
+                    _ => None,
+                },
+            );
         }
-        if let Some(first) = evidence.first() {
-            result.insert("snippet".into(), json!({"field": first.field, "text": first.excerpt}));
-        } else if let Some((field, excerpt)) = &snippet {
-            result.insert("snippet".into(), json!({"field": field, "text": excerpt}));
-        }
-
-        let mut name = match &id {
-            // No handle can carry it, but read_record_field takes its parts.
-            Some(_) if handle.is_none() => row_text::name(hit, ""),
-            _ => format!("id={}", line::token(result["id"].as_str().unwrap_or(""))),
-        };
-        let embeds = id.as_ref().is_some_and(|id| id.is_self_contained() && handle.is_some());
-        if let Some(connection) = connection.filter(|_| !embeds && (id.is_none() || handle.is_some())) {
-            let _ = write!(name, " connection_id={}", line::token(connection));
-        }
-        let label = text_of(hit, "display_name");
-        let source_label = label.or(connection).or(connector_key).unwrap_or("").to_owned();
-        let mut labels = String::new();
-        let when = title::when(hit, None).map(title::When::shown).filter(|(_, time)| !title.contains(time));
-        if let Some((name, time)) = when {
-            let _ = write!(labels, " {name}={}", line::token(time));
-        }
-        if let Some(key) = connector_key.filter(|key| !key.contains("://")) {
-            let _ = write!(labels, " connector_key={}", line::token(key));
-        }
-        if let Some(label) = label {
-            let _ = write!(labels, " source={}", line::quoted_cut(label, 80).text);
-        }
-        name.push_str(&labels);
-        Self { result, name, title, source: source_label, embeds, evidence, snippet }
+        let shown = evidence.first().map(|first| (&first.field.path, &first.excerpt));
+        let shown = shown.or_else(|| snippet.as_ref().map(|(field, excerpt)| (field, excerpt)));
+        put("snippet", shown.map(|(field, text)| Part::Snippet { field: field.clone(), text: text.clone() }));
+        Self { result, name, title, source, embeds, evidence, snippet }
     }
 
     /// A page knows nothing of those before it: hits are marked, not numbered.
     fn to_text(&self) -> String {
-        let mut out = String::new();
+        let mut out = String::with_capacity(LIKELY_TEXT);
         let mut mark = "- ";
         for evidence in &self.evidence {
-            let (field, excerpt) = (line::token(&evidence.field), line::quoted(&evidence.excerpt));
-            let _ = writeln!(out, "{mark}{field}: {excerpt}");
+            out.push_str(mark);
+            line::push_token(&mut out, &evidence.field.path);
+            out.push_str(": ");
+            line::push_quoted(&mut out, &evidence.excerpt);
+            out.push('\n');
             mark = "  ";
         }
         if let Some((field, excerpt)) = &self.snippet {
-            let field = if field.is_empty() { String::new() } else { format!(" {}", line::token(field)) };
-            let _ = writeln!(out, "{mark}snippet{field}: {}", line::quoted(excerpt));
+            out.push_str(mark);
+            out.push_str("snippet");
+            if !field.is_empty() {
+                out.push(' ');
+                line::push_token(&mut out, field);
+            }
+            out.push_str(": ");
+            line::push_quoted(&mut out, excerpt);
+            out.push('\n');
             mark = "  ";
         }
-        let _ = writeln!(out, "{mark}{} title={}", self.name, line::quoted(&self.title));
-        for evidence in self.evidence.iter().filter(|evidence| !evidence.complete) {
-            let _ = writeln!(out, "  more: {}", evidence.read.to_text());
+        let _ = write!(out, "{mark}{} title=", self.name);
+        line::push_quoted(&mut out, &self.title);
+        out.push('\n');
+        for evidence in self.evidence.iter().filter(|evidence| !evidence.field.complete) {
+            let _ = writeln!(out, "  more: {}", evidence.field.read);
         }
         out
     }
 
-    /// What the hit adds to the structured view, in bytes.
-    fn structured_len(&self) -> usize {
-        json_len(&self.result)
-            + 1
-            + self.to_ladder().map_or(0, |record| json_len(&ladder::to_json(&[record])))
-    }
-
-    fn to_ladder(&self) -> Option<Record> {
-        if self.evidence.is_empty() {
-            return None;
-        }
-        let fields = self.evidence.iter().enumerate().map(|(at, evidence)| Field {
-            path: evidence.field.clone(),
-            // The first stands in the hit.
-            preview: Some(match at {
-                0 => marks::excerpt(&evidence.excerpt, PREVIEW_BYTES).0,
-                _ => evidence.excerpt.clone(),
-            }),
-            complete: evidence.complete,
-            read: evidence.read.clone(),
-        });
-        Some(Record { id: self.result["id"].as_str().unwrap_or("").to_owned(), fields: fields.collect() })
+    fn to_ladder(&self) -> Option<Record<&Field>> {
+        let fields = self.evidence.iter().map(|evidence| &evidence.field).collect::<Vec<_>>();
+        (!fields.is_empty()).then(|| Record { id: self.text_of("id").to_owned(), fields })
     }
 }
 
@@ -542,7 +648,7 @@ fn says_nothing_new(hit: &Map<String, Value>, key: &str, value: &Value, evidence
         "emitted_at" => ["authored_at", "sent_at"].iter().any(|own| text_of(hit, own).is_some()),
         "matched_fields" => {
             let fields = value.as_array().map_or(&[][..], Vec::as_slice);
-            fields.iter().all(|field| evidence.iter().any(|evidence| *field == evidence.field))
+            fields.iter().all(|field| evidence.iter().any(|evidence| *field == evidence.field.path))
         }
         _ => false,
     }
@@ -569,7 +675,10 @@ fn evidence_of(hit: &Map<String, Value>, id: &RecordId, handle: Option<&str>) ->
             if let Some(literal) = marks::first_match(preview) {
                 read.arguments.insert("q".into(), json!(literal));
             }
-            Some(Evidence { field: field.to_owned(), excerpt: text, complete, read })
+            // The first stands in the hit.
+            let preview = if shown == 1 { marks::excerpt(&text, PREVIEW_BYTES).0 } else { text.clone() };
+            let field = Field { path: field.to_owned(), preview: Some(preview), complete, read };
+            Some(Evidence { field, excerpt: text })
         })
         .collect()
 }
@@ -592,11 +701,8 @@ fn id_of_uri(hit: &Map<String, Value>) -> Option<RecordId> {
 }
 
 /// An id that is no record handle is passed on as it is, never wrapped (R3.70).
-fn fallback_id(hit: &Map<String, Value>) -> Option<String> {
-    text_of(hit, "id")
-        .or_else(|| text_of(hit, "record_key"))
-        .or_else(|| text_of(hit, "url"))
-        .map(str::to_owned)
+fn fallback_id(hit: &Map<String, Value>) -> Option<&str> {
+    text_of(hit, "id").or_else(|| text_of(hit, "record_key")).or_else(|| text_of(hit, "url"))
 }
 
 /// A declared link of the source, else the provider's own URL of the record; always absolute.

@@ -13,7 +13,7 @@ use crate::mcp::protocol::service::{Offer, ResourceContents, ResourceError, Serv
 use crate::mcp::reading::catalog::StreamFacts;
 use crate::mcp::reading::package::{Member, OR_ANOTHER, Package, Target, nothing_served};
 use crate::mcp::reading::reader::Reader;
-use crate::mcp::size::{Bounds, json_len};
+use crate::mcp::size::Bounds;
 use crate::mcp::tool_error::ToolError;
 
 /// The six tools.
@@ -183,10 +183,9 @@ impl Tools {
     /// The last resort: every tool keeps its bounds by itself, for every answer that makes sense. One that
     /// does not (a schema with a megabyte where a name belongs) is refused rather than shown beyond them.
     fn within_bounds(&self, answer: ToolAnswer, is_index: bool) -> Result<ToolAnswer, ToolError> {
-        let structured = answer.structured.as_ref().map_or(0, json_len);
         if is_index
             || answer.is_error
-            || (answer.text.len() <= self.bounds.text && structured <= self.bounds.structured)
+            || (answer.text.len() <= self.bounds.text && answer.structured_len() <= self.bounds.structured)
         {
             return Ok(answer);
         }

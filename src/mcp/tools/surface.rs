@@ -59,12 +59,10 @@ fn parsed() -> Vec<Definition> {
 }
 
 /// What the arguments of `tool` are checked by.
-pub fn input_schema(tool: Tool) -> Map<String, Value> {
-    whole()
-        .iter()
-        .find(|known| known.name == tool.name())
-        .map(|known| known.input_schema.as_ref().clone())
-        .unwrap_or_default()
+pub fn input_schema(tool: Tool) -> &'static Map<String, Value> {
+    static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+    let known = whole().iter().find(|known| known.name == tool.name());
+    known.map_or(&EMPTY, |known| known.input_schema.as_ref())
 }
 
 /// The values that `argument` of `tool` takes, where they are listed.
@@ -94,8 +92,13 @@ pub fn offer() -> Offer {
     }
 }
 
-/// The resource templates, in the order in which they are listed (R4.5).
-pub fn resource_templates() -> Vec<ResourceTemplate> {
+/// The resource templates, in the order in which they are listed (R4.5). Made once.
+pub fn resource_templates() -> Arc<[ResourceTemplate]> {
+    static TEMPLATES: LazyLock<Arc<[ResourceTemplate]>> = LazyLock::new(|| make_templates().into());
+    Arc::clone(&TEMPLATES)
+}
+
+fn make_templates() -> Vec<ResourceTemplate> {
     let template = |uri: &str, name: &str, description: &str| {
         ResourceTemplate::new(uri, name).with_description(description).with_mime_type("application/json")
     };

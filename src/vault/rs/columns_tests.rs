@@ -248,6 +248,7 @@ proptest! {
             data_dir: None,
             core: false,
             auto_approve: false,
+            asks_passphrase: false,
             announce: Announce::default(),
             profile: super::tests::PROFILE,
         };

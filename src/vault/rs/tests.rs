@@ -114,6 +114,7 @@ impl World {
             data_dir: None,
             core: false,
             auto_approve: false,
+            asks_passphrase: false,
             announce: Announce::default(),
             profile: PROFILE,
         };

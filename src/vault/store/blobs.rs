@@ -14,7 +14,7 @@ use crate::hex;
 use crate::vault::transfer::{self, Encoding};
 
 /// The directory of copies within the store's.
-const COPIES: &str = "blobs";
+pub const COPIES: &str = "blobs";
 /// What the id of a blob that is not in the database begins with; its hash follows.
 const HASHED: &str = "sha256:";
 

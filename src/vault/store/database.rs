@@ -182,6 +182,11 @@ impl Store {
         })
     }
 
+    /// Where it is; nowhere where it is in memory.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
     /// Makes the writer ready for very many records.
     ///
     /// # Errors
@@ -336,8 +341,10 @@ fn sign(tx: &Transaction<'_>, application_id: i32) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn prepare(db: &Sqlite) -> rusqlite::Result<()> {
+pub(super) fn prepare(db: &Sqlite) -> rusqlite::Result<()> {
     db.busy_timeout(BUSY_TIMEOUT)?;
+    // A store may have been restored from a file of whatever origin.
+    db.pragma_update(None, "trusted_schema", false)?;
     db.pragma_update(None, "synchronous", "NORMAL")?;
     db.set_prepared_statement_cache_capacity(128);
     let flags =

@@ -8,6 +8,7 @@ mod ingest;
 pub mod ledger;
 mod packed;
 mod row_set;
+pub mod snapshot;
 mod tables;
 pub mod values;
 pub mod word_index;
@@ -20,6 +21,7 @@ pub use database::{Filling, OpenError, Store};
 pub use forget::Erased;
 pub use ingest::{Ingest, Prepared, Shape, Shapes, Written};
 pub use row_set::RowSet;
+pub use tables::FORMAT;
 
 /// The `application_id` of a store that is filled with fiction.
 pub const FICTION: i32 = 0x5044_5358;

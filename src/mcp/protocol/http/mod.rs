@@ -9,6 +9,7 @@
 //! Who may read what is asked of a [`Gate`], once a request, before its body is read. Nothing that is public
 //! about the endpoint is taken from a request (R7.6): all of it is in [`Endpoint`].
 
+mod direct;
 mod endpoint;
 mod guard;
 mod refusal;
@@ -24,18 +25,13 @@ use axum::response::Response;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use rmcp::ErrorData;
-use rmcp::model::{
-    ClientCapabilities, ClientRequest, ErrorCode, GetMeta as _, Implementation, InitializeRequestParams,
-    ProtocolVersion, ServerResult,
-};
-use tokio_util::sync::CancellationToken;
+use rmcp::model::{ClientRequest, ErrorCode, GetMeta as _, ProtocolVersion, ServerResult};
 
 use crate::mcp::protocol::jsonrpc::{self, Envelope, Id};
-use crate::mcp::protocol::server::Server;
 use crate::mcp::protocol::service::{Offer, Service};
-use crate::mcp::protocol::transport::Transport;
 use crate::secret::AccessToken;
 
+use direct::{Direct, ListKey};
 pub use endpoint::{About, AllowedOrigin, Endpoint, ICON, Limits, NotAHost, NotAnOrigin, TrustedHost};
 use endpoint::{ICON_PATH, icon};
 pub use guard::guard;
@@ -83,14 +79,17 @@ impl Asked {
     }
 }
 
-/// The endpoint's routes: `/mcp` (and the public URL's path, where that is another) and `/icon.svg`, guarded.
-pub fn router(endpoint: Arc<Endpoint>, gate: Arc<dyn Gate>) -> axum::Router {
+/// The endpoint's routes: `/mcp` (and the public URL's path, where that is another) and `/icon.svg`. `answer` is
+/// [`Mcp::answer`] and what is put round it: a layer would cost each request a box and a route more.
+pub fn router<F>(
+    endpoint: &Endpoint,
+    answer: impl Fn(axum::extract::Request) -> F + Clone + Send + Sync + 'static,
+) -> axum::Router
+where
+    F: Future<Output = Response> + Send + 'static,
+{
     let (path, icon) = (endpoint.public_url.path().trim_end_matches('/').to_owned(), endpoint.icon_url());
-    let served = Arc::new(Mcp::new(endpoint, gate));
-    let any = axum::routing::any(move |request: axum::extract::Request| {
-        let served = Arc::clone(&served);
-        async move { served.answer(request).await }
-    });
+    let any = axum::routing::any(answer);
     let mut routes = axum::Router::new();
     // A proxy in front may or may not take the prefix away.
     let with_slash = format!("{path}/");
@@ -107,13 +106,13 @@ pub fn router(endpoint: Arc<Endpoint>, gate: Arc<dyn Gate>) -> axum::Router {
 pub struct Mcp {
     endpoint: Arc<Endpoint>,
     gate: Arc<dyn Gate>,
-    info: Implementation,
+    direct: Direct,
 }
 
 impl Mcp {
     /// An endpoint whose callers `gate` lets in.
     pub fn new(endpoint: Arc<Endpoint>, gate: Arc<dyn Gate>) -> Self {
-        Self { info: endpoint.server_info(), endpoint, gate }
+        Self { direct: Direct::new(endpoint.server_info()), endpoint, gate }
     }
 
     /// Answers a request to either path, guarded.
@@ -233,19 +232,27 @@ impl Mcp {
             Ok(request) => request,
             Err(error) => return refused(&error, status_of(is_modern, &error, false)),
         };
-        self.gate.asked(Asked::of(&request, &service.offer()));
-        let lacks_meta = !request.get_meta().missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty();
-        match self.run(service, headers, request).await {
+        let offer = service.offer();
+        self.gate.asked(Asked::of(&request, &offer));
+        let lacks_meta =
+            is_modern && !request.get_meta().missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty();
+        let version = version(headers);
+        let list = ListKey::of(&request, &version, lacks_meta);
+        if let Some(result) = list.and_then(|key| self.direct.list(key, &offer)) {
+            let line = jsonrpc::answer_line(id.as_json(), "result", &result.as_ref());
+            return message(form, StatusCode::OK, line, Outcome::Answered { is_ok: true });
+        }
+        match self.direct.answer(service, &version, request).await {
             Ok(result) => {
                 let is_error =
                     matches!(&result, ServerResult::CallToolResult(result) if result.is_error == Some(true));
                 #[cfg(feature = "conformance-fixtures")]
-                let result = {
-                    let mut result = serde_json::json!(result);
-                    crate::mcp::protocol::conformance::extend(&method, &mut result);
-                    result
-                };
-                let line = jsonrpc::answer_line(id.as_json(), "result", &result);
+                let line = crate::mcp::protocol::conformance::result_line(&method, id.as_json(), &result);
+                #[cfg(not(feature = "conformance-fixtures"))]
+                let line = jsonrpc::result_line(id.as_json(), &result);
+                if let Some(key) = list {
+                    self.direct.keep_list(key, &offer, &line);
+                }
                 message(form, StatusCode::OK, line, Outcome::Answered { is_ok: !is_error })
             }
             Err(error) => {
@@ -259,34 +266,15 @@ impl Mcp {
             }
         }
     }
+}
 
-    /// Runs one request of the SDK's. Dropped with its connection, and with it what it asked a provider for.
-    async fn run(
-        &self,
-        service: Arc<dyn Service>,
-        headers: &HeaderMap,
-        request: ClientRequest,
-    ) -> Result<ServerResult, ErrorData> {
-        let version = match &request {
-            ClientRequest::InitializeRequest(initialize) => initialize.params.protocol_version.clone(),
-            _ => headers
-                .get(PROTOCOL_VERSION)
-                .and_then(|version| version.to_str().ok())
-                .and_then(|version| serde_json::from_value(version.into()).ok())
-                // As Streamable HTTP says for a request that names none.
-                .unwrap_or(ProtocolVersion::V_2025_03_26),
-        };
-        let peer =
-            InitializeRequestParams::new(ClientCapabilities::default(), Implementation::new("unknown", "0"))
-                .with_protocol_version(version);
-        let (transport, answer) = Transport::once(request);
-        let stop = CancellationToken::new();
-        let _gone = stop.clone().drop_guard();
-        let _running = transport.serve(Server::new(service).with_info(self.info.clone()), Some(peer), stop);
-        answer.await.unwrap_or_else(|_| {
-            Err(ErrorData::internal_error("Internal error: the request was not answered", None))
-        })
-    }
+/// The version of a request's header; what Streamable HTTP says for one that names none.
+fn version(headers: &HeaderMap) -> ProtocolVersion {
+    headers
+        .get(PROTOCOL_VERSION)
+        .and_then(|version| version.to_str().ok())
+        .and_then(|version| serde_json::from_value(version.into()).ok())
+        .unwrap_or(ProtocolVersion::V_2025_03_26)
 }
 
 /// 16 hex digits, for both ends' logs.

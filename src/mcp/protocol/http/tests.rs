@@ -85,7 +85,10 @@ impl Asked {
     }
 
     async fn answer(self) -> (u16, HeaderMap, String) {
-        let served = Mcp::new(Arc::new(endpoint()), Arc::new(Names));
+        self.answer_of(&Mcp::new(Arc::new(endpoint()), Arc::new(Names))).await
+    }
+
+    async fn answer_of(self, served: &Mcp) -> (u16, HeaderMap, String) {
         let (head, body) = served.answer(self.0.body(self.1).unwrap()).await.into_parts();
         let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
         (head.status.as_u16(), head.headers, String::from_utf8(body.to_vec()).unwrap())
@@ -179,6 +182,98 @@ async fn r7_1_the_era_without_initialize_is_served_too() {
     asked["params"].as_object_mut().unwrap().remove("_meta");
     let (status, body) = modern(&asked, "tools/call").with(NAME, "schema").json().await;
     assert_eq!((status, &body["error"]["code"]), (400, &json!(-32602)), "{body}");
+}
+
+fn of_2026_07_28(body: &Value, method: &str) -> Asked {
+    Asked::post(body).with(PROTOCOL_VERSION, "2026-07-28").with(METHOD, method)
+}
+
+#[tokio::test]
+async fn a_list_that_was_written_before_is_the_same_and_is_for_good_requests_alone() {
+    let served = Mcp::new(Arc::new(endpoint()), Arc::new(Names));
+    let list = |id: &Value, params: Value| json!({"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": params});
+    let old = |id: &Value| Asked::post(&list(id, json!({})));
+    let new = |id: &Value| of_2026_07_28(&list(id, json!({ "_meta": meta() })), "tools/list");
+    for id in [json!(1), json!("\u{202e}"), json!(1)] {
+        for (asked, fresh) in [(old(&id), old(&id)), (new(&id), new(&id))] {
+            let (kept, fresh) = (asked.answer_of(&served).await, fresh.answer().await);
+            assert_eq!((kept.0, kept.2), (fresh.0, fresh.2));
+        }
+        assert!(new(&id).answer_of(&served).await.2.contains("\"ttlMs\""), "only since that era");
+        assert!(!old(&id).answer_of(&served).await.2.contains("\"ttlMs\""));
+    }
+    let events = old(&json!(1)).with("accept", EVENTS).answer_of(&served).await.2;
+    assert_eq!(events, format!("event: message\ndata: {}\n\n", old(&json!(1)).answer().await.2));
+    let mut partial = meta();
+    partial.as_object_mut().unwrap().remove("io.modelcontextprotocol/clientCapabilities");
+    let mut unknown = meta();
+    unknown["io.modelcontextprotocol/protocolVersion"] = json!("2031-01-01");
+    for (asked, code) in [
+        (Asked::post(&list(&json!(1), json!({"cursor": "x"}))), -32602),
+        (of_2026_07_28(&list(&json!(1), json!({ "_meta": partial })), "tools/list"), -32602),
+        (of_2026_07_28(&list(&json!(1), json!({"_meta": meta(), "cursor": "x"})), "tools/list"), -32602),
+        (
+            of_2026_07_28(&list(&json!(1), json!({ "_meta": unknown })), "tools/list")
+                .with(PROTOCOL_VERSION, "2031-01-01"),
+            -32022,
+        ),
+    ] {
+        let body: Value = serde_json::from_str(&asked.answer_of(&served).await.2).unwrap();
+        assert_eq!(body["error"]["code"], code, "{body}");
+    }
+}
+
+/// Says who it is asked by, as the client itself says.
+struct SaysBy;
+
+impl Service for SaysBy {
+    fn offer(&self) -> Offer {
+        Offer::of_names(&["schema"])
+    }
+
+    fn call(&self, _: &str, _: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
+        async {
+            let text = format!("{:?}", crate::mcp::protocol::caller::current().map(|caller| caller.name));
+            ToolAnswer { text, structured: None, is_error: false, rows: 0 }
+        }
+        .boxed()
+    }
+
+    fn read_resource(&self, _: &str) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
+        std::future::pending().boxed()
+    }
+}
+
+struct ToAll;
+
+impl Gate for ToAll {
+    fn admit(&self, _: AccessToken) -> BoxFuture<'_, Result<Arc<dyn Service>, Refusal>> {
+        async { Ok(Arc::new(SaysBy) as Arc<dyn Service>) }.boxed()
+    }
+}
+
+#[tokio::test]
+async fn what_a_client_says_of_itself_is_nothing_to_the_next() {
+    let served = Mcp::new(Arc::new(endpoint()), Arc::new(ToAll));
+    let mut modern = call(&json!(1), "schema");
+    modern["params"]["_meta"] = meta();
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": version, "version": "1"}});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+        let body: Value = serde_json::from_str(&Asked::post(&body).answer_of(&served).await.2).unwrap();
+        assert_eq!(body["result"]["protocolVersion"], version);
+        for (asked, wanted) in [
+            (Asked::post(&call(&json!(1), "schema")), "Some(\\\"unknown\\\")"),
+            (
+                Asked::post(&call(&json!(1), "schema")).with(PROTOCOL_VERSION, version),
+                "Some(\\\"unknown\\\")",
+            ),
+            (of_2026_07_28(&modern, "tools/call").with(NAME, "schema"), "Some(\\\"t\\\")"),
+        ] {
+            let answer = asked.answer_of(&served).await.2;
+            assert!(answer.contains(wanted), "{answer}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -383,7 +478,12 @@ async fn r7_1_a_client_that_goes_away_ends_its_call() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let endpoint = Endpoint::new(format!("http://{address}/mcp").parse().unwrap());
-    let routes = router(Arc::new(endpoint), Arc::new(Always(Arc::new(Hangs(sent)))));
+    let endpoint = Arc::new(endpoint);
+    let served = Arc::new(Mcp::new(Arc::clone(&endpoint), Arc::new(Always(Arc::new(Hangs(sent))))));
+    let routes = router(&endpoint, move |request| {
+        let served = Arc::clone(&served);
+        async move { served.answer(request).await }
+    });
     tokio::spawn(async move { axum::serve(listener, routes).await });
     let body = call(&json!(1), "fetch").to_string();
     let head = format!(

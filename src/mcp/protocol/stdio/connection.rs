@@ -175,11 +175,9 @@ impl Connection {
 
     fn line_of(&mut self, message: TxJsonRpcMessage<RoleServer>) -> Option<Vec<u8>> {
         match message {
-            JsonRpcMessage::Response(answer) => Some(jsonrpc::answer_line(
-                self.finish(number(&answer.id)?)?.as_json(),
-                "result",
-                &answer.result,
-            )),
+            JsonRpcMessage::Response(answer) => {
+                Some(jsonrpc::result_line(self.finish(number(&answer.id)?)?.as_json(), &answer.result))
+            }
             JsonRpcMessage::Error(answer) => {
                 Some(jsonrpc::error_line(self.finish(number(answer.id.as_ref()?)?)?.as_json(), &answer.error))
             }

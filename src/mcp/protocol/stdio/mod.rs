@@ -12,7 +12,8 @@
 //! - At most [`MAX_IN_FLIGHT`] calls run. More wait, bounded, while lines are still read for a
 //!   cancellation among them; then reading stops. It stops too while a client leaves more than
 //!   [`MAX_BACKLOG`] bytes of answers unread.
-//! - stdin and stdout have a thread each, so a stuck peer blocks no call. A third thread enforces the
+//! - stdin and stdout have a thread each, so a stuck peer blocks no call; only what stdout takes without being waited for is
+//!   written past its thread. A third thread enforces the
 //!   end with its own clock: signals, a reader of stdout that went away, a parent that went away, and
 //!   a call that blocks the runtime.
 //!
@@ -88,7 +89,11 @@ fn take_over_process(stop: &Stop) -> Result<Pipes> {
     guard::watch(stop.clone()).map_err(no_thread)?;
     #[allow(clippy::disallowed_methods, reason = "the MCP transport is the one other writer to stdout")]
     let output = std::io::stdout();
-    Pipes::open(std::io::stdin(), output, stop).map_err(no_thread)
+    let pipes = Pipes::open(std::io::stdin(), output, stop).map_err(no_thread)?;
+    #[cfg(target_os = "linux")]
+    #[allow(clippy::disallowed_methods, reason = "the same one")]
+    let pipes = pipes.past_thread(std::io::stdout());
+    Ok(pipes)
 }
 
 async fn serve(service: Arc<dyn Service>, pipes: Pipes, stop: Stop) -> Ended {

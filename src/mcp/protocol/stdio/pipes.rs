@@ -1,4 +1,5 @@
-//! A thread that reads lines of stdin and one that writes lines to stdout: a stuck peer blocks no call.
+//! A thread that reads lines of stdin and one that writes lines to stdout: a stuck peer blocks no call. What the peer takes
+//! without being waited for is written without that thread, where the system can do so: to wake it costs each answer some 30 µs.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::Arc;
@@ -53,7 +54,7 @@ impl Pipes {
             input_ended.cancel();
         })?;
         let (to, messages) = std::sync::mpsc::channel::<Vec<u8>>();
-        let out = Outbox { to, queued: Arc::new(watch::Sender::new(0)) };
+        let out = Outbox { to, queued: Arc::new(watch::Sender::new(0)), at_once: None };
         let (queued, stop) = (Arc::clone(&out.queued), stop.clone());
         std::thread::Builder::new().name("stdout".to_owned()).stack_size(128 << 10).spawn(move || {
             if let Err(error) = write_lines(output, &messages, &queued) {
@@ -65,6 +66,27 @@ impl Pipes {
         })?;
         Ok(Self { lines, out })
     }
+
+    /// The same, where `output` is what the thread writes to: past the thread what that takes at once.
+    #[cfg(target_os = "linux")]
+    pub(super) fn past_thread(mut self, output: impl std::os::fd::AsFd + Send + Sync + 'static) -> Self {
+        let mut is_able = true;
+        self.out.at_once =
+            Some(Box::new(move |line| if is_able { write_at_once(&output, line, &mut is_able) } else { 0 }));
+        self
+    }
+}
+
+/// Writes as much of `line` as `output` takes without waiting: pipes and sockets, on Linux 6.4 and later. Others are not able to,
+/// and whatever else is wrong the thread finds too.
+#[cfg(target_os = "linux")]
+fn write_at_once(output: &impl std::os::fd::AsFd, line: &[u8], is_able: &mut bool) -> usize {
+    use rustix::io::{Errno, ReadWriteFlags, pwritev2};
+    let parts = [std::io::IoSlice::new(line)];
+    pwritev2(output, &parts, u64::MAX, ReadWriteFlags::NOWAIT).unwrap_or_else(|error| {
+        *is_able = error == Errno::AGAIN;
+        0
+    })
 }
 
 fn read_lines(input: impl Read, to: &mpsc::Sender<Line>) {
@@ -116,17 +138,30 @@ fn write_lines(
     Ok(())
 }
 
-/// What is to be written, counted in bytes until it is.
-#[derive(Clone)]
+/// Writes the beginning of a line, as much as is taken without waiting; gives how much that was.
+type AtOnce = Box<dyn FnMut(&[u8]) -> usize + Send + Sync>;
+
+/// What is to be written, counted in bytes until it is. One thread alone sends.
 pub(super) struct Outbox {
     to: std::sync::mpsc::Sender<Vec<u8>>,
     pub(super) queued: Arc<watch::Sender<usize>>,
+    at_once: Option<AtOnce>,
 }
 
 impl Outbox {
-    pub(super) fn send(&self, line: Vec<u8>) {
+    pub(super) fn send(&mut self, line: Vec<u8>) {
         let mut line = jsonrpc::visible(line);
         line.push(b'\n');
+        // Nothing before it is still to be written.
+        if self.backlog() == 0
+            && let Some(write) = &mut self.at_once
+        {
+            let written = write(&line);
+            if written >= line.len() {
+                return;
+            }
+            line.drain(..written);
+        }
         self.queued.send_modify(|queued| *queued += line.len());
         // Fails only when the writer is gone, and then everything ends.
         let _ = self.to.send(line);
@@ -154,12 +189,56 @@ mod tests {
     fn r4_9_every_line_that_goes_out_is_escaped() {
         let stop = Stop::default();
         let written = crate::ui::tests::Collects::default();
-        let pipes = Pipes::open(std::io::empty(), written.clone(), &stop).unwrap();
+        let mut pipes = Pipes::open(std::io::empty(), written.clone(), &stop).unwrap();
         let value = json!({"a\u{202e}": "\u{7f}\u{e0041}\u{200b}é\n"});
         pipes.out.send(value.to_string().into_bytes());
         crate::runtime::block_on(pipes.out.flush(Duration::from_secs(5))).unwrap();
         let line = written.take();
         assert!(text::exposed(line.trim_end_matches('\n')).next().is_none(), "{line:?}");
         assert_eq!(serde_json::from_str::<Value>(&line).unwrap(), value);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_the_reader_does_not_take_at_once_is_written_behind_it_in_order() {
+        let (mut answers, output) = std::io::pipe().unwrap();
+        let same = output.try_clone().unwrap();
+        let mut pipes = Pipes::open(std::io::empty(), output, &Stop::default()).unwrap().past_thread(same);
+        // A pipe takes 64 KiB.
+        let lengths = [10, 100_000, 1, 300_000, 70_000, 5, 3 << 20, 7];
+        let line = |n: usize| {
+            format!("\"{}\"", char::from(b'a' + u8::try_from(n).unwrap()).to_string().repeat(lengths[n]))
+        };
+        let started = std::time::Instant::now();
+        for n in 0..lengths.len() {
+            pipes.out.send(line(n).into_bytes());
+        }
+        assert!(started.elapsed() < Duration::from_secs(5), "nobody reads yet");
+        assert!(pipes.out.backlog() > 3 << 20);
+        let reader = std::thread::spawn(move || {
+            let mut all = String::new();
+            answers.read_to_string(&mut all).map(|_| all)
+        });
+        crate::runtime::block_on(pipes.out.flush(Duration::from_secs(10))).unwrap();
+        assert_eq!(pipes.out.backlog(), 0);
+        pipes.out.send(line(0).into_bytes());
+        drop(pipes);
+        let all = reader.join().unwrap().unwrap();
+        let expected = (0..lengths.len()).chain([0]).map(|n| line(n) + "\n").collect::<String>();
+        assert!(all == expected, "{} of {} bytes", all.len(), expected.len());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_output_that_cannot_be_asked_so_is_left_to_the_thread() {
+        use std::io::Seek as _;
+        let mut file = tempfile::tempfile().unwrap();
+        let (output, same) = (file.try_clone().unwrap(), file.try_clone().unwrap());
+        let mut pipes = Pipes::open(std::io::empty(), output, &Stop::default()).unwrap().past_thread(same);
+        pipes.out.send(b"1".to_vec());
+        pipes.out.send(b"2".to_vec());
+        crate::runtime::block_on(pipes.out.flush(Duration::from_secs(5))).unwrap();
+        file.rewind().unwrap();
+        assert_eq!(std::io::read_to_string(file).unwrap(), "1\n2\n");
     }
 }

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use futures_util::future::try_join_all;
 use serde_json::{Map, Value, json};
 
-use super::cursor::{Position, Walk};
+use super::cursor::{Passed, Position, Walk};
 use super::list::{Answer, DEFAULT_LIMIT, Listing, Page, Shape, ask, page};
 use super::together::count_of;
 use crate::mcp::reading::envelope;
@@ -32,12 +32,12 @@ pub(super) struct Apart<'a> {
 }
 
 /// Reads several connections apart and merges them.
-pub(super) async fn merged(
+pub(super) async fn merged<S: Shape>(
     reader: &Reader,
     listing: &Listing,
-    shape: &dyn Shape,
+    shape: &S,
     apart: Apart<'_>,
-) -> Result<Page, ToolError> {
+) -> Result<Page<S::Ready>, ToolError> {
     let Apart { mut positions, order, unscoped } = apart;
     let limit = listing.limit.unwrap_or(DEFAULT_LIMIT);
     let with_order = order.and_then(|order| listing.with_field(&order.field));
@@ -69,13 +69,27 @@ pub(super) async fn merged(
     let order = order.filter(|order| answers.iter().all(|answer| is_ordered(&answer.rows, order)));
     let lists = answers.iter().map(|answer| (answer.rows.as_slice(), answer.has_more)).collect::<Vec<_>>();
     let mut turns = interleave(&lists, order);
-    turns.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    let mut rows = turns.iter().map(|(answer, row)| answers[*answer].rows[*row].clone()).collect::<Vec<_>>();
-    if let Some(added) = added {
-        for data in rows.iter_mut().filter_map(|row| row.get_mut("data")?.as_object_mut()) {
-            data.remove(added);
+    let most = usize::try_from(limit).unwrap_or(usize::MAX);
+    turns.truncate(most);
+    let rows_of = |turns: &[(usize, usize)]| {
+        let mut rows =
+            turns.iter().map(|(answer, row)| answers[*answer].rows[*row].clone()).collect::<Vec<_>>();
+        if let Some(added) = added {
+            for data in rows.iter_mut().filter_map(|row| row.get_mut("data")?.as_object_mut()) {
+                data.remove(added);
+            }
         }
-    }
+        rows.into_iter().map(|row| shape.ready(row)).collect::<Vec<_>>()
+    };
+    let mut rows = rows_of(&turns);
+    // One whose place takes room already.
+    let begun = (0..live.len()).filter(|at| !answers[*at].rows.is_empty());
+    let begun = begun.max_by_key(|at| positions[live[*at]].cursor.as_ref().map(String::len));
+    let begun = begun.filter(|at| positions[live[*at]].cursor.is_some());
+    let is_narrowed = live.iter().any(|index| positions[*index].is_narrower_than(limit));
+    let mut is_one_alone = false;
+    let query = listing.fingerprint();
+    let walk_of = |positions| Walk { query, positions, seen: Vec::new() };
     let mut fit = shape.fit(&body, &rows).clamp(usize::from(!rows.is_empty()), rows.len());
     loop {
         let mut used = vec![0usize; answers.len()];
@@ -89,15 +103,24 @@ pub(super) async fn merged(
                 after[*index].count = count_of(&answers[at].body);
             }
         }
+        if fit < rows.len() || is_narrowed {
+            let room = shape.room(&body, &rows);
+            after = after.into_iter().map(|position| position.with_room(room, limit)).collect();
+        }
         let has_more = after.iter().any(|position| !position.is_done);
-        let next = has_more
-            .then(|| Walk { query: listing.fingerprint(), positions: after, seen: Vec::new() }.encode());
-        if next.as_ref().is_some_and(|next| next.len() > shape.max_cursor())
-            && let Some(first) = turns.first().map(|(answer, _)| *answer)
-            && turns.iter().any(|(answer, _)| *answer != first)
+        // Each page that follows has to have room for its place, too.
+        let later = after.iter().map(Position::most_briefly).collect();
+        let is_too_long = has_more && walk_of(later).encode().len() > shape.max_cursor();
+        let next = has_more.then(|| walk_of(after).encode_within(shape.max_cursor()));
+        if is_too_long
+            && !is_one_alone
+            && live.len() > 1
+            && let Some(one) = begun.or(turns.first().map(|(answer, _)| *answer))
         {
             // No cursor could hold a place in each: then one is read to its end after the other.
-            keep_only(&mut rows, &mut turns, first);
+            is_one_alone = true;
+            turns = (0..answers[one].rows.len()).map(|row| (one, row)).take(most).collect();
+            rows = rows_of(&turns);
             warn_of_order(&mut body);
             body.remove("next_cursor");
             fit = shape.fit(&body, &rows).clamp(1, rows.len());
@@ -107,19 +130,12 @@ pub(super) async fn merged(
         body.insert("next_cursor".into(), json!(next));
         let fits = shape.fit(&body, &rows[..fit]).max(1);
         if next.is_none() || fits >= fit {
-            let is_fitted = fit < rows.len();
+            let is_fitted = fit < rows.len() || (is_narrowed && has_more);
             rows.truncate(fit);
             return Ok(Page { is_fitted, ..page(shape.max_cursor(), body, rows, has_more, next) });
         }
         fit = fits;
     }
-}
-
-/// Leaves of a merge the rows of one answer.
-fn keep_only(rows: &mut Vec<Row>, turns: &mut Vec<(usize, usize)>, answer: usize) {
-    let mut turn = turns.iter();
-    rows.retain(|_| turn.next().is_some_and(|(of, _)| *of == answer));
-    turns.retain(|(of, _)| *of == answer);
 }
 
 fn warn_of_order(body: &mut Map<String, Value>) {
@@ -140,10 +156,11 @@ fn parts(answer: &Answer, positions: &[Position], limit: u64) -> Option<Vec<Answ
         row.get("connection_id").and_then(Value::as_str) == position.connection.as_deref()
     };
     let of = |position: &Position| {
-        let rows = answer.rows.iter().filter(|row| is_of(row, position)).cloned().collect::<Vec<_>>();
+        let mut rows = answer.rows.iter().filter(|row| is_of(row, position)).cloned().collect::<Vec<_>>();
         // Fewer than were asked for are all of them.
         let has_more = answer.has_more && rows.len() as u64 >= limit;
-        Answer { body: Map::new(), rows, shown: 0, left: 0, has_more, cursor: None, is_ranked: false }
+        let page = Passed::default().take_from(&mut rows, has_more);
+        Answer { body: Map::new(), rows, page, has_more, cursor: None, is_ranked: false }
     };
     let parts = positions.iter().map(of).collect::<Vec<_>>();
     let is_whole = parts.iter().map(|part| part.rows.len()).sum::<usize>() == answer.rows.len();
@@ -153,13 +170,10 @@ fn parts(answer: &Answer, positions: &[Position], limit: u64) -> Option<Vec<Answ
 /// The position behind `used` rows of `answer`.
 fn advance(position: &Position, answer: &Answer, used: usize) -> Position {
     if used == answer.rows.len() && (answer.cursor.is_some() || !answer.has_more) {
-        return position.next_page(answer.cursor.as_ref(), answer.left);
-    }
-    if used == 0 {
-        return position.clone();
+        return position.next_page(answer.cursor.as_ref(), &answer.page.left);
     }
     // Of more that the provider has, and gives no cursor for, the page itself is asked for again.
-    position.behind(answer.shown + used, answer.rows.get(used - 1))
+    position.behind(&answer.page, used)
 }
 
 /// One envelope for several: counts added up with those `before`, of connections at their end, warnings once, without the one that says that the provider

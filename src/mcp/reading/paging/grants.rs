@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::cursor::Cursor;
 use super::cursor::{
-    KEPT_PREFIX, Position, Walk, Walks, expired_cursor, seen_number, short_hash, unfit_cursor,
+    KEPT_PREFIX, Passed, Position, Walk, Walks, expired_cursor, seen_number, short_hash, unfit_cursor,
 };
 use super::list::{Answer, DEFAULT_LIMIT, Listing, Page, Shape, ask, page};
 use super::ranked;
@@ -68,15 +68,15 @@ pub trait BranchHooks: Sync {
 ///
 /// # Errors
 /// `invalid_cursor`, `cursor_expired`, those of [`BranchHooks::check`]; the grants' own error where all of them failed.
-pub async fn read_branches(
+pub async fn read_branches<S: Shape>(
     branches: &[Branch<'_>],
     whole: &Listing,
-    shape: &dyn Shape,
+    shape: &S,
     hooks: &dyn BranchHooks,
     deadline: Duration,
     walks: &Walks,
     warn: &(dyn Fn(&[Missing]) -> Vec<Value> + Sync),
-) -> Result<Result<Page, Vec<Missing>>, ToolError> {
+) -> Result<Result<Page<S::Ready>, Vec<Missing>>, ToolError> {
     let mut walk = start_over_grants(branches, whole, walks)?;
     let limit = whole.limit.unwrap_or(DEFAULT_LIMIT);
     let branch_at =
@@ -127,6 +127,7 @@ pub async fn read_branches(
     let is_kept = likely > longest && !walks.are_for_one_call();
     let likely = if is_kept { KEPT_PREFIX.len() + 40 } else { likely.min(longest) };
     body.insert("next_cursor".into(), json!("e".repeat(likely)));
+    let mut rows = rows.into_iter().map(|row| shape.ready(row)).collect::<Vec<_>>();
     let fit = if rows.is_empty() { 0 } else { shape.fit(&body, &rows).clamp(1, rows.len()) };
     if fit < rows.len() {
         turns.truncate(ends[fit].0 - 1);
@@ -160,9 +161,11 @@ pub async fn read_branches(
         }
         let widened = || Walk { positions: behind(true), ..walk.clone() }.encode();
         let is_short = |cursor: &String| cursor.len() <= longest;
+        let briefly = || walk.encode_within(longest);
         Some(walk.encode())
             .filter(is_short)
             .or_else(|| Some(widened()).filter(is_short))
+            .or_else(|| Some(briefly()).filter(|brief| walks.are_for_one_call() && is_short(brief)))
             .or_else(|| walks.keep(&walk))
     });
     Ok(Ok(page(longest, body, rows, goes_on || is_stuck, next.flatten())))
@@ -187,14 +190,12 @@ fn how_merged(positions: &[Position], answers: &[(usize, Answer)]) -> Merged {
 /// The position behind `used` rows of `answer`. Where it `widens` and that can be, the page that follows is had as more rows
 /// of this one.
 fn advanced(position: &Position, answer: &Answer, used: usize, limit: u64, widens: bool) -> Position {
-    let shown = answer.shown + used;
+    let shown = answer.page.shown() + used;
     let is_widened = widens && used > 0 && answer.cursor.is_some() && Position::can_widen(shown, limit);
     let mut after = if used == answer.rows.len() && !is_widened {
-        position.next_page(answer.cursor.as_ref(), answer.left)
-    } else if used > 0 {
-        position.behind(shown, answer.rows.get(used - 1))
+        position.next_page(answer.cursor.as_ref(), &answer.page.left)
     } else {
-        position.clone()
+        position.behind(&answer.page, used)
     };
     after.shown += used;
     after.count = if after.is_done { together::count_of(&answer.body) } else { None };
@@ -270,7 +271,7 @@ async fn ask_all(
     of: &[usize],
     positions: &mut [Position],
     limit: u64,
-    shape: &dyn Shape,
+    shape: &impl Shape,
     hooks: &dyn BranchHooks,
     deadline: Duration,
 ) -> Result<(Vec<(usize, Answer)>, Vec<Missing>), ToolError> {
@@ -311,7 +312,7 @@ async fn ask_branch(
     branch: &Branch<'_>,
     position: &Position,
     limit: Option<u64>,
-    shape: &dyn Shape,
+    shape: &impl Shape,
     hooks: &dyn BranchHooks,
     deadline: Duration,
 ) -> Result<Result<(Position, Answer), ToolError>, ToolError> {
@@ -362,8 +363,8 @@ fn likely_length(
         if answer.cursor.is_some() {
             position.cursor.clone_from(&answer.cursor);
         }
-        (position.skip, position.shown) = (100, 10_000);
-        position.last = Some(u32::MAX);
+        position.shown = 10_000;
+        position.passed = Passed::most(answer.page.shown() + answer.page.left.len() + answer.rows.len());
     }
     likely.seen.extend(std::iter::repeat_n(u64::MAX, new));
     likely.encode().len()

@@ -1,8 +1,10 @@
 //! A list, the page that is asked for, and one answer of the provider.
 
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, try_join};
 use serde_json::{Map, Value, json};
 
-use super::cursor::{Cursor, Position, Walk, expired_cursor, invalid_cursor, short_hash};
+use super::cursor::{Again, Cursor, Position, Walk, expired_cursor, invalid_cursor, short_hash};
 use super::ranked;
 use crate::mcp::reading::envelope;
 use crate::mcp::reading::reader::Reader;
@@ -28,11 +30,11 @@ pub struct Listing {
 
 /// A page.
 #[derive(Debug, Clone)]
-pub struct Page {
+pub struct Page<R> {
     /// The envelope, without its rows and with `next_cursor` and `has_more` as they are for the caller.
     pub body: Map<String, Value>,
-    /// Its rows.
-    pub rows: Vec<Row>,
+    /// Its rows, as [`Shape::ready`] made them.
+    pub rows: Vec<R>,
     /// Where the next page begins.
     pub next: Option<String>,
     /// Whether there were more rows for it than fit a result.
@@ -41,11 +43,25 @@ pub struct Page {
 
 /// What the caller of [`read`](super::read) does with a page.
 pub trait Shape: Sync {
+    /// A row with what is made of it once: to see whether it fits, and to show it.
+    type Ready: AsRef<Row>;
+
+    /// Reads what has to be known before a page is prepared: beside the page, and never failing it.
+    fn learn(&self) -> BoxFuture<'_, ()> {
+        std::future::ready(()).boxed()
+    }
+
     /// Prepares a body as it came: what is passed on of it, and the value of `keep`, which a merge goes by.
     fn prepare(&self, body: &mut Map<String, Value>, keep: Option<&str>);
 
+    /// Makes a row ready to be shown.
+    fn ready(&self, row: Row) -> Self::Ready;
+
     /// How many of `rows`, from the first, fit a result with this envelope; at least one.
-    fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize;
+    fn fit(&self, body: &Map<String, Value>, rows: &[Self::Ready]) -> usize;
+
+    /// How many rows of the mean size of `rows` fit a result with this envelope.
+    fn room(&self, body: &Map<String, Value>, rows: &[Self::Ready]) -> usize;
 
     /// The longest cursor that a result can carry, in bytes.
     fn max_cursor(&self) -> usize;
@@ -81,20 +97,23 @@ impl Listing {
         short_hash(parts.chain(&self.connection).map(String::as_str))
     }
 
-    /// The place `next` as a caller gets it: a provider's cursor as it is, but for one that looks like ours, and one with rows
-    /// behind it that were shown already, which go within one of ours.
-    pub(super) fn passed_on(&self, next: Position) -> Option<String> {
-        let cursor = next.cursor.as_deref()?;
-        if next.skip == 0 && matches!(Cursor::from_text(cursor), Cursor::Provider(_)) {
-            return next.cursor;
+    /// The place `next` as a caller gets it, in `most` bytes: a provider's cursor as it is, but for one that looks like ours, and
+    /// one with something to remember beside it, which go within one of ours.
+    pub(super) fn passed_on(&self, next: Position, most: usize) -> Option<String> {
+        let cursor = next.cursor.clone()?;
+        let is_plain = next.passed.is_empty() && matches!(Cursor::from_text(&cursor), Cursor::Provider(_));
+        if is_plain && next.room.is_none() {
+            return Some(cursor);
         }
-        Some(Walk { query: self.fingerprint(), positions: vec![next], seen: Vec::new() }.encode())
+        let ours = Walk { query: self.fingerprint(), positions: vec![next], seen: Vec::new() }.encode();
+        // How many rows fit is a hint alone.
+        Some(if is_plain && ours.len() > most { cursor } else { ours })
     }
 
     /// The rows that a page at `position` may have: as the call says; what providers give by themselves where a list
     /// without cursors goes on.
     pub(super) fn limit_of_page(&self, position: &Position) -> Option<u64> {
-        let goes_on = position.skip > 0 && !self.list.has_cursors();
+        let goes_on = !position.passed.is_empty() && !self.list.has_cursors();
         self.limit.or(goes_on.then_some(DEFAULT_LIMIT))
     }
 
@@ -142,10 +161,8 @@ pub(super) struct Answer {
     pub(super) body: Map<String, Value>,
     /// Those that were not shown yet.
     pub(super) rows: Vec<Row>,
-    /// How many before them were.
-    pub(super) shown: usize,
-    /// How many of those that were shown are on the next pages.
-    pub(super) left: usize,
+    /// The page that they are of, with those that were.
+    pub(super) page: Again,
     pub(super) has_more: bool,
     pub(super) cursor: Option<String>,
     /// Whether they are in the order that hits are declared to be in.
@@ -159,16 +176,16 @@ pub(super) async fn ask(
     listing: &Listing,
     position: &Position,
     limit: Option<u64>,
-    shape: &dyn Shape,
+    shape: &impl Shape,
     keep: Option<&str>,
 ) -> Result<(Position, Answer), ToolError> {
     let mut position = position.clone();
     for _ in 1..MOST_PAGES {
         let answer = ask_once(reader, listing, &position, limit, shape, keep).await?;
-        if answer.cursor.is_none() || answer.shown == 0 || !answer.rows.is_empty() {
+        if answer.cursor.is_none() || answer.page.shown() == 0 || !answer.rows.is_empty() {
             return Ok((position, answer));
         }
-        position = position.next_page(answer.cursor.as_ref(), answer.left);
+        position = position.next_page(answer.cursor.as_ref(), &answer.page.left);
     }
     let answer = ask_once(reader, listing, &position, limit, shape, keep).await?;
     Ok((position, answer))
@@ -179,17 +196,17 @@ async fn ask_once(
     listing: &Listing,
     position: &Position,
     limit: Option<u64>,
-    shape: &dyn Shape,
+    shape: &impl Shape,
     keep: Option<&str>,
 ) -> Result<Answer, ToolError> {
     let limit = limit.map(|limit| position.limit(limit));
-    let mut body = reader.read(&listing.request_at(position, limit)).await?.body;
+    let request = listing.request_at(position, limit);
+    let (envelope, ()) = try_join(reader.read(&request), shape.learn().map(Ok)).await?;
+    let mut body = envelope.body;
     shape.prepare(&mut body, keep);
     envelope::check_bookmark(&mut body, shape.max_cursor());
     let mut rows = take_rows(&mut body)?;
     let is_ranked = ranked::is_declared(&body) && ranked::is_kept(&rows);
-    let (shown, left) = (position.shown_of(&rows), position.left_of(&rows));
-    rows.drain(..shown);
     envelope::shorten(&mut body);
     let has_more = body.get("has_more").and_then(Value::as_bool);
     let cursor = body.get("next_cursor").and_then(Value::as_str).filter(|cursor| !cursor.is_empty());
@@ -197,17 +214,18 @@ async fn ask_once(
     let cursor = cursor.filter(|cursor| position.cursor.as_deref() != Some(*cursor));
     let cursor = cursor.filter(|_| has_more != Some(false)).map(str::to_owned);
     let has_more = has_more.unwrap_or(cursor.is_some());
-    Ok(Answer { body, rows, shown, left, has_more, cursor, is_ranked })
+    let page = position.passed.take_from(&mut rows, cursor.is_some());
+    Ok(Answer { body, rows, page, has_more, cursor, is_ranked })
 }
 
 /// The page of these rows, whose cursor takes `most` bytes.
-pub(super) fn page(
+pub(super) fn page<R>(
     most: usize,
     mut body: Map<String, Value>,
-    rows: Vec<Row>,
+    rows: Vec<R>,
     has_more: bool,
     next: Option<String>,
-) -> Page {
+) -> Page<R> {
     // A cursor that no call could carry is none.
     let next = next.filter(|next| next.len() <= most);
     body.insert("has_more".into(), json!(has_more));

@@ -1,10 +1,18 @@
 //! Paging: one opaque cursor, whatever stands behind a list.
 //!
 //! Here is a list of one grant: a page passes the provider's own cursor on, as it is. Where rows of the provider's page
-//! did not fit a result, the `cursor` is ours: it holds the provider's, and how many rows of that page were shown. The
+//! did not fit a result, the `cursor` is ours: it holds the provider's, and which rows of that page were shown. The
 //! next page asks for the same rows again and shows those that follow, so that each page costs one read (R4.8). Over
 //! several `connections` it holds a position in each (R3.15), and over several `grants` (R6.2) too.
+//!
+//! Every row that is there from the beginning of a walk to its end is shown once, in order, whatever comes or goes between
+//! the pages: as far as the provider's own cursor stands behind a row rather than a number of rows, and one of the last
+//! rows that our cursor names, or the one that was to come next, is still there. It names all of them where there are few; of
+//! many, where all that it names are gone, some may come twice. What no cursor can do: a row that comes before the
+//! place of the walk is not shown, as a rule, and one that moves over that place may come twice or not at all.
 
+#[cfg(test)]
+mod changing;
 mod connections;
 mod cursor;
 mod grants;
@@ -49,13 +57,14 @@ fn is_side_by_side(rows: &[Row]) -> bool {
 ///
 /// # Errors
 /// `invalid_cursor`, `cursor_expired`, and those of [`Reader::read`].
-pub async fn read<'a, F, C>(
+pub async fn read<'a, S, F, C>(
     reader: &Reader,
     listing: &Listing,
-    shape: &dyn Shape,
+    shape: &S,
     several: F,
-) -> Result<Page, ToolError>
+) -> Result<Page<S::Ready>, ToolError>
 where
+    S: Shape,
     F: FnOnce() -> C,
     C: Future<Output = Several> + 'a,
 {
@@ -72,7 +81,7 @@ where
         let is_over_several =
             listing.list.has_cursors() && listing.connection.is_none() && !listing.list.is_of_changes();
         // One that was begun as one list goes on so.
-        let is_first = position.cursor.is_none() && position.skip == 0;
+        let is_first = position.cursor.is_none() && position.passed.is_empty();
         if is_over_several && is_first && answer.cursor.is_none() && is_stuck {
             let Several { connections, order } = several().await;
             if connections.len() > 1 {
@@ -91,29 +100,34 @@ where
 
 /// A page of one list. Rows that do not fit are shown by the next page, which asks for the same page of the provider
 /// and leaves out those that were shown: one read for a page (R4.8).
-fn single(listing: &Listing, shape: &dyn Shape, position: &Position, mut answer: Answer) -> Page {
-    let mut rows = std::mem::take(&mut answer.rows);
+fn single<S: Shape>(listing: &Listing, shape: &S, position: &Position, answer: Answer) -> Page<S::Ready> {
+    let Answer { body, rows, page: again, has_more, cursor, .. } = answer;
+    let mut rows = rows.into_iter().map(|row| shape.ready(row)).collect::<Vec<_>>();
     // What the provider sends beyond the limit was not asked for, and its cursor is behind it.
     let most = listing.limit.map_or(rows.len(), |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    let fit = shape.fit(&answer.body, &rows).clamp(1, rows.len().max(1)).min(most);
+    let fit = shape.fit(&body, &rows).clamp(1, rows.len().max(1)).min(most);
     let is_last = fit >= rows.len();
-    let is_fitted = fit < most && !is_last;
-    rows.truncate(fit);
-    let behind = || {
-        let since = listing.since().filter(|_| position.cursor.is_none()).cloned();
-        let position = Position { since, ..position.behind(answer.shown + fit, rows.last()) };
-        Walk { query: listing.fingerprint(), positions: vec![position], seen: Vec::new() }.encode()
+    // Rows that were not asked for, because they would not have fit, follow too.
+    let is_narrowed = listing.limit.is_some_and(|limit| position.is_narrower_than(limit));
+    let is_fitted = fit < most && (!is_last || (is_narrowed && has_more));
+    let room = |position: Position| match listing.limit.filter(|_| listing.list.has_cursors()) {
+        Some(limit) if !is_last || is_narrowed => position.with_room(shape.room(&body, &rows), limit),
+        _ => position,
     };
+    let since = listing.since().filter(|_| position.cursor.is_none()).cloned();
+    let behind = room(Position { since, ..position.behind(&again, fit.min(rows.len())) });
+    let ahead = room(position.next_page(cursor.as_ref(), &again.left));
+    rows.truncate(fit);
     // Of a list without cursors, more are asked for from its beginning, up to what a provider gives.
-    let is_widened = is_last && answer.has_more && !listing.list.has_cursors() && !rows.is_empty();
-    let can_widen =
-        |limit: u64| position.limit(limit) < position.behind(answer.shown + fit, None).limit(limit);
+    let is_widened = is_last && has_more && !listing.list.has_cursors() && !rows.is_empty();
+    let can_widen = |limit: u64| position.limit(limit) < behind.limit(limit);
     if !is_last || (is_widened && can_widen(listing.limit.unwrap_or(DEFAULT_LIMIT))) {
-        let next = Some(behind());
-        return Page { is_fitted, ..page(shape.max_cursor(), answer.body, rows, true, next) };
+        let walk = Walk { query: listing.fingerprint(), positions: vec![behind], seen: Vec::new() };
+        let next = Some(walk.encode_within(shape.max_cursor()));
+        return Page { is_fitted, ..page(shape.max_cursor(), body, rows, true, next) };
     }
-    let next = listing.passed_on(position.next_page(answer.cursor.as_ref(), answer.left));
-    page(shape.max_cursor(), answer.body, rows, answer.has_more, next)
+    let next = listing.passed_on(ahead, shape.max_cursor());
+    Page { is_fitted, ..page(shape.max_cursor(), body, rows, has_more, next) }
 }
 
 #[cfg(test)]
@@ -183,10 +197,10 @@ mod tests {
         let theirs = Walk { query: 7, positions: vec![Position::default()], seen: Vec::new() }.encode();
         let list = listing(None);
         let at = |cursor: &str| Position { cursor: Some(cursor.to_owned()), ..Position::default() };
-        let given = list.passed_on(at(&theirs)).unwrap();
+        let given = list.passed_on(at(&theirs), 4_096).unwrap();
         let again = Listing { cursor: Some(Cursor::from_text(&given)), ..list };
         assert_eq!(again.start().unwrap()[0].cursor.as_deref(), Some(theirs.as_str()));
-        assert_eq!(again.passed_on(at("plain")).as_deref(), Some("plain"));
+        assert_eq!(again.passed_on(at("plain"), 4_096).as_deref(), Some("plain"));
     }
 
     /// A list of `rows` records, of which each answer gives as many as the next of `fits` says: a tool that fits its results
@@ -230,11 +244,29 @@ mod tests {
     /// Shows so many rows.
     struct Fits(usize);
 
+    pub(super) struct Ready(pub(super) Row);
+
+    impl AsRef<Row> for Ready {
+        fn as_ref(&self) -> &Row {
+            &self.0
+        }
+    }
+
     impl Shape for Fits {
+        type Ready = Ready;
+
         fn prepare(&self, _: &mut Map<String, Value>, _: Option<&str>) {}
 
-        fn fit(&self, _: &Map<String, Value>, rows: &[Row]) -> usize {
+        fn ready(&self, row: Row) -> Ready {
+            Ready(row)
+        }
+
+        fn fit(&self, _: &Map<String, Value>, rows: &[Ready]) -> usize {
             rows.len().min(self.0)
+        }
+
+        fn room(&self, _: &Map<String, Value>, _: &[Ready]) -> usize {
+            self.0
         }
 
         fn max_cursor(&self) -> usize {
@@ -250,7 +282,7 @@ mod tests {
         loop {
             let listing = Listing { limit: Some(limit), ..listing(cursor.as_deref()) };
             let page = read(&reader, &listing, &Fits(fit), async || Several::default()).await.unwrap();
-            pages.push(page.rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect());
+            pages.push(page.rows.iter().map(|row| row.0["id"].as_str().unwrap().to_owned()).collect());
             match page.next {
                 Some(next) => cursor = Some(next),
                 None => return pages,

@@ -18,6 +18,11 @@ impl Reader {
         if let Some(facts) = self.catalog().get(stream, connection) {
             return facts;
         }
+        let turn = self.catalog().turn(stream, connection);
+        let _turn = turn.lock().await;
+        if let Some(facts) = self.catalog().get(stream, connection) {
+            return facts;
+        }
         match compact(self, Some(stream), connection).await {
             Ok(schema) => {
                 let facts = StreamFacts::all_from_schema(&schema, stream);

@@ -7,6 +7,7 @@ pub mod projection;
 use serde_json::{Map, Value, json};
 
 use crate::mcp::reading::answer_shape;
+use crate::mcp::reading::catalog::StreamFacts;
 use crate::mcp::reading::envelope;
 use crate::mcp::reading::reader::Reader;
 use crate::mcp::reading::request::{Request, SchemaView};
@@ -48,8 +49,8 @@ pub async fn compact(
     Ok(projection::compact(with_streams(body)?, stream, connection))
 }
 
-/// The compact schema of one grant, as it is passed on: with the warning that the grant ends soon. What was remembered
-/// of its streams is asked anew where all of them are asked for.
+/// The compact schema of one grant, as it is passed on: with the warning that the grant ends soon. What it declares is
+/// remembered, in the place of what was: a call that follows need not ask again.
 ///
 /// # Errors
 /// Those of [`compact`].
@@ -62,6 +63,12 @@ pub async fn of_grant(
         reader.catalog().clear();
     }
     let mut body = compact(reader, stream, connection).await?;
+    match stream {
+        None => reader.catalog().put_all(connection, &body),
+        Some(stream) => {
+            reader.catalog().put(stream, connection, StreamFacts::all_from_schema(&body, stream));
+        }
+    }
     envelope::prepare(&mut body);
     warn_of_end(reader, &mut body);
     Ok(body)

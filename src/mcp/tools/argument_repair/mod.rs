@@ -28,16 +28,34 @@ pub struct Checked {
 
 /// Checks the arguments of a call against the tool's input schema; a `null` counts as not given.
 pub fn check(tool: Tool, schema: &Map<String, Value>, given: &Map<String, Value>) -> Checked {
-    let checked = check_once(tool, schema, given);
+    // Most calls are: for them no other one is put together.
+    if is_right(tool, schema, given) {
+        return Checked::default();
+    }
+    let checked = faults_and_correction(tool, schema, given);
     // A correction that is refused in turn is none.
     let is_sound = |call: &Call| {
-        let other = (call.tool != tool).then(|| surface::input_schema(call.tool));
-        check_once(call.tool, other.as_ref().unwrap_or(schema), &call.arguments).faults.is_empty()
+        let schema = if call.tool == tool { schema } else { surface::input_schema(call.tool) };
+        is_right(call.tool, schema, &call.arguments)
     };
     Checked { corrected: checked.corrected.filter(is_sound), faults: checked.faults }
 }
 
-fn check_once(tool: Tool, schema: &Map<String, Value>, given: &Map<String, Value>) -> Checked {
+/// Whether the arguments have no fault.
+fn is_right(tool: Tool, schema: &Map<String, Value>, given: &Map<String, Value>) -> bool {
+    let required = schema.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let is_given = |name: &str| given.get(name).is_some_and(|value| !value.is_null());
+    let fits = |name: &str, value: &Value| {
+        let spec = schema.get("properties").and_then(|properties| properties.get(name));
+        let is_required = || required.iter().any(|one| one == name);
+        let of = |spec: &Map<String, Value>| fault_of(tool, name, spec, value, is_required()).is_none();
+        spec.is_some_and(|spec| spec.as_object().is_none_or(of))
+    };
+    given.iter().all(|(name, value)| value.is_null() || fits(name, value))
+        && required.iter().filter_map(Value::as_str).all(is_given)
+}
+
+fn faults_and_correction(tool: Tool, schema: &Map<String, Value>, given: &Map<String, Value>) -> Checked {
     let empty = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     let required = schema.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);

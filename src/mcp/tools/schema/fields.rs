@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::index::strip_to_names;
 use super::row::{NO_FIELDS, Row, bound_envelope, field_line, short, short_flags};
+use crate::json::write::Written;
 use crate::mcp::call::Call;
 use crate::mcp::protocol::service::ToolAnswer;
 use crate::mcp::render::ladder::next_line;
@@ -195,9 +196,12 @@ fn push_while_fits(out: &mut String, lines: impl Iterator<Item = String>, room: 
 }
 
 /// Flags say little to a reader of the structured view without what they mean.
-pub(super) fn with_legend(mut answer: ToolAnswer) -> ToolAnswer {
-    if let Some(structured) = answer.structured.as_mut().filter(|_| answer.text.contains(LEGEND.trim_end())) {
-        structured.insert("legend".into(), json!(LEGEND.trim_end()));
-    }
-    answer
+pub(super) fn answer_with_legend(text: String, body: &Map<String, Value>, next: Option<Call>) -> ToolAnswer {
+    let legend = LEGEND.trim_end();
+    let structured = Written::object(|members| {
+        members.put("data", body);
+        members.put_some("legend", text.contains(legend).then_some(legend));
+        members.put_some("next", next);
+    });
+    ToolAnswer { text, structured: Some(structured), is_error: false, rows: 0 }
 }

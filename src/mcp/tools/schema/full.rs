@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::fields::{describe, shown_before, with_legend};
+use super::fields::{answer_with_legend, describe, shown_before};
 use super::row::Row;
 use super::scoped::not_granted;
+use crate::json::write;
 use crate::mcp::call::Call;
 use crate::mcp::protocol::service::ToolAnswer;
 use crate::mcp::reading::answer_shape;
@@ -64,14 +65,14 @@ pub(super) async fn full(
     }
     let whole = json_len(&body);
     let fits = |body: &Map<String, Value>| {
-        let json = crate::ui::json_ascii_controls(&Value::Object(body.clone()).to_string()).into_owned();
+        let json = write::text(body);
         // What counts for this view counts every hidden character as escaped.
         (json_len(body) + 12 <= bounds.structured && json.len() <= bounds.text).then_some(json)
     };
     if shown == 0
         && let Some(json) = fits(&body)
     {
-        return Ok(data_answer(json, body, None));
+        return Ok(data_answer(json, &body, None));
     }
     // Most of a raw schema says what a field cannot do; without that it is as exhaustive.
     let mut without_noes = Value::Object(body.clone());
@@ -83,7 +84,7 @@ pub(super) async fn full(
         let text =
             format!("{json}\ncapabilities that a field does not have are left out ({whole} bytes with them)");
         if text.len() <= bounds.text {
-            return Ok(data_answer(text, body, None));
+            return Ok(data_answer(text, &body, None));
         }
     }
     let compacted = projection::compact(body, Some(stream), connection);
@@ -94,7 +95,7 @@ pub(super) async fn full(
         return Err(not_granted(reader, call, stream, connection).await);
     }
     let (text, body, next) = describe(call, compacted, shown, room)?;
-    Ok(with_legend(data_answer(format!("{note}\n{text}"), body, next)))
+    Ok(answer_with_legend(format!("{note}\n{text}"), &body, next))
 }
 
 /// Takes out capabilities that are declared and usable by nobody, and what is empty then.

@@ -58,5 +58,5 @@ pub async fn over_grants(
         .with("param", "stream"));
     }
     let (text, body, next) = describe(call, schema.body, shown, bounds)?;
-    Ok(OverGrants::Answer(data_answer(text, body, next)))
+    Ok(OverGrants::Answer(data_answer(text, &body, next)))
 }

@@ -89,7 +89,7 @@ pub(super) fn show_index(
             if json_len(&body) + 12 > room {
                 next = strip_to_names(&mut body, room.saturating_sub(200));
             }
-            return Ok(data_answer(text, body, next));
+            return Ok(data_answer(text, &body, next));
         }
     }
     let parts = parts.filter(|_| shown < rows.len()).ok_or_else(|| no_such_place(call))?;
@@ -162,7 +162,7 @@ fn page_of_index(
     text.truncate(text.trim_end().len());
     body.insert("connectors".into(), connectors.into());
     body.insert("streams_not_shown".into(), json!(rows.len() - at));
-    data_answer(text, body, next)
+    data_answer(text, &body, next)
 }
 
 fn index_text(call: &Call, rows: &[Row], body: &Map<String, Value>) -> String {

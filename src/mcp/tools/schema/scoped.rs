@@ -2,14 +2,13 @@
 
 use serde_json::json;
 
-use super::fields::{describe, shown_before, with_legend};
+use super::fields::{answer_with_legend, describe, shown_before};
 use super::row::Row;
 use crate::mcp::call::{Call, Tool};
 use crate::mcp::protocol::service::ToolAnswer;
 use crate::mcp::reading::reader::Reader;
 use crate::mcp::reading::schema::of_grant;
 use crate::mcp::tool_error::ToolError;
-use crate::mcp::tools::answer_parts::data_answer;
 use crate::mcp::tools::context::Context;
 use crate::mcp::tools::explanation::{every_stream, unknown_connection, unknown_stream};
 
@@ -25,7 +24,7 @@ pub(super) async fn scoped(
         return Err(not_granted(context.reader, call, stream, connection).await);
     }
     let (text, body, next) = describe(call, body, shown, context.bounds)?;
-    Ok(with_legend(data_answer(text, body, next)))
+    Ok(answer_with_legend(text, &body, next))
 }
 
 /// The schema of a stream that is not there is empty, which looks like a stream without fields.

@@ -1,6 +1,8 @@
 //! `pdpp provider`: the person's own store, and what was granted of it.
 
+mod backup;
 mod passphrase;
+mod place;
 mod serve;
 
 use std::collections::BTreeMap;
@@ -11,6 +13,11 @@ use clap::Subcommand;
 use indicatif::{DecimalBytes, HumanCount};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+
+use backup::{BackupArgs, RestoreArgs};
+use passphrase::PassphraseArgs;
+use place::{Done, Place};
+use serve::ServeArgs;
 
 use super::Global;
 use crate::access_log::AccessLog;
@@ -44,6 +51,8 @@ Examples:
   pdpp provider grants                 what was granted, until when, and what was last read
   pdpp provider revoke GRANT           end a grant, for the next read on
   pdpp provider forget 'Work mail'     delete an account, and everything of it
+  pdpp provider backup FILE --encrypt  all of it as one file, encrypted
+  pdpp provider restore FILE           the same store again, here or elsewhere
   pdpp provider serve                  serve it to programs that speak HTTP, on this computer
 
 Ends with 78 if nothing was imported yet.";
@@ -62,8 +71,10 @@ pub enum Action {
     Grants(StatusArgs),
     Revoke(RevokeArgs),
     Forget(ForgetArgs),
-    Serve(serve::Args),
-    Passphrase(passphrase::Args),
+    Backup(BackupArgs),
+    Restore(RestoreArgs),
+    Serve(ServeArgs),
+    Passphrase(PassphraseArgs),
 }
 
 /// Show what is in the store of your own data, account by account, and how old it is
@@ -71,18 +82,6 @@ pub enum Action {
 pub struct StatusArgs {
     #[command(flatten)]
     pub place: Place,
-}
-
-/// Where the store is, and how results are printed.
-#[derive(Debug, clap::Args)]
-pub struct Place {
-    /// Where your own data is [default: as before, else `own` beside the credentials]
-    #[arg(long, value_name = "DIR", env = "PDPP_DATA_DIR", hide_env_values = true)]
-    pub data_dir: Option<PathBuf>,
-
-    /// Print the result, or the failure, as one JSON object
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// End a grant of your own data: from the next read on its token is good for nothing
@@ -125,6 +124,8 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         Some(Action::Status(args) | Action::Grants(args)) => &args.place,
         Some(Action::Revoke(args)) => &args.place,
         Some(Action::Forget(args)) => &args.place,
+        Some(Action::Backup(args)) => &args.place,
+        Some(Action::Restore(args)) => &args.place,
         Some(Action::Passphrase(args)) => &args.place,
         Some(Action::Serve(args)) => &args.place,
     };
@@ -133,6 +134,8 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         Some(Action::Grants(_)) => grants(place, global),
         Some(Action::Revoke(args)) => revoke(args, global, ui),
         Some(Action::Forget(args)) => forget(args, global, ui),
+        Some(Action::Backup(args)) => backup::back_up(args, global, ui),
+        Some(Action::Restore(args)) => backup::restore(args, global, ui),
         Some(Action::Passphrase(_)) => passphrase::run(place, global, ui),
         Some(Action::Serve(args)) => match serve::run(args, global, ui) {
             // It has said where it is.
@@ -153,26 +156,6 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         }
     }
     Ok(0)
-}
-
-/// What a command comes to.
-struct Done {
-    text: String,
-    json: Value,
-}
-
-impl Place {
-    /// `command`, about the same store: the directory that was named is remembered by an import and a grant alone.
-    fn again(&self, command: Command) -> Command {
-        match &self.data_dir {
-            Some(dir) => command.option("--data-dir", dir.display().to_string()),
-            None => command,
-        }
-    }
-
-    fn dir(&self, global: &Global) -> Result<PathBuf> {
-        own::dir(self.data_dir.as_deref(), &global.cache()?)
-    }
 }
 
 fn status(place: &Place, global: &Global) -> Result<Done> {

@@ -1,0 +1,211 @@
+//! `pdpp provider backup` and `restore`: the person's own store as one file, and back.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::ValueHint;
+use indicatif::{DecimalBytes, HumanCount};
+use serde_json::json;
+
+use super::passphrase;
+use super::place::{Done, Place};
+use crate::advice::Command;
+use crate::cmd::Global;
+use crate::error::{Error, Kind, Result};
+use crate::own;
+use crate::own::backup::bundle::Manifest;
+use crate::own::backup::{self, Opened, Watch, Wish};
+use crate::runtime;
+use crate::secret::Passphrase;
+use crate::text::one_line;
+use crate::ui::Ui;
+
+/// Exports that are named in words at most.
+const MAX_SHOWN: usize = 5;
+
+/// Write the store of your own data to one file, and read it again to know that it is whole
+///
+/// It holds the records and the copies of attachments. Attachments that were left in your exports are not in it, nor are grants and
+/// tokens: it says so. Agents and imports go on meanwhile.
+#[derive(Debug, clap::Args)]
+pub struct BackupArgs {
+    /// The file to write, best on another disk
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// Encrypt it with a passphrase, which is asked for at the terminal; `age -d` can open it too
+    #[arg(long)]
+    pub encrypt: bool,
+
+    /// Replace the file if it is there already
+    #[arg(long)]
+    pub overwrite: bool,
+
+    #[command(flatten)]
+    pub place: Place,
+}
+
+/// Make a store of a backup, where there is none or one with nothing in it
+///
+/// The records, their ids and what a search finds are as they were. Nothing of it is granted: an agent reads it after the next
+/// `pdpp connect local`. If the backup is encrypted, its passphrase is asked for at the terminal.
+#[derive(Debug, clap::Args)]
+pub struct RestoreArgs {
+    /// A file that `pdpp provider backup` wrote
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    #[command(flatten)]
+    pub place: Place,
+}
+
+pub(super) fn back_up(args: &BackupArgs, global: &Global, ui: &Ui) -> Result<Done> {
+    let dir = args.place.dir(global)?;
+    drop(own::open_store(&dir)?);
+    backup::check_file(&dir, &args.file, args.overwrite)?;
+    let passphrase = if args.encrypt { Some(new_passphrase(ui)?) } else { None };
+    let wish = Wish { file: &args.file, replaces: args.overwrite, passphrase: passphrase.as_ref() };
+    let done = watched(ui, |watch| backup::back_up(&dir, &wish, watch))?;
+    let (manifest, file) =
+        (&done.manifest, std::path::absolute(&args.file).unwrap_or_else(|_| args.file.clone()));
+    let mut text = format!(
+        "Backed up {} to {} ({}), and read it again: it is whole.\n",
+        in_short(manifest),
+        one_line(&file.display().to_string()),
+        DecimalBytes(done.bytes)
+    );
+    text.push_str(match (args.encrypt, done.is_private) {
+        (true, _) => "It opens with the passphrase alone, which nobody can find out or reset.\n",
+        (false, true) => "It is not encrypted: whoever gets the file can read all of it. Only you can read it where it is.\n",
+        (false, false) => {
+            "It is not encrypted, and its disk keeps nobody from reading it: whoever gets the file can read all of it.\n"
+        }
+    });
+    text.push_str("Not in it:\n");
+    if let Some(left) = left_in_place(manifest) {
+        let _ = writeln!(text, "- {left}");
+    }
+    if manifest.lost_copies > 0 {
+        let _ = writeln!(
+            text,
+            "- {} that should be copied in the store, and are gone or damaged there",
+            attachments(manifest.lost_copies)
+        );
+    }
+    text.push_str("- grants and tokens: nobody can read a restored store before you grant it anew\n");
+    text.push_str("- credentials for other providers, and the log of what agents read\n");
+    let next = Command::new("provider restore").value(file.display().to_string());
+    let _ = write!(text, "To make a store of it, on this computer or another: {next}");
+    let json = json!({
+        "file": file.display().to_string(),
+        "bytes": done.bytes,
+        "encrypted": args.encrypt,
+        "private": done.is_private,
+        "checked": true,
+        "data_dir": dir.display().to_string(),
+        "backup": manifest,
+        "not_in_it": {
+            "attachments_left_in_place": manifest.left_in_place.attachments,
+            "copies_lost": manifest.lost_copies,
+            "grants": true,
+        },
+    });
+    ui.done("the backup is written", next);
+    Ok(Done { text, json })
+}
+
+pub(super) fn restore(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Done> {
+    let cache = global.cache()?;
+    let dir = args.place.dir(global)?;
+    backup::check_empty(&dir, &args.file)?;
+    let mut opened = backup::open(&args.file)?;
+    if opened.is_encrypted() {
+        unlock(&mut opened, &args.file, ui)?;
+    }
+    let restored = watched(ui, |watch| backup::restore(&dir, &opened, watch))?;
+    own::remember(args.place.data_dir.as_deref(), &cache)?;
+    let manifest = &restored.manifest;
+    let mut text = format!(
+        "Restored {} to {} (only you can read it), as they were on {}.\n",
+        in_short(manifest),
+        dir.display(),
+        crate::time_text::day_and_time(manifest.made_at)
+    );
+    if let Some(left) = left_in_place(manifest) {
+        let _ = writeln!(text, "Not in the backup: {left}");
+    }
+    let next = args.place.again(Command::connect("local"));
+    let _ = write!(text, "No agent can read any of it. To grant some: {next}");
+    let json = json!({
+        "data_dir": dir.display().to_string(),
+        "file": args.file.display().to_string(),
+        "encrypted": opened.is_encrypted(),
+        "backup": manifest,
+    });
+    ui.done("the store is restored", args.place.again(Command::new("provider")));
+    Ok(Done { text, json })
+}
+
+/// `12,034 records of 2 accounts, and 3 attachments`.
+fn in_short(manifest: &Manifest) -> String {
+    let (record, account) = (
+        if manifest.records == 1 { "record" } else { "records" },
+        if manifest.accounts == 1 { "account" } else { "accounts" },
+    );
+    let mut text = format!("{} {record} of {} {account}", HumanCount(manifest.records), manifest.accounts);
+    if manifest.copies.attachments > 0 {
+        let _ = write!(text, " and {}", attachments(manifest.copies.attachments));
+    }
+    text
+}
+
+fn attachments(count: u64) -> String {
+    format!("{} {}", HumanCount(count), if count == 1 { "attachment" } else { "attachments" })
+}
+
+/// What of attachments is in exports alone, and in which.
+fn left_in_place(manifest: &Manifest) -> Option<String> {
+    let left = &manifest.left_in_place;
+    if left.attachments == 0 {
+        return None;
+    }
+    let mut exports: Vec<String> =
+        left.exports.iter().take(MAX_SHOWN).map(|path| one_line(path).into_owned()).collect();
+    if left.exports.len() > MAX_SHOWN {
+        exports.push(format!("{} more", left.exports.len() - MAX_SHOWN));
+    }
+    Some(format!(
+        "{} ({}), which were not copied but are read from your exports: keep {}",
+        attachments(left.attachments),
+        DecimalBytes(left.bytes),
+        exports.join(", ")
+    ))
+}
+
+/// Does `work`, says how it goes on, and has it stop where somebody wants that.
+fn watched<T>(ui: &Ui, work: impl FnOnce(&Watch<'_>) -> Result<T>) -> Result<T> {
+    let stop = AtomicBool::new(false);
+    let progress = ui.progress();
+    let say = |what: &str| progress.say(what);
+    let watch = Watch { stop: &stop, say: &say };
+    runtime::while_signals_are_heard(|_| stop.store(true, Ordering::Relaxed), || work(&watch))
+}
+
+fn new_passphrase(ui: &Ui) -> Result<Passphrase> {
+    let again = Command::typed_again("provider backup <file> --encrypt");
+    passphrase::choose(ui, "Passphrase for the backup (not shown)", again)
+}
+
+fn unlock(opened: &mut Opened, file: &std::path::Path, ui: &Ui) -> Result<()> {
+    for _ in 0..passphrase::TRIES {
+        let typed = passphrase::ask(ui, "Passphrase of the backup (not shown)")?;
+        if opened.unlock(&typed)? {
+            return Ok(());
+        }
+        ui.note("The passphrase is wrong.");
+    }
+    let message = format!("{} does not open: the passphrase is wrong", file.display());
+    Err(Error::new(Kind::Refused, "passphrase_wrong", message)
+        .hint("Run it again with the one that was typed when the backup was made"))
+}

@@ -1,0 +1,315 @@
+//! A store that is made of a backup: all of it, or nothing.
+//!
+//! The file is looked through before anything is made. Then the copies of attachments are written, a database without grants, and
+//! the database of records last, under another name until it is whole: without that there is no store.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use super::age::Locked;
+use super::bundle::{Look, Manifest, Member, Take, Unreadable};
+use super::source::Source;
+use super::{Watch, disk_full, is_full, need_room, stopped};
+use crate::advice::{Command, Hint};
+use crate::error::{Error, Kind, Result};
+use crate::fs::{self, NewFile, PrivateDir};
+use crate::own::state::failed;
+use crate::own::{self, PROFILE};
+use crate::secret::Passphrase;
+use crate::vault;
+use crate::vault::store::blobs::COPIES;
+use crate::vault::store::snapshot::{self, Unsound};
+use crate::vault::store::{self, Store};
+
+/// The database while it is no store yet.
+pub(super) const RESTORED: &str = ".tmp-restored.db";
+
+/// A backup that is to be restored.
+pub struct Opened {
+    path: PathBuf,
+    source: Source,
+}
+
+/// A store that was made of a backup.
+#[derive(Debug)]
+pub struct Restored {
+    /// What the backup says of itself.
+    pub manifest: Manifest,
+}
+
+/// That a store can be made in `dir`: none is there, or one with nothing in it. Touches nothing.
+///
+/// # Errors
+/// `restore_not_empty` (77); those of opening a store that is there.
+pub fn check_empty(dir: &Path, file: &Path) -> Result<()> {
+    own::check_place(dir)?;
+    if !own::is_there(dir) {
+        return Ok(());
+    }
+    let store = own::open_store(dir)?;
+    let held = store.read::<(i64, i64), rusqlite::Error>(|db, _| {
+        let sql = "SELECT (SELECT count(*) FROM connection) + (SELECT count(*) FROM account),
+                          (SELECT count(*) FROM (SELECT 1 FROM record LIMIT 1))";
+        db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+    });
+    if held.map_err(failed)? == (0, 0) {
+        return Ok(());
+    }
+    let message =
+        format!("The store in {} is not empty, and a backup is only restored to one that is", dir.display());
+    let beside =
+        dir.with_file_name(format!("{}-restored", dir.file_name().unwrap_or_default().to_string_lossy()));
+    let beside = Command::new("provider restore")
+        .value(file.display().to_string())
+        .option("--data-dir", beside.display().to_string());
+    Err(Error::new(Kind::Refused, "restore_not_empty", message)
+        .hint(Hint::new("Make another store of it, which commands mean from then on: ").run(beside)))
+}
+
+/// Opens the file at `path` as a backup.
+///
+/// # Errors
+/// `backup_file`, `backup_foreign`, `backup_truncated`, `backup_damaged`.
+pub fn open(path: &Path) -> Result<Opened> {
+    let unreadable = |error| told(path, Unreadable::Read(error));
+    // A link to a backup is as good as the backup.
+    let real = path.canonicalize().map_err(unreadable)?;
+    let source = Source::new(fs::open_plain(&real).map_err(unreadable)?);
+    Ok(Opened { path: path.to_owned(), source: source.map_err(|error| locked(path, error))? })
+}
+
+impl Opened {
+    /// Whether a passphrase opens it.
+    pub const fn is_encrypted(&self) -> bool {
+        self.source.is_encrypted()
+    }
+
+    /// Opens it with `passphrase`; false if it is another one's.
+    ///
+    /// # Errors
+    /// `backup_damaged`.
+    pub fn unlock(&mut self, passphrase: &Passphrase) -> Result<bool> {
+        match self.source.unlock(passphrase) {
+            Ok(()) => Ok(true),
+            Err(Locked::WrongPassphrase) => Ok(false),
+            Err(error) => Err(locked(&self.path, error)),
+        }
+    }
+}
+
+/// Makes a store in `dir` of `backup`.
+///
+/// # Errors
+/// `restore_not_empty` (77), `backup_file`, `backup_foreign`, `backup_newer`, `backup_truncated`, `backup_damaged`,
+/// `backup_disk_full`, `import_running`, `backup_running`, `own_data_dir` (77), `own_store`, `interrupted` (130).
+pub fn restore(dir: &Path, backup: &Opened, watch: &Watch<'_>) -> Result<Restored> {
+    let stop = || watch.stop.load(Ordering::Relaxed);
+    let unreadable = |error| told(&backup.path, error);
+    check_empty(dir, &backup.path)?;
+    (watch.say)("Looking through the backup");
+    let reader = backup.source.reader(&stop).map_err(unreadable)?;
+    let manifest = reader.manifest();
+    if manifest.database.format > store::FORMAT {
+        return Err(newer(&backup.path, &manifest.written_by));
+    }
+    let there = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(dir);
+    need_room(there, manifest.database.bytes.saturating_add(manifest.copies.bytes))?;
+    reader.read(&mut Look::default()).map_err(unreadable)?;
+
+    (watch.say)("Making the store");
+    let is_new = !dir.exists();
+    let alone = (own::lock(dir)?, super::lock(dir)?);
+    // Somebody may have been first.
+    check_empty(dir, &backup.path)?;
+    let private = PrivateDir::open_named(dir).map_err(|error| own::unusable(dir, error))?;
+    let mut filling = Filling::new(&private, is_new);
+    filling.clear();
+    let reader = backup.source.reader(&stop).map_err(unreadable)?;
+    filling.manifest = Some(reader.manifest().clone());
+    filling.stop = Some(&stop);
+    let manifest = reader.read(&mut filling).map_err(|error| filling_failed(dir, &backup.path, error))?;
+    if stop() {
+        return Err(stopped());
+    }
+    filling.install().map_err(|error| filling_failed(dir, &backup.path, error))?;
+    drop(filling);
+    drop(alone);
+    Ok(Restored { manifest })
+}
+
+/// A store that is being made. What was made of it goes if it does not become one.
+struct Filling<'a> {
+    dir: &'a PrivateDir,
+    /// Whether the directory was made for it.
+    is_new: bool,
+    is_done: bool,
+    manifest: Option<Manifest>,
+    stop: Option<&'a (dyn Fn() -> bool + Sync)>,
+    copies: Option<PrivateDir>,
+    /// The copies that the database refers to.
+    wanted: BTreeSet<String>,
+    current: Option<NewFile>,
+}
+
+impl<'a> Filling<'a> {
+    const fn new(dir: &'a PrivateDir, is_new: bool) -> Self {
+        Self {
+            dir,
+            is_new,
+            is_done: false,
+            manifest: None,
+            stop: None,
+            copies: None,
+            wanted: BTreeSet::new(),
+            current: None,
+        }
+    }
+
+    /// Removes what is there of a store that never became one.
+    fn clear(&mut self) {
+        self.current = None;
+        let _ = self.dir.remove_beginning(RESTORED);
+        let copies = self.dir.path().join(COPIES);
+        if let Ok(copies) = PrivateDir::open_named(&copies) {
+            let _ = copies.remove_all();
+            let _ = copies.remove_empty();
+        }
+    }
+
+    /// The database came whole: what it holds has to be what the manifest says.
+    fn check_database(&mut self) -> Result<(), Unreadable> {
+        let path = self.dir.path().join(RESTORED);
+        let never = || false;
+        let examined = snapshot::examine(&path, PROFILE.application_id, self.stop.unwrap_or(&never));
+        let held = examined.map_err(|error| match error {
+            Unsound::Foreign => Unreadable::Foreign("its database is another kind of store's".to_owned()),
+            Unsound::Sqlite(_) if self.stop.is_some_and(|stop| stop()) => Unreadable::Stopped,
+            other => Unreadable::Damaged(format!("its database: {other}")),
+        })?;
+        let Some(manifest) = &self.manifest else { return Ok(()) };
+        if (held.records, held.accounts, held.format, &held.store_id)
+            != (manifest.records, manifest.accounts, manifest.database.format, &manifest.store_id)
+        {
+            return Err(Unreadable::Damaged("its database holds something else than it says".to_owned()));
+        }
+        self.wanted = held.copies;
+        // One of an older release is brought forward before it is a store.
+        let opened = Store::open(Some(&path), PROFILE.application_id, None);
+        drop(opened.map_err(|error| Unreadable::Damaged(format!("its database: {error}")))?);
+        Ok(())
+    }
+
+    /// Makes it a store.
+    fn install(&mut self) -> Result<(), Unreadable> {
+        let explained = |error| Unreadable::Write(io::Error::other(error));
+        vault::without_grants(self.dir, &PROFILE).map_err(explained)?;
+        // An old log beside a new file would not be one of its own.
+        for beside in ["-wal", "-shm", "-journal", ""] {
+            self.dir.remove(&format!("{}{beside}", PROFILE.database)).map_err(Unreadable::Write)?;
+        }
+        self.dir.install(RESTORED, PROFILE.database).map_err(Unreadable::Write)?;
+        self.is_done = true;
+        Ok(())
+    }
+}
+
+impl Take for Filling<'_> {
+    fn begin(&mut self, member: Member<'_>, _: u64) -> Result<&mut dyn Write, Unreadable> {
+        let begun = match member {
+            Member::Database => self.dir.begin(RESTORED),
+            Member::Copy(hash) if self.wanted.contains(hash) => {
+                if self.copies.is_none() {
+                    let dir = PrivateDir::create(&self.dir.path().join(COPIES)).map_err(Unreadable::Write)?;
+                    self.copies = Some(dir);
+                }
+                self.copies
+                    .as_ref()
+                    .map_or_else(|| Err(io::ErrorKind::NotFound.into()), |dir| dir.begin(hash))
+            }
+            Member::Copy(_) => {
+                return Err(Unreadable::Damaged(
+                    "it has an attachment that its database does not know".to_owned(),
+                ));
+            }
+        };
+        Ok(self.current.insert(begun.map_err(Unreadable::Write)?))
+    }
+
+    fn end(&mut self, member: Member<'_>) -> Result<(), Unreadable> {
+        if let Some(file) = self.current.take() {
+            file.commit().map_err(Unreadable::Write)?;
+        }
+        match member {
+            Member::Database => self.check_database(),
+            Member::Copy(_) => Ok(()),
+        }
+    }
+}
+
+impl Drop for Filling<'_> {
+    fn drop(&mut self) {
+        if self.is_done {
+            return;
+        }
+        self.clear();
+        if self.is_new {
+            let _ = self.dir.remove_all();
+            let _ = self.dir.remove_empty();
+        }
+    }
+}
+
+fn filling_failed(dir: &Path, file: &Path, error: Unreadable) -> Error {
+    match error {
+        Unreadable::Write(error) if is_full(&error) => disk_full(dir, 0, None),
+        Unreadable::Write(error) => own::unusable(dir, error),
+        other => told(file, other),
+    }
+}
+
+fn locked(file: &Path, error: Locked) -> Error {
+    told(
+        file,
+        match error {
+            Locked::Foreign(why) => Unreadable::Foreign(why.to_owned()),
+            Locked::Truncated => Unreadable::Truncated,
+            Locked::Io(error) => Unreadable::Read(error),
+            other => Unreadable::Damaged(other.to_string()),
+        },
+    )
+}
+
+fn newer(file: &Path, written_by: &str) -> Error {
+    let message =
+        format!("{} was written by pdpp {written_by}, which is newer than this one", file.display());
+    Error::failed("backup_newer", message).hint(format!("Install pdpp {written_by} or a later one"))
+}
+
+/// Why a file is not restored.
+fn told(file: &Path, error: Unreadable) -> Error {
+    let shown = file.display();
+    let again = "Take another copy of it; nothing was restored";
+    match error {
+        Unreadable::Stopped => stopped(),
+        Unreadable::Foreign(why) => Error::failed(
+            "backup_foreign",
+            format!("{shown} is not a backup that `pdpp provider backup` wrote"),
+        )
+        .because(why)
+        .hint("Name one that it wrote; an export is brought in by `pdpp import`"),
+        Unreadable::Newer { written_by, .. } => newer(file, &written_by),
+        Unreadable::Truncated => {
+            Error::failed("backup_truncated", format!("{shown} is cut short")).hint(again)
+        }
+        Unreadable::Damaged(why) => {
+            Error::failed("backup_damaged", format!("{shown} is damaged")).because(why).hint(again)
+        }
+        Unreadable::Read(error) | Unreadable::Write(error) => {
+            Error::failed("backup_file", format!("Could not read {shown}"))
+                .because(error)
+                .hint("Name a file that is there and yours to read")
+        }
+    }
+}
