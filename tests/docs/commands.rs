@@ -35,6 +35,7 @@ use Before::{Connected, Downloaded, GoesOn, HasRead, Nothing};
 /// standard output, or on standard error where it prints nothing else there).
 const SHOWN: &[(&str, Before, i32, &str)] = &[
     ("pdpp sandbox", GoesOn, 0, "pdpp connect"),
+    ("pdpp connect http://127.0.0.1:7378", Nothing, 0, "Connected to"),
     ("pdpp sandbox --listen 127.0.0.1:0 --json", GoesOn, 0, r#""mcp_url":"http://127.0.0.1:"#),
     ("pdpp connect http://127.0.0.1:7377", Nothing, 0, "Connected to"),
     ("pdpp connect https://provider.example", Nothing, 0, "Granted until"),
