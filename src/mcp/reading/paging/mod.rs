@@ -2,7 +2,8 @@
 //!
 //! Here is a list of one grant: a page passes the provider's own cursor on, as it is. Where rows of the provider's page
 //! did not fit a result, the `cursor` is ours: it holds the provider's, and which rows of that page were shown. The
-//! next page asks for the same rows again and shows those that follow, so that each page costs one read (R4.8). Over
+//! next page asks for the same rows again and shows those that follow, so that each page costs one read (R4.8). From then
+//! on each page asks for as many as fit by their mean size, which the cursor holds too: no other process or page knows of it. Over
 //! several `connections` it holds a position in each (R3.15), and over several `grants` (R6.2) too.
 //!
 //! Every row that is there from the beginning of a walk to its end is shown once, in order, whatever comes or goes between
