@@ -132,14 +132,13 @@ fuzz_target!(|data: &[u8]| {
     assert!(!answer.text.is_empty(), "{name} {arguments}");
     let hidden = pdpp::text::exposed(&answer.text).find(|(_, c)| *c != '\n');
     assert_eq!(hidden, None, "R4.9: {name} {arguments}\n{:?}", answer.text);
-    let structured = answer.structured.as_ref().map_or(0, |structured| {
-        pdpp::ui::json_ascii_controls(&Value::Object(structured.clone()).to_string()).len()
-    });
+    let structured = answer.structured_len();
     let is_index = name == "schema" && arguments.get("stream").is_none();
     if !is_index || answer.is_error {
         assert!(answer.text.len() <= bounds.text, "R4.8: text of {} at {bounds:?}: {name} {arguments}", answer.text.len());
         assert!(structured <= bounds.structured, "R4.8: structured of {structured} at {bounds:?}: {name} {arguments}");
     }
-    let code = answer.structured.as_ref().and_then(|all| all.get("error")?.get("code")?.as_str());
+    let all = answer.structured_map();
+    let code = all.get("error").and_then(|error| error.get("code")?.as_str());
     assert_ne!(code, Some("answer_too_large"), "a tool fits its own results: {name} {arguments}");
 });

@@ -34,7 +34,7 @@ impl Service for Reads {
     fn call(&self, tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
         self.0.fetch_add(1, Ordering::Relaxed);
         let text = format!("{tool} {}", Value::Object(arguments.clone()));
-        ready(ToolAnswer { text, structured: Some(arguments), is_error: false, rows: 0 }).boxed()
+        ready(ToolAnswer { text, structured: Some(arguments.into()), is_error: false, rows: 0 }).boxed()
     }
 
     fn read_resource(&self, uri: &str) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {

@@ -60,6 +60,16 @@ pub const HOLDS: Holds = Holds {
     ],
 };
 
+/// The same of a store that is served, where an approval takes a passphrase.
+const HOLDS_SERVED: Holds = Holds {
+    not: &[
+        "an agent with a shell, or any program that runs as you: it can read the store, your exports and the tokens without \
+         asking",
+        "an agent that sends on what you granted, by a web search, links or other tools: grant what you would show it",
+    ],
+    ..HOLDS
+};
+
 /// The port that `pdpp provider serve` listens on unless it is told another.
 pub const DEFAULT_PORT: u16 = 7378;
 
@@ -147,6 +157,29 @@ fn config(dir: &Path) -> Config {
     }
 }
 
+/// That the vault in `dir` can be served at `listen`, as far as that shows before it is.
+///
+/// # Errors
+/// `own_missing` (78); `own_not_loopback` (2), `own_in_use`; `own_data_dir` (77).
+pub fn check_served(dir: &Path, listen: SocketAddr) -> Result<()> {
+    check(dir)?;
+    if !listen.ip().is_loopback() {
+        return Err(explain(OpenError::NotLoopback(listen.ip())));
+    }
+    check_not_served(dir)
+}
+
+/// That nobody serves the vault in `dir`, a directory that is there.
+///
+/// # Errors
+/// `own_in_use`; `own_data_dir` (77).
+pub fn check_not_served(dir: &Path) -> Result<()> {
+    match vault::data_dir::served_by(dir).map_err(explain)? {
+        Some(by) => Err(explain(OpenError::InUse(dir.to_owned(), by))),
+        None => Ok(()),
+    }
+}
+
 /// Serves the vault in `dir`, which has to be there, at `listen`, a loopback address. Its owner learns of a request by
 /// `announce`, and approves it with the passphrase.
 ///
@@ -154,7 +187,7 @@ fn config(dir: &Path) -> Config {
 /// As [`open`]; `own_not_loopback` (2), `own_listen`, `own_in_use`.
 pub fn serve(dir: &Path, core: bool, listen: SocketAddr, announce: Announce) -> Result<Handle> {
     check(dir)?;
-    let profile = Profile { command: "pdpp provider serve", ..PROFILE };
+    let profile = Profile { command: "pdpp provider serve", holds: Some(HOLDS_SERVED), ..PROFILE };
     let config = Config { core, asks_passphrase: true, announce, profile, ..config(dir) };
     server::start(config, None, listen).map_err(|error| told(dir, explain(error)))
 }

@@ -61,6 +61,20 @@ pub fn kept(
     }
 }
 
+/// Who serves the directory `path` now, as far as that is known.
+///
+/// # Errors
+/// Those of the directory.
+pub fn served_by(path: &Path) -> Result<Option<Option<ServedBy>>, OpenError> {
+    let dir = open(path)?;
+    let locked = dir.try_lock(SERVED).map_err(|error| OpenError::File("lock", error))?;
+    Ok(locked.is_none().then(|| known_server(&dir)))
+}
+
+fn known_server(dir: &PrivateDir) -> Option<ServedBy> {
+    serde_json::from_slice(&dir.read(SERVED_BY, MAX_FILE).ok()?).ok()
+}
+
 /// Takes the right to serve the directory `path` at `address`: two servers would each know half of the requests that
 /// are open.
 ///
@@ -70,9 +84,7 @@ pub fn serve_alone(path: &Path, address: SocketAddr) -> Result<DirLock, OpenErro
     let dir = open(path)?;
     let locked = dir.try_lock(SERVED).map_err(|error| OpenError::File("lock", error))?;
     let Some(lock) = locked else {
-        let by = dir.read(SERVED_BY, MAX_FILE).ok();
-        let by = by.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        return Err(OpenError::InUse(path.to_owned(), by));
+        return Err(OpenError::InUse(path.to_owned(), known_server(&dir)));
     };
     let by = ServedBy { pid: std::process::id(), url: format!("http://{address}") };
     let by = serde_json::to_vec(&by).map_err(|error| OpenError::File("write to", error.into()))?;

@@ -216,6 +216,7 @@ fn o3_11_no_grant_and_no_token_comes_back() {
     for name in ["own.db", "own.db-wal", "own.db-shm"] {
         let _ = std::fs::remove_file(dir.join(name));
     }
+    let _ = std::fs::remove_dir_all(dir.join("blobs"));
     let told = ok(&env.run(&["provider", "restore", file.to_str().unwrap(), "--json"]));
     assert_eq!(
         told["backup"]["records"],
@@ -245,8 +246,9 @@ fn o3_11_a_backup_is_one_state_while_an_import_runs() {
     while !pdpp::own::is_there(&own(&env)) || pdpp::own::open_store(&own(&env)).is_err() {
         std::thread::yield_now();
     }
-    let mut seen = Vec::new();
-    while child.try_wait().unwrap().is_none() {
+    let (mut seen, mut is_over) = (Vec::new(), false);
+    while !is_over {
+        is_over = child.try_wait().unwrap().is_some();
         let file = env.home().join(format!("{}.tar", seen.len()));
         let told = back_up(&env, &file, &[]);
         let dir = env.home().join(format!("restored-{}", seen.len()));
@@ -259,7 +261,7 @@ fn o3_11_a_backup_is_one_state_while_an_import_runs() {
         seen.push(counts.0);
     }
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert!(!seen.is_empty() && seen.is_sorted(), "{seen:?}");
+    assert!(seen.is_sorted(), "{seen:?}");
     // One of a state in the middle is gone on with.
     let dir = env.home().join("restored-0");
     let source = import(&env, &path, &["--data-dir", dir.to_str().unwrap()]);
@@ -470,10 +472,11 @@ fn o3_11_each_refusal_has_its_code_and_what_to_type() {
         next.contains(&format!("pdpp provider restore {name} --data-dir {}-restored", dir.display())),
         "{next}"
     );
-    // What it says can be typed, and commands mean that store then.
+    // What it says can be typed. Commands mean the store that they meant before.
     let beside = format!("{}-restored", dir.display());
-    ok(&run(&["provider", "restore", name, "--data-dir", &beside]));
-    assert_eq!(ok(&run(&["provider"]))["data_dir"], beside);
+    let restored = ok(&run(&["provider", "restore", name, "--data-dir", &beside]));
+    assert_eq!((&restored["data_dir"], &restored["is_usual"]), (&beside.as_str().into(), &false.into()));
+    assert_eq!(ok(&run(&["provider"]))["data_dir"], dir.display().to_string());
     // One that others use now.
     let lock = backup::lock(&dir).unwrap();
     let here = ["--data-dir", dir.to_str().unwrap()];
@@ -522,12 +525,12 @@ fn o3_11_a_passphrase_is_asked_for_at_the_terminal_and_opens_the_backup() {
     terminal.answer("at least 8", "");
     terminal.answer("Passphrase for the backup", "another one\r");
     terminal.answer("The same again", "yet another\r");
-    terminal.answer("That was another one", "");
+    terminal.answer("The two are not the same", "");
     terminal.answer("Passphrase for the backup", &format!("{PASSPHRASE}xx\u{7f}\u{7f}\r"));
     terminal.answer("The same again", &format!("nonsense\u{15}{PASSPHRASE}\r"));
     let ran = terminal.end();
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stdout.contains("It opens with the passphrase alone"), "{ran:?}");
+    assert!(ran.stdout.contains("Only the passphrase opens it"), "{ran:?}");
     assert!(
         !ran.stderr.contains(PASSPHRASE) && !ran.stderr.contains("yet another"),
         "nothing typed is shown: {ran:?}"
@@ -640,7 +643,44 @@ fn o3_11_whatever_stops_it_leaves_a_whole_file_or_store_or_none() {
     }
     // What a kill left goes with the next one.
     back_up(&env, &second, &[]);
-    assert_eq!(leftovers(&own(&env)).len() + leftovers(&env.home()).len(), 0);
+    assert_eq!([leftovers(&own(&env)), leftovers(&env.home())].concat(), [""; 0]);
+}
+
+#[test]
+fn o3_11_a_restore_takes_the_place_of_nothing_and_of_no_store_that_is_served() {
+    let env = TestEnv::new();
+    let path = env.home().join("rows.csv");
+    std::fs::write(&path, rows(20)).unwrap();
+    import(&env, &path, &[]);
+    let file = env.home().join("own.tar");
+    back_up(&env, &file, &[]);
+    let restore = |dir: &Path| {
+        let opened = backup::open(&file).unwrap();
+        let watch = Watch { stop: &AtomicBool::new(false), say: &|_| {} };
+        backup::restore(dir, &opened, &watch).map(drop).map_err(|error| error.code())
+    };
+    // A store whose database was moved away: what is left of it may be all that there is.
+    let dir = env.home().join("parts");
+    restore(&dir).unwrap();
+    std::fs::remove_file(dir.join("own.db")).unwrap();
+    let blobs = dir.join("blobs");
+    pdpp::fs::PrivateDir::create(&blobs).unwrap().write("photo.jpg", b"a copy").unwrap();
+    assert_eq!(restore(&dir), Err("restore_not_empty"));
+    assert_eq!(std::fs::read(blobs.join("photo.jpg")).unwrap(), b"a copy");
+    std::fs::remove_dir_all(&blobs).unwrap();
+    std::fs::write(dir.join("own.db-wal"), b"what was not written home").unwrap();
+    assert_eq!(restore(&dir), Err("restore_not_empty"));
+    assert!(dir.join("own.db-wal").exists());
+    std::fs::remove_file(dir.join("own.db-wal")).unwrap();
+    restore(&dir).unwrap();
+    // An empty store that is served goes on being that one.
+    let empty = env.home().join("empty");
+    drop(pdpp::own::make_store(&empty).unwrap());
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let served = pdpp::own::serve(&empty, false, listen, Default::default()).unwrap();
+    assert_eq!(restore(&empty), Err("own_in_use"));
+    served.stop();
+    restore(&empty).unwrap();
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn start(env: &TestEnv) -> (Terminal, String) {
     terminal.answer("at least 8 characters", "");
     terminal.answer_unseen("New passphrase", &format!("{PASSPHRASE}\n"));
     terminal.answer_unseen("The same again", "something else\n");
-    terminal.answer("That was another one", "");
+    terminal.answer("The two are not the same", "");
     terminal.answer_unseen("New passphrase", &format!("{PASSPHRASE}\n"));
     terminal.answer_unseen("The same again", &format!("{PASSPHRASE}\n"));
     let url = terminal.line_with("is served at ").split(',').next().unwrap().to_owned();
@@ -161,13 +161,13 @@ fn o9_3_a_passphrase_is_typed_at_a_terminal_and_kept_as_a_hash() {
     // Whoever does not know it does not change it.
     let mut terminal = Terminal::run(&env, &["provider", "passphrase"]);
     for _ in 0..3 {
-        terminal.answer_unseen("as it is now", "a wrong one\n");
+        terminal.answer_unseen("Present passphrase", "a wrong one\n");
         terminal.answer("The passphrase is wrong", "");
     }
     terminal.answer("passphrase_wrong", "");
     assert_eq!(terminal.end().code, Some(77));
     let mut terminal = Terminal::run(&env, &["provider", "passphrase"]);
-    terminal.answer_unseen("as it is now", &format!("{PASSPHRASE}\n"));
+    terminal.answer_unseen("Present passphrase", &format!("{PASSPHRASE}\n"));
     terminal.answer_unseen("New passphrase", "another one now\n");
     terminal.answer_unseen("The same again", "another one now\n");
     assert_eq!(terminal.end().code, Some(0));

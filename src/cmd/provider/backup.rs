@@ -76,7 +76,7 @@ pub(super) fn back_up(args: &BackupArgs, global: &Global, ui: &Ui) -> Result<Don
         DecimalBytes(done.bytes)
     );
     text.push_str(match (args.encrypt, done.is_private) {
-        (true, _) => "It opens with the passphrase alone, which nobody can find out or reset.\n",
+        (true, _) => "Only the passphrase opens it. Nobody can reset that, so keep it where you will find it.\n",
         (false, true) => "It is not encrypted: whoever gets the file can read all of it. Only you can read it where it is.\n",
         (false, false) => {
             "It is not encrypted, and its disk keeps nobody from reading it: whoever gets the file can read all of it.\n"
@@ -94,7 +94,9 @@ pub(super) fn back_up(args: &BackupArgs, global: &Global, ui: &Ui) -> Result<Don
         );
     }
     text.push_str("- grants and tokens: nobody can read a restored store before you grant it anew\n");
-    text.push_str("- credentials for other providers, and the log of what agents read\n");
+    text.push_str(
+        "- the passphrase of pdpp provider serve, credentials for other providers, and the log of what agents read\n",
+    );
     let next = Command::new("provider restore").value(file.display().to_string());
     let _ = write!(text, "To make a store of it, on this computer or another: {next}");
     let json = json!({
@@ -118,13 +120,19 @@ pub(super) fn back_up(args: &BackupArgs, global: &Global, ui: &Ui) -> Result<Don
 pub(super) fn restore(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Done> {
     let cache = global.cache()?;
     let dir = args.place.dir(global)?;
-    backup::check_empty(&dir, &args.file)?;
+    // What is not there is said first: whatever else is done, it has to be named again.
     let mut opened = backup::open(&args.file)?;
+    backup::check_empty(&dir, &args.file)?;
+    let usual = own::dir(None, &cache)?;
+    let has_usual = own::is_there(&usual) && usual != dir;
     if opened.is_encrypted() {
         unlock(&mut opened, &args.file, ui)?;
     }
     let restored = watched(ui, |watch| backup::restore(&dir, &opened, watch))?;
-    own::remember(args.place.data_dir.as_deref(), &cache)?;
+    // A store that is made to try a backup does not take the place of the one that imports go to.
+    if !has_usual {
+        own::remember(args.place.data_dir.as_deref(), &cache)?;
+    }
     let manifest = &restored.manifest;
     let mut text = format!(
         "Restored {} to {} (only you can read it), as they were on {}.\n",
@@ -136,12 +144,20 @@ pub(super) fn restore(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Do
         let _ = writeln!(text, "Not in the backup: {left}");
     }
     let next = args.place.again(Command::connect("local"));
+    if has_usual {
+        let _ = writeln!(
+            text,
+            "Without --data-dir, commands go on with the store in {}.",
+            one_line(&usual.display().to_string())
+        );
+    }
     let _ = write!(text, "No agent can read any of it. To grant some: {next}");
     let json = json!({
         "data_dir": dir.display().to_string(),
         "file": args.file.display().to_string(),
         "encrypted": opened.is_encrypted(),
         "backup": manifest,
+        "is_usual": !has_usual,
     });
     ui.done("the store is restored", args.place.again(Command::new("provider")));
     Ok(Done { text, json })

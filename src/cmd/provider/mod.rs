@@ -248,6 +248,8 @@ struct Stores {
     closed: Vec<(PathBuf, Error)>,
     /// The grants of own data on this machine, whatever store they are of.
     here: Vec<Credential>,
+    /// All credentials on this machine: a grant may have come by HTTP.
+    all: Vec<Credential>,
 }
 
 impl Stores {
@@ -255,9 +257,8 @@ impl Stores {
     /// Why the store that is meant cannot be read, where it is the only one, or damaged.
     fn of(place: &Place, global: &Global) -> Result<Self> {
         let cache = global.cache()?;
-        let here =
-            cache.credentials().unwrap_or_default().into_iter().filter(|known| known.provider.is_local());
-        let here: Vec<Credential> = here.collect();
+        let all = cache.credentials().unwrap_or_default();
+        let here: Vec<Credential> = all.iter().filter(|known| known.provider.is_local()).cloned().collect();
         let meant = place.dir(global)?;
         let mut dirs = vec![meant.clone()];
         for dir in here.iter().filter_map(|known| known.data_dir.as_ref()) {
@@ -265,7 +266,7 @@ impl Stores {
                 dirs.push(dir.clone());
             }
         }
-        let mut stores = Self { open: Vec::new(), closed: Vec::new(), here };
+        let mut stores = Self { open: Vec::new(), closed: Vec::new(), here, all };
         for dir in dirs {
             let opened = own::open(&dir).and_then(|vault| {
                 let made = made(&vault)?;
@@ -307,7 +308,7 @@ fn grants(place: &Place, global: &Global) -> Result<Done> {
             let _ = writeln!(text, "Granted of the store in {}:\n", dir.display());
         }
         for Made { grant, state } in made {
-            let credential = stores.here.iter().find(|known| known.grant_id.as_str() == grant.grant_id);
+            let credential = stores.all.iter().find(|known| known.grant_id.as_str() == grant.grant_id);
             let last_read = reads.get(&grant.grant_id).copied();
             let mut told = to_json(grant, state, credential, last_read, &names);
             told["data_dir"] = dir.display().to_string().into();
@@ -451,7 +452,7 @@ fn revoke(args: &RevokeArgs, global: &Global, ui: &Ui) -> Result<Done> {
         let ended = store.vault.end_grants(std::iter::once(id.as_str()));
         ended.map_err(|error| own::told(&store.dir, vault_failed(&error)))?;
     }
-    for credential in stores.here.iter().filter(|known| known.grant_id.as_str() == id) {
+    for credential in stores.all.iter().filter(|known| known.grant_id.as_str() == id) {
         cache.remove(credential)?;
     }
     let text = if is_live {

@@ -61,7 +61,7 @@ pub(super) fn ensure(dir: &Path, place: &Place, ui: &Ui) -> Result<()> {
 
 fn ask_for_it(vault: &Vault, place: &Place, ui: &Ui) -> Result<()> {
     for _ in 0..TRIES {
-        let typed = ask(ui, "The passphrase as it is now (not shown)")?;
+        let typed = ask(ui, "Present passphrase (not shown)")?;
         if passphrase::is_right(vault.grants(), &typed).map_err(failed)? {
             return Ok(());
         }
@@ -93,7 +93,7 @@ pub(super) fn choose(ui: &Ui, question: &str, again: Command) -> Result<Passphra
         if ask(ui, "The same again")?.expose() == typed.expose() {
             return Ok(typed);
         }
-        ui.note("That was another one.");
+        ui.note("The two are not the same.");
     }
     let message = "No passphrase was chosen, so nothing was written";
     Err(Error::new(Kind::Refused, "passphrase_not_chosen", message).run(again))

@@ -43,11 +43,12 @@ A program that runs as you can read the store itself: this protects it from othe
 /// Serves until it is told to stop.
 ///
 /// # Errors
-/// `own_missing` (78); `passphrase_no_terminal` (77); `own_not_loopback` (2), `own_listen`, `own_in_use`; those of the
+/// `own_missing` (78); `passphrase_terminal`, `passphrase_not_chosen` (77); `own_not_loopback` (2), `own_listen`, `own_in_use`; those of the
 /// store; `output_failed`.
 pub(super) fn run(args: &ServeArgs, global: &Global, ui: &Ui) -> Result<()> {
     let place = &args.place;
     let dir = place.dir(global)?;
+    own::check_served(&dir, args.listen)?;
     passphrase::ensure(&dir, place, ui)?;
     let links = OwnerLinks::new();
     let handle = own::serve(&dir, args.core, args.listen, links.announce())?;

@@ -18,6 +18,7 @@ use crate::fs::{self, NewFile, PrivateDir};
 use crate::own::state::failed;
 use crate::own::{self, PROFILE};
 use crate::secret::Passphrase;
+use crate::text;
 use crate::vault;
 use crate::vault::store::blobs::COPIES;
 use crate::vault::store::snapshot::{self, Unsound};
@@ -39,6 +40,15 @@ pub struct Restored {
     pub manifest: Manifest,
 }
 
+/// Whether parts of a store are in `dir` without its database: what was moved away may come back to them. What a restore left
+/// that was killed is none.
+fn has_parts(dir: &Path) -> bool {
+    let is_there = |name: &str| dir.join(name).symlink_metadata().is_ok_and(|found| found.len() > 0);
+    let beside = ["-wal", "-journal"].map(|beside| format!("{}{beside}", PROFILE.database));
+    let has_copies = || std::fs::read_dir(dir.join(COPIES)).is_ok_and(|mut copies| copies.next().is_some());
+    !is_there(RESTORED) && (beside.iter().any(|name| is_there(name)) || has_copies())
+}
+
 /// That a store can be made in `dir`: none is there, or one with nothing in it. Touches nothing.
 ///
 /// # Errors
@@ -46,7 +56,7 @@ pub struct Restored {
 pub fn check_empty(dir: &Path, file: &Path) -> Result<()> {
     own::check_place(dir)?;
     if !own::is_there(dir) {
-        return Ok(());
+        return if has_parts(dir) { Err(not_empty(dir, file)) } else { Ok(()) };
     }
     let store = own::open_store(dir)?;
     let held = store.read::<(i64, i64), rusqlite::Error>(|db, _| {
@@ -57,6 +67,10 @@ pub fn check_empty(dir: &Path, file: &Path) -> Result<()> {
     if held.map_err(failed)? == (0, 0) {
         return Ok(());
     }
+    Err(not_empty(dir, file))
+}
+
+fn not_empty(dir: &Path, file: &Path) -> Error {
     let message =
         format!("The store in {} is not empty, and a backup is only restored to one that is", dir.display());
     let beside =
@@ -64,8 +78,8 @@ pub fn check_empty(dir: &Path, file: &Path) -> Result<()> {
     let beside = Command::new("provider restore")
         .value(file.display().to_string())
         .option("--data-dir", beside.display().to_string());
-    Err(Error::new(Kind::Refused, "restore_not_empty", message)
-        .hint(Hint::new("Make another store of it, which commands mean from then on: ").run(beside)))
+    Error::new(Kind::Refused, "restore_not_empty", message)
+        .hint(Hint::new("Make another store of it, which commands mean with --data-dir: ").run(beside))
 }
 
 /// Opens the file at `path` as a backup.
@@ -103,7 +117,7 @@ impl Opened {
 ///
 /// # Errors
 /// `restore_not_empty` (77), `backup_file`, `backup_foreign`, `backup_newer`, `backup_truncated`, `backup_damaged`,
-/// `backup_disk_full`, `import_running`, `backup_running`, `own_data_dir` (77), `own_store`, `interrupted` (130).
+/// `backup_disk_full`, `import_running`, `backup_running`, `own_in_use`, `own_data_dir` (77), `own_store`, `interrupted` (130).
 pub fn restore(dir: &Path, backup: &Opened, watch: &Watch<'_>) -> Result<Restored> {
     let stop = || watch.stop.load(Ordering::Relaxed);
     let unreadable = |error| told(&backup.path, error);
@@ -121,6 +135,8 @@ pub fn restore(dir: &Path, backup: &Opened, watch: &Watch<'_>) -> Result<Restore
     (watch.say)("Making the store");
     let is_new = !dir.exists();
     let alone = (own::lock(dir)?, super::lock(dir)?);
+    // A server would go on with what it has open.
+    own::check_not_served(dir)?;
     // Somebody may have been first.
     check_empty(dir, &backup.path)?;
     let private = PrivateDir::open_named(dir).map_err(|error| own::unusable(dir, error))?;
@@ -282,6 +298,8 @@ fn locked(file: &Path, error: Locked) -> Error {
 }
 
 fn newer(file: &Path, written_by: &str) -> Error {
+    // Nobody vouches for what it says.
+    let written_by = text::one_line(text::prefix(written_by, 40));
     let message =
         format!("{} was written by pdpp {written_by}, which is newer than this one", file.display());
     Error::failed("backup_newer", message).hint(format!("Install pdpp {written_by} or a later one"))

@@ -458,17 +458,17 @@ impl Flows {
         found.map(|(id, pending)| (id.clone(), pending.clone()))
     }
 
-    /// Takes the right to try a passphrase on the page of a request that is open.
+    /// Takes the right to try a passphrase on the page of a request; false where that is not open any more, so that none is
+    /// tried.
     ///
     /// # Errors
     /// The seconds to wait for it.
-    pub fn try_passphrase(&self, id: &str) -> Result<(), u64> {
+    pub fn try_passphrase(&self, id: &str) -> Result<bool, u64> {
         let mut state = self.state();
-        // What is not open is not decided by any.
-        let Some(pending) = state.pending.get_mut(id).filter(|pending| pending.is_open()) else {
-            return Ok(());
-        };
-        pending.tries.begin(time::now_ms())
+        match state.pending.get_mut(id).filter(|pending| pending.is_open()) {
+            Some(pending) => pending.tries.begin(time::now_ms()).map(|()| true),
+            None => Ok(false),
+        }
     }
 
     /// Changes what the owner has done so far about a request that is open.

@@ -3,6 +3,8 @@
 //!
 //! Only its hash is kept, beside the grants.
 
+use std::sync::{Mutex, PoisonError};
+
 use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
@@ -10,6 +12,9 @@ use rusqlite::OptionalExtension as _;
 
 use crate::secret::Passphrase;
 use crate::vault::store::Store;
+
+/// Held while a passphrase is tried.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// What a store of grants calls the hash.
 const NAME: &str = "passphrase";
@@ -31,6 +36,8 @@ pub fn is_set(grants: &Store) -> rusqlite::Result<bool> {
 pub fn is_right(grants: &Store, typed: &Passphrase) -> rusqlite::Result<bool> {
     let Some(hash) = kept(grants)? else { return Ok(false) };
     let Ok(hash) = PasswordHash::new(&hash) else { return Ok(false) };
+    // One after the other: however many pages ask, the memory is that of one.
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(Argon2::default().verify_password(typed.expose(), &hash).is_ok())
 }
 

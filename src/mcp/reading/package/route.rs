@@ -181,8 +181,9 @@ fn of_two_providers(connection: &str, providers: &BTreeSet<&str>) -> ToolError {
             named.join(" and of ")
         ),
         format!(
-            "tell the user: serve one of them at a time, with {}",
-            serve.collect::<Vec<_>>().join(" or ")
+            "tell the user: serve one of them at a time, with {}; or take a grant that is not needed off this computer, with {}",
+            serve.collect::<Vec<_>>().join(" or "),
+            Command::new("disconnect"),
         ),
     )
     .with("param", "connection_id")

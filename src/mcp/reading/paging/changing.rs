@@ -35,6 +35,8 @@ struct Rows {
     fits: Vec<usize>,
     /// How long its cursors are.
     pad: usize,
+    /// Whether it says that a list goes on, and never where.
+    has_no_cursors: bool,
     /// What was asked for since the last page: the connection, and the rows that were sent.
     reads: Vec<Asked>,
 }
@@ -126,7 +128,7 @@ impl Rows {
             cut(rows)
         };
         self.reads.push((connection, rows.len()));
-        let next = rows.last().filter(|_| has_more && !is_apart).map(|(_, key)| key);
+        let next = rows.last().filter(|_| has_more && !is_apart && !self.has_no_cursors).map(|(_, key)| key);
         let row = |(connection, key): &(usize, u32)| {
             let (id, data) = (format!("{key:06}"), json!({"at": format!("{key:06}")}));
             json!({"id": id, "stream": "notes", "connection_id": format!("c{connection}"), "data": data})
@@ -407,6 +409,41 @@ proptest! {
             }
             before += keys.len();
         }
+    }
+
+    #[test]
+    fn r4_8_a_list_that_goes_on_without_a_cursor_is_walked_to_its_end(
+        connections in rows(1..3),
+        limit in 1u64..100,
+        bytes in 4usize..150,
+        is_search in any::<bool>(),
+        merges in any::<bool>(),
+    ) {
+        let mut rows = Rows::new(connections, merges || is_search);
+        rows.has_no_cursors = true;
+        let all = rows.all().len();
+        let provider = Provider(Arc::new(Mutex::new(rows)));
+        let walked = wait(walk(&provider, list(is_search), limit, &Room { bytes, cursor: 4_096 }, &[]));
+        let shown = walked.shown();
+        // Such a provider gives no more than what the call asked for.
+        let most = usize::try_from(limit).unwrap();
+        prop_assert!(shown.len() >= all.min(most), "{} of {}", shown.len(), all);
+        prop_assert_eq!(shown.iter().collect::<BTreeSet<_>>().len(), shown.len());
+    }
+
+    #[test]
+    fn r4_8_a_burst_of_new_rows_repeats_nothing_and_is_not_shown(
+        connections in rows(1),
+        bursts in prop::collection::vec(0usize..25, 0..6),
+        limit in 25u64..100,
+        bytes in 4usize..150,
+        is_search in any::<bool>(),
+    ) {
+        let first = connections[0].clone();
+        let provider = Provider(Arc::new(Mutex::new(Rows::new(connections, true))));
+        let changes = bursts.iter().map(|many| vec![Change::Newest(0); *many]).collect::<Vec<_>>();
+        let walked = wait(walk(&provider, list(is_search), limit, &Room { bytes, cursor: 4_096 }, &changes));
+        prop_assert_eq!(walked.shown(), first.into_iter().rev().collect::<Vec<_>>());
     }
 
     #[test]

@@ -55,9 +55,10 @@ pub(super) async fn merged<S: Shape>(
         for (index, position) in live.iter().zip(begun) {
             positions[*index] = position;
         }
-        // One that says that it goes on, and not where, ends here.
-        for answer in &mut answers {
-            answer.has_more = answer.cursor.is_some();
+        // One that says that it goes on, and not where, ends here; but for one that was asked for fewer rows than the call did.
+        for (answer, index) in answers.iter_mut().zip(&live) {
+            let is_narrowed = positions[*index].is_narrower_than(limit) && !answer.rows.is_empty();
+            answer.has_more = answer.cursor.is_some() || (answer.has_more && is_narrowed);
         }
         answers
     };

@@ -95,10 +95,11 @@ impl Passed {
         if numbers.get(self.counted..self.len()) == Some(self.marks.as_slice()) {
             rows.drain(..self.len());
             let shown = (0..numbers.len()).map(|at| at < self.len()).collect();
-            return Again { numbers, shown, left: Self::default() };
+            return Again { numbers, shown, left: Self::default(), is_lost: false };
         }
         let first = numbers.iter().position(|number| self.marks.contains(number));
         let next = numbers.iter().position(|number| Some(*number) == self.next);
+        let is_lost = self.next.is_some() && next.is_none();
         // What stands before the first of them is counted, or came among those that are. Where none of them is there, a page
         // may be shorter than it was; else so much is gone that the count says nothing.
         let is_short = goes_on && numbers.len() < self.len();
@@ -114,7 +115,11 @@ impl Passed {
             marked.is_some() || at < counted
         };
         let mut shown = numbers.iter().enumerate().map(is_shown).collect::<Vec<_>>();
-        let place = place_behind(&shown).min(next.unwrap_or(usize::MAX));
+        let place = match next {
+            // All that came before it came meanwhile, where nothing that was shown is behind it.
+            Some(next) if !shown[next..].contains(&true) => next,
+            next => place_behind(&shown).min(next.unwrap_or(usize::MAX)),
+        };
         shown[..place].fill(true);
         let mut each = shown.iter();
         rows.retain(|_| each.next() != Some(&true));
@@ -122,7 +127,7 @@ impl Passed {
         if self.is_carried && rows.len() == numbers.len() {
             left = Self::default();
         }
-        Again { numbers, shown, left }
+        Again { numbers, shown, left, is_lost }
     }
 }
 
@@ -148,6 +153,8 @@ pub(super) struct Again {
     shown: Vec<bool>,
     /// Those that were shown of it, or may have come to it, and are not on it: they may be on the page that follows.
     pub(super) left: Passed,
+    /// Whether the row is not on it that was to come next.
+    pub(super) is_lost: bool,
 }
 
 impl Again {

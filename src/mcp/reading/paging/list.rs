@@ -181,7 +181,12 @@ pub(super) async fn ask(
 ) -> Result<(Position, Answer), ToolError> {
     let mut position = position.clone();
     for _ in 1..MOST_PAGES {
-        let answer = ask_once(reader, listing, &position, limit, shape, keep).await?;
+        let mut answer = ask_once(reader, listing, &position, limit, shape, keep).await?;
+        // So many rows have come, perhaps, that a page of as many as fit ends before the one that was to come next: it is read
+        // once more, whole.
+        if answer.page.is_lost && !position.passed.is_empty() && position.room.take().is_some() {
+            answer = ask_once(reader, listing, &position, limit, shape, keep).await?;
+        }
         if answer.cursor.is_none() || answer.page.shown() == 0 || !answer.rows.is_empty() {
             return Ok((position, answer));
         }

@@ -119,8 +119,10 @@ fn single<S: Shape>(listing: &Listing, shape: &S, position: &Position, answer: A
     let behind = room(Position { since, ..position.behind(&again, fit.min(rows.len())) });
     let ahead = room(position.next_page(cursor.as_ref(), &again.left));
     rows.truncate(fit);
-    // Of a list without cursors, more are asked for from its beginning, up to what a provider gives.
-    let is_widened = is_last && has_more && !listing.list.has_cursors() && !rows.is_empty();
+    // Of a list without cursors, more are asked for from its beginning, up to what a provider gives. One that has them may give
+    // none behind fewer rows than the call asked for.
+    let is_without_cursor = !listing.list.has_cursors() || (is_narrowed && cursor.is_none());
+    let is_widened = is_last && has_more && is_without_cursor && !rows.is_empty();
     let can_widen = |limit: u64| position.limit(limit) < behind.limit(limit);
     if !is_last || (is_widened && can_widen(listing.limit.unwrap_or(DEFAULT_LIMIT))) {
         let walk = Walk { query: listing.fingerprint(), positions: vec![behind], seen: Vec::new() };

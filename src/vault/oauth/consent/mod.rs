@@ -383,8 +383,11 @@ fn without_passphrase(
     if !vault.config.asks_passphrase {
         return Ok(None);
     }
-    if let Err(seconds) = vault.flows.try_passphrase(id) {
-        return Ok(Some(NotYet::Wait(seconds)));
+    match vault.flows.try_passphrase(id) {
+        Ok(true) => {}
+        // It was decided meanwhile, and is not decided again.
+        Ok(false) => return Ok(None),
+        Err(seconds) => return Ok(Some(NotYet::Wait(seconds))),
     }
     let typed = posted.iter().find(|(name, _)| name == "passphrase").map_or("", |(_, value)| value);
     let is_right = passphrase::is_right(&vault.grants, &typed.into())?;
