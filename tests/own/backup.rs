@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use pdpp::own::backup::{self, Watch};
 use pdpp::secret::Passphrase;
+use pdpp::vault::oauth::owner::Announce;
 use pdpp::vault::store::{self, blobs};
 use rusqlite::types::Value as Sql;
 use serde_json::{Value, json};
@@ -677,7 +678,7 @@ fn o3_11_a_restore_takes_the_place_of_nothing_and_of_no_store_that_is_served() {
     let empty = env.home().join("empty");
     drop(pdpp::own::make_store(&empty).unwrap());
     let listen = "127.0.0.1:0".parse().unwrap();
-    let served = pdpp::own::serve(&empty, false, listen, Default::default()).unwrap();
+    let served = pdpp::own::serve(&empty, false, listen, Announce::default()).unwrap();
     assert_eq!(restore(&empty), Err("own_in_use"));
     served.stop();
     restore(&empty).unwrap();

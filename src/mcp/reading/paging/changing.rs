@@ -433,14 +433,15 @@ proptest! {
 
     #[test]
     fn r4_8_a_burst_of_new_rows_repeats_nothing_and_is_not_shown(
-        connections in rows(1),
-        bursts in prop::collection::vec(0usize..25, 0..6),
+        keys in prop::collection::btree_set(0u32..2_000, 0..40),
+        // With those that were shown no more than a provider gives at once: behind that they are out of sight.
+        bursts in prop::collection::vec(0usize..25, 0..3),
         limit in 25u64..100,
         bytes in 4usize..150,
         is_search in any::<bool>(),
     ) {
-        let first = connections[0].clone();
-        let provider = Provider(Arc::new(Mutex::new(Rows::new(connections, true))));
+        let first = keys.clone();
+        let provider = Provider(Arc::new(Mutex::new(Rows::new(vec![keys], true))));
         let changes = bursts.iter().map(|many| vec![Change::Newest(0); *many]).collect::<Vec<_>>();
         let walked = wait(walk(&provider, list(is_search), limit, &Room { bytes, cursor: 4_096 }, &changes));
         prop_assert_eq!(walked.shown(), first.into_iter().rev().collect::<Vec<_>>());
