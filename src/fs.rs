@@ -119,6 +119,14 @@ impl PrivateDir {
     /// What the name of a file begins with that is not whole yet.
     const TEMPORARY: &str = ".tmp-";
 
+    /// The file that shows whether there is room, as [`PrivateDir::unfinished`] knows it.
+    pub const ROOM: &str = "room";
+
+    /// What the names begin with that the file `name` has until it is whole. A process that is killed meanwhile leaves it.
+    pub fn unfinished(name: &str) -> String {
+        format!("{}{}-", Self::TEMPORARY, name.trim_start_matches(Self::TEMPORARY))
+    }
+
     /// Opens `path`, creating it and its missing parents with mode 0700.
     ///
     /// # Errors
@@ -280,7 +288,7 @@ impl PrivateDir {
             return Err(not_plain(&path, &found, "a plain file"));
         }
         // tempfile creates with 0600 at most; a umask may have taken even that.
-        let mut file = tempfile::Builder::new().prefix(Self::TEMPORARY).tempfile_in(&self.0)?;
+        let mut file = tempfile::Builder::new().prefix(&Self::unfinished(name)).tempfile_in(&self.0)?;
         own_mode(file.as_file())?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
@@ -365,8 +373,7 @@ impl PrivateDir {
         if let Some(found) = fs::symlink_metadata(&path).ok().filter(|found| !found.is_file()) {
             return Err(not_plain(&path, &found, "a plain file"));
         }
-        let prefix = format!("{}{}-", Self::TEMPORARY, name.trim_start_matches(Self::TEMPORARY));
-        let file = tempfile::Builder::new().prefix(&prefix).tempfile_in(&self.0)?;
+        let file = tempfile::Builder::new().prefix(&Self::unfinished(name)).tempfile_in(&self.0)?;
         own_mode(file.as_file())?;
         Ok(NewFile { file, path, replaces: true })
     }
@@ -420,7 +427,7 @@ impl PrivateDir {
     /// # Errors
     /// Why not.
     pub fn check_room(&self, bytes: usize) -> io::Result<()> {
-        let mut file = tempfile::Builder::new().prefix(Self::TEMPORARY).tempfile_in(&self.0)?;
+        let mut file = tempfile::Builder::new().prefix(&Self::unfinished(Self::ROOM)).tempfile_in(&self.0)?;
         file.write_all(&vec![b'x'; bytes])?;
         file.as_file().sync_all()
     }

@@ -176,11 +176,13 @@ impl CursorLens {
         // The first page of changes is read again by its bookmark.
         let since = call.arguments.get("changes_since").map_or(0, |since| json_len(since) * 4 / 3);
         let ours = most_length(next).max(most_length(given)) + since;
-        // A page of a walk may give the provider's within one of ours, however many rows fit.
+        // A page of a walk may give the provider's within one of ours, or its own place where that gives none, however many rows
+        // fit.
         let is_walk = |cursor: &Value| {
             cursor.as_str().is_some_and(|cursor| matches!(Cursor::from_text(cursor), Cursor::Walk(_)))
         };
-        let is_wrapped = given.is_some_and(is_walk) && next.is_some_and(|next| !is_walk(next));
+        let goes_on = || body.get("has_more").and_then(Value::as_bool) == Some(true);
+        let is_wrapped = given.is_some_and(is_walk) && next.map_or_else(goes_on, |next| !is_walk(next));
         Self {
             theirs: if is_wrapped { ours } else { next.map_or(0, json_len) },
             ours,

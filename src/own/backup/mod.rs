@@ -109,7 +109,9 @@ pub fn lock(dir: &Path) -> Result<DirLock> {
 /// `own_data_dir`.
 pub fn remove_leftovers(dir: &Path) -> Result<()> {
     let private = PrivateDir::open_named(dir).map_err(|error| super::unusable(dir, error))?;
-    let removed = [SNAPSHOT, restore::RESTORED].iter().try_for_each(|name| private.remove_beginning(name));
+    let unfinished = [BACKED_UP_BY, PrivateDir::ROOM].map(PrivateDir::unfinished);
+    let names = [SNAPSHOT, restore::RESTORED].into_iter().chain(unfinished.iter().map(String::as_str));
+    let removed = names.into_iter().try_for_each(|name| private.remove_beginning(name));
     removed.map_err(|error| super::unusable(dir, error))
 }
 

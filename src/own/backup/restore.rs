@@ -186,7 +186,8 @@ impl<'a> Filling<'a> {
     /// Removes what is there of a store that never became one.
     fn clear(&mut self) {
         self.current = None;
-        let _ = self.dir.remove_beginning(RESTORED);
+        let _ = super::remove_leftovers(self.dir.path());
+        let _ = self.dir.remove_beginning(&PrivateDir::unfinished(own::IMPORTED_BY));
         let copies = self.dir.path().join(COPIES);
         if let Ok(copies) = PrivateDir::open_named(&copies) {
             let _ = copies.remove_all();
