@@ -1,4 +1,4 @@
-//! JSON from elsewhere, read without losing a message to one bad character; and JSON as it goes out ([`write`]).
+//! JSON from elsewhere, read without losing a message to one bad character; and JSON as it goes out ([`mod@write`]).
 
 pub mod write;
 

@@ -1,4 +1,4 @@
-//! MCP's Streamable HTTP, stateless, every era, over the same [`Server`] as stdio (R7.1).
+//! MCP's Streamable HTTP, stateless, every era, over the same [`Server`](super::server::Server) as stdio (R7.1).
 //!
 //! A `POST` holds one message and its answer; nothing is kept between two of them, so nobody's data can meet
 //! somebody else's, and any instance can answer any request. The SDK keeps the protocol; its HTTP service is
