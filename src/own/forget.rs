@@ -71,6 +71,8 @@ pub fn forget(dir: &Path, id: &str) -> Result<Forgotten> {
     let live = made.iter().filter(|(grant, revoked)| revoked.is_none() && !grant.is_expired(now));
     let of_it: Vec<&Grant> = live.map(|(grant, _)| grant).filter(|grant| has(grant, false)).collect();
     let (narrowed, ended): (Vec<&Grant>, Vec<&Grant>) = of_it.into_iter().partition(|grant| has(grant, true));
+    let less = narrowed.iter().map(|grant| (*grant).clone()).collect();
+    vault.narrow_grants(less, id).map_err(|error| vault_failed(&error))?;
     let ids =
         |grants: Vec<&Grant>| grants.into_iter().map(|grant| grant.grant_id.clone()).collect::<Vec<_>>();
     let (narrowed, ended) = (ids(narrowed), ids(ended));

@@ -297,6 +297,11 @@ async fn o3_10_a_forgotten_account_is_in_no_file_any_more() {
     assert_eq!(gone["ended_grants"].as_array().unwrap().len(), 1, "{gone}");
     assert_eq!(gone["narrowed_grants"].as_array().unwrap().len(), 1, "{gone}");
     assert_eq!(stands(&dir, WORK_WORD), Vec::<String>::new());
+    // What is imported under its id again is in no grant that was there before.
+    let made = pdpp::own::open(&dir).unwrap().grants_made().unwrap();
+    let live = made.iter().filter(|(_, ended)| ended.is_none()).flat_map(|(grant, _)| &grant.streams);
+    let of: Vec<_> = live.map(|stream| stream.instance_ids.as_slice()).collect();
+    assert!(!of.is_empty() && of.iter().all(|of| *of == ["cin_home"]), "{of:?}");
     let found = ask(&mut client, "search", json!({"q": WORK_WORD})).await.to_string();
     assert!(!found.contains("number 0"), "{found}");
     let found = ask(&mut client, "search", json!({"q": HOME_WORD})).await.to_string();

@@ -167,6 +167,14 @@ impl Vault {
     pub fn end_grants<'a>(&self, grants: impl Iterator<Item = &'a str>) -> Result<(), ApiError> {
         tokens::end_grants(self, grants)
     }
+
+    /// Takes the account `instance_id` out of `grants`, which are on others too: also when it is imported again later.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub fn narrow_grants(&self, grants: Vec<Grant>, instance_id: &str) -> Result<(), ApiError> {
+        tokens::narrow_grants(self, grants, instance_id)
+    }
 }
 
 fn gone() -> ApiError {

@@ -463,6 +463,25 @@ pub fn revoke(vault: &Vault, request: &Request, grant_id: &str) -> Result<Reply,
     Ok(Reply::ok(&json!({ "revoked": true })))
 }
 
+/// Takes the account `instance_id` out of `grants`: what comes in under that id later is in none of them.
+///
+/// # Errors
+/// Where the database fails.
+pub fn narrow_grants(vault: &Vault, grants: Vec<Grant>, instance_id: &str) -> Result<(), ApiError> {
+    vault.grants.write(|tx, _| {
+        for mut grant in grants {
+            for stream in &mut grant.streams {
+                stream.instance_ids.retain(|id| id != instance_id);
+            }
+            grant.streams.retain(|stream| !stream.instance_ids.is_empty());
+            let body =
+                serde_json::to_string(&grant).map_err(|_| ApiError::invalid("The grant does not write"))?;
+            tx.execute("UPDATE grants SET body = ?2 WHERE grant_id = ?1", params![grant.grant_id, body])?;
+        }
+        Ok(())
+    })
+}
+
 /// Ends grants: none of their tokens is good for anything any more.
 ///
 /// # Errors
