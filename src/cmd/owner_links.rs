@@ -3,9 +3,15 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde_json::json;
+
+use crate::advice::Command;
+use crate::error::{Error, Result};
+use crate::runtime::{self, StopSignals};
 use crate::text;
 use crate::ui::Ui;
 use crate::vault::oauth::owner::{Announce, Notice};
+use crate::vault::server::Handle;
 
 /// Characters of a program's name that are printed.
 const MOST_NAME: usize = 40;
@@ -36,15 +42,43 @@ impl OwnerLinks {
         })
     }
 
-    /// Prints them while `serving` does not return.
-    pub fn print_until(self, ui: &Ui, serving: impl FnOnce()) {
+    /// Says where `handle` is, after what `tell` says of it, and prints the links of its requests until it is told to stop.
+    /// With `is_json` the place is one line of JSON on standard output too.
+    ///
+    /// # Errors
+    /// `no_signals`, where the system does not tell of those; `output_failed`.
+    pub fn serve(
+        self,
+        ui: &Ui,
+        handle: Handle,
+        is_json: bool,
+        no_signals: &'static str,
+        tell: impl FnOnce(&str),
+    ) -> Result<()> {
+        let runtime = runtime::of_this_thread()
+            .map_err(|error| Error::failed(no_signals, "Could not wait for signals").because(error))?;
+        // Listened for before anybody is told that it is ready: whoever is told may stop it at once.
+        let mut stop = runtime.block_on(async { StopSignals::of_server() });
+        let (url, mcp_url) = (handle.url(), handle.mcp_url());
+        tell(url);
+        ui.explain(&format!("  for hosts that speak MCP over HTTP: {mcp_url}"));
+        ui.note(&format!("  next: {}\n  stop: Ctrl-C", Command::connect(url)));
+        if is_json {
+            ui.json(&json!({ "url": url, "mcp_url": mcp_url, "pid": std::process::id() }));
+        }
+        if let Some(lost) = ui.lost_output() {
+            handle.stop();
+            return Err(lost);
+        }
         let Self { sender, announced } = self;
         std::thread::scope(|scope| {
             scope.spawn(move || announced.iter().for_each(|text| ui.explain(&text)));
-            serving();
+            runtime.block_on(stop.next());
+            handle.stop();
             // Without a sender the thread ends.
             *sender.lock().unwrap_or_else(PoisonError::into_inner) = None;
         });
+        Ok(())
     }
 }
 

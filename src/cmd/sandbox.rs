@@ -4,9 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::owner_links::OwnerLinks;
-use crate::advice::Command;
-use crate::error::{Error, Result};
-use crate::runtime::{self, StopSignals};
+use crate::error::Result;
 use crate::sandbox::{self, Config};
 use crate::ui::Ui;
 
@@ -68,36 +66,19 @@ pub fn run(args: Args, ui: &Ui) -> Result<u8> {
         auto_approve,
         announce: links.announce(),
     })?;
-    let runtime = runtime::of_this_thread()
-        .map_err(|error| Error::failed("sandbox_signals", "Could not wait for signals").because(error))?;
-    // Listened for before anybody is told that it is ready: whoever is told may stop it at once.
-    let mut stop = runtime.block_on(async { StopSignals::of_server() });
-    if auto_approve {
-        ui.warn(
-            "--auto-approve: every program on this computer that asks gets a grant, other users' programs too, and nobody \
-             is asked",
-        );
-    }
-    let url = handle.url();
-    ui.explain(&format!("PDPP sandbox ready at {url} (fictional data)"));
-    match &kept {
-        Some(dir) => ui.note(&format!("  data kept in {}", dir.display())),
-        None => ui.explain("  data in memory, gone when it stops"),
-    }
-    ui.explain(&format!("  for hosts that speak MCP over HTTP: {}", handle.mcp_url()));
-    ui.note(&format!("  next: {}\n  stop: Ctrl-C", Command::connect(url)));
-    if json {
-        let place = serde_json::json!({ "url": url, "mcp_url": handle.mcp_url(), "pid": std::process::id() });
-        ui.json(&place);
-    }
-    if let Some(lost) = ui.lost_output() {
-        handle.stop();
-        return Err(lost);
-    }
-    links.print_until(ui, || {
-        runtime.block_on(stop.next());
-        handle.stop();
-    });
+    links.serve(ui, handle, json, "sandbox_signals", |url| {
+        if auto_approve {
+            ui.warn(
+                "--auto-approve: every program on this computer that asks gets a grant, other users' programs too, and \
+                 nobody is asked",
+            );
+        }
+        ui.explain(&format!("PDPP sandbox ready at {url} (fictional data)"));
+        match &kept {
+            Some(dir) => ui.note(&format!("  data kept in {}", dir.display())),
+            None => ui.explain("  data in memory, gone when it stops"),
+        }
+    })?;
     ui.note("PDPP sandbox stopped");
     Ok(0)
 }

@@ -174,10 +174,7 @@ pub fn check_served(dir: &Path, listen: SocketAddr) -> Result<()> {
 /// # Errors
 /// `own_in_use`; `own_data_dir` (77).
 pub fn check_not_served(dir: &Path) -> Result<()> {
-    match vault::data_dir::served_by(dir).map_err(explain)? {
-        Some(by) => Err(explain(OpenError::InUse(dir.to_owned(), by))),
-        None => Ok(()),
-    }
+    vault::data_dir::check_unserved(dir).map_err(explain)
 }
 
 /// Serves the vault in `dir`, which has to be there, at `listen`, a loopback address. Its owner learns of a request by

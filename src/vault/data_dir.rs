@@ -61,18 +61,23 @@ pub fn kept(
     }
 }
 
-/// Who serves the directory `path` now, as far as that is known.
+/// That nobody serves the directory `path` now.
 ///
 /// # Errors
-/// Those of the directory.
-pub fn served_by(path: &Path) -> Result<Option<Option<ServedBy>>, OpenError> {
-    let dir = open(path)?;
-    let locked = dir.try_lock(SERVED).map_err(|error| OpenError::File("lock", error))?;
-    Ok(locked.is_none().then(|| known_server(&dir)))
+/// [`OpenError::InUse`]; those of the directory.
+pub fn check_unserved(path: &Path) -> Result<(), OpenError> {
+    lock_served(path).map(drop)
 }
 
-fn known_server(dir: &PrivateDir) -> Option<ServedBy> {
-    serde_json::from_slice(&dir.read(SERVED_BY, MAX_FILE).ok()?).ok()
+fn lock_served(path: &Path) -> Result<(PrivateDir, DirLock), OpenError> {
+    let dir = open(path)?;
+    let locked = dir.try_lock(SERVED).map_err(|error| OpenError::File("lock", error))?;
+    let Some(lock) = locked else {
+        let by = dir.read(SERVED_BY, MAX_FILE).ok();
+        let by = by.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        return Err(OpenError::InUse(path.to_owned(), by));
+    };
+    Ok((dir, lock))
 }
 
 /// Takes the right to serve the directory `path` at `address`: two servers would each know half of the requests that
@@ -81,11 +86,7 @@ fn known_server(dir: &PrivateDir) -> Option<ServedBy> {
 /// # Errors
 /// [`OpenError::InUse`]; those of the directory.
 pub fn serve_alone(path: &Path, address: SocketAddr) -> Result<DirLock, OpenError> {
-    let dir = open(path)?;
-    let locked = dir.try_lock(SERVED).map_err(|error| OpenError::File("lock", error))?;
-    let Some(lock) = locked else {
-        return Err(OpenError::InUse(path.to_owned(), known_server(&dir)));
-    };
+    let (dir, lock) = lock_served(path)?;
     let by = ServedBy { pid: std::process::id(), url: format!("http://{address}") };
     let by = serde_json::to_vec(&by).map_err(|error| OpenError::File("write to", error.into()))?;
     dir.write(SERVED_BY, &by).map_err(|error| OpenError::File("write to", error))?;

@@ -214,12 +214,8 @@ fn new_passphrase(ui: &Ui) -> Result<Passphrase> {
 }
 
 fn unlock(opened: &mut Opened, file: &std::path::Path, ui: &Ui) -> Result<()> {
-    for _ in 0..passphrase::TRIES {
-        let typed = passphrase::ask(ui, "Passphrase of the backup (not shown)")?;
-        if opened.unlock(&typed)? {
-            return Ok(());
-        }
-        ui.note("The passphrase is wrong.");
+    if passphrase::ask_until(ui, "Passphrase of the backup (not shown)", |typed| opened.unlock(typed))? {
+        return Ok(());
     }
     let message = format!("{} does not open: the passphrase is wrong", file.display());
     Err(Error::new(Kind::Refused, "passphrase_wrong", message)

@@ -17,7 +17,7 @@ use crate::vault::{OpenError, Vault};
 /// Characters of a passphrase at least: whoever gets what it locks can try as many as they like.
 const LEAST: usize = 8;
 /// How often a passphrase is asked for: whoever is at the terminal can begin again.
-pub(super) const TRIES: u32 = 3;
+const TRIES: u32 = 3;
 
 /// Choose the passphrase that every approval at `pdpp provider serve` needs, or change it
 ///
@@ -60,12 +60,9 @@ pub(super) fn ensure(dir: &Path, place: &Place, ui: &Ui) -> Result<()> {
 }
 
 fn ask_for_it(vault: &Vault, place: &Place, ui: &Ui) -> Result<()> {
-    for _ in 0..TRIES {
-        let typed = ask(ui, "Present passphrase (not shown)")?;
-        if passphrase::is_right(vault.grants(), &typed).map_err(failed)? {
-            return Ok(());
-        }
-        ui.note("The passphrase is wrong.");
+    let is_right = |typed: &Passphrase| passphrase::is_right(vault.grants(), typed).map_err(failed);
+    if ask_until(ui, "Present passphrase (not shown)", is_right)? {
+        return Ok(());
     }
     Err(Error::new(Kind::Refused, "passphrase_wrong", "The passphrase is wrong; nothing was changed")
         .run(again(place)))
@@ -99,11 +96,29 @@ pub(super) fn choose(ui: &Ui, question: &str, again: Command) -> Result<Passphra
     Err(Error::new(Kind::Refused, "passphrase_not_chosen", message).run(again))
 }
 
+/// Asks for a passphrase that `is_right`; false where none that was typed is.
+///
+/// # Errors
+/// As [`ask`]; those of `is_right`.
+pub(super) fn ask_until(
+    ui: &Ui,
+    question: &str,
+    mut is_right: impl FnMut(&Passphrase) -> Result<bool>,
+) -> Result<bool> {
+    for _ in 0..TRIES {
+        if is_right(&ask(ui, question)?)? {
+            return Ok(true);
+        }
+        ui.note("The passphrase is wrong.");
+    }
+    Ok(false)
+}
+
 /// Asks for a passphrase.
 ///
 /// # Errors
 /// `passphrase_terminal` (77); `interrupted`.
-pub(super) fn ask(ui: &Ui, question: &str) -> Result<Passphrase> {
+fn ask(ui: &Ui, question: &str) -> Result<Passphrase> {
     let asked = ui.ask_passphrase(question).map_err(|error| match error.kind() {
         io::ErrorKind::Interrupted => {
             Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing was changed")

@@ -4,12 +4,10 @@ use std::net::SocketAddr;
 
 use super::passphrase;
 use super::place::Place;
-use crate::advice::Command;
 use crate::cmd::Global;
 use crate::cmd::owner_links::OwnerLinks;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::own;
-use crate::runtime::{self, StopSignals};
 use crate::ui::Ui;
 
 /// Serve your own data to programs that speak HTTP, on this computer alone
@@ -52,26 +50,10 @@ pub(super) fn run(args: &ServeArgs, global: &Global, ui: &Ui) -> Result<()> {
     passphrase::ensure(&dir, place, ui)?;
     let links = OwnerLinks::new();
     let handle = own::serve(&dir, args.core, args.listen, links.announce())?;
-    let runtime = runtime::of_this_thread()
-        .map_err(|error| Error::failed("own_signals", "Could not wait for signals").because(error))?;
-    // Listened for before anybody is told that it is ready: whoever is told may stop it at once.
-    let mut stop = runtime.block_on(async { StopSignals::of_server() });
-    let url = handle.url();
-    ui.explain(&format!("Your own data is served at {url}, to this computer alone"));
-    ui.note(&format!("  data in {}", dir.display()));
-    ui.explain(&format!("  for hosts that speak MCP over HTTP: {}", handle.mcp_url()));
-    ui.note(&format!("  next: {}\n  stop: Ctrl-C", Command::connect(url)));
-    if place.json {
-        ui.json(&serde_json::json!({ "url": url, "mcp_url": handle.mcp_url(), "pid": std::process::id() }));
-    }
-    if let Some(lost) = ui.lost_output() {
-        handle.stop();
-        return Err(lost);
-    }
-    links.print_until(ui, || {
-        runtime.block_on(stop.next());
-        handle.stop();
-    });
+    links.serve(ui, handle, place.json, "own_signals", |url| {
+        ui.explain(&format!("Your own data is served at {url}, to this computer alone"));
+        ui.note(&format!("  data in {}", dir.display()));
+    })?;
     ui.note("Your own data is not served any more");
     Ok(())
 }

@@ -111,24 +111,29 @@ fn single<S: Shape>(listing: &Listing, shape: &S, position: &Position, answer: A
     // Rows that were not asked for, because they would not have fit, follow too.
     let is_narrowed = listing.limit.is_some_and(|limit| position.is_narrower_than(limit));
     let is_fitted = fit < most && (!is_last || (is_narrowed && has_more));
-    let room = |position: Position| match listing.limit.filter(|_| listing.list.has_cursors()) {
-        Some(limit) if !is_last || is_narrowed => position.with_room(shape.room(&body, &rows), limit),
-        _ => position,
+    let room = listing.limit.filter(|_| listing.list.has_cursors() && (!is_last || is_narrowed));
+    let room = room.map(|limit| (shape.room(&body, &rows), limit));
+    let with_room = |position: Position| match room {
+        Some((room, limit)) => position.with_room(room, limit),
+        None => position,
     };
-    let since = listing.since().filter(|_| position.cursor.is_none()).cloned();
-    let behind = room(Position { since, ..position.behind(&again, fit.min(rows.len())) });
-    let ahead = room(position.next_page(cursor.as_ref(), &again.left));
     rows.truncate(fit);
+    let shown = rows.len();
+    let behind = || {
+        let since = listing.since().filter(|_| position.cursor.is_none()).cloned();
+        with_room(Position { since, ..position.behind(&again, shown) })
+    };
     // Of a list without cursors, more are asked for from its beginning, up to what a provider gives. One that has them may give
     // none behind fewer rows than the call asked for.
     let is_without_cursor = !listing.list.has_cursors() || (is_narrowed && cursor.is_none());
     let is_widened = is_last && has_more && is_without_cursor && !rows.is_empty();
-    let can_widen = |limit: u64| position.limit(limit) < behind.limit(limit);
+    let can_widen = |limit: u64| position.limit(limit) < behind().limit(limit);
     if !is_last || (is_widened && can_widen(listing.limit.unwrap_or(DEFAULT_LIMIT))) {
-        let walk = Walk { query: listing.fingerprint(), positions: vec![behind], seen: Vec::new() };
+        let walk = Walk { query: listing.fingerprint(), positions: vec![behind()], seen: Vec::new() };
         let next = Some(walk.encode_within(shape.max_cursor()));
         return Page { is_fitted, ..page(shape.max_cursor(), body, rows, true, next) };
     }
+    let ahead = with_room(position.next_page(cursor.as_ref(), &again.left));
     let next = listing.passed_on(ahead, shape.max_cursor());
     Page { is_fitted, ..page(shape.max_cursor(), body, rows, has_more, next) }
 }
