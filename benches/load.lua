@@ -1,16 +1,23 @@
--- One request again and again, for wrk; load.py sets METHOD, BODY and TOKEN. An answer that is no 200, or is a tool's
+-- One request again and again, for wrk; load.py sets METHOD, BODY and TOKENS, of which each thread has one: a bearer's own
+-- bound would be in the way of the fastest. An answer that is no 200, or is a tool's
 -- error, is counted.
-local method, token, body = os.getenv("METHOD"), os.getenv("TOKEN"), os.getenv("BODY")
+local method, body, tokens = os.getenv("METHOD"), os.getenv("BODY"), {}
+for token in os.getenv("TOKENS"):gmatch("[^,]+") do table.insert(tokens, token) end
 wrk.method = method
-wrk.headers["Authorization"] = "Bearer " .. token
 if body then
   wrk.body = body
   wrk.headers["Content-Type"] = "application/json"
 end
 
 local threads = {}
-function setup(thread) table.insert(threads, thread) end
-function init() refused = 0 end
+function setup(thread)
+  table.insert(threads, thread)
+  thread:set("token", tokens[(#threads - 1) % #tokens + 1])
+end
+function init()
+  refused = 0
+  wrk.headers["Authorization"] = "Bearer " .. token
+end
 function response(status, _, text)
   if status ~= 200 or text:find('"isError":true', 1, true) then refused = refused + 1 end
 end

@@ -15,7 +15,7 @@ options = parser.parse_args()
 PDPP, SECONDS = os.path.abspath(options.pdpp), options.seconds
 HERE = os.path.dirname(os.path.abspath(__file__))
 IDLE, SLOW, HALF, HOLD = 10_000, 20, 200, 80
-# One bearer asks for all: its bounds, and those of connections, are out of the way.
+# A bearer for each thread asks for all: its bounds, and those of connections, are out of the way.
 LIMITS = ['--requests-per-minute', '1000000', '--max-concurrent-per-bearer', '2000', '--max-concurrent', '2000',
           '--max-connections', '12000']
 ROWS = 10
@@ -51,6 +51,12 @@ def post(url, body, **headers):
         return json.load(answer)
 
 
+def grant(provider):
+    """A token of a grant for all that there is."""
+    asked = post(f'{provider}/agent-connect', {'resource': provider, 'client_name': 'Load'})
+    return post(asked['poll_url'], {'polling_code': asked['polling_code']})['access_token']
+
+
 def memory(child, what='VmRSS'):
     """In MB."""
     with open(f'/proc/{child.pid}/status') as status:
@@ -65,7 +71,7 @@ def cpu(child):
 
 
 def load(url, connections, body=None):
-    env = {**os.environ, 'TOKEN': token, 'METHOD': 'POST' if body else 'GET'}
+    env = {**os.environ, 'TOKENS': ','.join(tokens), 'METHOD': 'POST' if body else 'GET'}
     if body:
         env['BODY'] = body
     threads = min(2, connections)
@@ -84,7 +90,7 @@ def address(url):
 def request(to, rows):
     host, port = to
     body = call(rows)
-    head = (f'POST /mcp HTTP/1.1\r\nhost: {host}:{port}\r\nauthorization: Bearer {token}\r\n'
+    head = (f'POST /mcp HTTP/1.1\r\nhost: {host}:{port}\r\nauthorization: Bearer {tokens[0]}\r\n'
             f'content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n')
     return (head + body).encode()
 
@@ -167,8 +173,7 @@ busy = os.getloadavg()[0]
 try:
     data = os.path.join(home, 'sandbox')
     sandbox, sandbox_told = start('sandbox', '--listen', '127.0.0.1:0', '--json', '--auto-approve', '--data-dir', data)
-    asked = post(sandbox_told['url'] + '/agent-connect', {'resource': sandbox_told['url'], 'client_name': 'Load'})
-    token = post(asked['poll_url'], {'polling_code': asked['polling_code']})['access_token']
+    tokens = [grant(sandbox_told['url']) for _ in range(2)]
     host, url = start_host()
     plain = f'{sandbox_told["url"]}/v1/streams/events/records?limit={ROWS}'
     where = [('resource server, `/v1`', plain, None, sandbox), ("sandbox's own `/mcp`", sandbox_told['mcp_url'], call(ROWS), sandbox),
