@@ -9,6 +9,7 @@ pub mod csv;
 mod example;
 pub mod jsonl;
 pub mod mail;
+pub mod vcard;
 
 use super::format::Format;
 
@@ -24,4 +25,5 @@ pub const ALL: &[&dyn Format] = &[
     &codex::Codex,
     &csv::Csv,
     &jsonl::Jsonl,
+    &vcard::VCard,
 ];
