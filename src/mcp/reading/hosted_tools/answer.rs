@@ -337,9 +337,14 @@ fn as_hit(hit: Value, ladder: Option<&Value>) -> Value {
     let fields = records
         .filter(|record| record.get("id") == id.as_ref())
         .filter_map(|record| record.get("fields")?.as_array());
-    let excerpts = fields.flatten().filter_map(|field| {
+    // The ladder has only the beginning of what stands in the hit itself.
+    let shown = hit.get("snippet").and_then(|snippet| Some((snippet.get("field")?, snippet.get("text")?)));
+    let excerpts = fields.flatten().enumerate().filter_map(|(at, field)| {
         let is_complete = field.get("complete") == Some(&json!(true));
-        Some(json!({"field_path": field.get("field_path")?, "preview_text": field.get("preview")?, "truncated": !is_complete}))
+        let path = field.get("field_path")?;
+        let shown = shown.filter(|(field, _)| at == 0 && *field == path).map(|(_, text)| text);
+        let preview = shown.or_else(|| field.get("preview"))?;
+        Some(json!({"field_path": path, "preview_text": preview, "truncated": !is_complete}))
     });
     let excerpts = excerpts.collect::<Vec<_>>();
     if !excerpts.is_empty() {
@@ -357,6 +362,19 @@ mod tests {
             Value::Object(object) => object,
             other => panic!("not an object: {other}"),
         }
+    }
+
+    #[test]
+    fn r6_2_a_hit_of_a_package_has_as_much_of_its_text_as_one_of_a_grant() {
+        let hit = json!({"id": "c/s:1", "snippet": {"field": "body", "text": "all of a <mark>b</mark> and more"}});
+        let field = |path: &str, preview: &str| json!({"field_path": path, "preview": preview, "complete": false, "read": {}});
+        let ladder = |fields: Value| json!({"records": [{"id": "c/s:1", "fields": fields}]});
+        let both = ladder(json!([field("body", "…a <mark>b</mark>…"), field("title", "a <mark>b</mark>")]));
+        let excerpts = &as_hit(hit.clone(), Some(&both))["evidence_excerpts"];
+        assert_eq!(excerpts[0]["preview_text"], "all of a <mark>b</mark> and more");
+        assert_eq!(excerpts[1]["preview_text"], "a <mark>b</mark>");
+        let other = ladder(json!([field("title", "a <mark>b</mark>")]));
+        assert_eq!(as_hit(hit, Some(&other))["evidence_excerpts"][0]["preview_text"], "a <mark>b</mark>");
     }
 
     #[test]
