@@ -69,7 +69,8 @@ impl Format for VCard {
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
-        is_mark(beginning(peek.head).lines().next().unwrap_or_default().as_bytes(), b"BEGIN").then_some(Sure::Certain)
+        is_mark(beginning(peek.head).lines().next().unwrap_or_default().as_bytes(), b"BEGIN")
+            .then_some(Sure::Certain)
     }
 
     fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
@@ -108,22 +109,31 @@ impl Format for VCard {
             let Some(open) = &mut card else {
                 if begins {
                     card = Some(Card::at(line.offset, line.number));
-                } else if !line.bytes.trim_ascii().is_empty() {
-                    end = line.next;
+                    continue;
+                }
+                // A last line may be the beginning of a card's first one.
+                end = if line.has_end { line.next } else { line.offset };
+                if !line.bytes.trim_ascii().is_empty() {
                     let mut stray = Card::at(line.offset, line.number);
                     stray.facts = "outside";
                     stray.bytes = line.bytes.to_vec();
-                    if out(stray.raw(line.next)).is_break() {
+                    if out(stray.raw(end)).is_break() {
                         return Ok(End { at: end });
                     }
-                } else {
-                    end = line.next;
                 }
                 continue;
             };
-            // A card may hold another one, its AGENT (2.1).
             match (begins, ends) {
-                (true, _) => open.inner += 1,
+                (true, _) if open.inner > 0 || open.has_agent => open.inner += 1,
+                // Its end was forgotten.
+                (true, _) => {
+                    let whole = std::mem::replace(open, Card::at(line.offset, line.number)).raw(line.offset);
+                    end = line.offset;
+                    if out(whole).is_break() {
+                        return Ok(End { at: end });
+                    }
+                    continue;
+                }
                 (_, true) if open.inner > 0 => open.inner -= 1,
                 (_, true) => {
                     end = line.next;
@@ -163,8 +173,10 @@ impl Format for VCard {
         let names = of("N").next().map(|property| property.parts()).unwrap_or_default();
         let part = |at: usize| names.get(at).map(|part| part.trim()).filter(|part| !part.is_empty());
         let (family_name, given_name) = (part(0), part(1));
-        let org = of("ORG").next().map(|property| joined(&property.parts(), ", ")).filter(|org| !org.is_empty());
-        let addresses: Vec<String> = of("ADR").map(Property::address).filter(|line| !line.is_empty()).collect();
+        let org =
+            of("ORG").next().map(|property| joined(&property.parts(), ", ")).filter(|org| !org.is_empty());
+        let addresses: Vec<String> =
+            of("ADR").map(Property::address).filter(|line| !line.is_empty()).collect();
         let values = |name| of(name).map(|property| bare(&property.value)).filter(|value| !value.is_empty());
         let (emails, phones): (Vec<&str>, Vec<&str>) = (values("EMAIL").collect(), values("TEL").collect());
         let full = [given_name, family_name].into_iter().flatten().collect::<Vec<_>>().join(" ");
@@ -176,7 +188,8 @@ impl Format for VCard {
         if display_name.is_none() && addresses.is_empty() {
             return Err(Bad("a card without a name, an address or a number"));
         }
-        let notes: Vec<&str> = of("NOTE").map(|note| note.value.trim()).filter(|note| !note.is_empty()).collect();
+        let notes: Vec<&str> =
+            of("NOTE").map(|note| note.value.trim()).filter(|note| !note.is_empty()).collect();
         let id = match first("UID").map(|uid| strip_prefix_ignoring_case(uid, "urn:uuid:")).and_then(name) {
             Some(uid) => uid.to_owned(),
             None => digest::name(
@@ -231,19 +244,25 @@ struct Card {
     facts: &'static str,
     /// Cards within it that are still open.
     inner: u32,
+    /// Whether its last line says that a card within it follows: its agent (2.1).
+    has_agent: bool,
 }
 
 impl Card {
     const fn at(offset: u64, line: u64) -> Self {
-        Self { offset, line, bytes: Vec::new(), facts: "", inner: 0 }
+        Self { offset, line, bytes: Vec::new(), facts: "", inner: 0, has_agent: false }
     }
 
     fn add(&mut self, line: &[u8]) {
+        self.has_agent = line.get(..5).is_some_and(|name| name.eq_ignore_ascii_case(b"AGENT"));
         if self.bytes.len() + line.len() > LONGEST {
             self.facts = "cut";
         } else {
+            // Between lines: the beginning of a card that is still written begins the whole one.
+            if !self.bytes.is_empty() {
+                self.bytes.push(b'\n');
+            }
             self.bytes.extend_from_slice(line);
-            self.bytes.push(b'\n');
         }
     }
 
@@ -310,7 +329,8 @@ impl Property {
 
     /// What kind of address or number it is, as the person reads it: `home`.
     fn kind(&self) -> Option<String> {
-        let types = self.parameters.iter().filter(|(name, _)| name == "TYPE").flat_map(|(_, value)| value.split(','));
+        let types =
+            self.parameters.iter().filter(|(name, _)| name == "TYPE").flat_map(|(_, value)| value.split(','));
         let kinds: Vec<String> = types
             .map(|kind| kind.trim().to_lowercase())
             .filter(|kind| !matches!(kind.as_str(), "" | "pref" | "internet" | "voice"))
@@ -326,7 +346,8 @@ impl Property {
 /// The properties of a card, without those of cards within it.
 fn properties(card: &[u8]) -> Vec<Property> {
     let mut properties = Vec::new();
-    let mut lines = card.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).peekable();
+    let mut lines =
+        card.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).peekable();
     let mut inner = 0_u32;
     while let Some(line) = lines.next() {
         if is_mark(line, b"BEGIN") {
@@ -390,7 +411,8 @@ fn property(head: &[String], value: &[u8], is_quoted: bool) -> Option<Property> 
     if matches!(name.as_str(), "PHOTO" | "LOGO" | "SOUND" | "KEY") {
         return Some(Property { name, parameters, value: String::new(), escaped: String::new() });
     }
-    let charset = parameters.iter().find(|(name, _)| name == "CHARSET").map(|(_, charset)| charset.as_bytes());
+    let charset =
+        parameters.iter().find(|(name, _)| name == "CHARSET").map(|(_, charset)| charset.as_bytes());
     let charset = charset.and_then(Encoding::for_label);
     let decoded = if is_quoted { unquoted(value) } else { value.to_vec() };
     let is_utf8 = std::str::from_utf8(&decoded).is_ok();
@@ -401,7 +423,9 @@ fn property(head: &[String], value: &[u8], is_quoted: bool) -> Option<Property> 
 
 /// Quoted-printable without its breaks.
 fn unquoted(value: &[u8]) -> Vec<u8> {
-    let digit = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16)).and_then(|of| u8::try_from(of).ok());
+    let digit = |byte: Option<&u8>| {
+        byte.and_then(|byte| char::from(*byte).to_digit(16)).and_then(|of| u8::try_from(of).ok())
+    };
     let (mut bytes, mut at) = (Vec::with_capacity(value.len()), 0);
     while let Some(byte) = value.get(at) {
         match (byte, digit(value.get(at + 1)), digit(value.get(at + 2))) {
@@ -566,7 +590,10 @@ mod tests {
         assert_eq!(contact["display_name"], "Jørgen Ødegård");
         assert_eq!(contact["note"], "café\nat eight");
         assert_eq!(contact["birthday"], "1980-01-31");
-        assert_eq!((&contact["phones"], &contact["reach"]), (&json!(["12345678"]), &json!("12345678 (cell)")));
+        assert_eq!(
+            (&contact["phones"], &contact["reach"]),
+            (&json!(["12345678"]), &json!("12345678 (cell)"))
+        );
         assert_eq!((&contact["has_photo"], &contact["emails"]), (&json!(true), &json!([])));
         // Bytes that are no UTF-8, and that nothing names a charset for.
         let mut latin = b"BEGIN:VCARD\nFN:Jos".to_vec();
@@ -585,13 +612,19 @@ mod tests {
         ] {
             assert_eq!(one(&card(lines))["display_name"], called, "{lines}");
         }
-        let text = [card("NOTE:x"), "stray\n".to_owned(), card("X-ADDRESSBOOKSERVER-KIND:group\nFN:Choir"), card("FN:Ana")].concat();
+        let text = [
+            card("NOTE:x"),
+            "stray\n".to_owned(),
+            card("X-ADDRESSBOOKSERVER-KIND:group\nFN:Choir"),
+            card("FN:Ana"),
+        ]
+        .concat();
         let (kept, counts) = imported(&VCard, &[("a", text.as_bytes())]);
         assert_eq!((counts.read, counts.new), (4, 1));
-        assert_eq!(counts.bad.keys().collect::<Vec<_>>(), [
-            &"a card without a name, an address or a number",
-            &"text outside of a card"
-        ]);
+        assert_eq!(
+            counts.bad.keys().collect::<Vec<_>>(),
+            [&"a card without a name, an address or a number", &"text outside of a card"]
+        );
         assert_eq!(counts.skipped["a group of contacts"], 1);
         assert_eq!(contacts(&kept)[0]["display_name"], "Ana");
     }
@@ -621,12 +654,24 @@ mod tests {
 
     #[test]
     fn one_contact_of_two_exports_is_what_was_changed_last() {
-        let card = |title: &str, rev: &str| format!("BEGIN:VCARD\nUID:1\nFN:Ana\nTITLE:{title}\nREV:{rev}\nEND:VCARD\n");
+        let card = |title: &str, rev: &str| {
+            format!("BEGIN:VCARD\nUID:1\nFN:Ana\nTITLE:{title}\nREV:{rev}\nEND:VCARD\n")
+        };
         let (old, new) = (card("Cook", "20250101T000000Z"), card("Chef", "20260101T000000Z"));
         let files: [(&str, &[u8]); 2] = [("a.vcf", old.as_bytes()), ("b.vcf", new.as_bytes())];
         assert_twice_is_once_in_any_order(&VCard, &files);
         let found = contacts(&imported(&VCard, &files).0);
         assert_eq!((found.len(), &found[0]["title"]), (1, &json!("Chef")));
+    }
+
+    #[test]
+    fn a_card_whose_end_was_forgotten_takes_none_of_the_next() {
+        let text = "BEGIN:VCARD\nFN:Ana\nBEGIN:VCARD\nFN:Bo\nEND:VCARD\n";
+        let (kept, counts) = imported(&VCard, &[("a", text.as_bytes())]);
+        let mut names: Vec<Value> =
+            contacts(&kept).iter().map(|contact| contact["display_name"].clone()).collect();
+        names.sort_by_key(ToString::to_string);
+        assert_eq!((counts.read, names), (2, vec![json!("Ana"), json!("Bo")]));
     }
 
     proptest! {

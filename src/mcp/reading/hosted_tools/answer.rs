@@ -366,7 +366,8 @@ mod tests {
 
     #[test]
     fn r6_2_a_hit_of_a_package_has_as_much_of_its_text_as_one_of_a_grant() {
-        let hit = json!({"id": "c/s:1", "snippet": {"field": "body", "text": "all of a <mark>b</mark> and more"}});
+        let hit =
+            json!({"id": "c/s:1", "snippet": {"field": "body", "text": "all of a <mark>b</mark> and more"}});
         let field = |path: &str, preview: &str| json!({"field_path": path, "preview": preview, "complete": false, "read": {}});
         let ladder = |fields: Value| json!({"records": [{"id": "c/s:1", "fields": fields}]});
         let both = ladder(json!([field("body", "…a <mark>b</mark>…"), field("title", "a <mark>b</mark>")]));
