@@ -966,7 +966,7 @@ _pdpp() {
             fi
             case "${prev}" in
                 --as)
-                    COMPREPLY=($(compgen -W "mbox maildir eml emlx chatgpt claude claude-code codex csv jsonl" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "mbox maildir eml emlx chatgpt claude claude-code codex csv jsonl vcard" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi

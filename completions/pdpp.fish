@@ -110,7 +110,8 @@ claude\t''
 claude-code\t''
 codex\t''
 csv\t''
-jsonl\t''"
+jsonl\t''
+vcard\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l account -d 'Whose data it is: the name of the account' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l timezone -d 'The time zone of times that name none, such as Europe/Oslo [default: the account\'s, else this computer\'s]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l date-order -d 'In which order numbers stand in dates: day, month, year' -r -f -a "dmy\t''
