@@ -281,7 +281,8 @@ async fn handle(inside: &Inside, request: axum::extract::Request) -> axum::respo
         return refused(&request, ApiError::new(too_large, "payload_too_large", "The body is too large"));
     }
     let worker = if is_public { inside.workers.acquire().await.ok() } else { None };
-    let (vault, is_pairing) = (Arc::clone(vault), is_public && request.path == "/oauth/pair");
+    let is_pairing = is_public && request.segments().is_some_and(|path| path == ["oauth", "pair"]);
+    let vault = Arc::clone(vault);
     let answered = tokio::task::spawn_blocking(move || vault.answer(&request)).await;
     drop(worker);
     let reply = answered.unwrap_or_else(|_| Reply {

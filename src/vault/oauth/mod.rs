@@ -18,6 +18,7 @@ pub mod owner;
 pub mod pairing;
 pub mod passphrase;
 pub mod selection;
+pub mod sent;
 pub mod token_endpoint;
 pub mod tokens;
 pub mod wish;

@@ -19,10 +19,10 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use secrecy::zeroize::Zeroizing;
 
-use super::authorize::{self, Sent};
 use super::consent;
-use super::flows::{LETTERS, letters};
+use super::flows::{LETTERS, Noted, Way, letters};
 use super::owner::News;
+use super::sent::Sent;
 use crate::vault::Vault;
 use crate::vault::html::Html;
 use crate::vault::id::token_hash;
@@ -152,7 +152,7 @@ pub fn pair(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     if !pairing.take(field("code"))? {
         return Ok(page(vault, &sent, Some("That is not the pairing code, or it was used before.")));
     }
-    let begun = authorize::begin(vault, request, sent);
+    let begun = begin(vault, request, &sent);
     // Whatever comes of it, the code is spent and the owner has to know the next one.
     let tell = |client: &str, code: &str| {
         let next = pairing.code();
@@ -172,6 +172,18 @@ pub fn pair(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
         }
     };
     consent::open_link(vault, request, &noted.secret)
+}
+
+/// Notes the request `sent` of a stranger that the owner let in; gives what its client calls itself.
+///
+/// # Errors
+/// What is wrong with it, for the owner; where the database fails.
+fn begin(vault: &Vault, request: &Request, sent: &Sent) -> Result<(String, Noted), ApiError> {
+    let client = sent.client(vault, request)?;
+    let asked = sent.asked(request)?;
+    let name = client.name.clone();
+    let noted = vault.flows.add(client, asked, Way::Redirect(Box::new(sent.redirect(request))))?;
+    Ok((name, noted))
 }
 
 #[cfg(test)]

@@ -430,7 +430,7 @@ pub fn decide(vault: &Vault, id: &str, grants: Vec<Grant>) -> Result<Option<Stri
     if let Some((code, issued)) = issued {
         vault.flows.add_code(&code, issued);
     }
-    if let Some((client, until)) = news {
+    if let Some((client, until)) = news.filter(|_| !vault.config.auto_approve) {
         vault.config.announce.tell_news(&News::Approved { client: &client, until: until.as_deref() });
     }
     Ok(back)
