@@ -108,7 +108,7 @@ impl Passphrase {
     }
 
     /// It, as `write` writes it; as it was typed where it is not text.
-    fn respelled(&self, write: impl FnOnce(&str, &mut Zeroizing<String>) -> std::fmt::Result) -> Self {
+    fn respelled(&self, write: impl FnOnce(&str, &mut String) -> std::fmt::Result) -> Self {
         // No character becomes more than three times as many bytes (Unicode, UAX #15), so that it never moves in memory.
         let mut text = Zeroizing::new(String::with_capacity(3 * Self::MAX));
         let written = std::str::from_utf8(&self.typed).is_ok_and(|typed| write(typed, &mut text).is_ok());
