@@ -112,7 +112,8 @@ impl Passphrase {
         // No character becomes more than three times as many bytes (Unicode, UAX #15), so that it never moves in memory.
         let mut text = Zeroizing::new(String::with_capacity(3 * Self::MAX));
         let written = std::str::from_utf8(&self.typed).is_ok_and(|typed| write(typed, &mut text).is_ok());
-        let mut other = Self { is_too_long: self.is_too_long, typed: Zeroizing::new(Vec::with_capacity(3 * Self::MAX)) };
+        let mut other =
+            Self { is_too_long: self.is_too_long, typed: Zeroizing::new(Vec::with_capacity(3 * Self::MAX)) };
         other.typed.extend_from_slice(if written { text.as_bytes() } else { &self.typed });
         other
     }

@@ -65,7 +65,10 @@ impl OwnerLinks {
         tell(url);
         ui.explain(&format!("  for hosts that speak MCP over HTTP: {mcp_url}"));
         if let Some(public) = handle.public() {
-            ui.explain(&format!("  for others at {}: lead a proxy or tunnel to http://{}", public.url, public.listen));
+            ui.explain(&format!(
+                "  for others at {}: lead a proxy or tunnel to http://{}",
+                public.url, public.listen
+            ));
         }
         if let Some(code) = handle.pairing_code() {
             ui.explain(&format!("  pairing code for the first app from there: {code}"));
@@ -110,7 +113,9 @@ fn ask_to_decide(notice: &Notice<'_>) -> String {
 fn told(news: &News<'_>) -> String {
     match news {
         News::Paired { client: "", next, .. } => {
-            format!("\nThe pairing code was used, for an app that could not ask.\n  next pairing code: {next}")
+            format!(
+                "\nThe pairing code was used, for an app that could not ask.\n  next pairing code: {next}"
+            )
         }
         News::Paired { client, code, next } => format!(
             "\nThe pairing code was used: “{}” asks to read your data, code {code}. Decide in the browser that it was typed in. If that \

@@ -82,8 +82,9 @@ pub fn endpoints(
             // No page of another site has anything to do there: hosts call from their servers.
             Names::Public { here, .. } => (here.clone(), Endpoint::new(format!("{base}/mcp").parse()?)),
         };
-        let query_base = format!("{here}/v1").parse()?;
-        let rs = ResourceServer::new(Http::new(Limits::default()), &here.parse()?, query_base)?;
+        let rs =
+            ResourceServer::new(Http::new(Limits::default()), &here.parse()?, format!("{here}/v1").parse()?)?
+                .shown_at(format!("{base}/v1").parse()?);
         let (vault, names) = (Arc::clone(vault), Arc::clone(names));
         let gate = Callers { vault, provider, rs, names, kept: Mutex::default() };
         endpoints.insert(host, Mcp::new(Arc::new(endpoint), Arc::new(gate)));

@@ -362,7 +362,11 @@ mod tests {
             (Some("https://pdpp.example/mcp/x"), false, false),
             (Some("http://127.0.0.1:73789/mcp"), false, false),
         ] {
-            assert_eq!((local.is_for(resource), public.is_for(resource)), (is_local, is_public), "{resource:?}");
+            assert_eq!(
+                (local.is_for(resource), public.is_for(resource)),
+                (is_local, is_public),
+                "{resource:?}"
+            );
         }
     }
 
@@ -388,12 +392,25 @@ mod tests {
         ] {
             assert_eq!(code(path), None, "{path}");
         }
-        for path in ["/oauth/par", "/oauth/device_authorization", "/agent-connect", "/agent-connect/x/token", "/introspect"] {
+        for path in [
+            "/oauth/par",
+            "/oauth/device_authorization",
+            "/agent-connect",
+            "/agent-connect/x/token",
+            "/introspect",
+        ] {
             assert_eq!(code(path), Some("not_at_public_name"), "{path}");
         }
-        for path in
-            ["/owner", "/owner/", "/owner/open/x", "/consent", "/consent/device", "/consent/owner/x", "/x", "//mcp", "/mcp/x"]
-        {
+        for path in [
+            "/owner",
+            "/owner/",
+            "/owner/open/x",
+            "/consent",
+            "/consent/device",
+            "/consent/owner/x",
+            "/x",
+            "/mcp/x",
+        ] {
             assert_eq!(code(path), Some("not_found"), "{path}");
         }
     }

@@ -193,9 +193,7 @@ async fn serve(
     for Door { listener, names } in doors {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let endpoints = match serves {
-            Serves::Everything => {
-                Some(mcp_endpoint::endpoints(&vault, &names).map_err(io::Error::other)?)
-            }
+            Serves::Everything => Some(mcp_endpoint::endpoints(&vault, &names).map_err(io::Error::other)?),
             Serves::Pages => None,
         };
         let inside = Arc::new(Inside {
@@ -288,7 +286,8 @@ async fn handle(inside: &Inside, request: axum::extract::Request) -> axum::respo
     let reply = answered.unwrap_or_else(|_| Reply {
         status: StatusCode::INTERNAL_SERVER_ERROR,
         headers: Vec::new(),
-        body: br#"{"error":{"type":"api_error","code":"api_error","message":"Internal server error"}}"#.to_vec(),
+        body: br#"{"error":{"type":"api_error","code":"api_error","message":"Internal server error"}}"#
+            .to_vec(),
     });
     if is_pairing
         && reply.status == StatusCode::FORBIDDEN

@@ -124,7 +124,11 @@ async fn o9_3_a_service_forgets_what_was_typed_and_what_was_good_once() {
     for file in served::walk(&log) {
         let bytes = std::fs::read(&file).unwrap();
         for (name, secret) in secrets {
-            assert!(memchr::memmem::find(&bytes, secret.as_bytes()).is_none(), "{name} in {}", file.display());
+            assert!(
+                memchr::memmem::find(&bytes, secret.as_bytes()).is_none(),
+                "{name} in {}",
+                file.display()
+            );
         }
     }
     // That it would be found is shown by what is there: the code that is good now.

@@ -44,7 +44,11 @@ async fn post(url: &str, body: &Value) -> (StatusCode, Value) {
 }
 
 /// Opens the link of a request and narrows it to the subjects of one account; gives where it is decided, and its form.
-pub(super) async fn to_decide(browser: &mut Browser, url: &str, link: &str) -> (String, [(String, String); 2]) {
+pub(super) async fn to_decide(
+    browser: &mut Browser,
+    url: &str,
+    link: &str,
+) -> (String, [(String, String); 2]) {
     let (status, to, text) = browser.get(link).await;
     assert_eq!(status, StatusCode::SEE_OTHER, "{text}");
     let at = to.unwrap();

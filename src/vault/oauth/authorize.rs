@@ -38,8 +38,11 @@ pub fn answer(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
         let asked = sent.asked(request)?;
         let way = Way::Redirect(Box::new(redirect.clone()));
         let id = consent::ask_owner(vault, request, client, asked, way)?;
-        let back =
-            if vault.config.auto_approve { consent::approve_unasked(vault, &request.base, &id)? } else { None };
+        let back = if vault.config.auto_approve {
+            consent::approve_unasked(vault, &request.base, &id)?
+        } else {
+            None
+        };
         Ok::<_, ApiError>((id, back))
     })();
     // Whatever is wrong is shown: nobody is sent anywhere before an owner decided.

@@ -142,7 +142,8 @@ pub fn pair(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
         return Ok(consent::foreign_page(profile));
     }
     let form = request.form();
-    let field = |name: &str| form.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.as_str());
+    let field =
+        |name: &str| form.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.as_str());
     let query = url::form_urlencoded::parse(field("request").as_bytes()).into_owned().collect();
     let sent = match Sent::read(vault, request, query) {
         Ok(sent) => sent,
@@ -195,9 +196,14 @@ mod tests {
         let pairing = Pairing::new().unwrap();
         let code = pairing.code();
         assert_eq!(code.len(), 14);
-        assert!(code.split('-').all(|group| group.len() == 4 && group.bytes().all(|byte| LETTERS.contains(&byte))));
+        assert!(
+            code.split('-')
+                .all(|group| group.len() == 4 && group.bytes().all(|byte| LETTERS.contains(&byte)))
+        );
         let plain = code.replace('-', "");
-        for wrong in ["", "A", &plain[1..], &format!("{plain}B"), &format!("{code}{code}"), &"B".repeat(100_000)] {
+        for wrong in
+            ["", "A", &plain[1..], &format!("{plain}B"), &format!("{code}{code}"), &"B".repeat(100_000)]
+        {
             assert!(!pairing.take(wrong).unwrap(), "{wrong:.40}");
         }
         assert_eq!(pairing.code(), code, "a wrong one changes nothing");

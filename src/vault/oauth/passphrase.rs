@@ -121,8 +121,7 @@ impl Tries {
         if left > 0 {
             return Err(left.unsigned_abs().div_ceil(1000));
         }
-        let wait =
-            1_u64.checked_shl(self.made).unwrap_or(LONGEST_WAIT).max(shared).min(LONGEST_WAIT);
+        let wait = 1_u64.checked_shl(self.made).unwrap_or(LONGEST_WAIT).max(shared).min(LONGEST_WAIT);
         self.made = self.made.saturating_add(1);
         self.next_ms = now_ms.saturating_add(wait.cast_signed() * 1000);
         Ok(())

@@ -165,7 +165,7 @@ const SHAPE: &str = "
 SELECT 'table ' || t.name || ' ' || t.ncol || ' ' || t.wr || ' ' || t.strict FROM pragma_table_list t
 WHERE t.schema = 'main' AND t.name NOT LIKE 'sqlite_%' AND t.name NOT GLOB 'value_[0-9]*'
 UNION ALL
-SELECT 'column ' || m.name || ' ' || c.cid || ' ' || c.name || ' ' || c.type || ' ' || c.\"notnull\" || ' ' || c.pk || ' ' || c.hidden
+SELECT 'column ' || m.name || ' ' || c.cid || ' ' || c.name || ' ' || c.type || ' ' || c.\"notnull\" || ' ' || c.pk || ' ' || c.hidden || ' ' || coalesce(c.dflt_value, '')
 FROM sqlite_master m, pragma_table_xinfo(m.name) c
 WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT GLOB 'value_[0-9]*'
 UNION ALL
@@ -179,10 +179,10 @@ const ODD_VALUES: &str = "
 SELECT m.name FROM sqlite_master m WHERE m.type = 'table' AND m.name GLOB 'value_[0-9]*'
 AND (m.name GLOB 'value_*[^0-9]*' OR EXISTS (SELECT 1 FROM pragma_index_list(m.name))
   OR (SELECT wr FROM pragma_table_list t WHERE t.schema = 'main' AND t.name = m.name)
-  OR EXISTS (SELECT 1 FROM pragma_table_xinfo(m.name) c WHERE c.hidden OR (c.pk > 0) <> (c.cid = 0)
+  OR EXISTS (SELECT 1 FROM pragma_table_xinfo(m.name) c WHERE c.hidden OR c.dflt_value IS NOT NULL OR (c.pk > 0) <> (c.cid = 0)
              OR c.name <> CASE c.cid WHEN 0 THEN 'rid' ELSE 'c' || (c.cid - 1) END))
 UNION ALL
-SELECT name FROM sqlite_master WHERE upper(sql) LIKE '%CHECK%(%' OR upper(sql) LIKE '%DEFAULT%(%'
+SELECT name FROM sqlite_master WHERE upper(sql) GLOB '*[^A-Z_]CHECK[^A-Z_]*'
 LIMIT 1";
 
 /// That the file at `path`, which may come from anywhere, has the tables of a store and no others, with their keys and indexes: what
@@ -206,7 +206,10 @@ pub fn check_tables(
     };
     let (ours, found) = (shape(&ours)?, unless(&db, stop, || shape(&db))?);
     // One after the other: the first that differs is named.
-    let differs = found.iter().find(|line| !ours.contains(line)).or_else(|| ours.iter().find(|line| !found.contains(line)));
+    let differs = found
+        .iter()
+        .find(|line| !ours.contains(line))
+        .or_else(|| ours.iter().find(|line| !found.contains(line)));
     if let Some(line) = differs {
         return Err(Unsound::Damaged(format!("its tables are not those of a store: {line}")));
     }

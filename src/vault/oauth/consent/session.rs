@@ -36,7 +36,9 @@ pub(super) fn owners(vault: &Vault, request: &Request, page: &str) -> Result<(St
         Way::Redirect(redirect) => vault.is_public_base(&redirect.issuer) == vault.is_public(request),
         _ => !vault.is_public(request),
     });
-    found.ok_or_else(|| Box::new(if vault.is_public(request) { paired_elsewhere(profile) } else { stranger(profile) }))
+    found.ok_or_else(|| {
+        Box::new(if vault.is_public(request) { paired_elsewhere(profile) } else { stranger(profile) })
+    })
 }
 
 /// The request that a form is about, if the form is from its own page.
