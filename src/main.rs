@@ -7,11 +7,16 @@ use pdpp::cmd;
 use pdpp::error::Error;
 use pdpp::ui::{self, Ui};
 use pdpp::{advice, shutdown};
+use zeroizing_alloc::ZeroAlloc;
 
-/// A server answers for days: what a burst of calls took is used again, and it grows no further.
+/// A server answers for days: what a burst of calls took is used again, and it grows no further. What is given back is
+/// overwritten first: passphrases, codes and links go through buffers of libraries, which know nothing of what they hold.
 #[cfg(target_os = "linux")]
 #[global_allocator]
-static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+static ALLOCATOR: ZeroAlloc<dlmalloc::GlobalDlmalloc> = ZeroAlloc(dlmalloc::GlobalDlmalloc);
+#[cfg(not(target_os = "linux"))]
+#[global_allocator]
+static ALLOCATOR: ZeroAlloc<std::alloc::System> = ZeroAlloc(std::alloc::System);
 
 fn main() -> ExitCode {
     pdpp::secret::keep_out_of_core_dumps();

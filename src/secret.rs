@@ -33,7 +33,11 @@ impl AccessToken {
 }
 
 /// What a person types to lock a file of theirs, or to open it. It is overwritten when it is dropped.
-pub struct Passphrase(Zeroizing<Vec<u8>>);
+pub struct Passphrase {
+    typed: Zeroizing<Vec<u8>>,
+    /// It is none, since it went on behind this.
+    is_too_long: bool,
+}
 
 impl Passphrase {
     /// Longest accepted passphrase, in bytes: it never moves in memory.
@@ -41,34 +45,77 @@ impl Passphrase {
 
     /// One that is not typed yet.
     pub fn new() -> Self {
-        Self(Zeroizing::new(Vec::with_capacity(Self::MAX)))
+        Self { typed: Zeroizing::new(Vec::with_capacity(Self::MAX)), is_too_long: false }
     }
 
-    /// Takes a byte that was typed; one too many is left out.
+    /// Takes a byte that was typed. With one too many it is no passphrase until it is begun anew: one that was cut would be
+    /// another than was typed.
     pub fn push(&mut self, byte: u8) {
-        if self.0.len() < Self::MAX {
-            self.0.push(byte);
+        if self.typed.len() < Self::MAX {
+            self.typed.push(byte);
+        } else {
+            self.is_too_long = true;
         }
     }
 
     /// Takes back the last character.
     pub fn pop(&mut self) {
-        while self.0.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
+        while self.typed.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
     }
 
     /// Takes back all of it.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.typed.clear();
+        self.is_too_long = false;
+    }
+
+    /// Whether it is longer than [`Passphrase::MAX`] bytes, and so is none.
+    pub const fn is_too_long(&self) -> bool {
+        self.is_too_long
     }
 
     /// How many characters it has.
     pub fn characters(&self) -> usize {
-        self.0.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
+        self.typed.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
     }
 
     /// The passphrase itself: for the function that makes a key of it, and to compare it with another one.
     pub fn expose(&self) -> &[u8] {
-        &self.0
+        &self.typed
+    }
+
+    /// The same in one spelling: an accent is typed in one character on one keyboard, in two on another (NFC).
+    #[must_use]
+    pub fn composed(&self) -> Self {
+        self.respelled(|text, composed| {
+            icu_normalizer::ComposingNormalizerBorrowed::new_nfc().normalize_to(text, composed)
+        })
+    }
+
+    /// Every spelling that it may have had when something was locked with it, the usual one first: an earlier release took it as
+    /// the keyboard wrote it.
+    pub fn spellings(&self) -> Vec<Self> {
+        let mut all = vec![self.composed()];
+        let apart = self.respelled(|text, apart| {
+            icu_normalizer::DecomposingNormalizerBorrowed::new_nfd().normalize_to(text, apart)
+        });
+        for other in [self.respelled(|text, same| std::fmt::Write::write_str(same, text)), apart] {
+            if all.iter().all(|known| known.expose() != other.expose()) {
+                all.push(other);
+            }
+        }
+        all
+    }
+
+    /// It, as `write` writes it; as it was typed where it is not text.
+    fn respelled(&self, write: impl FnOnce(&str, &mut String) -> std::fmt::Result) -> Self {
+        // No character becomes more than three times as many bytes (Unicode, UAX #15), so that it never moves in memory.
+        let mut text = Zeroizing::new(String::with_capacity(3 * Self::MAX));
+        let written = std::str::from_utf8(&self.typed).is_ok_and(|typed| write(typed, &mut text).is_ok());
+        let mut other =
+            Self { is_too_long: self.is_too_long, typed: Zeroizing::new(Vec::with_capacity(3 * Self::MAX)) };
+        other.typed.extend_from_slice(if written { text.as_bytes() } else { &self.typed });
+        other
     }
 }
 
@@ -132,7 +179,30 @@ mod tests {
         for _ in 0..2000 {
             typed.push(b'x');
         }
-        assert_eq!(typed.expose().len(), Passphrase::MAX);
+        assert!(typed.expose().len() == Passphrase::MAX && typed.is_too_long());
+        typed.pop();
+        assert!(typed.is_too_long(), "what was lost is not known");
+        typed.clear();
+        assert!(!typed.is_too_long());
+    }
+
+    #[test]
+    fn a_passphrase_has_one_spelling_and_old_ones_are_known() {
+        let (composed, apart) = ("Caf\u{e9} am Rhein", "Cafe\u{301} am Rhein");
+        for typed in [composed, apart] {
+            let typed = Passphrase::from(typed);
+            assert_eq!(typed.composed().expose(), composed.as_bytes());
+            let all = typed.spellings();
+            let all: Vec<&[u8]> = all.iter().map(Passphrase::expose).collect();
+            assert_eq!(all, [composed.as_bytes(), apart.as_bytes()]);
+        }
+        assert_eq!(Passphrase::from("plain words").spellings().len(), 1);
+        let mut odd = Passphrase::new();
+        odd.push(0xff);
+        assert_eq!(odd.composed().expose(), [0xff]);
+        // The longest of all, for which nothing moves in memory either.
+        let longest = Passphrase::from("\u{390}".repeat(512).as_str());
+        assert!(longest.spellings().iter().all(|spelling| spelling.expose().len() <= 3 * Passphrase::MAX));
     }
 
     #[test]

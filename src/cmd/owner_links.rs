@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::runtime::{self, StopSignals};
 use crate::text;
 use crate::ui::Ui;
-use crate::vault::oauth::owner::{Announce, Notice};
+use crate::vault::oauth::owner::{Announce, News, Notice};
 use crate::vault::server::Handle;
 
 /// Characters of a program's name that are printed.
@@ -35,11 +35,13 @@ impl OwnerLinks {
     /// What notes a request's link here.
     pub fn announce(&self) -> Announce {
         let sender = Arc::clone(&self.sender);
-        Announce::by(move |notice| {
+        let say = move |text| {
             if let Some(sender) = &*sender.lock().unwrap_or_else(PoisonError::into_inner) {
-                let _ = sender.try_send(ask_to_decide(notice));
+                let _ = sender.try_send(text);
             }
-        })
+        };
+        let say_news = say.clone();
+        Announce::by(move |notice| say(ask_to_decide(notice))).with_news(move |news| say_news(told(news)))
     }
 
     /// Says where `handle` is, after what `tell` says of it, and prints the links of its requests until it is told to stop.
@@ -62,9 +64,23 @@ impl OwnerLinks {
         let (url, mcp_url) = (handle.url(), handle.mcp_url());
         tell(url);
         ui.explain(&format!("  for hosts that speak MCP over HTTP: {mcp_url}"));
+        if let Some(public) = handle.public() {
+            ui.explain(&format!(
+                "  for others at {}: lead a proxy or tunnel to http://{}",
+                public.url, public.listen
+            ));
+        }
+        if let Some(code) = handle.pairing_code() {
+            ui.explain(&format!("  pairing code for the first app from there: {code}"));
+        }
         ui.note(&format!("  next: {}\n  stop: Ctrl-C", Command::connect(url)));
         if is_json {
-            ui.json(&json!({ "url": url, "mcp_url": mcp_url, "pid": std::process::id() }));
+            let mut place = json!({ "url": url, "mcp_url": mcp_url, "pid": std::process::id() });
+            if let Some(public) = handle.public() {
+                place["public_url"] = public.url.base().into();
+                place["public_listen"] = format!("http://{}", public.listen).into();
+            }
+            ui.json(&place);
         }
         if let Some(lost) = ui.lost_output() {
             handle.stop();
@@ -91,6 +107,37 @@ fn ask_to_decide(notice: &Notice<'_>) -> String {
         notice.code,
         notice.link
     )
+}
+
+/// What the owner reads of what came of a request.
+fn told(news: &News<'_>) -> String {
+    match news {
+        News::Paired { client: "", next, .. } => {
+            format!(
+                "\nThe pairing code was used, for an app that could not ask.\n  next pairing code: {next}"
+            )
+        }
+        News::Paired { client, code, next } => format!(
+            "\nThe pairing code was used: “{}” asks to read your data, code {code}. Decide in the browser that it was typed in. If that \
+             was not you, it can read nothing without your passphrase.\n  next pairing code: {next}",
+            quoted(client)
+        ),
+        News::Approved { client, until: Some(until) } => {
+            format!("Approved: “{}” can read what you left it, until {}", quoted(client), minute(until))
+        }
+        News::Approved { client, until: None } => {
+            format!("Approved: “{}” can read what you left it, until you end it", quoted(client))
+        }
+        News::Denied { client } => format!("Denied: “{}” can read nothing", quoted(client)),
+    }
+}
+
+/// `2026-05-06 07:08 UTC`.
+fn minute(time: &str) -> String {
+    match (time.get(..10), time.get(11..16)) {
+        (Some(day), Some(minute)) => format!("{day} {minute} UTC"),
+        _ => time.to_owned(),
+    }
 }
 
 /// A program's own name between quotation marks: it neither ends them, nor fills a line so that a link of its own stands on the

@@ -24,6 +24,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::fs::{DirLock, PrivateDir};
 use crate::vault::oauth::owner::Announce;
+use crate::vault::public_name::Public;
 use crate::vault::server::{self, Handle};
 use crate::vault::store::{self, Store};
 use crate::vault::{self, Config, Holds, OpenError, Profile, Vault, time};
@@ -72,6 +73,9 @@ const HOLDS_SERVED: Holds = Holds {
 
 /// The port that `pdpp provider serve` listens on unless it is told another.
 pub const DEFAULT_PORT: u16 = 7378;
+
+/// The port where a proxy or tunnel has to lead, unless it is told another.
+pub const PROXY_PORT: u16 = 7379;
 
 /// The folder in the cache's directory that holds the store unless another one is named.
 const DEFAULT: &str = "own";
@@ -153,6 +157,7 @@ fn config(dir: &Path) -> Config {
         auto_approve: false,
         asks_passphrase: false,
         announce: Announce::default(),
+        public: None,
         profile: PROFILE,
     }
 }
@@ -177,16 +182,31 @@ pub fn check_not_served(dir: &Path) -> Result<()> {
     vault::data_dir::check_unserved(dir).map_err(explain)
 }
 
-/// Serves the vault in `dir`, which has to be there, at `listen`, a loopback address. Its owner learns of a request by
-/// `announce`, and approves it with the passphrase.
+/// Serves the vault in `dir`, which has to be there, at `listen`, a loopback address, and by its `public` name if it has one. Its
+/// owner learns of a request by `announce`, and approves it with the passphrase.
 ///
 /// # Errors
 /// As [`open`]; `own_not_loopback` (2), `own_listen`, `own_in_use`.
-pub fn serve(dir: &Path, core: bool, listen: SocketAddr, announce: Announce) -> Result<Handle> {
+pub fn serve(
+    dir: &Path,
+    core: bool,
+    listen: SocketAddr,
+    public: Option<Public>,
+    announce: Announce,
+) -> Result<Handle> {
     check(dir)?;
     let profile = Profile { command: "pdpp provider serve", holds: Some(HOLDS_SERVED), ..PROFILE };
-    let config = Config { core, asks_passphrase: true, announce, profile, ..config(dir) };
-    server::start(config, None, listen).map_err(|error| told(dir, explain(error)))
+    let config = Config { core, asks_passphrase: true, announce, public, profile, ..config(dir) };
+    let for_proxy = config.public.as_ref().map(|public| public.listen).filter(|proxy| *proxy != listen);
+    server::start(config, None, listen).map_err(|error| {
+        let error = match error {
+            OpenError::Listen(address, error) if for_proxy == Some(address) => {
+                not_listening(address, error, "--public-listen")
+            }
+            other => explain(other),
+        };
+        told(dir, error)
+    })
 }
 
 /// Opens the store in `dir`, which has to be there: for commands that look at it or delete from it.
@@ -279,8 +299,14 @@ fn unusable(dir: &Path, error: io::Error) -> Error {
 }
 
 /// The same command, for an address that can be used.
-fn at_a_free_port() -> Command {
-    Command::typed_with("--listen", "127.0.0.1:0", "provider serve")
+fn at_a_free_port(option: &'static str) -> Command {
+    Command::typed_with(option, "127.0.0.1:0", "provider serve")
+}
+
+fn not_listening(address: SocketAddr, error: io::Error, option: &'static str) -> Error {
+    Error::failed("own_listen", format!("Could not listen on {address}"))
+        .because(error)
+        .run(at_a_free_port(option))
 }
 
 /// Why the store does not open, for whoever started the command.
@@ -326,12 +352,8 @@ pub fn explain(error: OpenError) -> Error {
             "own_not_loopback",
             format!("Your own data is served on loopback only, not on {address}"),
         )
-        .run(at_a_free_port()),
-        OpenError::Listen(address, error) => {
-            Error::failed("own_listen", format!("Could not listen on {address}"))
-                .because(error)
-                .run(at_a_free_port())
-        }
+        .run(at_a_free_port("--listen")),
+        OpenError::Listen(address, error) => not_listening(address, error, "--listen"),
         OpenError::Start(what, error) => {
             Error::failed("own_listen", format!("Could not start {what}")).because(error)
         }

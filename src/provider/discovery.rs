@@ -233,6 +233,10 @@ impl DiscoveryError {
     /// For a person who asked for `provider`.
     pub fn into_error(self, provider: &ProviderUrl) -> Error {
         let hint = match (&self, self.meant(provider)) {
+            (Self::Http(HttpError::Unreachable { .. }), _) if is_own_store(provider) => {
+                Hint::new("Your own data is served there while this runs, in another terminal: ")
+                    .run(Command::new("provider serve"))
+            }
             (Self::Http(error), _) => error.next_step().into(),
             (
                 Self::NotFound { document: Document::ProtectedResource, .. }
@@ -259,6 +263,15 @@ impl DiscoveryError {
             .because(self)
             .hint(hint)
     }
+}
+
+/// Where `pdpp provider serve` is unless it is told another port.
+const OWN_PORT: u16 = 7378;
+
+/// Whether it is at the address of the person's own store on this machine.
+fn is_own_store(provider: &ProviderUrl) -> bool {
+    let url = provider.url();
+    url.scheme() == "http" && url.port() == Some(OWN_PORT)
 }
 
 /// Discovers `provider` and the first of its authorization servers that answers.

@@ -40,6 +40,8 @@ pub(super) fn segment(text: &str) -> String {
 pub struct ResourceServer {
     http: Http,
     query_base: Url,
+    /// What the addresses of records are made of.
+    shown: Url,
 }
 
 /// The query base lies outside the provider it was discovered for.
@@ -193,12 +195,18 @@ impl ResourceServer {
                 query_base: query_base.to_string(),
             });
         }
-        Ok(Self { http, query_base })
+        Ok(Self { http, shown: query_base.clone(), query_base })
+    }
+
+    /// The same, whose records have addresses below `query_base` for whoever is told of them: one that it is read at from inside.
+    #[must_use]
+    pub fn shown_at(self, query_base: Url) -> Self {
+        Self { shown: query_base, ..self }
     }
 
     /// The absolute URL of `read`, without its parameters: what a citation links to.
     pub fn url_of(&self, read: &Read) -> Url {
-        read.below(&self.query_base)
+        read.below(&self.shown)
     }
 
     /// Reads a JSON object.

@@ -69,7 +69,15 @@ impl Config {
     fn into_vault(self) -> vault::Config {
         let Self { data_dir, core, auto_approve, announce, .. } = self;
         let asks_passphrase = false;
-        vault::Config { data_dir, core, auto_approve, asks_passphrase, announce, profile: PROFILE }
+        vault::Config {
+            data_dir,
+            core,
+            auto_approve,
+            asks_passphrase,
+            announce,
+            public: None,
+            profile: PROFILE,
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use super::grant::Grant;
 use super::id::token_hash;
 use super::oauth::child_bearers::GOOD_FOR;
 use super::oauth::tokens::{self, Standing};
+use super::public_name::{Called, Names};
 use super::store::Catalog;
 use crate::error::Result;
 use crate::mcp::protocol::http::{About, Endpoint, Gate, Mcp, Refusal};
@@ -64,23 +65,29 @@ pub fn about(name: &str, base: &str) -> std::result::Result<About, url::ParseErr
 /// The endpoint under each name of a server: a client finds in the metadata the name that it came by.
 pub type Endpoints = HashMap<String, Mcp>;
 
-/// The endpoints of `vault`, whose server is called `names` (`127.0.0.1:7377`, `localhost:7377`).
+/// The endpoints of `vault` under each of `names`.
 ///
 /// # Errors
 /// If one of them makes no URL.
 pub fn endpoints(
     vault: &Arc<Vault>,
-    names: &Arc<[String]>,
+    names: &Arc<Names>,
 ) -> std::result::Result<Endpoints, Box<dyn std::error::Error + Send + Sync>> {
     let mut endpoints = HashMap::new();
-    for name in names.iter() {
-        let base = format!("http://{name}");
+    for Called { host, base } in names.all() {
         let provider: ProviderUrl = base.parse()?;
-        let about = about(vault.config.profile.name, &base)?;
-        let rs = ResourceServer::new(Http::new(Limits::default()), &provider, about.query_base)?;
+        // What is asked by the public name is read here: nothing goes out and comes in again.
+        let (here, endpoint) = match names.as_ref() {
+            Names::Here { .. } => (base.clone(), endpoint(&base)?),
+            // No page of another site has anything to do there: hosts call from their servers.
+            Names::Public { here, .. } => (here.clone(), Endpoint::new(format!("{base}/mcp").parse()?)),
+        };
+        let rs =
+            ResourceServer::new(Http::new(Limits::default()), &here.parse()?, format!("{here}/v1").parse()?)?
+                .shown_at(format!("{base}/v1").parse()?);
         let (vault, names) = (Arc::clone(vault), Arc::clone(names));
         let gate = Callers { vault, provider, rs, names, kept: Mutex::default() };
-        endpoints.insert(name.clone(), Mcp::new(Arc::new(endpoint(&base)?), Arc::new(gate)));
+        endpoints.insert(host, Mcp::new(Arc::new(endpoint), Arc::new(gate)));
     }
     Ok(endpoints)
 }
@@ -90,8 +97,8 @@ struct Callers {
     vault: Arc<Vault>,
     provider: ProviderUrl,
     rs: ResourceServer,
-    /// What this server is called: `127.0.0.1:7377`, `localhost:7377`.
-    names: Arc<[String]>,
+    /// What this server is called.
+    names: Arc<Names>,
     kept: Mutex<VecDeque<Kept>>,
 }
 
@@ -107,12 +114,7 @@ impl Gate for Callers {
         async move {
             let (vault, names, token) = (Arc::clone(&self.vault), Arc::clone(&self.names), bearer.clone());
             let standing = tokio::task::spawn_blocking(move || {
-                let is_ours = |resource: &str| {
-                    let host = resource.strip_prefix("http://").unwrap_or_default();
-                    names
-                        .iter()
-                        .any(|name| matches!(host.strip_prefix(name.as_str()), Some("" | "/" | "/mcp")))
-                };
+                let is_ours = |resource: Option<&str>| names.is_for(resource);
                 let standing = tokens::standing(&vault, token.expose_bearer(), is_ours)?;
                 let catalog = vault.store.read(|_, catalog| Ok::<_, rusqlite::Error>(Arc::clone(catalog)))?;
                 Ok::<_, super::wire::ApiError>((standing, catalog))

@@ -22,6 +22,7 @@ pub mod mcp_endpoint;
 pub mod oauth;
 mod open_error;
 pub mod pace;
+pub mod public_name;
 mod routes;
 pub mod rs;
 pub mod seal;
@@ -103,6 +104,8 @@ pub struct Config {
     pub asks_passphrase: bool,
     /// How the owner learns of a request.
     pub announce: oauth::owner::Announce,
+    /// The name by which others reach it, through a proxy, if it is served.
+    pub public: Option<public_name::Public>,
     /// Whose it is.
     pub profile: Profile,
 }
@@ -123,6 +126,8 @@ pub struct Vault {
     /// Clients, grants and tokens: the same store, or one of their own.
     grants: Arc<Store>,
     flows: Flows,
+    /// Where there is a public name.
+    pairing: Option<oauth::pairing::Pairing>,
     client_documents: oauth::client_document::Documents,
     seal: seal::Seal,
     csrf: ring::hmac::Key,
@@ -190,6 +195,7 @@ impl Vault {
             seal: seal::Seal::new(key)?,
             csrf: ring::hmac::Key::generate(ring::hmac::HMAC_SHA256, &ring::rand::SystemRandom::new())?,
             flows: Flows::default(),
+            pairing: config.public.as_ref().map(|_| oauth::pairing::Pairing::new()).transpose()?,
             child_bearers: oauth::child_bearers::ChildBearers::default(),
             client_documents: oauth::client_document::Documents::default(),
             clock: Box::new(pace::MachineClock::default()),
@@ -208,6 +214,27 @@ impl Vault {
     pub fn with_clock(mut self, clock: impl pace::Clock + 'static) -> Self {
         self.clock = Box::new(clock);
         self
+    }
+
+    /// Whether anybody may have sent a request: it came by the public name.
+    pub fn is_public(&self, request: &wire::Request) -> bool {
+        self.is_public_base(&request.base)
+    }
+
+    /// Whether `base` is the public name.
+    fn is_public_base(&self, base: &str) -> bool {
+        self.config.public.as_ref().is_some_and(|public| public.url.base() == base)
+    }
+
+    /// Whether a token for `resource` is for the side that a request came in by.
+    fn is_of_side(&self, request: &wire::Request, resource: Option<&str>) -> bool {
+        let Some(public) = &self.config.public else { return true };
+        if self.is_public(request) {
+            public.url.is_for(resource)
+        } else {
+            // Also none of a name that it had before.
+            !resource.is_some_and(|resource| resource.starts_with("https:"))
+        }
     }
 
     /// The store.

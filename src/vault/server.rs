@@ -6,14 +6,16 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::{HeaderName, HeaderValue, StatusCode};
-use tokio::sync::oneshot;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::mcp_endpoint::{self, Endpoints};
+use super::oauth::pairing;
 use super::open_error::OpenError;
+use super::public_name::{self, Names, Public};
 use super::store::Filling;
-use super::wire::{ApiError, Reply, Request};
+use super::wire::{self, ApiError, Reply, Request};
 use super::{Config, Vault, data_dir, id};
 use crate::fs::DirLock;
 use crate::listener::Listener;
@@ -27,6 +29,8 @@ const MAX_READ: usize = 1 << 20;
 const MAX_CONNECTIONS: usize = 256;
 /// Requests at work at once; more wait.
 const MAX_WORKERS: usize = 32;
+/// Requests at work at once that came by the public name: there is always somebody left for this computer's own.
+const MAX_PUBLIC_WORKERS: usize = MAX_WORKERS / 2;
 /// How long a stop waits for what is at work.
 const STOP_TIME: Duration = Duration::from_secs(1);
 
@@ -34,6 +38,7 @@ const STOP_TIME: Duration = Duration::from_secs(1);
 pub struct Handle {
     vault: Arc<Vault>,
     url: String,
+    public: Option<Public>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
     /// Released once nothing is served any more.
@@ -49,6 +54,16 @@ impl Handle {
     /// Where its tools are, for hosts that speak MCP over HTTP: `http://127.0.0.1:7377/mcp`.
     pub fn mcp_url(&self) -> String {
         format!("{}/mcp", self.url)
+    }
+
+    /// The name by which others reach it, and where their proxy has to lead.
+    pub const fn public(&self) -> Option<&Public> {
+        self.public.as_ref()
+    }
+
+    /// The code that lets the next stranger's request in, where there is a public name.
+    pub fn pairing_code(&self) -> Option<String> {
+        self.vault.pairing_code()
     }
 
     /// The vault behind it.
@@ -83,7 +98,8 @@ impl Drop for Handle {
 /// # Errors
 /// [`OpenError`].
 pub fn start(config: Config, filling: Option<&Filling<'_>>, listen: SocketAddr) -> Result<Handle, OpenError> {
-    start_with(listen, |address| {
+    let public = config.public.clone();
+    start_with(listen, public, |address| {
         let alone = config.data_dir.as_deref().map(|dir| data_dir::serve_alone(dir, address)).transpose()?;
         Ok((Arc::new(Vault::open(config, filling)?), alone, Serves::Everything))
     })
@@ -94,7 +110,7 @@ pub fn start(config: Config, filling: Option<&Filling<'_>>, listen: SocketAddr) 
 /// # Errors
 /// [`OpenError`].
 pub fn start_pages(vault: Arc<Vault>) -> Result<Handle, OpenError> {
-    start_with(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), |_| Ok((vault, None, Serves::Pages)))
+    start_with(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), None, |_| Ok((vault, None, Serves::Pages)))
 }
 
 /// What is served of a vault.
@@ -106,10 +122,13 @@ enum Serves {
     Pages,
 }
 
-fn start_with(
-    listen: SocketAddr,
-    open: impl FnOnce(SocketAddr) -> Result<(Arc<Vault>, Option<DirLock>, Serves), OpenError>,
-) -> Result<Handle, OpenError> {
+/// Where connections come in, and what those may call it.
+struct Door {
+    listener: TcpListener,
+    names: Arc<Names>,
+}
+
+fn bound(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), OpenError> {
     if !listen.ip().is_loopback() {
         return Err(OpenError::NotLoopback(listen.ip()));
     }
@@ -117,6 +136,28 @@ fn start_with(
     let listener = TcpListener::bind(listen).map_err(listen_failed)?;
     listener.set_nonblocking(true).map_err(listen_failed)?;
     let address = listener.local_addr().map_err(listen_failed)?;
+    Ok((listener, address))
+}
+
+fn start_with(
+    listen: SocketAddr,
+    public: Option<Public>,
+    open: impl FnOnce(SocketAddr) -> Result<(Arc<Vault>, Option<DirLock>, Serves), OpenError>,
+) -> Result<Handle, OpenError> {
+    let (listener, address) = bound(listen)?;
+    let url = format!("http://{address}");
+    let mut doors = Vec::new();
+    let public = match public {
+        None => None,
+        Some(Public { url: name, listen }) => {
+            let (listener, listen) = bound(listen)?;
+            let names = Names::Public { url: name.clone(), here: url.clone() };
+            doors.push(Door { listener, names: Arc::new(names) });
+            Some(Public { url: name, listen })
+        }
+    };
+    let names = Names::here(address, public.as_ref().map(|public| public.listen));
+    doors.push(Door { listener, names: Arc::new(names) });
     let (vault, alone, serves) = open(address)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -131,78 +172,82 @@ fn start_with(
         .name("vault".to_owned())
         .spawn(move || {
             runtime.block_on(async {
-                if let Err(error) = serve(listener, address, answers, serves, stopped).await {
+                if let Err(error) = serve(doors, answers, serves, stopped).await {
                     tracing::error!(%error, "the vault's server stopped");
                 }
             });
             runtime.shutdown_timeout(STOP_TIME);
         })
         .map_err(|error| OpenError::Start("a thread", error))?;
-    let url = format!("http://{address}");
-    Ok(Handle { vault, url, stop: Some(stop), thread: Some(thread), _alone: alone })
+    Ok(Handle { vault, url, public, stop: Some(stop), thread: Some(thread), _alone: alone })
 }
 
 async fn serve(
-    listener: TcpListener,
-    address: SocketAddr,
+    doors: Vec<Door>,
     vault: Arc<Vault>,
     serves: Serves,
     stopped: oneshot::Receiver<()>,
 ) -> io::Result<()> {
-    let listener = tokio::net::TcpListener::from_std(listener)?;
-    let names: Arc<[String]> = names(address).into();
-    let endpoints = match serves {
-        Serves::Everything => {
-            Some(Arc::new(mcp_endpoint::endpoints(&vault, &names).map_err(io::Error::other)?))
-        }
-        Serves::Pages => None,
-    };
-    let router = axum::Router::new().fallback(move |request: axum::extract::Request| {
-        let (vault, names, endpoints) = (Arc::clone(&vault), Arc::clone(&names), endpoints.clone());
-        async move { handle(vault, &names, endpoints.as_deref(), request).await }
-    });
     let stop = CancellationToken::new();
-    let stopping = stop.clone();
-    tokio::spawn(async move {
+    let mut serving = Vec::new();
+    for Door { listener, names } in doors {
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let endpoints = match serves {
+            Serves::Everything => Some(mcp_endpoint::endpoints(&vault, &names).map_err(io::Error::other)?),
+            Serves::Pages => None,
+        };
+        let inside = Arc::new(Inside {
+            vault: Arc::clone(&vault),
+            names,
+            endpoints,
+            workers: Semaphore::new(MAX_PUBLIC_WORKERS),
+            wrong_codes: Semaphore::new(pairing::MOST_WAITING),
+        });
+        let router = axum::Router::new().fallback(move |request: axum::extract::Request| {
+            let inside = Arc::clone(&inside);
+            async move { handle(&inside, request).await }
+        });
+        // Everybody on this computer can connect, and through a proxy everybody else, all from one address. So nobody may keep
+        // others out by that, half a body included; and places at one door are none at the other.
+        let room = Room { most: MAX_CONNECTIONS, most_per_address: MAX_CONNECTIONS, trusted: Vec::new() };
+        let listener = Listener {
+            listener,
+            routes: router,
+            tls: None,
+            most_body: Some(MAX_READ),
+            places: Arc::new(Places::new(room, None)),
+            cut: CancellationToken::new(),
+        };
+        serving.push(listener.serve(stop.clone(), STOP_TIME));
+    }
+    let stopping = async {
         let _ = stopped.await;
-        stopping.cancel();
-    });
-    // Everybody on this computer can connect, so nobody may keep the owner out by that, half a body included.
-    let room = Room { most: MAX_CONNECTIONS, most_per_address: MAX_CONNECTIONS, trusted: Vec::new() };
-    let listener = Listener {
-        listener,
-        routes: router,
-        tls: None,
-        most_body: Some(MAX_READ),
-        places: Arc::new(Places::new(room, None)),
-        cut: CancellationToken::new(),
+        stop.cancel();
     };
-    listener.serve(stop, STOP_TIME).await;
+    futures_util::future::join(futures_util::future::join_all(serving), stopping).await;
     Ok(())
 }
 
-/// What a request may call this server: a page of another site whose name was made to lead here is
-/// refused (DNS rebinding).
-fn names(address: SocketAddr) -> Vec<String> {
-    let port = address.port();
-    vec![
-        address.to_string(),
-        format!("localhost:{port}"),
-        format!("127.0.0.1:{port}"),
-        format!("[::1]:{port}"),
-    ]
+/// What a request meets behind a door.
+struct Inside {
+    vault: Arc<Vault>,
+    names: Arc<Names>,
+    /// Without them it is a page of its owner's alone.
+    endpoints: Option<Endpoints>,
+    /// Of requests by the public name.
+    workers: Semaphore,
+    /// Answers to wrong pairing codes that wait.
+    wrong_codes: Semaphore,
 }
 
-/// Answers a request to the server that is called by one of `names`; without `endpoints` with a page of its owner's alone.
-async fn handle(
-    vault: Arc<Vault>,
-    names: &[String],
-    endpoints: Option<&Endpoints>,
-    request: axum::extract::Request,
-) -> axum::response::Response {
-    let host = request.headers().get("host").and_then(|host| host.to_str().ok());
-    let host = host.unwrap_or_default().to_ascii_lowercase();
-    if let Some(endpoint) = endpoints.and_then(|endpoints| endpoints.get(&host))
+/// Answers a request.
+async fn handle(inside: &Inside, request: axum::extract::Request) -> axum::response::Response {
+    let Inside { vault, names, endpoints, .. } = inside;
+    let is_public = names.is_public();
+    let called = names.called(request.uri(), request.headers());
+    let offered = if is_public { offered(request.uri().path()) } else { Ok(()) };
+    if let (Ok(called), Ok(())) = (&called, &offered)
+        && let Some(endpoint) = endpoints.as_ref().and_then(|endpoints| endpoints.get(&called.host))
         && matches!(request.uri().path(), "/mcp" | "/mcp/" | "/icon.svg")
     {
         return endpoint.answer(request).await;
@@ -210,53 +255,66 @@ async fn handle(
     let (head, body) = request.into_parts();
     let mut request = Request {
         method: head.method,
-        base: format!("http://{host}"),
+        base: called.as_ref().map_or_else(|_| String::new(), |called| called.base.clone()),
         path: head.uri.path().to_owned(),
         query: head.uri.query().unwrap_or_default().to_owned(),
         headers: head.headers,
         body: Vec::new(),
         request_id: id::random_id("req_").map(|id| id.chars().take(20).collect()).unwrap_or_default(),
     };
-    let refused = |request: &Request, status, code, message: &str| {
-        ApiError::new(status, code, message).reply(request).with("request-id", request.request_id.clone())
+    let refused = |request: &Request, error: ApiError| {
+        response(error.reply(request).with("request-id", request.request_id.clone()), is_public)
     };
-    if !names.contains(&host) {
-        let reply = refused(
-            &request,
-            StatusCode::MISDIRECTED_REQUEST,
-            "misdirected_request",
-            &format!("This server has another name: send requests to http://{}", names[0]),
-        );
-        return response(reply);
+    if let Err(error) = called.and(offered) {
+        return refused(&request, error);
     }
     let is_page = ["/consent/", "/consent.css"].iter().any(|page| request.path.starts_with(page));
     if endpoints.is_none() && !is_page {
-        return response(refused(&request, StatusCode::NOT_FOUND, "not_found", "There is nothing here"));
+        return refused(&request, ApiError::not_found("There is nothing here"));
     }
     if let Ok(body) = axum::body::to_bytes(body, MAX_BODY).await {
         request.body = body.into();
     } else {
         let too_large = StatusCode::PAYLOAD_TOO_LARGE;
-        return response(refused(&request, too_large, "payload_too_large", "The body is too large"));
+        return refused(&request, ApiError::new(too_large, "payload_too_large", "The body is too large"));
     }
+    let worker = if is_public { inside.workers.acquire().await.ok() } else { None };
+    let is_pairing = is_public && request.segments().is_some_and(|path| path == ["oauth", "pair"]);
+    let vault = Arc::clone(vault);
     let answered = tokio::task::spawn_blocking(move || vault.answer(&request)).await;
-    response(
-        answered.unwrap_or_else(|_| Reply {
-            status: StatusCode::INTERNAL_SERVER_ERROR,
-            headers: Vec::new(),
-            body: br#"{"error":{"type":"api_error","code":"api_error","message":"Internal server error"}}"#
-                .to_vec(),
-        }),
-    )
+    drop(worker);
+    let reply = answered.unwrap_or_else(|_| Reply {
+        status: StatusCode::INTERNAL_SERVER_ERROR,
+        headers: Vec::new(),
+        body: br#"{"error":{"type":"api_error","code":"api_error","message":"Internal server error"}}"#
+            .to_vec(),
+    });
+    if is_pairing
+        && reply.status == StatusCode::FORBIDDEN
+        && let Ok(_waiting) = inside.wrong_codes.try_acquire()
+    {
+        tokio::time::sleep(pairing::WRONG_TIME).await;
+    }
+    response(reply, is_public)
 }
 
-fn response(reply: Reply) -> axum::response::Response {
+/// That there is something for strangers at `path`.
+fn offered(path: &str) -> Result<(), ApiError> {
+    let segments = wire::segments(path).ok_or_else(|| ApiError::nothing_at(path))?;
+    public_name::check_offered(&segments.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+fn response(reply: Reply, is_public: bool) -> axum::response::Response {
     let mut response = axum::response::Response::new(axum::body::Body::from(reply.body));
     *response.status_mut() = reply.status;
     for (name, value) in reply.headers {
         if let Ok(value) = HeaderValue::from_str(&value) {
             response.headers_mut().append(HeaderName::from_static(name), value);
         }
+    }
+    // Somebody else's cache is on the way: what is granted to one is not told to the next.
+    if is_public && !response.headers().contains_key(header::CACHE_CONTROL) {
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     response
 }

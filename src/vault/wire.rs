@@ -30,13 +30,7 @@ pub struct Request {
 impl Request {
     /// The path's segments, decoded; `None` if one is not UTF-8.
     pub fn segments(&self) -> Option<Vec<String>> {
-        self.path
-            .trim_start_matches('/')
-            .split('/')
-            .map(|segment| {
-                percent_encoding::percent_decode_str(segment).decode_utf8().ok().map(Cow::into_owned)
-            })
-            .collect()
+        segments(&self.path)
     }
 
     /// The query's parameters in order, decoded.
@@ -73,6 +67,14 @@ impl Request {
     pub fn form(&self) -> Vec<(String, String)> {
         url::form_urlencoded::parse(&self.body).into_owned().collect()
     }
+}
+
+/// The segments of a path, decoded; `None` if one is not UTF-8.
+pub fn segments(path: &str) -> Option<Vec<String>> {
+    let segments = path.trim_start_matches('/').split('/');
+    segments
+        .map(|segment| percent_encoding::percent_decode_str(segment).decode_utf8().ok().map(Cow::into_owned))
+        .collect()
 }
 
 /// An answer.
@@ -114,6 +116,12 @@ impl Reply {
     pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
+    }
+
+    /// The last answer of its connection: what was sent on it stays in the memory of whoever reads it as long as it lives.
+    #[must_use]
+    pub fn closing(self) -> Self {
+        self.with("connection", "close")
     }
 
     /// Never to be kept by a cache.

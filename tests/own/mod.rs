@@ -9,7 +9,11 @@ mod filled;
 mod granted;
 mod in_process;
 #[cfg(target_os = "linux")]
+mod memory;
+#[cfg(target_os = "linux")]
 mod page;
+#[cfg(target_os = "linux")]
+mod public;
 #[cfg(target_os = "linux")]
 mod served;
 #[cfg(target_os = "linux")]

@@ -25,14 +25,14 @@ fn start(env: &TestEnv) -> (Terminal, String) {
     (terminal, url)
 }
 
-async fn asked(url: &str, name: &str) -> Value {
+pub(super) async fn asked(url: &str, name: &str) -> Value {
     let (status, attempt) =
         post(&format!("{url}/agent-connect"), &json!({"resource": url, "client_name": name})).await;
     assert_eq!(status, StatusCode::CREATED, "{attempt}");
     attempt
 }
 
-async fn poll(attempt: &Value) -> (StatusCode, Value) {
+pub(super) async fn poll(attempt: &Value) -> (StatusCode, Value) {
     post(attempt["poll_url"].as_str().unwrap(), &json!({"polling_code": attempt["polling_code"]})).await
 }
 
@@ -44,7 +44,11 @@ async fn post(url: &str, body: &Value) -> (StatusCode, Value) {
 }
 
 /// Opens the link of a request and narrows it to the subjects of one account; gives where it is decided, and its form.
-async fn to_decide(browser: &mut Browser, url: &str, link: &str) -> (String, [(String, String); 2]) {
+pub(super) async fn to_decide(
+    browser: &mut Browser,
+    url: &str,
+    link: &str,
+) -> (String, [(String, String); 2]) {
     let (status, to, text) = browser.get(link).await;
     assert_eq!(status, StatusCode::SEE_OTHER, "{text}");
     let at = to.unwrap();
@@ -70,7 +74,7 @@ async fn to_decide(browser: &mut Browser, url: &str, link: &str) -> (String, [(S
     (format!("{at}/approve"), [("csrf".to_owned(), csrf), ("digest".to_owned(), digest)])
 }
 
-async fn approve(
+pub(super) async fn approve(
     browser: &mut Browser,
     url: &str,
     at: &str,
@@ -183,7 +187,7 @@ fn o9_3_a_passphrase_is_typed_at_a_terminal_and_kept_as_a_hash() {
     assert!(!nothing.cache_dir().join("own").exists());
 }
 
-fn walk(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
+pub(super) fn walk(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
 }

@@ -24,13 +24,18 @@ pub struct Terminal {
 impl Terminal {
     /// `pdpp` with these arguments, at a terminal of its own.
     pub fn run(env: &TestEnv, arguments: &[&str]) -> Self {
+        Self::run_into(env, arguments, Stdio::piped())
+    }
+
+    /// The same, with its standard output.
+    pub fn run_into(env: &TestEnv, arguments: &[&str], stdout: Stdio) -> Self {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&ours).unwrap();
         unlockpt(&ours).unwrap();
         let name = ptsname(&ours, Vec::new()).unwrap();
         let open = || File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
         let mut command = env.pdpp(arguments);
-        command.env("TERM", "xterm").stdin(open()).stderr(open()).stdout(Stdio::piped());
+        command.env("TERM", "xterm").stdin(open()).stderr(open()).stdout(stdout);
         let running = command.spawn().unwrap();
         drop(command);
         let ours = File::from(ours);
@@ -78,6 +83,16 @@ impl Terminal {
         let from = self.read;
         self.answer("\n", "");
         self.said.0.lock().unwrap()[from..self.read].trim().to_owned()
+    }
+
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.running.id()
+    }
+
+    /// What was shown until now.
+    pub fn so_far(&self) -> String {
+        self.said.0.lock().unwrap().clone()
     }
 
     /// Presses Ctrl-C as a terminal would that controls it.

@@ -129,8 +129,11 @@ fn invite(invitation: &Invitation<'_>) -> String {
     };
     match attempt {
         Attempt::DeviceCode(device) => {
-            let _ =
-                write!(text, "\nThe page has to show this code, or asks for it at {}:\n\n", device.typed_at);
+            let _ = write!(
+                text,
+                "\nThe page where you approve has to show this code. If {} asks for a code, type it there:\n\n",
+                device.typed_at
+            );
             text.push_str(&framed(&device.user_code));
         }
         Attempt::AgentConnect(attempt) => {

@@ -83,12 +83,16 @@ fn choose_for(vault: &Vault, place: &Place, ui: &Ui) -> Result<()> {
 pub(super) fn choose(ui: &Ui, question: &str, again: Command) -> Result<Passphrase> {
     for _ in 0..TRIES {
         let typed = ask(ui, question)?;
+        if is_too_long(ui, &typed) {
+            continue;
+        }
         if typed.characters() < LEAST {
             ui.note(&format!("It has to have at least {LEAST} characters."));
             continue;
         }
-        if ask(ui, "The same again")?.expose() == typed.expose() {
-            return Ok(typed);
+        let again = ask(ui, "The same again")?;
+        if !again.is_too_long() && again.composed().expose() == typed.composed().expose() {
+            return Ok(typed.composed());
         }
         ui.note("The two are not the same.");
     }
@@ -106,12 +110,24 @@ pub(super) fn ask_until(
     mut is_right: impl FnMut(&Passphrase) -> Result<bool>,
 ) -> Result<bool> {
     for _ in 0..TRIES {
-        if is_right(&ask(ui, question)?)? {
+        let typed = ask(ui, question)?;
+        if is_too_long(ui, &typed) {
+            continue;
+        }
+        if is_right(&typed)? {
             return Ok(true);
         }
         ui.note("The passphrase is wrong.");
     }
     Ok(false)
+}
+
+/// Whether it is more than can be taken, which is said then.
+fn is_too_long(ui: &Ui, typed: &Passphrase) -> bool {
+    if typed.is_too_long() {
+        ui.note(&format!("It can have {} bytes at most, so it was not taken.", Passphrase::MAX));
+    }
+    typed.is_too_long()
 }
 
 /// Asks for a passphrase.

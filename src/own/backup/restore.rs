@@ -105,11 +105,14 @@ impl Opened {
     /// # Errors
     /// `backup_damaged`.
     pub fn unlock(&mut self, passphrase: &Passphrase) -> Result<bool> {
-        match self.source.unlock(passphrase) {
-            Ok(()) => Ok(true),
-            Err(Locked::WrongPassphrase) => Ok(false),
-            Err(error) => Err(locked(&self.path, error)),
+        for spelling in passphrase.spellings() {
+            match self.source.unlock(&spelling) {
+                Ok(()) => return Ok(true),
+                Err(Locked::WrongPassphrase) => {}
+                Err(error) => return Err(locked(&self.path, error)),
+            }
         }
+        Ok(false)
     }
 }
 
@@ -199,7 +202,10 @@ impl<'a> Filling<'a> {
     fn check_database(&mut self) -> Result<(), Unreadable> {
         let path = self.dir.path().join(RESTORED);
         let never = || false;
-        let examined = snapshot::examine(&path, PROFILE.application_id, self.stop.unwrap_or(&never));
+        let stop = self.stop.unwrap_or(&never);
+        // Before anything is looked up in it.
+        let examined = snapshot::check_tables(&path, PROFILE.application_id, stop)
+            .and_then(|()| snapshot::examine(&path, PROFILE.application_id, stop));
         let held = examined.map_err(|error| match error {
             Unsound::Foreign => Unreadable::Foreign("its database is another kind of store's".to_owned()),
             Unsound::Sqlite(_) if self.stop.is_some_and(|stop| stop()) => Unreadable::Stopped,

@@ -38,7 +38,7 @@ pub fn redirect_uris(metadata: &Map<String, Value>) -> Option<Vec<String>> {
 
 /// https, http on loopback, or an app's own scheme, which is a domain turned round and so has a dot (RFC 8252 §7.1): no
 /// scheme that a browser or a system runs something for has one.
-fn is_redirect(uri: &str) -> bool {
+pub fn is_redirect(uri: &str) -> bool {
     let Ok(url) = Url::parse(uri) else { return false };
     let is_fine = match url.scheme() {
         "https" => true,

@@ -14,6 +14,8 @@ use crate::vault::wire::{ApiError, Reply, Request};
 /// Clients that need no registration.
 pub const PRE_REGISTERED: [(&str, &str); 1] = [("pdpp_cli", "PDPP CLI")];
 
+/// Bytes of the redirect URIs of a client whose id holds them, together, at most: it stands in an address.
+const MAX_SEALED: usize = 1_500;
 /// Bytes of one field of a client's metadata at most.
 const MAX_FIELD: usize = 2_048;
 /// How long a client is kept that has no grant, in milliseconds.
@@ -26,25 +28,33 @@ const MAX_UNUSED: i64 = 1_000;
 /// # Errors
 /// Where the database fails; a bad request is answered in RFC 7591's own form.
 pub fn register(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
+    let is_public = vault.is_public(request);
     let refused = |code: &str, what: &str| {
         Ok(Reply::json(StatusCode::BAD_REQUEST, &json!({ "error": code, "error_description": what })))
     };
     let invalid = |what: &str| refused("invalid_client_metadata", what);
     let Ok(asked) = request.json() else { return invalid("The body has to be a JSON object") };
-    let Some(name) = asked.get("client_name").and_then(Value::as_str).filter(|name| is_name(name)) else {
-        return invalid("client_name has to be a string of 1 to 120 characters");
+    let name = match asked.get("client_name") {
+        // What a host need not say (RFC 7591 §2) it need not be refused for; where its code goes is shown anyway.
+        None if is_public => "An app without a name",
+        name => match name.and_then(Value::as_str).filter(|name| is_name(name)) {
+            Some(name) => name,
+            None => return invalid("client_name has to be a string of 1 to 120 characters"),
+        },
     };
     match asked.get("token_endpoint_auth_method") {
         None => {}
         Some(method) if method == "none" => {}
+        // The answer says none in its place (RFC 7591 §3.2.1): some hosts ask for a secret wherever they go.
+        Some(_) if is_public => {}
         Some(_) => return invalid("token_endpoint_auth_method has to be none: clients here are public"),
     }
-    if redirect_uris(&asked).is_none() {
+    let Some(redirects) = redirect_uris(&asked).filter(|uris| !is_public || !uris.is_empty()) else {
         return refused(
             "invalid_redirect_uri",
             "redirect_uris have to be https, http on loopback, or of the app's own scheme, which has a dot",
         );
-    }
+    };
     let too_long = asked.iter().find(|(_, value)| value.to_string().len() > MAX_FIELD);
     if let Some((field, _)) = too_long {
         return invalid(&format!(
@@ -60,10 +70,46 @@ pub fn register(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
             metadata.insert(echoed.to_owned(), value.clone());
         }
     }
-    let client_id = add(vault, &metadata)?;
+    let client_id = if is_public {
+        let Some(sealed) = Sealed { name: name.to_owned(), redirect_uris: redirects }.id(vault) else {
+            return invalid(&format!("redirect_uris are longer than {MAX_SEALED} bytes together"));
+        };
+        sealed
+    } else {
+        add(vault, &metadata)?
+    };
     metadata.insert("client_id".to_owned(), client_id.into());
     metadata.insert("client_id_issued_at".to_owned(), (time::now_ms() / 1000).into());
     Ok(Reply::json(StatusCode::CREATED, &Value::Object(metadata)).no_store())
+}
+
+/// A client that registered at the public name. Nothing is kept of it: its id is what it said, sealed, so that however many
+/// strangers register, nobody else's registration goes and nothing grows (RFC 7591, appendix A.5.2).
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Sealed {
+    #[serde(rename = "n")]
+    name: String,
+    #[serde(rename = "r")]
+    redirect_uris: Vec<String>,
+}
+
+impl Sealed {
+    const PREFIX: &'static str = "pub_";
+    const CONTEXT: &'static str = "client";
+
+    /// Its id; `None` where that would be too long for an address.
+    fn id(&self, vault: &Vault) -> Option<String> {
+        if self.redirect_uris.iter().map(String::len).sum::<usize>() > MAX_SEALED {
+            return None;
+        }
+        vault.seal.close(Self::CONTEXT, self).map(|sealed| Self::PREFIX.to_owned() + &sealed)
+    }
+
+    fn open(vault: &Vault, client_id: &str) -> Option<Client> {
+        let Self { name, redirect_uris } =
+            vault.seal.open(Self::CONTEXT, client_id.strip_prefix(Self::PREFIX)?)?;
+        Some(Client { id: client_id.to_owned(), name, redirect_uris, domain: None })
+    }
 }
 
 /// Registers a client, and forgets those that came to nothing.
@@ -90,17 +136,32 @@ pub fn add(vault: &Vault, metadata: &Map<String, Value>) -> Result<String, ApiEr
     })
 }
 
-/// The client of this id. One whose id is an address is asked for its document there.
+/// Whether a client says at an address who it is, which is its id.
+pub fn is_address(client_id: &str) -> bool {
+    client_id.contains("://")
+}
+
+/// The client of this id, for the side that `request` came in by. One whose id is an address is asked for its document there.
 ///
 /// # Errors
 /// `invalid_client` for an unknown one.
-pub fn find(vault: &Vault, client_id: &str) -> Result<Client, ApiError> {
+pub fn find(vault: &Vault, request: &Request, client_id: &str) -> Result<Client, ApiError> {
     if let Some((id, name)) = PRE_REGISTERED.iter().find(|(known, _)| *known == client_id) {
         let (id, name) = ((*id).to_owned(), (*name).to_owned());
         return Ok(Client { id, name, redirect_uris: Vec::new(), domain: None });
     }
-    if client_id.contains("://") {
+    if is_address(client_id) {
         return vault.client_documents.client(client_id);
+    }
+    let unknown = || {
+        ApiError::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_client",
+            format!("Unknown client_id: {}", client_id.chars().take(100).collect::<String>()),
+        )
+    };
+    if vault.is_public(request) {
+        return Sealed::open(vault, client_id).ok_or_else(unknown);
     }
     let metadata: Option<String> = vault.grants.read(|db, _| {
         db.query_row("SELECT metadata FROM client WHERE client_id = ?1", [client_id], |row| row.get(0))
@@ -108,13 +169,7 @@ pub fn find(vault: &Vault, client_id: &str) -> Result<Client, ApiError> {
             .map_err(ApiError::from)
     })?;
     let metadata: Map<String, Value> =
-        metadata.and_then(|metadata| serde_json::from_str(&metadata).ok()).ok_or_else(|| {
-            ApiError::new(
-                StatusCode::BAD_REQUEST,
-                "invalid_client",
-                format!("Unknown client_id: {}", client_id.chars().take(100).collect::<String>()),
-            )
-        })?;
+        metadata.and_then(|metadata| serde_json::from_str(&metadata).ok()).ok_or_else(unknown)?;
     Ok(Client {
         id: client_id.to_owned(),
         name: metadata.get("client_name").and_then(Value::as_str).unwrap_or(client_id).to_owned(),

@@ -19,7 +19,7 @@ pub fn pushed_request(vault: &Vault, request: &Request) -> Result<Reply, ApiErro
         .get("client_id")
         .and_then(Value::as_str)
         .ok_or_else(|| ApiError::invalid("client_id is required").param("client_id"))?;
-    let client = clients::find(vault, client_id)?;
+    let client = clients::find(vault, request, client_id)?;
     let asked = authorization_details::read(&request.base, &body)?;
     let asked = Asked::Details(Box::new(asked));
     let id = consent::ask_owner(vault, request, client, asked, Way::AgentConnect)?;
@@ -107,7 +107,7 @@ fn whole_provider(
         metadata.insert("client_name".to_owned(), name.into());
         clients::add(vault, &metadata)?
     };
-    let client = clients::find(vault, &client_id)?;
+    let client = clients::find(vault, request, &client_id)?;
     let purpose = Purpose::read(text("purpose_code"), text("purpose_description"))?;
     let id = consent::ask_owner(vault, request, client, Asked::Everything(purpose), Way::AgentConnect)?;
     Ok((id, client_id))

@@ -28,7 +28,7 @@ fn begin(vault: &Vault, request: &Request) -> Result<Value, ApiError> {
         let missing = || ApiError::invalid(format!("{name} is required")).param(name);
         form.get(name).and_then(Value::as_str).ok_or_else(missing)
     };
-    let client = clients::find(vault, required("client_id")?)?;
+    let client = clients::find(vault, request, required("client_id")?)?;
     token_endpoint::check_resource(request, required("resource")?)?;
     let details = connect::with_details(required("authorization_details")?)?;
     let asked = Asked::Details(Box::new(authorization_details::read(&request.base, &details)?));

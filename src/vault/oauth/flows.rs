@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::approval::{Granted, Selection};
 use super::authorization_details::{AuthorizationDetails, Purpose, Requested};
 use super::client::Client;
-use super::passphrase::Tries;
+use super::passphrase::{Misses, Tries};
 use super::wish::Wish;
 use crate::vault::grant::Grant;
 use crate::vault::id::{random_id, random_token, token_hash};
@@ -35,8 +35,8 @@ const REPEAT_MS: i64 = 60_000;
 const CODE_MS: i64 = 60_000;
 /// What a device that asks too often has to wait longer (RFC 8628 §3.5), in seconds.
 const SLOW_DOWN: i64 = 5;
-/// The letters of a user code: no vowels, so no words; nothing that looks like a digit (RFC 8628 §6.1).
-const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
+/// The letters of a code that a person compares or types: no vowels, so no words; nothing that looks like a digit (RFC 8628 §6.1).
+pub(super) const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 
 /// A request that waits, or waited, for the owner.
 #[derive(Debug, Clone)]
@@ -57,6 +57,8 @@ pub struct Pending {
     pub summary: Option<Summary>,
     owner: Owner,
     tries: Tries,
+    /// When the owner's link was opened.
+    opened_ms: i64,
     /// Whether a program polls for it: one does, and no second one.
     is_polled: bool,
     created_ms: i64,
@@ -136,6 +138,8 @@ pub enum Way {
 /// Where an authorization code goes, and what has to come with it.
 #[derive(Debug, Clone)]
 pub struct Redirect {
+    /// Who was asked, and answers (RFC 9207).
+    pub issuer: String,
     /// Checked to be the client's.
     pub uri: String,
     /// The client's own, given back as it is.
@@ -147,8 +151,8 @@ pub struct Redirect {
 }
 
 impl Redirect {
-    /// The address that leads back to the program, with these parameters, its state and who answers (RFC 9207).
-    pub fn back(&self, issuer: &str, parameters: &[(&str, &str)]) -> String {
+    /// The address that leads back to the program, with these parameters, its state and who answers.
+    pub fn back(&self, parameters: &[(&str, &str)]) -> String {
         let Ok(mut url) = url::Url::parse(&self.uri) else { return String::new() };
         {
             let mut query = url.query_pairs_mut();
@@ -156,7 +160,7 @@ impl Redirect {
             if let Some(state) = &self.state {
                 query.append_pair("state", state);
             }
-            query.append_pair("iss", issuer);
+            query.append_pair("iss", &self.issuer);
         }
         url.into()
     }
@@ -194,8 +198,8 @@ pub struct Approval {
 pub enum Outcome {
     /// This token, kept for the program that polls; the database has its hash only.
     Token(String),
-    /// With a code, on its way back in this address.
-    Redirect(String),
+    /// By a code, which is known to nobody here: it went back to the program.
+    Redirect,
     /// It is issued when the device asks.
     Device,
     /// These tokens, one a grant, kept for the program in this process.
@@ -262,6 +266,7 @@ struct State {
     devices: HashMap<String, Device>,
     /// By the code's hash.
     codes: HashMap<String, Code>,
+    misses: Misses,
 }
 
 /// What a program that polls learns.
@@ -337,7 +342,7 @@ impl State {
     /// Forgets what is over.
     fn sweep(&mut self) {
         let now = time::now_ms();
-        let Self { pending, attempts, devices, codes } = self;
+        let Self { pending, attempts, devices, codes, .. } = self;
         pending.retain(|_, pending| pending.is_remembered(now));
         let mut decided: Vec<(i64, String)> =
             pending.iter().filter_map(|(id, known)| Some((known.decided_ms()?, id.clone()))).collect();
@@ -409,6 +414,7 @@ impl Flows {
             summary: None,
             owner: Owner::Link(token_hash(&noted.secret)),
             tries: Tries::default(),
+            opened_ms: time::now_ms(),
             is_polled: false,
             created_ms: time::now_ms(),
         };
@@ -445,6 +451,7 @@ impl Flows {
         });
         let Some(pending) = found else { return Ok(None) };
         pending.owner = Owner::Browser { page: page.clone(), hash: token_hash(&browser) };
+        pending.opened_ms = time::now_ms();
         Ok(Some((page, browser)))
     }
 
@@ -464,11 +471,17 @@ impl Flows {
     /// # Errors
     /// The seconds to wait for it.
     pub fn try_passphrase(&self, id: &str) -> Result<bool, u64> {
-        let mut state = self.state();
-        match state.pending.get_mut(id).filter(|pending| pending.is_open()) {
-            Some(pending) => pending.tries.begin(time::now_ms()).map(|()| true),
+        let (mut state, now) = (self.state(), time::now_ms());
+        let State { pending, misses, .. } = &mut *state;
+        match pending.get_mut(id).filter(|pending| pending.is_open()) {
+            Some(known) => known.tries.begin_among(now, known.opened_ms, misses.wait(now)).map(|()| true),
             None => Ok(false),
         }
+    }
+
+    /// Notes that a passphrase was wrong.
+    pub fn passphrase_missed(&self) {
+        self.state().misses.note(time::now_ms());
     }
 
     /// Changes what the owner has done so far about a request that is open.
@@ -656,18 +669,29 @@ impl Flows {
 /// Without randomness.
 fn compare_code() -> Result<String, ApiError> {
     let mut code = String::with_capacity(9);
-    while code.len() < 9 {
+    letters(8, 4, &mut code)?;
+    Ok(code)
+}
+
+/// Writes a random code of so many letters, in groups.
+///
+/// # Errors
+/// Without randomness.
+pub(super) fn letters(count: usize, group: usize, code: &mut String) -> Result<(), getrandom::Error> {
+    let mut written = 0;
+    while written < count {
         let mut byte = [0];
         getrandom::fill(&mut byte)?;
         // 240 is the largest multiple of 20 in a byte: no letter is likelier than another.
         if byte[0] < 240 {
-            code.push(char::from(LETTERS[usize::from(byte[0]) % LETTERS.len()]));
-            if code.len() == 4 {
+            if written > 0 && written.is_multiple_of(group) {
                 code.push('-');
             }
+            code.push(char::from(LETTERS[usize::from(byte[0]) % LETTERS.len()]));
+            written += 1;
         }
     }
-    Ok(code)
+    Ok(())
 }
 
 #[cfg(test)]

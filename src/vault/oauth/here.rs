@@ -122,7 +122,7 @@ impl Vault {
         let pending = self.flows.get(id).ok_or_else(gone)?;
         match consent::still_shown(self, BASE, &pending)? {
             Some((now, grants)) if now.digest == digest => {
-                consent::decide(self, BASE, id, grants)?;
+                consent::decide(self, id, grants)?;
                 Ok(Some(()))
             }
             _ => Ok(None),

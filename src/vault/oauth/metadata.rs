@@ -91,7 +91,7 @@ pub fn mcp_resource(vault: &Vault, request: &Request) -> Result<Value, ApiError>
 }
 
 /// `GET /.well-known/oauth-authorization-server`
-pub fn authorization_server(request: &Request) -> Value {
+pub fn authorization_server(vault: &Vault, request: &Request) -> Value {
     let base = &request.base;
     let clients: Vec<Value> = PRE_REGISTERED
         .iter()
@@ -103,36 +103,50 @@ pub fn authorization_server(request: &Request) -> Value {
             })
         })
         .collect();
-    json!({
+    let mut metadata = json!({
         "issuer": base,
-        "agent_connect_endpoint": format!("{base}/agent-connect"),
         "registration_endpoint": format!("{base}/oauth/register"),
-        "pushed_authorization_request_endpoint": format!("{base}/oauth/par"),
-        "introspection_endpoint": format!("{base}/introspect"),
-        "introspection_endpoint_auth_methods_supported": ["client_secret_basic"],
         "authorization_endpoint": format!("{base}/oauth/authorize"),
         "token_endpoint": format!("{base}/oauth/token"),
-        "device_authorization_endpoint": format!("{base}/oauth/device_authorization"),
         "response_types_supported": ["code"],
-        "grant_types_supported": ["authorization_code", "refresh_token", DEVICE_GRANT],
         "code_challenge_methods_supported": ["S256"],
         "authorization_response_iss_parameter_supported": true,
         "token_endpoint_auth_methods_supported": ["none"],
         "client_id_metadata_document_supported": true,
         "pdpp_registration_modes_supported":
             ["dynamic", "pre_registered_public", "client_id_metadata_document"],
-        "pdpp_device_authorization_profiles_supported": [{
-            "profile": "grant_scoped_mcp",
-            "pdpp_token_kind": "client",
-            "normal_mcp_setup": true,
-            "authorization_details_type": DETAILS_TYPE,
-            "required_parameters": ["client_id", "resource", "authorization_details"],
-        }],
         "authorization_details_types_supported": [DETAILS_TYPE],
         "pdpp_pre_registered_public_clients": clients,
         "pdpp_authorization_details_types_supported": [DETAILS_TYPE],
         // A request without `authorization_details` may carry `purpose_code` and `purpose_description` itself.
         "pdpp_purpose_parameters_supported": true,
-        "pdpp_provider_connect_capabilities": ["cli_device_connect", "third_party_client_connect"],
-    })
+    });
+    let more = if vault.is_public(request) {
+        json!({
+            "grant_types_supported": ["authorization_code", "refresh_token"],
+            "scopes_supported": ["pdpp:read"],
+            "pdpp_provider_connect_capabilities": ["third_party_client_connect"],
+        })
+    } else {
+        json!({
+            "agent_connect_endpoint": format!("{base}/agent-connect"),
+            "pushed_authorization_request_endpoint": format!("{base}/oauth/par"),
+            "introspection_endpoint": format!("{base}/introspect"),
+            "introspection_endpoint_auth_methods_supported": ["client_secret_basic"],
+            "device_authorization_endpoint": format!("{base}/oauth/device_authorization"),
+            "grant_types_supported": ["authorization_code", "refresh_token", DEVICE_GRANT],
+            "pdpp_device_authorization_profiles_supported": [{
+                "profile": "grant_scoped_mcp",
+                "pdpp_token_kind": "client",
+                "normal_mcp_setup": true,
+                "authorization_details_type": DETAILS_TYPE,
+                "required_parameters": ["client_id", "resource", "authorization_details"],
+            }],
+            "pdpp_provider_connect_capabilities": ["cli_device_connect", "third_party_client_connect"],
+        })
+    };
+    if let (Value::Object(metadata), Value::Object(more)) = (&mut metadata, more) {
+        metadata.extend(more);
+    }
+    metadata
 }

@@ -15,8 +15,10 @@ pub mod here;
 pub mod introspection;
 pub mod metadata;
 pub mod owner;
+pub mod pairing;
 pub mod passphrase;
 pub mod selection;
+pub mod sent;
 pub mod token_endpoint;
 pub mod tokens;
 pub mod wish;
@@ -54,7 +56,7 @@ pub fn answer(vault: &Vault, request: &Request, path: &[&str]) -> Result<Option<
         }
         [".well-known", "oauth-authorization-server"] => {
             get()?;
-            Reply::ok(&metadata::authorization_server(request))
+            Reply::ok(&metadata::authorization_server(vault, request))
         }
         ["oauth", "register"] => {
             post()?;
@@ -68,9 +70,14 @@ pub fn answer(vault: &Vault, request: &Request, path: &[&str]) -> Result<Option<
             get()?;
             authorize::answer(vault, request)?
         }
+        ["oauth", "pair"] if vault.is_public(request) => {
+            // What comes from elsewhere is answered with a page.
+            only(Method::POST)?;
+            pairing::pair(vault, request)?.closing()
+        }
         ["oauth", "token"] => {
             post()?;
-            token_endpoint::answer(vault, request)
+            token_endpoint::answer(vault, request).closing()
         }
         ["oauth", "device_authorization"] => {
             post()?;
@@ -94,7 +101,7 @@ pub fn answer(vault: &Vault, request: &Request, path: &[&str]) -> Result<Option<
         }
         // Not for HEAD: the link is spent by this.
         ["consent", "owner", secret] if request.method == Method::GET => {
-            consent::open_link(vault, request, secret)?
+            consent::open_link(vault, request, secret)?.closing()
         }
         ["consent", page] => {
             get()?;
@@ -110,7 +117,7 @@ pub fn answer(vault: &Vault, request: &Request, path: &[&str]) -> Result<Option<
             match *action {
                 "sets" => consent::tick_set(vault, request, page)?,
                 "review" => consent::review(vault, request, page)?,
-                "approve" => consent::approve(vault, request, page)?,
+                "approve" => consent::approve(vault, request, page)?.closing(),
                 "deny" => consent::deny(vault, request, page)?,
                 "end" => consent::end(vault, request, page)?,
                 _ => return Ok(None),

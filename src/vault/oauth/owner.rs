@@ -16,18 +16,58 @@ pub struct Notice<'a> {
     pub link: &'a str,
 }
 
+/// What else the owner is told of requests.
+#[derive(Debug, Clone, Copy)]
+pub enum News<'a> {
+    /// A pairing code was used: by this program's request, which is decided in the browser that it was typed in; empty where the
+    /// program could not be asked for who it is.
+    Paired {
+        /// What the program calls itself.
+        client: &'a str,
+        /// The code of the request.
+        code: &'a str,
+        /// The next pairing code.
+        next: &'a str,
+    },
+    /// A request was approved.
+    Approved {
+        /// What the program calls itself.
+        client: &'a str,
+        /// When the access ends (RFC 3339), if it does by itself.
+        until: Option<&'a str>,
+    },
+    /// A request was denied.
+    Denied {
+        /// What the program calls itself.
+        client: &'a str,
+    },
+}
+
 /// Tells the owner.
 #[derive(Clone)]
-pub struct Announce(Arc<dyn Fn(&Notice<'_>) + Send + Sync>);
+pub struct Announce {
+    asked: Arc<dyn Fn(&Notice<'_>) + Send + Sync>,
+    news: Arc<dyn Fn(&News<'_>) + Send + Sync>,
+}
 
 impl Announce {
-    /// Tells the owner by `tell`, which must not wait.
+    /// Tells the owner of each request by `tell`, which must not wait.
     pub fn by(tell: impl Fn(&Notice<'_>) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(tell))
+        Self { asked: Arc::new(tell), news: Arc::new(|_| ()) }
+    }
+
+    /// Tells the owner what came of it by `tell` too, which must not wait.
+    #[must_use]
+    pub fn with_news(self, tell: impl Fn(&News<'_>) + Send + Sync + 'static) -> Self {
+        Self { news: Arc::new(tell), ..self }
     }
 
     pub(super) fn tell(&self, notice: &Notice<'_>) {
-        (self.0)(notice);
+        (self.asked)(notice);
+    }
+
+    pub(super) fn tell_news(&self, news: &News<'_>) {
+        (self.news)(news);
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Only its hash is kept, beside the grants.
 
+use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use argon2::Argon2;
@@ -29,7 +30,8 @@ pub fn is_set(grants: &Store) -> rusqlite::Result<bool> {
     kept(grants).map(|hash| hash.is_some())
 }
 
-/// Whether `typed` is the passphrase of the owner of `grants`. It takes some 20 ms and 19 MB, whatever was typed.
+/// Whether `typed` is the passphrase of the owner of `grants`. It takes some 20 ms and 19 MB; more than once that where it has
+/// letters that can be spelled in more than one way.
 ///
 /// # Errors
 /// Where the database fails.
@@ -38,7 +40,8 @@ pub fn is_right(grants: &Store, typed: &Passphrase) -> rusqlite::Result<bool> {
     let Ok(hash) = PasswordHash::new(&hash) else { return Ok(false) };
     // One after the other: however many pages ask, the memory is that of one.
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(Argon2::default().verify_password(typed.expose(), &hash).is_ok())
+    let fits = |typed: &Passphrase| Argon2::default().verify_password(typed.expose(), &hash).is_ok();
+    Ok(!typed.is_too_long() && typed.spellings().iter().any(fits))
 }
 
 /// Makes `new` the passphrase, in place of any other. Gives false where the system has no randomness.
@@ -46,7 +49,7 @@ pub fn is_right(grants: &Store, typed: &Passphrase) -> rusqlite::Result<bool> {
 /// # Errors
 /// Where the database fails.
 pub fn set(grants: &Store, new: &Passphrase) -> rusqlite::Result<bool> {
-    let Ok(hash) = Argon2::default().hash_password(new.expose()) else {
+    let Ok(hash) = Argon2::default().hash_password(new.composed().expose()) else {
         return Ok(false);
     };
     let hash = hash.to_string();
@@ -62,6 +65,37 @@ fn kept(grants: &Store) -> rusqlite::Result<Option<String>> {
     })
 }
 
+/// How long a wrong passphrase is remembered for the pages of its store together, in milliseconds.
+const MISSED_MS: i64 = 600_000;
+/// Wrong ones in that time that cost other pages nothing: a person has forgotten which one it was.
+const FREE_MISSES: usize = 5;
+/// Remembered at most.
+const MAX_MISSES: usize = FREE_MISSES + 60;
+
+/// The wrong passphrases of late on all pages of a store. Whoever can open pages, as a program that reads the terminal, would have
+/// a first try without waiting on each. So with many wrong ones every page waits a second for each of them, from when it was
+/// opened, for [`LONGEST_WAIT`] at most: the pages wait side by side, so that nobody's tries put off another's, and the owner
+/// is never kept out. With the hundred requests that may be open, that is a hundred tries a minute for a guesser, and not the
+/// fifty a second that the hash allows.
+#[derive(Debug, Default)]
+pub struct Misses(VecDeque<i64>);
+
+impl Misses {
+    /// One more was wrong, at `now_ms`.
+    pub fn note(&mut self, now_ms: i64) {
+        if self.0.len() == MAX_MISSES {
+            self.0.pop_front();
+        }
+        self.0.push_back(now_ms);
+    }
+
+    /// What every page has to wait, in seconds.
+    pub fn wait(&mut self, now_ms: i64) -> u64 {
+        self.0.retain(|at| (0..MISSED_MS).contains(&now_ms.saturating_sub(*at)));
+        u64::try_from(self.0.len().saturating_sub(FREE_MISSES)).unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT)
+    }
+}
+
 /// How a page stands with the passphrases that were typed on it. One that is wrong costs this page time, and no other.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tries {
@@ -73,11 +107,21 @@ impl Tries {
     /// Takes the right to try one at `now_ms`; else the seconds to wait for it. It counts before it is known whether it is
     /// right, so that many at once are no more than one.
     pub fn begin(&mut self, now_ms: i64) -> Result<(), u64> {
-        let left = self.next_ms.saturating_sub(now_ms);
+        self.begin_among(now_ms, now_ms, 0)
+    }
+
+    /// As [`Tries::begin`], on a page that was opened at `opened_ms`, while every page waits `shared` seconds ([`Misses`]).
+    ///
+    /// # Errors
+    /// The seconds to wait.
+    pub fn begin_among(&mut self, now_ms: i64, opened_ms: i64, shared: u64) -> Result<(), u64> {
+        let first = opened_ms.saturating_add(shared.cast_signed() * 1000);
+        let next = if self.made == 0 { first } else { self.next_ms };
+        let left = next.saturating_sub(now_ms);
         if left > 0 {
             return Err(left.unsigned_abs().div_ceil(1000));
         }
-        let wait = 1_u64.checked_shl(self.made).unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT);
+        let wait = 1_u64.checked_shl(self.made).unwrap_or(LONGEST_WAIT).max(shared).min(LONGEST_WAIT);
         self.made = self.made.saturating_add(1);
         self.next_ms = now_ms.saturating_add(wait.cast_signed() * 1000);
         Ok(())
@@ -118,5 +162,61 @@ mod tests {
             now += wait.cast_signed() * 1000;
         }
         assert_eq!(Tries::default().begin(now), Ok(()));
+    }
+
+    #[test]
+    fn o9_3_an_old_hash_of_another_spelling_still_fits() {
+        let grants = Store::open(None, OWN, None).unwrap();
+        let (composed, apart) = ("Caf\u{e9} am Rhein", "Cafe\u{301} am Rhein");
+        for kept in [composed, apart] {
+            // As an earlier release kept it: as it was typed.
+            let hash = Argon2::default().hash_password(kept.as_bytes()).unwrap().to_string();
+            grants
+                .write(|tx, _| {
+                    tx.execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?1, ?2)", [NAME, &hash])
+                })
+                .unwrap();
+            for typed in [composed, apart] {
+                assert!(is_right(&grants, &typed.into()).unwrap(), "{kept:?} {typed:?}");
+            }
+            assert!(!is_right(&grants, &"Cafe am Rhein".into()).unwrap());
+        }
+        let longest = "x".repeat(Passphrase::MAX);
+        assert!(set(&grants, &longest.as_str().into()).unwrap());
+        assert!(is_right(&grants, &longest.as_str().into()).unwrap());
+        assert!(!is_right(&grants, &format!("{longest}x").as_str().into()).unwrap(), "it is not cut");
+    }
+
+    #[test]
+    fn o9_3_many_wrong_ones_cost_every_page_time_and_keep_nobody_out() {
+        let (mut misses, mut now) = (Misses::default(), 0);
+        for _ in 0..FREE_MISSES {
+            misses.note(now);
+        }
+        assert_eq!(misses.wait(now), 0);
+        // A new page for each guess: a program that reads the terminal.
+        let mut tries = 0;
+        while now < 600_000 {
+            let mut pages = [(); 10].map(|()| (now, Tries::default()));
+            now += 1000;
+            for (opened, page) in &mut pages {
+                if page.begin_among(now, *opened, misses.wait(now)).is_ok() {
+                    tries += 1;
+                    misses.note(now);
+                }
+            }
+        }
+        assert!(tries < 20, "{tries} tries in ten minutes, of pages that wait a second");
+        let mut owner = Tries::default();
+        let opened = now;
+        let wait = owner.begin_among(now, opened, misses.wait(now)).unwrap_err();
+        assert!(wait <= LONGEST_WAIT);
+        for _ in 0..1000 {
+            misses.note(now);
+        }
+        now += LONGEST_WAIT.cast_signed() * 1000;
+        assert_eq!(owner.begin_among(now, opened, misses.wait(now)), Ok(()), "whatever others do meanwhile");
+        now += MISSED_MS;
+        assert_eq!(misses.wait(now), 0, "and it is over after ten minutes");
     }
 }

@@ -76,7 +76,11 @@ fn exchange(vault: &Vault, request: &Request) -> Result<Value, Refused> {
     let required =
         |name: &str| text(name).ok_or_else(|| Refused::bad("invalid_request", format!("{name} is required")));
     let grant_type = required("grant_type")?;
-    let client = clients::find(vault, required("client_id")?)?;
+    let client_id = required("client_id")?;
+    // A code or a token is its client's alone. Whoever has neither has nothing fetched here by naming an address.
+    if !(vault.is_public(request) && clients::is_address(client_id)) {
+        clients::find(vault, request, client_id)?;
+    }
     if let Some(resource) = text("resource") {
         check_resource(request, resource)?;
     }
@@ -97,8 +101,11 @@ fn exchange(vault: &Vault, request: &Request) -> Result<Value, Refused> {
                 }
             };
             let redirect = &code_state.redirect;
-            if code_state.granted.client_id != client.id {
+            if code_state.granted.client_id != client_id {
                 return Err(invalid("The code is another client's"));
+            }
+            if vault.is_public_base(&redirect.issuer) != vault.is_public(request) {
+                return Err(invalid("The code was issued under another name of this provider"));
             }
             if redirect.uri != redirect_uri {
                 return Err(invalid("redirect_uri is not the one that the code was sent to"));
@@ -120,7 +127,7 @@ fn exchange(vault: &Vault, request: &Request) -> Result<Value, Refused> {
             Ok(token_response(&issued, &code_state.granted))
         }
         "refresh_token" => {
-            match tokens::refresh(vault, required("refresh_token")?, &client.id, text("resource"))? {
+            match tokens::refresh(vault, request, required("refresh_token")?, client_id, text("resource"))? {
                 Refreshed::Issued(issued, granted) => Ok(token_response(&issued, &granted)),
                 Refreshed::Unknown => {
                     Err(Refused::bad("invalid_grant", "The refresh token is not good any more"))
@@ -134,9 +141,9 @@ fn exchange(vault: &Vault, request: &Request) -> Result<Value, Refused> {
                 }
             }
         }
-        DEVICE_GRANT => {
+        DEVICE_GRANT if !vault.is_public(request) => {
             let issue = |grant: &Grant| tokens::issue_kept(vault, grant);
-            match vault.flows.poll_device(required("device_code")?, &client.id, issue)? {
+            match vault.flows.poll_device(required("device_code")?, client_id, issue)? {
                 DevicePoll::Waiting => {
                     Err(Refused::bad("authorization_pending", "Authorization still pending"))
                 }

@@ -188,6 +188,7 @@ pub enum Refreshed {
 /// Where the database fails.
 pub fn refresh(
     vault: &Vault,
+    request: &Request,
     token: &str,
     client_id: &str,
     resource: Option<&str>,
@@ -210,8 +211,11 @@ pub fn refresh(
                 },
             )
             .optional()?;
-        let Some((family, revoked_ms, used_ms)) = found.filter(|(family, ..)| family.client_id == client_id)
-        else {
+        // What is presented at another name than it was issued under is as good as unknown: it costs its owner nothing.
+        let is_of_client = |family: &Family| {
+            family.client_id == client_id && vault.is_of_side(request, family.resource.as_deref())
+        };
+        let Some((family, revoked_ms, used_ms)) = found.filter(|(family, ..)| is_of_client(family)) else {
             return Ok(Refreshed::Unknown);
         };
         if used_ms.is_some() {
@@ -382,8 +386,12 @@ pub enum Standing {
 ///
 /// # Errors
 /// Where the database fails.
-pub fn standing(vault: &Vault, token: &str, is_ours: impl Fn(&str) -> bool) -> Result<Standing, ApiError> {
-    let is_other = |resource: &Option<String>| resource.as_deref().is_some_and(|resource| !is_ours(resource));
+pub fn standing(
+    vault: &Vault,
+    token: &str,
+    is_ours: impl Fn(Option<&str>) -> bool,
+) -> Result<Standing, ApiError> {
+    let is_other = |resource: &Option<String>| !is_ours(resource.as_deref());
     Ok(match look_up(vault, token)? {
         None => Standing::Unknown,
         Some(Known::Owner) => Standing::Owner,
@@ -425,6 +433,22 @@ pub fn authorize(vault: &Vault, bearer: Option<&str>) -> Result<Grant, ApiError>
     }
 }
 
+/// That the bearer of a request is for the side that it came in by. Whether it is good for anything is looked at elsewhere.
+///
+/// # Errors
+/// 401 `wrong_audience`; where the database fails.
+pub fn check_side(vault: &Vault, request: &Request) -> Result<(), ApiError> {
+    let Some(token) = request.bearer().filter(|_| vault.is_public(request)) else { return Ok(()) };
+    match look_up(vault, token)? {
+        Some(Known::Client { resource, .. } | Known::Package { resource, .. })
+            if !vault.is_of_side(request, resource.as_deref()) =>
+        {
+            Err(ApiError::challenge("wrong_audience", "The token is for another name of this provider"))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn no_bearer() -> ApiError {
     ApiError::challenge("authentication_error", "Missing Bearer token")
 }
@@ -436,6 +460,7 @@ fn no_bearer() -> ApiError {
 /// As [`authorize`]; `permission_error` for another grant's token.
 pub fn revoke(vault: &Vault, request: &Request, grant_id: &str) -> Result<Reply, ApiError> {
     let token = request.bearer().ok_or_else(no_bearer)?;
+    check_side(vault, request)?;
     let ended: Option<Vec<String>> = match look_up(vault, token)? {
         None => return Err(ApiError::challenge("context.active_false", "The token is not active")),
         Some(Known::Owner) => None,

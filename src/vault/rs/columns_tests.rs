@@ -250,6 +250,7 @@ proptest! {
             auto_approve: false,
             asks_passphrase: false,
             announce: Announce::default(),
+            public: None,
             profile: super::tests::PROFILE,
         };
         let first = |ingest: &mut Ingest<'_>| {

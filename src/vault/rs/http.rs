@@ -22,6 +22,7 @@ pub fn answer(vault: &Vault, request: &Request, path: &[&str]) -> Result<Reply, 
             format!("PDPP-Version {wanted} is not supported; this server speaks {VERSION}"),
         ));
     }
+    tokens::check_side(vault, request)?;
     let is_read = matches!(request.method, Method::GET | Method::HEAD);
     if is_read || Resource::at(path).is_none() {
         return vault.read_at(request.bearer(), path, &request.path, &request.query).map(reply);

@@ -116,6 +116,7 @@ impl World {
             auto_approve: false,
             asks_passphrase: false,
             announce: Announce::default(),
+            public: None,
             profile: PROFILE,
         };
         let filling = move |ingest: &mut Ingest<'_>| {

@@ -11,7 +11,7 @@ use rusqlite::{Connection as Sqlite, OpenFlags, OptionalExtension as _};
 
 use super::blobs;
 use super::database::{self, Store};
-use super::tables::FORMAT;
+use super::tables::{self, FORMAT};
 
 /// How often it is asked whether to stop.
 const ASKED_EVERY: Duration = Duration::from_millis(50);
@@ -112,15 +112,8 @@ pub fn unless<T>(
     })
 }
 
-/// Looks through the file at `path`, which may come from anywhere, and says what it holds. Nothing that it defines is run.
-///
-/// # Errors
-/// [`Unsound`].
-pub fn examine(
-    path: &Path,
-    application_id: i32,
-    stop: &(dyn Fn() -> bool + Sync),
-) -> Result<Holdings, Unsound> {
+/// Opens the file at `path`, which may come from anywhere, and gives its format too.
+fn open_untrusted(path: &Path, application_id: i32) -> Result<(Sqlite, i64), Unsound> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Sqlite::open_with_flags(path, flags)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
@@ -147,11 +140,85 @@ pub fn examine(
     if let Some(other) = other {
         return Err(Unsound::Damaged(format!("it has what no store has: {other}")));
     }
+    Ok((db, format))
+}
+
+/// Looks through the file at `path`, which may come from anywhere, and says what it holds. Nothing that it defines is run.
+///
+/// # Errors
+/// [`Unsound`].
+pub fn examine(
+    path: &Path,
+    application_id: i32,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Holdings, Unsound> {
+    let (db, format) = open_untrusted(path, application_id)?;
     let found: String = unless(&db, stop, || db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)))?;
     if found != "ok" {
         return Err(Unsound::Damaged(found));
     }
-    Ok(holdings(&db, format)?)
+    Ok(unless(&db, stop, || holdings(&db, format))?)
+}
+
+/// The tables and columns of a database, their keys and their indexes, but for those of values, of which each slot has one.
+const SHAPE: &str = "
+SELECT 'table ' || t.name || ' ' || t.ncol || ' ' || t.wr || ' ' || t.strict FROM pragma_table_list t
+WHERE t.schema = 'main' AND t.name NOT LIKE 'sqlite_%' AND t.name NOT GLOB 'value_[0-9]*'
+UNION ALL
+SELECT 'column ' || m.name || ' ' || c.cid || ' ' || c.name || ' ' || c.type || ' ' || c.\"notnull\" || ' ' || c.pk || ' ' || c.hidden || ' ' || coalesce(c.dflt_value, '')
+FROM sqlite_master m, pragma_table_xinfo(m.name) c
+WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT GLOB 'value_[0-9]*'
+UNION ALL
+SELECT 'index ' || m.name || ' ' || i.\"unique\" || i.origin || i.partial || ' ' || x.seqno || ' ' || coalesce(x.name, '?') || ' ' || x.\"desc\" || x.key
+FROM sqlite_master m, pragma_index_list(m.name) i, pragma_index_xinfo(i.name) x
+WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT GLOB 'value_[0-9]*'
+ORDER BY 1";
+
+/// What a table of the values of a slot is not.
+const ODD_VALUES: &str = "
+SELECT m.name FROM sqlite_master m WHERE m.type = 'table' AND m.name GLOB 'value_[0-9]*'
+AND (m.name GLOB 'value_*[^0-9]*' OR EXISTS (SELECT 1 FROM pragma_index_list(m.name))
+  OR (SELECT wr FROM pragma_table_list t WHERE t.schema = 'main' AND t.name = m.name)
+  OR EXISTS (SELECT 1 FROM pragma_table_xinfo(m.name) c WHERE c.hidden OR c.dflt_value IS NOT NULL OR (c.pk > 0) <> (c.cid = 0)
+             OR c.name <> CASE c.cid WHEN 0 THEN 'rid' ELSE 'c' || (c.cid - 1) END))
+UNION ALL
+SELECT name FROM sqlite_master WHERE upper(sql) GLOB '*[^A-Z_]CHECK[^A-Z_]*'
+LIMIT 1";
+
+/// That the file at `path`, which may come from anywhere, has the tables of a store and no others, with their keys and indexes: what
+/// is asked of it later would take very long without one. Nothing that it defines is run.
+///
+/// # Errors
+/// [`Unsound`].
+pub fn check_tables(
+    path: &Path,
+    application_id: i32,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<(), Unsound> {
+    let (db, format) = open_untrusted(path, application_id)?;
+    let ours = Sqlite::open_in_memory()?;
+    for tables in tables::of_format(format) {
+        ours.execute_batch(tables)?;
+    }
+    let shape = |db: &Sqlite| -> rusqlite::Result<Vec<String>> {
+        let mut lines = db.prepare(SHAPE)?;
+        lines.query_map([], |row| row.get(0))?.collect()
+    };
+    let (ours, found) = (shape(&ours)?, unless(&db, stop, || shape(&db))?);
+    // One after the other: the first that differs is named.
+    let differs = found
+        .iter()
+        .find(|line| !ours.contains(line))
+        .or_else(|| ours.iter().find(|line| !found.contains(line)));
+    if let Some(line) = differs {
+        return Err(Unsound::Damaged(format!("its tables are not those of a store: {line}")));
+    }
+    let odd: Option<String> =
+        unless(&db, stop, || db.query_row(ODD_VALUES, [], |row| row.get(0)).optional())?;
+    match odd {
+        Some(odd) => Err(Unsound::Damaged(format!("it has what no store has: {odd}"))),
+        None => Ok(()),
+    }
 }
 
 fn holdings(db: &Sqlite, format: i64) -> rusqlite::Result<Holdings> {
@@ -221,5 +288,36 @@ mod tests {
         examine(&path, OWN, &|| false).unwrap();
         change("PRAGMA user_version = 99");
         assert!(told(OWN).contains("format 99"));
+    }
+
+    #[test]
+    fn o3_11_a_file_without_a_stores_keys_is_not_looked_through() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(store(dir.path()));
+        let path = dir.path().join("x.db");
+        check_tables(&path, OWN, &|| false).unwrap();
+        for sql in [
+            "ALTER TABLE blob_place RENAME TO old; CREATE TABLE blob_place AS SELECT * FROM old; DROP TABLE old",
+            "DROP INDEX blob_place_unit",
+            "DROP INDEX record_sort; CREATE INDEX record_sort ON record (slot, live, sort) WHERE live",
+            "CREATE TABLE more (x)",
+            "CREATE TABLE value_1 (rid INTEGER PRIMARY KEY, c0 UNIQUE)",
+            "CREATE TABLE value_1 (rid INTEGER PRIMARY KEY, c0 AS (hex(zeroblob(9))))",
+            "CREATE TABLE value_1x (rid INTEGER PRIMARY KEY)",
+            "CREATE TABLE value_1 (rid INTEGER PRIMARY KEY, c0, CHECK (length(hex(zeroblob(9)))))",
+            "ALTER TABLE meta ADD COLUMN more",
+            "DROP TABLE sighting",
+        ] {
+            let forged = dir.path().join("forged.db");
+            std::fs::copy(&path, &forged).unwrap();
+            Sqlite::open(&forged).unwrap().execute_batch(sql).unwrap();
+            let refused = check_tables(&forged, OWN, &|| false).unwrap_err();
+            assert!(matches!(refused, Unsound::Damaged(_)), "{sql}: {refused}");
+        }
+        Sqlite::open(&path)
+            .unwrap()
+            .execute_batch("CREATE TABLE value_1 (rid INTEGER PRIMARY KEY, c0, c1); CREATE TABLE value_12 (rid INTEGER PRIMARY KEY)")
+            .unwrap();
+        check_tables(&path, OWN, &|| false).unwrap();
     }
 }

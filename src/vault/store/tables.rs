@@ -132,3 +132,17 @@ pub const TABLES_6_PACKED: &str = "
 ALTER TABLE record ADD COLUMN packed BLOB;
 ALTER TABLE history ADD COLUMN packed BLOB;
 ";
+
+/// What makes the tables of a store of `format`, one after the other.
+pub fn of_format(format: i64) -> impl Iterator<Item = &'static str> {
+    let steps = [
+        (1, TABLES),
+        (2, TABLES_2),
+        (4, TABLES_4),
+        (5, TABLES_5),
+        (6, TABLES_6_VALUES),
+        (6, TABLES_6_WORDS),
+        (6, TABLES_6_PACKED),
+    ];
+    steps.into_iter().filter(move |(first, _)| *first <= format).map(|(_, tables)| tables)
+}

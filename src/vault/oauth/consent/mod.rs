@@ -11,7 +11,7 @@ mod session;
 mod summary;
 mod ticks;
 
-pub use page::{refused_page, stylesheet};
+pub use page::{foreign_page, goes_back_to, plain_page, refused_page, stylesheet};
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ use super::approval::Selection;
 use super::authorization_details::{self, AI_TRAINING, AuthorizationDetails};
 use super::client::Client;
 use super::flows::{Approval, Asked, Code, Decision, Outcome, Pending, Summary, URI_PREFIX, Way};
-use super::owner::Notice;
+use super::owner::{News, Notice};
 use super::selection::grants;
 use super::{passphrase, tokens};
 use crate::vault::grant::Grant;
@@ -99,7 +99,7 @@ pub fn stranger_page(vault: &Vault) -> Reply {
 pub fn open_link(vault: &Vault, request: &Request, secret: &str) -> Result<Reply, ApiError> {
     Ok(match vault.flows.open_link(secret)? {
         Some((page, browser)) => Reply::see_other(&format!("{}/consent/{page}", request.base))
-            .with("set-cookie", session::cookie_header(&page, &browser)),
+            .with("set-cookie", session::cookie_header(&request.base, &page, &browser)),
         None => page::spent_link(&vault.config.profile),
     })
 }
@@ -363,11 +363,11 @@ pub fn approve(vault: &Vault, request: &Request, page: &str) -> Result<Reply, Ap
     if let Some(not_yet) = without_passphrase(vault, &id, &posted)? {
         return summary_page(vault, request, &place, &id, &pending, Some(not_yet));
     }
-    match decide(vault, &request.base, &id, shown.grants) {
+    match decide(vault, &id, shown.grants) {
         Err(error) if error.status != StatusCode::BAD_REQUEST => Err(error),
-        Ok(Outcome::Redirect(back)) => Ok(Reply::see_other(&back)),
+        Ok(Some(back)) => Ok(Reply::see_other(&back)),
         // Decided meanwhile: its page says how.
-        Ok(_) | Err(_) => Ok(Reply::see_other(&place.address(&request.base))),
+        Ok(None) | Err(_) => Ok(Reply::see_other(&place.address(&request.base))),
     }
 }
 
@@ -391,24 +391,28 @@ fn without_passphrase(
     }
     let typed = posted.iter().find(|(name, _)| name == "passphrase").map_or("", |(_, value)| value);
     let is_right = passphrase::is_right(&vault.grants, &typed.into())?;
+    if !is_right {
+        vault.flows.passphrase_missed();
+    }
     Ok((!is_right).then_some(NotYet::WrongPassphrase))
 }
 
-/// Approves an open request, in the way that its program waits for.
+/// Approves an open request, in the way that its program waits for. Gives the address with which the owner's browser goes back to
+/// it, for one that waits for that.
 ///
 /// # Errors
 /// `invalid_request` where it is not open any more; where the database fails.
-pub fn decide(vault: &Vault, base: &str, id: &str, grants: Vec<Grant>) -> Result<Outcome, ApiError> {
-    let mut made = None;
-    let mut issued = None;
+pub fn decide(vault: &Vault, id: &str, grants: Vec<Grant>) -> Result<Option<String>, ApiError> {
+    let (mut back, mut issued) = (None, None);
+    let mut news = None;
     vault.flows.decide(id, |pending| {
         let granted = tokens::keep(vault, &pending.client.id, grants)?;
         let outcome = match (&pending.way, granted.grants.as_slice()) {
             (Way::Redirect(redirect), _) => {
                 let code = random_token("pdpp_ac_")?;
-                let back = redirect.back(base, &[("code", &code)]);
+                back = Some(redirect.back(&[("code", &code)]));
                 issued = Some((code, Code::new(granted.clone(), redirect.as_ref().clone())));
-                Outcome::Redirect(back)
+                Outcome::Redirect
             }
             (Way::Device, _) => Outcome::Device,
             (Way::Here, grants) => Outcome::Here(
@@ -417,7 +421,8 @@ pub fn decide(vault: &Vault, base: &str, id: &str, grants: Vec<Grant>) -> Result
             (Way::AgentConnect, [grant]) => Outcome::Token(tokens::issue_kept(vault, grant)?),
             (Way::AgentConnect, _) => return Err(ApiError::invalid("Nothing is ticked")),
         };
-        made = Some(outcome.clone());
+        let until = granted.grants.first().and_then(|grant| grant.expires_at.clone());
+        news = Some((pending.client.name.clone(), until));
         let approval = Approval { at_ms: time::now_ms(), granted, outcome, is_over: false };
         Ok(Decision::Approved(Box::new(approval)))
     })?;
@@ -425,7 +430,10 @@ pub fn decide(vault: &Vault, base: &str, id: &str, grants: Vec<Grant>) -> Result
     if let Some((code, issued)) = issued {
         vault.flows.add_code(&code, issued);
     }
-    made.ok_or_else(|| ApiError::invalid("This request is not open any more"))
+    if let Some((client, until)) = news.filter(|_| !vault.config.auto_approve) {
+        vault.config.announce.tell_news(&News::Approved { client: &client, until: until.as_deref() });
+    }
+    Ok(back)
 }
 
 /// `POST /consent/{page}/deny`
@@ -439,10 +447,13 @@ pub fn deny(vault: &Vault, request: &Request, page: &str) -> Result<Reply, ApiEr
         Err(refused) => return Ok(*refused),
     };
     let denied = vault.flows.decide(&id, |_| Ok(Decision::Denied { at_ms: time::now_ms() }));
+    if denied.is_ok() {
+        vault.config.announce.tell_news(&News::Denied { client: &pending.client.name });
+    }
     Ok(match &pending.way {
         Way::Redirect(redirect) if denied.is_ok() => {
             let denied = [("error", "access_denied"), ("error_description", "The owner denied the request")];
-            Reply::see_other(&redirect.back(&request.base, &denied))
+            Reply::see_other(&redirect.back(&denied))
         }
         // Decided meanwhile: its page says how.
         _ => Reply::see_other(&format!("{}/consent/{page}", request.base)),
@@ -467,14 +478,14 @@ pub fn end(vault: &Vault, request: &Request, page: &str) -> Result<Reply, ApiErr
 }
 
 /// Approves a request as far as it does not leave open which account it means, without asking: for tests, and said at
-/// the start.
+/// the start. Gives what [`decide`] does.
 ///
 /// # Errors
 /// Where the database fails.
-pub fn approve_unasked(vault: &Vault, base: &str, id: &str) -> Result<(), ApiError> {
-    let Some(pending) = vault.flows.get(id) else { return Ok(()) };
+pub fn approve_unasked(vault: &Vault, base: &str, id: &str) -> Result<Option<String>, ApiError> {
+    let Some(pending) = vault.flows.get(id) else { return Ok(None) };
     if !matches!(pending.decision, Decision::Open) || is_training(&pending.asked) {
-        return Ok(());
+        return Ok(None);
     }
     let grants = vault.store.read(|_, catalog| {
         let asked = look_up(catalog, base, &pending.asked)?;
@@ -503,5 +514,5 @@ pub fn approve_unasked(vault: &Vault, base: &str, id: &str) -> Result<(), ApiErr
         let selection = Selection { kept, expires_ms: Some(expires_ms), ..Selection::default() };
         grants(catalog, &vault.config.profile, &pending, &asked, &selection)
     })?;
-    decide(vault, base, id, grants).map(|_| ())
+    decide(vault, id, grants)
 }

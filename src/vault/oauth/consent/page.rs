@@ -234,17 +234,21 @@ pub(super) fn who_asks(main: &mut Html, pending: &Pending) {
         Way::AgentConnect => main.markup("If the app shows a code, it has to be this one."),
         Way::Device => main.markup("The device that asks has to show the same."),
         Way::Here => main,
-        Way::Redirect(redirect) => {
-            let place = url::Url::parse(&redirect.uri).ok().and_then(|url| match url.scheme() {
-                "http" => Some("the app on this computer".to_owned()),
-                _ => url.host_str().map(str::to_owned),
-            });
-            main.markup("When you have decided, your browser goes back to ")
-                .text(place.as_deref().unwrap_or("the app"))
-                .markup(".")
-        }
+        Way::Redirect(redirect) => main
+            .markup("When you have decided, your browser goes back to ")
+            .text(&goes_back_to(&redirect.uri))
+            .markup("."),
     };
     main.markup(" <strong>Deny if you began nothing.</strong></p>\n");
+}
+
+/// Where a browser goes back to, in words.
+pub fn goes_back_to(uri: &str) -> String {
+    let place = url::Url::parse(uri).ok().and_then(|url| match url.scheme() {
+        "http" => Some("the app on this computer".to_owned()),
+        _ => url.host_str().map(str::to_owned),
+    });
+    place.unwrap_or_else(|| "the app".to_owned())
 }
 
 pub(super) const fn tick(is_ticked: bool) -> &'static str {
@@ -538,6 +542,19 @@ pub(super) fn stranger(profile: &Profile) -> Reply {
     page_reply(StatusCode::OK, shell(profile, "Only the owner decides", &main))
 }
 
+/// What whoever did not pair a request is shown at the public name, whether or not there is such a request.
+pub(super) fn paired_elsewhere(profile: &Profile) -> Reply {
+    let title = "Only the owner decides";
+    let text = "A request is decided in the browser that its pairing code was typed in. Start again from the app. If you began \
+                nothing, close this page.";
+    page_reply(StatusCode::OK, message(profile, title, text))
+}
+
+/// A page that is of no request.
+pub fn plain_page(profile: &Profile, status: StatusCode, title: &str, main: &Html) -> Reply {
+    page_reply(status, shell(profile, title, main))
+}
+
 /// What a link leads to that is spent, made up or too old.
 pub(super) fn spent_link(profile: &Profile) -> Reply {
     let mut main = Html::new();
@@ -552,7 +569,7 @@ pub(super) fn spent_link(profile: &Profile) -> Reply {
 }
 
 /// What a form of another site is answered with.
-pub(super) fn foreign_page(profile: &Profile) -> Reply {
+pub fn foreign_page(profile: &Profile) -> Reply {
     let page = message(
         profile,
         "This form is not from here",

@@ -2,17 +2,18 @@
 
 use ring::hmac;
 
-use super::page::{already, foreign_page, stranger};
+use super::page::{already, foreign_page, paired_elsewhere, stranger};
 use crate::vault::Vault;
-use crate::vault::oauth::flows::Pending;
+use crate::vault::oauth::flows::{Pending, Way};
 use crate::vault::wire::{Reply, Request};
 
 const COOKIE: &str = "pdpp_owner";
 
 /// The header that gives a browser the secret of a page. Servers on other ports of this computer are sent the cookies
 /// of this one, but for the path of the page, which nobody else knows.
-pub(super) fn cookie_header(page: &str, secret: &str) -> String {
-    format!("{COOKIE}={secret}; Path=/consent/{page}; HttpOnly; SameSite=Strict")
+pub(super) fn cookie_header(base: &str, page: &str, secret: &str) -> String {
+    let secure = if base.starts_with("https:") { "; Secure" } else { "" };
+    format!("{COOKIE}={secret}; Path=/consent/{page}; HttpOnly; SameSite=Strict{secure}")
 }
 
 fn cookie(request: &Request) -> Option<&str> {
@@ -28,8 +29,16 @@ pub(super) fn csrf(vault: &Vault, request: &Request, page: &str) -> String {
 
 /// The request of a page, for the browser whose page it is; for anybody else what a stranger is shown.
 pub(super) fn owners(vault: &Vault, request: &Request, page: &str) -> Result<(String, Pending), Box<Reply>> {
+    let profile = &vault.config.profile;
     let found = cookie(request).and_then(|secret| vault.flows.of_page(page, secret));
-    found.ok_or_else(|| Box::new(stranger(&vault.config.profile)))
+    // What was asked at one name is decided there.
+    let found = found.filter(|(_, pending)| match &pending.way {
+        Way::Redirect(redirect) => vault.is_public_base(&redirect.issuer) == vault.is_public(request),
+        _ => !vault.is_public(request),
+    });
+    found.ok_or_else(|| {
+        Box::new(if vault.is_public(request) { paired_elsewhere(profile) } else { stranger(profile) })
+    })
 }
 
 /// The request that a form is about, if the form is from its own page.
