@@ -2,6 +2,8 @@
 #![allow(clippy::disallowed_methods, reason = "this is the module that the lint points to")]
 
 pub mod foreign;
+#[cfg(target_os = "linux")]
+pub mod system;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};

@@ -120,6 +120,7 @@ pub(super) fn back_up(args: &BackupArgs, global: &Global, ui: &Ui) -> Result<Don
 pub(super) fn restore(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Done> {
     let cache = global.cache()?;
     let dir = args.place.dir(global)?;
+    let is_separate = own::separate::place::person_of(&dir).is_some();
     // What is not there is said first: whatever else is done, it has to be named again.
     let mut opened = backup::open(&args.file)?;
     backup::check_empty(&dir, &args.file)?;
@@ -130,7 +131,7 @@ pub(super) fn restore(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Do
     }
     let restored = watched(ui, |watch| backup::restore(&dir, &opened, watch))?;
     // A store that is made to try a backup does not take the place of the one that imports go to.
-    if !has_usual {
+    if !has_usual && !is_separate {
         own::remember(args.place.data_dir.as_deref(), &cache)?;
     }
     let manifest = &restored.manifest;
@@ -142,6 +143,11 @@ pub(super) fn restore(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Do
     );
     if let Some(left) = left_in_place(manifest) {
         let _ = writeln!(text, "Not in the backup: {left}");
+    }
+    if is_separate {
+        text.push_str("No agent can read any of it before you grant it anew.");
+        let json = json!({ "data_dir": dir.display().to_string(), "encrypted": opened.is_encrypted(), "backup": manifest });
+        return Ok(Done { text, json });
     }
     let next = args.place.again(Command::connect("local"));
     if has_usual {
@@ -161,6 +167,28 @@ pub(super) fn restore(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Do
     });
     ui.done("the store is restored", args.place.again(Command::new("provider")));
     Ok(Done { text, json })
+}
+
+/// Restores into the store of the separate set-up, which is a system user's: root opens the file, and that user reads it. None
+/// where the store is no such one.
+///
+/// # Errors
+/// As [`restore`]; `install_needs_root` (77); those of choosing a passphrase.
+#[cfg(target_os = "linux")]
+pub(super) fn restore_apart(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Option<u8>> {
+    let dir = args.place.dir(global)?;
+    let Some(restoring) = own::separate::install::restoring(&dir)? else { return Ok(None) };
+    let ask = || {
+        ui.explain("A backup has no passphrase for grants in it: choose the one that every grant will need.");
+        passphrase::choose(ui, "New passphrase (not shown)", Command::typed_again("provider restore <file>"))
+    };
+    restoring.restore(&args.file, args.place.json, &ask).map(Some)
+}
+
+/// None is where there is no separate set-up.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn restore_apart(_: &RestoreArgs, _: &Global, _: &Ui) -> Result<Option<u8>> {
+    Ok(None)
 }
 
 /// `12,034 records of 2 accounts, and 3 attachments`.

@@ -1,9 +1,11 @@
 //! `pdpp provider`: the person's own store, and what was granted of it.
 
 mod backup;
+mod install;
 mod passphrase;
 mod place;
 mod serve;
+mod uninstall;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,9 +17,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use backup::{BackupArgs, RestoreArgs};
+use install::{InstallArgs, PrepareArgs};
 use passphrase::PassphraseArgs;
 use place::{Done, Place};
 use serve::ServeArgs;
+use uninstall::UninstallArgs;
 
 use super::Global;
 use crate::access_log::AccessLog;
@@ -54,13 +58,14 @@ Examples:
   pdpp provider backup FILE --encrypt  all of it as one file, encrypted
   pdpp provider restore FILE           the same store again, here or elsewhere
   pdpp provider serve                  serve it to programs that speak HTTP, on this computer
+  sudo pdpp provider install           keep it where an agent with a shell cannot read it
 
 Ends with 78 if nothing was imported yet.";
 
 impl Args {
     /// Whether it ends or deletes what cannot be had back.
     pub const fn ends_something(&self) -> bool {
-        matches!(self.action, Some(Action::Revoke(_) | Action::Forget(_)))
+        matches!(self.action, Some(Action::Revoke(_) | Action::Forget(_) | Action::Uninstall(_)))
     }
 }
 
@@ -75,6 +80,10 @@ pub enum Action {
     Restore(RestoreArgs),
     Serve(ServeArgs),
     Passphrase(PassphraseArgs),
+    Install(InstallArgs),
+    Uninstall(UninstallArgs),
+    #[command(hide = true)]
+    Prepare(PrepareArgs),
 }
 
 /// Show what is in the store of your own data, account by account, and how old it is
@@ -121,6 +130,10 @@ pub struct ForgetArgs {
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let place = match &args.action {
         None => &args.status.place,
+        // They have a place of their own, whatever is named.
+        Some(Action::Install(args)) => return shown(install::run(args, ui)?, args.json, ui),
+        Some(Action::Uninstall(args)) => return shown(uninstall::run(args, ui)?, args.json, ui),
+        Some(Action::Prepare(args)) => &args.place,
         Some(Action::Status(args) | Action::Grants(args)) => &args.place,
         Some(Action::Revoke(args)) => &args.place,
         Some(Action::Forget(args)) => &args.place,
@@ -135,8 +148,15 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         Some(Action::Revoke(args)) => revoke(args, global, ui),
         Some(Action::Forget(args)) => forget(args, global, ui),
         Some(Action::Backup(args)) => backup::back_up(args, global, ui),
-        Some(Action::Restore(args)) => backup::restore(args, global, ui),
+        Some(Action::Restore(args)) => match backup::restore_apart(args, global, ui) {
+            Ok(None) => backup::restore(args, global, ui),
+            // It was said by the store's own user.
+            Ok(Some(code)) => return Ok(code),
+            Err(error) => Err(error),
+        },
         Some(Action::Passphrase(_)) => passphrase::run(place, global, ui),
+        Some(Action::Prepare(args)) => install::prepare(args, global, ui),
+        Some(Action::Install(_) | Action::Uninstall(_)) => return Ok(0),
         Some(Action::Serve(args)) => match serve::run(args, global, ui) {
             // It has said where it is.
             Ok(()) => return Ok(0),
@@ -154,6 +174,16 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
             ui.json(&error.to_json());
             return Ok(error.kind().exit_code());
         }
+    }
+    Ok(0)
+}
+
+/// Says what a command came to whose failures are told as everybody's.
+fn shown(done: Done, is_json: bool, ui: &Ui) -> Result<u8> {
+    if is_json {
+        ui.json(&done.json);
+    } else {
+        ui.say(&done.text);
     }
     Ok(0)
 }

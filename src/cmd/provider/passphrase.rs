@@ -59,6 +59,23 @@ pub(super) fn ensure(dir: &Path, place: &Place, ui: &Ui) -> Result<()> {
     choose_for(&vault, place, ui)
 }
 
+/// Makes `typed` the passphrase of the store in `dir`, if it has none. Says whether it has one then.
+///
+/// # Errors
+/// `passphrase_not_chosen` (77): it is too short. Those of the store.
+pub(super) fn keep_first(dir: &Path, typed: &Passphrase) -> Result<bool> {
+    let vault = own::open(dir)?;
+    if passphrase::is_set(vault.grants()).map_err(failed)? {
+        return Ok(true);
+    }
+    match typed.characters() {
+        0 => Ok(false),
+        LEAST.. => passphrase::set(vault.grants(), typed).map_err(failed),
+        _ => Err(Error::new(Kind::Refused, "passphrase_not_chosen", "The passphrase is too short")
+            .hint(format!("One has to have at least {LEAST} characters"))),
+    }
+}
+
 fn ask_for_it(vault: &Vault, place: &Place, ui: &Ui) -> Result<()> {
     let is_right = |typed: &Passphrase| passphrase::is_right(vault.grants(), typed).map_err(failed);
     if ask_until(ui, "Present passphrase (not shown)", is_right)? {
