@@ -32,7 +32,7 @@
 //!   file, folder or archive, a token, public addresses, connections that anybody may open, names in hexadecimal, JSON from elsewhere and on its way out, a
 //!   grant's end in words, the event loop, what the end of the process waits for.
 //!
-//! Arrows go one way: `cmd → {checks, demo} → {access_log, endpoint, grants, import, sandbox, setup} → own → vault → {cache, mcp} → provider` → the
+//! Arrows go one way: `cmd → {checks, demo} → {access_log, endpoint, grants, sandbox, setup} → own → import → vault → {cache, mcp} → provider` → the
 //! line above (`tests/docs/map.rs`); within [`cache`], [`checks`], [`cmd`], [`endpoint`], [`fs`], [`grants`], [`mcp`] and [`provider`]
 //! no files use each other in a circle. So [`mcp`] knows no cache: it gets a bearer through one function
 //! ([`mcp::reading::reader::BearerSource`]).
