@@ -23,7 +23,8 @@
 //!   something; only its `/mcp` ([`vault::mcp_endpoint`]) is the tool core over them.
 //!   It knows nobody's data: whoever opens a vault says whose it is, and may fill a new one.
 //! - [`own`]: the vault of the person's own data, read in this process by [`own::backend`], which [`import`] fills from exports; a format of exports is one file of it.
-//!   [`own::backup`] writes all of it to one file, and makes a store of such a file.
+//!   [`own::backup`] writes all of it to one file, and makes a store of such a file. [`own::separate`] is the service of another user that
+//!   keeps it, and its caller.
 //! - [`sandbox`]: the life of a fictional person, which fills a vault to try a provider with, and for tests.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
 //!   out by trying. [`demo`]: the main job, played.

@@ -90,7 +90,7 @@ pub struct Unread {
 }
 
 /// What an import of one source by one format for one account did.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The format's name.
     pub format: Cow<'static, str>,

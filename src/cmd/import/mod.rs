@@ -358,7 +358,7 @@ fn until_a_signal_or<T>(
     ui: &Ui,
     progress: &Progress<'_>,
     stop: &AtomicBool,
-    at_first: impl Fn() + Send,
+    at_first: impl Fn() + Send + Sync,
     work: impl FnOnce() -> T,
 ) -> T {
     let on_signal = |count| {

@@ -36,34 +36,6 @@ pub use peer::{Socket, of_this_user, socket_of_this_user};
 #[cfg(target_os = "linux")]
 pub use service::Service;
 
-/// Which set-up the data of whoever started this process is in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SetUp {
-    /// The store is theirs.
-    Simple,
-    /// It is a service's, which is asked at this socket.
-    Separate(std::path::PathBuf),
-}
-
-/// The set-up, unless they `named` the directory of a store of their own.
-///
-/// # Errors
-/// `owner_socket_unsafe` (77); `owner_service_away` (69): it is a separate one.
-#[cfg(target_os = "linux")]
-pub fn set_up(named: Option<&std::path::Path>) -> crate::error::Result<SetUp> {
-    Ok(of_this_user(named)?.map_or(SetUp::Simple, |socket| SetUp::Separate(socket.path)))
-}
-
-/// The set-up: there is but one on this system.
-///
-/// # Errors
-/// None here.
-#[cfg(not(target_os = "linux"))]
-#[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
-pub const fn set_up(_: Option<&std::path::Path>) -> crate::error::Result<SetUp> {
-    Ok(SetUp::Simple)
-}
-
 /// The socket of the separate set-up of whoever started this process: there is none on this system.
 ///
 /// # Errors
