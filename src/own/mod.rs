@@ -8,6 +8,8 @@ pub mod backup;
 mod damage;
 pub mod forget;
 mod identity;
+pub mod import;
+pub mod inbox;
 pub mod separate;
 pub mod serving;
 pub mod state;

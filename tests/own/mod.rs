@@ -11,6 +11,8 @@ mod in_process;
 #[cfg(target_os = "linux")]
 mod page;
 #[cfg(target_os = "linux")]
+mod separate;
+#[cfg(target_os = "linux")]
 mod served;
 #[cfg(target_os = "linux")]
 mod terminal;

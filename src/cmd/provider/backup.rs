@@ -1,7 +1,7 @@
 //! `pdpp provider backup` and `restore`: the person's own store as one file, and back.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueHint;
@@ -15,7 +15,7 @@ use crate::cmd::Global;
 use crate::error::{Error, Kind, Result};
 use crate::own;
 use crate::own::backup::bundle::Manifest;
-use crate::own::backup::{self, Opened, Watch, Wish};
+use crate::own::backup::{self, BackedUp, Opened, Watch, Wish};
 use crate::runtime;
 use crate::secret::Passphrase;
 use crate::text::one_line;
@@ -65,8 +65,14 @@ pub(super) fn back_up(args: &BackupArgs, global: &Global, ui: &Ui) -> Result<Don
     drop(own::open_store(&dir)?);
     backup::check_file(&dir, &args.file, args.overwrite)?;
     let passphrase = if args.encrypt { Some(new_passphrase(ui)?) } else { None };
-    let wish = Wish { file: &args.file, replaces: args.overwrite, passphrase: passphrase.as_ref() };
+    let wish =
+        Wish { file: &args.file, replaces: args.overwrite, passphrase: passphrase.as_ref(), handed: None };
     let done = watched(ui, |watch| backup::back_up(&dir, &wish, watch))?;
+    Ok(backed_up(args, &dir, &done, ui))
+}
+
+/// What is said of a backup of the store in `dir` that is written.
+pub(super) fn backed_up(args: &BackupArgs, dir: &Path, done: &BackedUp, ui: &Ui) -> Done {
     let (manifest, file) =
         (&done.manifest, std::path::absolute(&args.file).unwrap_or_else(|_| args.file.clone()));
     let mut text = format!(
@@ -114,7 +120,7 @@ pub(super) fn back_up(args: &BackupArgs, global: &Global, ui: &Ui) -> Result<Don
         },
     });
     ui.done("the backup is written", next);
-    Ok(Done { text, json })
+    Done { text, json }
 }
 
 pub(super) fn restore(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Done> {
@@ -236,12 +242,12 @@ fn watched<T>(ui: &Ui, work: impl FnOnce(&Watch<'_>) -> Result<T>) -> Result<T> 
     runtime::while_signals_are_heard(|_| stop.store(true, Ordering::Relaxed), || work(&watch))
 }
 
-fn new_passphrase(ui: &Ui) -> Result<Passphrase> {
+pub(super) fn new_passphrase(ui: &Ui) -> Result<Passphrase> {
     let again = Command::typed_again("provider backup <file> --encrypt");
     passphrase::choose(ui, "Passphrase for the backup (not shown)", again)
 }
 
-fn unlock(opened: &mut Opened, file: &std::path::Path, ui: &Ui) -> Result<()> {
+fn unlock(opened: &mut Opened, file: &Path, ui: &Ui) -> Result<()> {
     if passphrase::ask_until(ui, "Passphrase of the backup (not shown)", |typed| opened.unlock(typed))? {
         return Ok(());
     }

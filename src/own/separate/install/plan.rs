@@ -85,11 +85,8 @@ impl Plan {
         let service_user = service_user(&name, uid)?;
         let store = place::data_dir(uid);
         let is_there = !is_new_store(&store, service_user.as_ref())?;
-        let kept = Some(place::kept_dir(uid)).filter(|_| !is_there);
-        let kept = kept
-            .map(|kept| Ok((!is_new_store(&kept, service_user.as_ref())?).then_some(kept)))
-            .transpose()?
-            .flatten();
+        let kept = place::kept_dir(uid);
+        let has_kept = !is_there && !is_new_store(&kept, service_user.as_ref())?;
         let units = units();
         let own = units.iter().find(|(path, _)| *path == unit_path).map(|(_, text)| text.as_str());
         let listen = listen(wish.listen, own, &units, &unit_path)?;
@@ -108,8 +105,8 @@ impl Plan {
             unit: Unit { person: name, uid, listen },
             person,
             service_user,
-            is_new_store: !is_there && kept.is_none(),
-            kept,
+            is_new_store: !is_there && !has_kept,
+            kept: Some(kept).filter(|_| has_kept),
             is_new_unit: own.is_none(),
             other_units: others(&units, &unit_path),
             program,
