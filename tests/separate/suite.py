@@ -265,9 +265,9 @@ class Person:
             raise Fault(f"the request does not open: {status} {text[-800:]}")
         html = ask(at, cookie=cookie)[2]
         csrf, connection = hidden(html, "csrf"), self.accounts()[account]
-        streams = [value for name, value in ticked(html) if name == "stream" and f"{connection}/" in self.around(html, value)]
-        fields = [(name, value) for name, value in ticked(html) if name == "field" and value.split(".")[0] in streams]
-        form = [("csrf", csrf), ("connection", connection), *(("stream", value) for value in streams), *fields, ("expires", "1d")]
+        # The boxes of that account alone: they stand behind its own.
+        own = html.split(f'name="connection" value="{connection}"')[1].split('name="connection"')[0]
+        form = [("csrf", csrf), ("connection", connection), *ticked(own), ("expires", "1d")]
         status, head, text = ask(f"{at}/review", form, FORM, cookie=cookie, origin=self.url)
         if status != 303:
             raise Fault(f"the owner cannot go on: {status} {text[-1500:]}")
@@ -277,12 +277,6 @@ class Person:
         if status != 303:
             raise Fault(f"the owner cannot approve: {status} {text[-800:]}")
         return visit.link
-
-    @staticmethod
-    def around(html, value):
-        """What stands around a stream's box: the id of its account is in it."""
-        at = html.index(f'name="stream" value="{value}"')
-        return html[max(0, at - 600):at + 600]
 
     def request(self, name):
         status, _, text = ask(f"{self.url}/agent-connect", {"client_name": name, "resource": self.url})
