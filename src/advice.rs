@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Serialize, Serializer};
 
@@ -15,6 +16,9 @@ static OPTIONS: OnceLock<String> = OnceLock::new();
 
 /// The words of this process's command line, without those options.
 static TYPED: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Whether what is advised is for somebody who typed another command: the callers of a service.
+static FOR_OTHERS: AtomicBool = AtomicBool::new(false);
 
 /// Options that a shown command gets anyway, or that are left out since they may hold a password.
 const GIVEN_ONCE: [&str; 3] = ["--cache-dir", "--proxy", "--ca-file"];
@@ -32,6 +36,19 @@ pub fn set_options(options: &[String]) {
 /// call counts.
 pub fn set_typed(words: &[String]) {
     let _ = TYPED.set(without_options(words));
+}
+
+/// Has nothing advised from now on that this process was started with: whoever is advised typed another command.
+pub fn speak_to_others() {
+    FOR_OTHERS.store(true, Ordering::Relaxed);
+}
+
+fn typed_words() -> Option<&'static Vec<String>> {
+    TYPED.get().filter(|_| !FOR_OTHERS.load(Ordering::Relaxed))
+}
+
+fn options() -> &'static str {
+    OPTIONS.get().filter(|_| !FOR_OTHERS.load(Ordering::Relaxed)).map_or("", String::as_str)
 }
 
 /// A command of this program's, to be typed as it stands but for its `<placeholders>`.
@@ -67,7 +84,7 @@ impl Command {
     /// The command that was typed, with `option value` in the place of another value, or added; `otherwise` where it
     /// is not known what was typed.
     pub fn typed_with(option: &'static str, value: &str, otherwise: &'static str) -> Self {
-        match TYPED.get() {
+        match typed_words() {
             Some(words) => with_value(words, option, value),
             None => Self::new(otherwise).option(option, value),
         }
@@ -75,12 +92,12 @@ impl Command {
 
     /// The command that was typed, once more; `otherwise` where it is not known what was typed.
     pub fn typed_again(otherwise: &'static str) -> Self {
-        TYPED.get().map_or_else(|| Self::new(otherwise), Self::typed)
+        typed_words().map_or_else(|| Self::new(otherwise), Self::typed)
     }
 
     /// The same without `option` and its value.
     pub fn typed_without(option: &'static str, otherwise: &'static str) -> Self {
-        TYPED.get().map_or_else(
+        typed_words().map_or_else(
             || Self::new(otherwise),
             |words| {
                 let (kept, rest) = without(words, option);
@@ -92,7 +109,7 @@ impl Command {
     /// The command that was typed, with another cache directory.
     pub fn typed_with_cache_in(dir: &Path) -> Self {
         let command = Self::new("--cache-dir").value(dir.display().to_string());
-        match TYPED.get().filter(|words| !words.is_empty()) {
+        match typed_words().filter(|words| !words.is_empty()) {
             Some(words) => words.iter().fold(command, Self::value),
             None => command.words("status"),
         }
@@ -147,7 +164,7 @@ impl Command {
 
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(OPTIONS.get().map_or("", String::as_str), f)
+        self.write(options(), f)
     }
 }
 

@@ -2,6 +2,8 @@
 #![allow(clippy::disallowed_methods, reason = "this is the module that the lint points to")]
 
 pub mod foreign;
+#[cfg(target_os = "linux")]
+pub mod system;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -476,6 +478,42 @@ impl PrivateDir {
         self.remove_where(|name| name.starts_with(prefix))
     }
 
+    /// Makes the new file `name`, of mode 0600, to write to it.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`]; whatever the disk says.
+    pub fn new_file(&self, name: &Path) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        no_follow(&mut options);
+        options.open(self.0.join(name))
+    }
+
+    /// The directories in it, by their names.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn folders(&self) -> io::Result<Vec<Self>> {
+        let mut all = Vec::new();
+        for entry in fs::read_dir(&self.0)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                all.push(Self(entry.path()));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Removes the directory with all that is in it. No link in it is followed.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn remove_whole(&self) -> io::Result<()> {
+        fs::remove_dir_all(&self.0)
+    }
+
     /// Removes the directory, if nothing is in it.
     ///
     /// # Errors
@@ -554,6 +592,43 @@ pub fn open_plain(path: &Path) -> io::Result<File> {
     let file = options.open(path).map_err(|error| explain_link(path, error))?;
     let found = file.metadata()?;
     if found.is_file() { Ok(file) } else { Err(not_plain(path, &found, "a plain file")) }
+}
+
+/// Removes a file that a person asked to have deleted, as long as `is_it` says of it that it is the one that was meant.
+///
+/// # Errors
+/// [`io::ErrorKind::NotFound`] where another one is there now; whatever the disk says.
+pub fn remove_asked(path: &Path, is_it: impl FnOnce(&fs::Metadata) -> bool) -> io::Result<()> {
+    if !is_it(&fs::symlink_metadata(path)?) {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "it is another file by now"));
+    }
+    fs::remove_file(path)
+}
+
+/// Listens at `path`, in the place of a socket that an earlier process left there. Whoever may reach the directory can connect:
+/// who is heard is up to the caller.
+///
+/// # Errors
+/// [`io::ErrorKind::PermissionDenied`] if something else is there; whatever the system says.
+#[cfg(unix)]
+pub fn listen_at(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
+    use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.file_type().is_socket() => fs::remove_file(path)?,
+        Ok(found) => return Err(not_plain(path, &found, "a socket")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let listener = std::os::unix::net::UnixListener::bind(path)?;
+    // Whatever the umask: that is no secret, and to connect one has to be allowed to write.
+    fs::set_permissions(path, fs::Permissions::from_mode(0o666))?;
+    Ok(listener)
+}
+
+/// Removes the socket of [`listen_at`].
+#[cfg(unix)]
+pub fn end_listening(path: &Path) {
+    let _ = fs::remove_file(path);
 }
 
 /// Makes the file at `path` anew, of mode 0600, for a report that a person asked for.

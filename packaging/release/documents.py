@@ -6,7 +6,7 @@ import shutil
 
 from about import ROOT
 
-EXAMPLES = ("docker", "kubernetes", "nginx", "systemd")
+EXAMPLES = ("container", "docker", "kubernetes", "launchd", "nginx", "systemd", "windows")
 LINK = re.compile(r"!?\[((?:[^\[\]]|\[[^\]]*\])+)\]\(([^)\s]+)\)")
 # Behind README's title.
 ELSEWHERE = "\nFiles that are named here and are not in this package are in the source.\n"

@@ -7,6 +7,7 @@ mod body;
 mod packed;
 mod stream;
 
+use std::collections::HashMap;
 use std::fs::{FileType, Metadata};
 use std::io::{self, BufRead, BufReader, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use body::Body;
 use packed::Packed;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, percent_encode};
+use serde::{Deserialize, Serialize};
 
 use crate::fs;
 
@@ -36,6 +38,21 @@ pub struct Source {
     kind: Kind,
     /// The archive that was opened last, by its place.
     open: Mutex<Option<(String, Arc<Packed>)>>,
+    /// Where it came from, if it was handed over.
+    received: Option<Arc<Received>>,
+}
+
+/// A file or folder that a program handed over which may read it, since this one may not: its content lies elsewhere.
+#[derive(Debug, Clone, Default)]
+pub struct Received {
+    /// Where its content is.
+    pub at: PathBuf,
+    /// Where it is for whoever handed it over.
+    pub shown: PathBuf,
+    /// What its files are there, by their paths within it; a file's own path is empty.
+    pub stamps: HashMap<PathBuf, Stamp>,
+    /// What was not handed over.
+    pub left_out: LeftOut,
 }
 
 /// What a source is.
@@ -65,7 +82,7 @@ pub struct Member {
 }
 
 /// A member that is not read, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     /// Its path within the source.
     pub label: String,
@@ -82,7 +99,7 @@ struct Listed {
 }
 
 /// What a listing leaves out.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     /// What is not read on purpose: links, devices, encrypted members.
     pub skipped: Vec<Skipped>,
@@ -119,7 +136,18 @@ impl Source {
     /// # Errors
     /// There is nothing, it is neither a file nor a folder, or it begins as an archive and is damaged.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let path = path.canonicalize()?;
+        Self::at(path.canonicalize()?, None)
+    }
+
+    /// What was handed over.
+    ///
+    /// # Errors
+    /// As [`Source::open`].
+    pub fn received(received: Arc<Received>) -> io::Result<Self> {
+        Self::at(received.at.clone(), Some(received))
+    }
+
+    fn at(path: PathBuf, received: Option<Arc<Received>>) -> io::Result<Self> {
         let found = path.metadata()?;
         let kind = if found.is_dir() {
             Kind::Folder
@@ -130,12 +158,17 @@ impl Source {
         } else {
             Kind::File
         };
-        Ok(Self { path, kind, open: Mutex::default() })
+        Ok(Self { path, kind, open: Mutex::default(), received })
     }
 
-    /// Where it is, without links.
+    /// Where it is, without links; of what was handed over, where it is for whoever did that.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.received.as_ref().map_or(&self.path, |received| &received.shown)
+    }
+
+    /// Whether it was handed over: it is here for one import alone.
+    pub const fn is_received(&self) -> bool {
+        self.received.is_some()
     }
 
     /// What it is.
@@ -148,7 +181,7 @@ impl Source {
     /// # Errors
     /// Whatever the disk says.
     pub fn stamp(&self) -> io::Result<Stamp> {
-        Ok(stamp(&self.path.symlink_metadata()?))
+        self.stamp_at(&self.path)
     }
 
     /// What a member is on the disk now, where it is a file of its own.
@@ -156,7 +189,15 @@ impl Source {
     /// # Errors
     /// Whatever the disk says.
     pub fn stamp_of(&self, place: &str) -> io::Result<Stamp> {
-        Ok(stamp(&self.file_of(place)?.symlink_metadata()?))
+        self.stamp_at(&self.file_of(place)?)
+    }
+
+    fn stamp_at(&self, file: &Path) -> io::Result<Stamp> {
+        let known = self.received.as_ref().and_then(|received| {
+            let within = file.strip_prefix(&self.path).ok()?;
+            received.stamps.get(within).copied()
+        });
+        known.map_or_else(|| Ok(Stamp::of(&file.symlink_metadata()?)), Ok)
     }
 
     /// The `length` bytes before `end` of the file that `place` names, or of the source itself.
@@ -188,7 +229,8 @@ impl Source {
     /// # Errors
     /// An archive that was named cannot be read, there are too many members; those of `each`.
     pub fn list(&self, without: Option<&Path>, each: &mut Each<'_>) -> io::Result<LeftOut> {
-        let mut left_out = LeftOut::default();
+        let mut left_out =
+            self.received.as_ref().map(|received| received.left_out.clone()).unwrap_or_default();
         match self.kind {
             Kind::File => {
                 let label = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -479,6 +521,13 @@ fn of_file(label: String, place: String, found: &Metadata) -> Member {
     }
 }
 
+impl Stamp {
+    /// What an open file is.
+    pub fn of(found: &Metadata) -> Self {
+        stamp(found)
+    }
+}
+
 fn stamp(found: &Metadata) -> Stamp {
     let modified = found.modified().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
     let modified_ms = modified.and_then(|since| i64::try_from(since.as_millis()).ok()).unwrap_or(0);
@@ -526,6 +575,19 @@ fn decoded(name: &str) -> io::Result<PathBuf> {
 #[cfg(not(unix))]
 fn decoded(name: &str) -> io::Result<PathBuf> {
     inside(PathBuf::from(percent_decode_str(name).decode_utf8_lossy().into_owned()))
+}
+
+/// A file's path within its folder, as text from which [`path_within`] makes it again, byte for byte.
+pub fn text_of_path(path: &Path) -> String {
+    encoded(path)
+}
+
+/// The path that [`text_of_path`] gave; it stays below where it begins.
+///
+/// # Errors
+/// [`io::ErrorKind::NotFound`] for any other.
+pub fn path_within(text: &str) -> io::Result<PathBuf> {
+    decoded(text)
 }
 
 /// A path that stays below where it begins.

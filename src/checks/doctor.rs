@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::status::not_connected;
-use super::{Check, Level, credential, hosts, machine, provider};
+use super::{Check, Level, credential, hosts, machine, provider, set_up};
 use crate::access_log::AccessLog;
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
@@ -41,6 +41,7 @@ pub async fn check_everything(cache: &Cache, http: &Http, more: &[ProviderUrl]) 
         None => Vec::new(),
     };
     checks.extend(machine::own_data(cache));
+    checks.push(set_up::Found::here(cache).check());
     checks.extend(found.into_iter().map(|found| found.reached));
     checks.extend(grants);
     checks.extend(cache.ending().unwrap_or_default().iter().map(|waiting| {

@@ -5,6 +5,7 @@ pub mod doctor;
 pub mod hosts;
 pub mod machine;
 pub mod provider;
+pub mod set_up;
 pub mod status;
 
 use serde::Serialize;

@@ -16,6 +16,7 @@ pub mod log;
 pub mod man;
 pub mod mcp;
 mod owner_links;
+mod passphrases;
 pub mod provider;
 pub mod sandbox;
 pub mod status;

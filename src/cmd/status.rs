@@ -13,8 +13,10 @@ use crate::cache::select::{GrantName, Selection, disconnect_command, renew_comma
 use crate::cache::store::StoreKind;
 use crate::cache::{Cache, Moved};
 use crate::checks::credential::{LIMITS, State, Verdict};
+use crate::checks::set_up::Found;
 use crate::checks::status::{Status, not_connected};
 use crate::error::Result;
+use crate::own::separate::which::SetUp;
 use crate::provider::grant::TokenKind;
 use crate::provider::url::ProviderUrl;
 use crate::text;
@@ -79,6 +81,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         status.check(&cache, &http)?;
     }
     let is_in_full = args.grant.is_some() && status.grants.len() == 1;
+    let set_up = Found::here(&cache);
     let shown = Shown { cache: &cache, status: &status, is_in_full };
     if args.json {
         let mut result = shown.to_json();
@@ -88,6 +91,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
             result["moved"] =
                 json!({"to": moved.to, "count": count.0, "already": count.1, "missing": missing});
         }
+        result["set_up"] = json!(set_up.set_up.name());
         if status.grants.is_empty() {
             result["error"] = not_connected(&cache).to_json()["error"].take();
         }
@@ -98,9 +102,23 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         }
         return Err(not_connected(&cache));
     } else {
-        ui.say(&(shown.to_text(ui.width()) + &shown.waiting()));
+        let about =
+            if args.provider.is_none() && args.grant.is_none() { own_data(&set_up) } else { String::new() };
+        ui.say(&(shown.to_text(ui.width()) + &shown.waiting() + &about));
     }
     Ok(status.exit_code())
+}
+
+/// Which set-up of own data this is, and what is to be said of that.
+fn own_data(found: &Found) -> String {
+    let mut out = match found.set_up {
+        SetUp::None => return String::new(),
+        _ => format!("\n\nYour own data: {}", text::one_line(&found.in_words())),
+    };
+    if let Some((advice, next)) = found.advice() {
+        let _ = write!(out, "\n{advice}\n  next: {next}");
+    }
+    out
 }
 
 fn what_moved(moved: &Moved, all: &[Credential]) -> String {

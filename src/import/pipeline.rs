@@ -81,7 +81,7 @@ pub struct Ended {
 /// Imports a source.
 pub fn run(import: &Import<'_>, job: &Job, watch: &mut dyn Watch) -> Ended {
     let mut outcome = Outcome {
-        format: job.format.name(),
+        format: job.format.name().into(),
         connector: job.plan.connector.key.clone(),
         account: job.plan.account.clone(),
         path: job.typed.clone(),
@@ -621,17 +621,17 @@ impl Writer<'_> {
                 }
                 match parsed {
                     Given::Known => self.outcome.counts.same += 1,
-                    Given::Skipped(why) => *self.outcome.counts.skipped.entry(why).or_default() += 1,
+                    Given::Skipped(why) => *self.outcome.counts.skipped.entry(why.into()).or_default() += 1,
                     Given::Bad(reason) => {
                         task.row.bad += 1;
-                        *self.outcome.counts.bad.entry(reason).or_default() += 1;
+                        *self.outcome.counts.bad.entry(reason.into()).or_default() += 1;
                         bad.push(BadItem {
                             path: self.job.typed.clone(),
                             member: self.job.units[at].label.clone(),
                             item,
                             byte: raw.offset,
                             line: raw.line,
-                            reason,
+                            reason: reason.into(),
                         });
                     }
                     Given::Records(drafts) => {
@@ -641,7 +641,7 @@ impl Writer<'_> {
                             return Ok(());
                         }
                         for told in drafts.iter().filter_map(|ready| ready.draft.told) {
-                            *self.outcome.counts.told.entry(told).or_default() += 1;
+                            *self.outcome.counts.told.entry(told.into()).or_default() += 1;
                         }
                         let item = Item { unit, raw: &raw, digest: &digest, halved: &halved };
                         let written = self.write(ingest, ledger, &item, drafts)?;
@@ -765,7 +765,10 @@ impl Writer<'_> {
             length: blob.length as u64,
             encoding: blob.encoding,
         };
-        ledger.put_blob_place(&blob.id, unit, &place)?;
+        // What was handed over is read nowhere again: its copy is all that there will be.
+        if !self.job.source.is_received() {
+            ledger.put_blob_place(&blob.id, unit, &place)?;
+        }
         if self.import.terms.copies_attachments && !ledger.is_copied(&blob.id)? {
             let end = blob.offset.saturating_add(blob.length);
             let encoded = raw.bytes.get(blob.offset..end).unwrap_or_default();

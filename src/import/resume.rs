@@ -58,7 +58,7 @@ pub struct Task {
 pub struct Terms {
     /// Leave out what is older.
     pub since_ms: Option<i64>,
-    /// Keep copies of attachments: what was read before is read again for them.
+    /// Keep copies of attachments: what was read before without is read again for them.
     pub copies_attachments: bool,
     /// Name what could not be read: of what was read before, files with something bad in them are read again for that.
     pub names_bad: bool,
@@ -121,9 +121,11 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
         let stamp = job.source.stamp_of(&member.place).ok();
         let covers =
             |row: &UnitRow| row.since_ms.is_none_or(|before| terms.since_ms.is_some_and(|now| now >= before));
+        // What it has of attachments is copied already.
+        let has_copies = |row: &UnitRow| !ledger.has_uncopied(row.unit).unwrap_or(true);
         // Where one is there again, its records are not gone any more.
         let usable = old.as_ref().filter(|row| {
-            let is_again = terms.copies_attachments || (terms.names_bad && row.bad > 0);
+            let is_again = (terms.copies_attachments && !has_copies(row)) || (terms.names_bad && row.bad > 0);
             is_same_reading && !is_again && covers(row) && row.gone_ms.is_none()
         });
         let at = usable.and_then(|row| {

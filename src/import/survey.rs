@@ -15,7 +15,7 @@ use super::digest;
 use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, Refused, Sure};
 use super::kind_of_file;
 use crate::advice::{Command, Hint};
-use crate::archive::{Kind, LeftOut, Member, Skipped, Source};
+use crate::archive::{Kind, LeftOut, Member, Received, Skipped, Source};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::text::shell_word;
 use crate::vault::declaration::Connector;
@@ -37,6 +37,8 @@ pub struct Request {
     pub paths: Vec<Named>,
     /// The zone of times that name none, where the person said so.
     pub zone: Option<TimeZone>,
+    /// The zone of the computer that the person sits at, where that is not this one's.
+    pub own_zone: Option<TimeZone>,
     /// The order of a date's numbers, where the person said so.
     pub date_order: Option<DateOrder>,
     /// Leave out what is older, in milliseconds since 1970.
@@ -56,6 +58,8 @@ pub struct Named {
     pub is_as: bool,
     /// Whose data it is, where the person said so.
     pub account: Option<String>,
+    /// Its content, where it was handed over by a program that may read it.
+    pub received: Option<Arc<Received>>,
 }
 
 /// What is known of the accounts that were imported before, and who answers a format's question.
@@ -148,7 +152,11 @@ impl Survey {
         adviser: &mut dyn Adviser,
     ) -> Result<()> {
         let typed = named.path.as_path();
-        let source = Source::open(typed).map_err(|error| unusable(typed, error))?;
+        let source = match &named.received {
+            Some(received) => Source::received(Arc::clone(received)),
+            None => Source::open(typed),
+        };
+        let source = source.map_err(|error| unusable(typed, error))?;
         if source.path() == store_dir || source.path().starts_with(store_dir) {
             let message = format!("{} is the store itself, not something to import", typed.display());
             return Err(
@@ -274,7 +282,7 @@ impl Recognised {
         let source_name = source.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut ask = Ask {
             account: named.account.clone(),
-            zone: request.zone.clone().unwrap_or_else(TimeZone::system),
+            zone: request.zone.clone().or_else(|| request.own_zone.clone()).unwrap_or_else(TimeZone::system),
             date_order: request.date_order,
             known,
             source_name,
@@ -480,7 +488,7 @@ fn undecided(typed: &Path, question: &str, option: &'static str, choices: &[Stri
 }
 
 /// Why a source that was named cannot be looked at, and what to do.
-fn unusable(typed: &Path, error: io::Error) -> Error {
+pub fn unusable(typed: &Path, error: io::Error) -> Error {
     let kind = error.kind();
     let message = match kind {
         io::ErrorKind::NotFound => format!("There is no {}; nothing was imported", typed.display()),

@@ -1,13 +1,16 @@
 //! What became of what was read: read = new + changed + same + skipped + bad, by source and in sum.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
 
 /// Bad items of one reason that are named in a summary.
 pub const NAMED: usize = 3;
 
 /// What became of the items.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// All of them.
     pub read: u64,
@@ -18,11 +21,11 @@ pub struct Counts {
     /// Those whose records are as they were.
     pub same: u64,
     /// Those that are left out on purpose, by why.
-    pub skipped: BTreeMap<&'static str, u64>,
+    pub skipped: BTreeMap<Cow<'static, str>, u64>,
     /// Those that could not be read, by why.
-    pub bad: BTreeMap<&'static str, u64>,
+    pub bad: BTreeMap<Cow<'static, str>, u64>,
     /// Records that were kept and lack something, by what.
-    pub told: BTreeMap<&'static str, u64>,
+    pub told: BTreeMap<Cow<'static, str>, u64>,
 }
 
 impl Counts {
@@ -51,14 +54,14 @@ impl Counts {
             [(&mut self.skipped, &other.skipped), (&mut self.bad, &other.bad), (&mut self.told, &other.told)];
         for (all, some) in pairs {
             for (why, count) in some {
-                *all.entry(why).or_default() += count;
+                *all.entry(why.clone()).or_default() += count;
             }
         }
     }
 }
 
 /// An item that could not be read. It has nothing of its content.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BadItem {
     /// The source.
     pub path: PathBuf,
@@ -69,14 +72,14 @@ pub struct BadItem {
     /// Where it begins in the member.
     pub byte: u64,
     /// The line that it begins in, where lines mean something.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// Why.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
 }
 
 /// A member that was not read to its end.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unread {
     /// The source.
     pub path: PathBuf,
@@ -87,10 +90,10 @@ pub struct Unread {
 }
 
 /// What an import of one source by one format for one account did.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The format's name.
-    pub format: &'static str,
+    pub format: Cow<'static, str>,
     /// The connector's key.
     pub connector: String,
     /// The account.
@@ -118,4 +121,20 @@ impl Outcome {
             self.bad.push(item);
         }
     }
+}
+
+/// What became of the items of all sources.
+pub fn in_sum(outcomes: &[Outcome]) -> Counts {
+    let mut all = Counts::default();
+    for outcome in outcomes {
+        all.add(&outcome.counts);
+    }
+    all
+}
+
+/// Whether a file was not read to its end, or no item could be read.
+pub fn is_failure(outcomes: &[Outcome]) -> bool {
+    let all = in_sum(outcomes);
+    let bad = all.bad_in_all() + outcomes.iter().map(|outcome| outcome.known_bad).sum::<u64>();
+    outcomes.iter().any(|outcome| !outcome.unread.is_empty()) || (all.read > 0 && bad == all.read)
 }

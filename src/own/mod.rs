@@ -8,6 +8,9 @@ pub mod backup;
 mod damage;
 pub mod forget;
 mod identity;
+pub mod import;
+pub mod inbox;
+pub mod separate;
 pub mod serving;
 pub mod state;
 
@@ -69,6 +72,23 @@ const HOLDS_SERVED: Holds = Holds {
         "an agent that sends on what you granted, by a web search, links or other tools: grant what you would show it",
     ],
     ..HOLDS
+};
+
+/// The same of a store that belongs to a system user ([`separate`]).
+const HOLDS_SEPARATE: Holds = Holds {
+    against: &[
+        "another user of this computer",
+        "a web page",
+        "a program on this computer that has no token",
+        "an agent, with a shell or without: it cannot read beyond the grant, whatever a record talks it into",
+    ],
+    not: &[
+        "whoever reads your exports while they lie where you can read them, or has the token that the agent is given",
+        "whoever learns your passphrase, and a program that runs as you and reads or drives your browser or terminal while you \
+         decide or while the owner's page is open",
+        "a program that runs as you, where you may use sudo without a password",
+        "an agent that sends on what you granted, by a web search, links or other tools: grant what you would show it",
+    ],
 };
 
 /// The port that `pdpp provider serve` listens on unless it is told another.
@@ -195,7 +215,8 @@ pub fn serve(
     announce: Announce,
 ) -> Result<Handle> {
     check(dir)?;
-    let profile = Profile { command: "pdpp provider serve", holds: Some(HOLDS_SERVED), ..PROFILE };
+    let holds = if separate::place::person_of(dir).is_some() { HOLDS_SEPARATE } else { HOLDS_SERVED };
+    let profile = Profile { command: "pdpp provider serve", holds: Some(holds), ..PROFILE };
     let config = Config { core, asks_passphrase: true, announce, public, profile, ..config(dir) };
     let for_proxy = config.public.as_ref().map(|public| public.listen).filter(|proxy| *proxy != listen);
     server::start(config, None, listen).map_err(|error| {

@@ -1,21 +1,24 @@
 //! What is in the person's own store: accounts with their streams, and how old they are.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use indicatif::HumanCount;
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::PROFILE;
 use crate::cache::Cache;
 use crate::error::{Error, Result};
+use crate::vault::grant::Grant;
 use crate::vault::oauth::wish::GUARDED;
 use crate::vault::store::{Store, freshness, record_count, record_counts};
 use crate::vault::wire::ApiError;
+use crate::vault::{Vault, accounts, time};
 
 /// What a store holds.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     /// Its size on the disk, in bytes.
     pub bytes: u64,
@@ -24,7 +27,7 @@ pub struct State {
 }
 
 /// An account.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountState {
     /// Its id.
     pub id: String,
@@ -41,7 +44,7 @@ pub struct AccountState {
 }
 
 /// A stream of an account.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamState {
     /// Its name.
     pub name: String,
@@ -128,6 +131,42 @@ pub fn mails_kept_apart(store: &Store, connections: &BTreeSet<String>) -> Result
         slots.map(|slot| record_count(db, slot)).sum()
     });
     count.map_err(failed)
+}
+
+/// A grant, and how it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Made {
+    /// The grant.
+    pub grant: Grant,
+    /// `live`, `expired` or `revoked`.
+    pub state: Cow<'static, str>,
+}
+
+/// All that was granted of the store of `vault`.
+///
+/// # Errors
+/// `own_store`.
+pub fn made(vault: &Vault) -> Result<Vec<Made>> {
+    let now = time::now_ms();
+    let state = |grant: &Grant, revoked: Option<i64>| match revoked {
+        Some(_) => "revoked",
+        None if grant.is_expired(now) => "expired",
+        None => "live",
+    };
+    let all = vault.grants_made().map_err(|error| vault_failed(&error))?;
+    Ok(all.into_iter().map(|(grant, revoked)| Made { state: state(&grant, revoked).into(), grant }).collect())
+}
+
+/// What each account of `store` is called, by its id.
+///
+/// # Errors
+/// `own_store`.
+pub fn account_names(store: &Store) -> Result<BTreeMap<String, String>> {
+    let names = store.read::<BTreeMap<String, String>, rusqlite::Error>(|_, catalog| {
+        let ids = catalog.connections.iter().map(|known| known.id.clone());
+        Ok(ids.map(|id| (id.clone(), accounts::label(catalog, &id))).collect())
+    });
+    names.map_err(failed)
 }
 
 pub(super) fn failed(error: impl Into<anyhow::Error>) -> Error {

@@ -99,6 +99,8 @@ const SHOWN: &[(&str, Before, i32, &str)] = &[
 const NOT_HERE: &[(&str, &str)] = &[
     ("cargo run --release -- demo", "builds for minutes: `.ci/run release` runs it as README has it"),
     ("pdpp provider serve", "a passphrase is typed at a terminal: tests/own"),
+    ("sudo pdpp provider", "makes and removes a user and a service of the system: `.ci/run separate`"),
+    ("pdpp provider open", "opens a browser, and asks a person there: tests/own"),
     ("pdpp connect local", "a person decides, on a page or at a terminal: tests/own"),
     ("cargo test", "this is it: `.ci/run test`"),
     ("cargo nextest run", "this, in other processes; by hand"),

@@ -14,6 +14,7 @@ mod memory;
 mod page;
 #[cfg(target_os = "linux")]
 mod public;
+mod separate;
 #[cfg(target_os = "linux")]
 mod served;
 #[cfg(target_os = "linux")]

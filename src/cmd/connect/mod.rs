@@ -169,10 +169,12 @@ fn patience(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// What it failed with; with `--json` the failure is printed instead, and its exit code given.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
-    if args.is_local(global)? {
+    let is_local = args.is_local(global)?;
+    let separate = if is_local && !args.renew { service_url(args)? } else { None };
+    if is_local && separate.is_none() {
         return run_local(args, global, ui);
     }
-    match (connect(args, global, ui), args.json) {
+    match (connect(args, separate, global, ui), args.json) {
         (Ok(connected), true) => {
             ui.json(&granted::to_json(&connected));
             Ok(0)
@@ -187,6 +189,25 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         }
         (Err(error), false) => Err(error),
     }
+}
+
+/// Where the service serves that keeps the person's own data, if one does: their store is a provider as any other then (O9.4).
+#[cfg(target_os = "linux")]
+fn service_url(args: &Args) -> Result<Option<String>> {
+    let Some(socket) = own::separate::of_this_user(args.local.data_dir.as_deref())? else { return Ok(None) };
+    let Local { account, in_terminal, host, .. } = &args.local;
+    if !account.is_empty() || *in_terminal || host.is_some() {
+        let message = "Your own data is kept by a service, whose page decides: --account, --in-terminal and --for are not for it";
+        return Err(Error::new(Kind::Usage, "only_for_local", message).run(Command::connect("local")));
+    }
+    Ok(Some(own::separate::caller::Caller::begin(&socket)?.hello()?.url))
+}
+
+/// The same, where there is no such service.
+#[cfg(not(target_os = "linux"))]
+#[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
+fn service_url(_: &Args) -> Result<Option<String>> {
+    Ok(None)
 }
 
 /// The same for the person's own store.
@@ -233,8 +254,14 @@ fn connect_local(args: &Args, global: &Global, ui: &Ui) -> Result<ConnectedHere>
     Ok(connected)
 }
 
-fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
-    let provider = args.provider.as_deref().map(provider_url).transpose()?;
+fn connect(args: &Args, separate: Option<String>, global: &Global, ui: &Ui) -> Result<Connected> {
+    if let Some(url) = &separate {
+        ui.explain(&format!(
+            "Your own data is kept by a service, at {url}. To decide there, open your page: {}",
+            Command::new("provider open")
+        ));
+    }
+    let provider = separate.as_deref().or(args.provider.as_deref()).map(provider_url).transpose()?;
     let (cache, network) = (global.cache()?, global.network()?);
     grants::connect(&args.request(provider), &cache, network, &Terminal { ui, progress: RefCell::default() })
 }

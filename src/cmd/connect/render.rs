@@ -34,6 +34,9 @@ pub(super) fn show(event: &Event<'_>, ui: &Ui) {
                     ui.explain(&format!("    - {line}"));
                 }
             }
+            if cfg!(target_os = "linux") {
+                ui.explain("  For an agent with a shell there is the separate set-up: sudo pdpp provider install");
+            }
         }
         Event::AsksHere { why } => {
             ui.explain(&format!("No browser is opened, since {why}: decide here (Esc denies)."));

@@ -1,40 +1,36 @@
 //! `pdpp import`: a person's own exports into their store on this machine.
 
 mod render;
+#[cfg(target_os = "linux")]
+mod separate;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, StyledStr};
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use render::{duration, grouped, in_sum, plan_json, plan_text, result_json, result_text, size};
+use render::{Reader, duration, grouped, plan_json, plan_text, result_json, result_text, size};
 
 use super::Global;
 use crate::advice::Command;
 use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
-use crate::import::account::Known;
-use crate::import::format::Format;
 use crate::import::formats;
-use crate::import::pipeline::{self, Ended, Import, Watch};
 use crate::import::places;
-use crate::import::resume::{self, Terms};
-use crate::import::survey::{self, Adviser, Job, Named, Request, Survey};
-use crate::import::tally::{BadItem, Outcome, Unread};
+use crate::import::survey::{Named, Survey};
+use crate::import::tally::{self, BadItem, Unread, in_sum};
 use crate::own;
+use crate::own::import::{Heard, Imported, Knowing, Plan, Wanted};
 use crate::runtime;
 use crate::ui::{Progress, Ui};
-use crate::vault::declaration::Connector;
 use crate::vault::store::Store;
-use crate::vault::store::ledger::{Ledger, Settings, SourceRow};
+use crate::vault::store::ledger::SourceRow;
 
 /// How often a line of progress is written where nobody watches.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -131,6 +127,10 @@ Formats:",
 /// `import_unconfirmed` (77), `import_running`, `import_disk_full`, `import_report`, `own_data_dir` (77), `own_store`,
 /// `own_damaged`, `interrupted` (130).
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
+    #[cfg(target_os = "linux")]
+    if let Some(owner) = own::separate::of_this_user(args.data_dir.as_deref())? {
+        return separate::run(&owner, args, ui);
+    }
     let cache = global.cache()?;
     let dir = own::dir(args.data_dir.as_deref(), &cache)?;
     run_in(&dir, args, &cache, ui).map_err(|error| own::told(&dir, error))
@@ -139,42 +139,49 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
 /// The same, into the store in `dir`.
 fn run_in(dir: &Path, args: &Args, cache: &Cache, ui: &Ui) -> Result<u8> {
     own::check_place(dir)?;
+    let wanted = args.wanted()?;
     let known = if own::is_there(dir) { Some(own::open_store(dir)?) } else { None };
-    let paths = if args.paths.is_empty() { known_paths(known.as_ref(), ui)? } else { named_paths(args) };
+    let paths = if args.paths.is_empty() {
+        known_paths(known.as_ref(), ui)?
+    } else {
+        args.paths.iter().map(|path| wanted.named(path)).collect()
+    };
     if paths.is_empty() {
         return name_places(args, ui);
     }
-    let request = request(args, paths)?;
+    let request = wanted.request(paths)?;
     let progress = ui.progress();
     progress.say("Looking at what is there");
-    let can_ask = ui.can_ask() && !args.json;
-    let mut terminal = Terminal { ui, progress: &progress, known: known.as_ref(), can_ask };
-    let survey = Survey::of(&request, dir, &mut terminal);
+    let mut answer =
+        |question: &str, choices: &[String]| answer(ui, &progress, args.can_answer(ui), question, choices);
+    let mut knowing = Knowing { store: known.as_ref(), answer: &mut answer };
+    let survey = Survey::of(&request, dir, &mut knowing);
     drop(progress);
     let survey = survey?;
     let granted = if known.is_some() { own::granted(dir)? } else { BTreeSet::new() };
-    let plan = plan_text(&survey, &request, &granted, dir);
+    let plan = Plan::of(&survey, &request, &granted);
     if args.dry_run {
-        if args.json {
-            ui.json(&plan_json(&survey, &granted));
-        } else {
-            ui.say(&plan);
-        }
-        return Ok(u8::from(has_unreadable(&survey)));
+        show_plan(args, ui, &plan, dir, Reader::You);
+        return Ok(u8::from(plan.has_unreadable()));
     }
     if !args.json || ui.is_interactive() {
-        ui.explain(&plan);
+        ui.explain(&plan_text(&plan, dir, Reader::You));
     }
     confirm(args, ui)?;
     drop(known);
     let report = args.report.as_deref().map(Report::new).transpose()?;
-    let lock = own::lock(dir)?;
-    let store = own::make_store(dir)?;
-    let ended = import(ui, &request, &survey, report, &store, dir);
-    drop(lock);
-    let (outcomes, stopped) = ended?;
-    let stopped = stopped.map(|error| own::told(dir, error));
-    let all = in_sum(&outcomes);
+    let names_bad = report.is_some();
+    let stop = AtomicBool::new(false);
+    let progress = ui.progress();
+    let mut shown = Shown::new(ui, &progress, &stop, report);
+    let imported = until_a_signal(ui, &progress, &stop, || {
+        own::import::run(dir, &request, &survey, names_bad, &stop, &mut shown)
+    });
+    let ended = shown.end();
+    drop(progress);
+    let imported = imported?;
+    ended?;
+    let all = in_sum(&imported.outcomes);
     // Not where nothing was kept: other commands would look for it there.
     if all.new + all.changed + all.same > 0 {
         let before = own::dir(None, cache)?;
@@ -186,87 +193,77 @@ fn run_in(dir: &Path, args: &Args, cache: &Cache, ui: &Ui) -> Result<u8> {
             ));
         }
     }
-    let connections = survey.jobs.iter().map(Job::connection).collect();
-    let apart = own::state::mails_kept_apart(&store, &connections)?;
+    let bytes = Some(imported.store_bytes);
+    Ok(show_result(args, ui, &plan, &imported, (dir, bytes, Reader::You)))
+}
+
+/// Shows what would be imported, and nothing else.
+fn show_plan(args: &Args, ui: &Ui, plan: &Plan, dir: &Path, reader: Reader) {
     if args.json {
-        let mut result = result_json(&outcomes, store_bytes(dir));
-        result["kept_apart"] = apart.into();
-        if let Some(stopped) = &stopped {
+        ui.json(&plan_json(plan));
+    } else {
+        ui.say(&plan_text(plan, dir, reader));
+    }
+}
+
+/// Shows what became of an import, and gives the exit code.
+fn show_result(
+    args: &Args,
+    ui: &Ui,
+    plan: &Plan,
+    imported: &Imported,
+    kept: (&Path, Option<u64>, Reader),
+) -> u8 {
+    let Imported { outcomes, stopped, kept_apart, .. } = imported;
+    if args.json {
+        let mut result = result_json(outcomes, kept.1);
+        result["kept_apart"] = (*kept_apart).into();
+        if let Some(stopped) = stopped {
             result["error"] = stopped.to_json()["error"].take();
         }
         ui.json(&result);
     } else {
-        ui.say(&result_text(&outcomes, apart, dir, store_bytes(dir), ui.prose_width()));
-        if let Some(stopped) = &stopped {
+        ui.say(&result_text(outcomes, *kept_apart, kept, ui.prose_width()));
+        if let Some(stopped) = stopped {
             ui.error(stopped);
         }
     }
-    Ok(match stopped {
+    match stopped {
         Some(stopped) => stopped.kind().exit_code(),
-        None => u8::from(has_unreadable(&survey) || is_failure(&outcomes)),
-    })
-}
-
-fn request(args: &Args, paths: Vec<Named>) -> Result<Request> {
-    let usage = |code, message: String| Error::new(Kind::Usage, code, message);
-    let zone = match &args.timezone {
-        Some(name) => Some(TimeZone::get(name).map_err(|error| {
-            usage("timezone_invalid", format!("`{name}` is not a time zone"))
-                .because(error)
-                .hint("--timezone Europe/Oslo")
-        })?),
-        None => None,
-    };
-    let since_ms = match &args.since {
-        Some(text) => {
-            let at = since(text, zone.clone().unwrap_or_else(TimeZone::system));
-            let at = at.map_err(|error| {
-                usage("date_invalid", format!("`{text}` is not a day, nor a time of one"))
-                    .because(error)
-                    .hint("--since 2026-01-31, or --since 2026-01-31T18:30")
-            })?;
-            Some(at.as_millisecond())
-        }
-        None => None,
-    };
-    Ok(Request {
-        paths,
-        zone,
-        date_order: args.date_order.as_deref().and_then(survey::date_order),
-        since_ms,
-        copies_attachments: args.copy_attachments,
-    })
-}
-
-/// A moment: a day from its beginning, a time of a day, or one that names its zone.
-fn since(text: &str, zone: TimeZone) -> Result<Timestamp, jiff::Error> {
-    if let Ok(at) = text.parse::<Timestamp>() {
-        return Ok(at);
+        None => u8::from(plan.has_unreadable() || tally::is_failure(outcomes)),
     }
-    Ok(text.parse::<jiff::civil::DateTime>()?.to_zoned(zone)?.timestamp())
 }
 
-fn named_paths(args: &Args) -> Vec<Named> {
-    let is_meant = |format: &&dyn Format| args.format.as_deref().is_none_or(|name| format.name() == name);
-    let formats: Vec<&'static dyn Format> = formats::ALL.iter().copied().filter(is_meant).collect();
-    let named = |path: &PathBuf| Named {
-        path: path.clone(),
-        formats: formats.clone(),
-        is_as: args.format.is_some(),
-        account: args.account.clone(),
-    };
-    args.paths.iter().map(named).collect()
+impl Args {
+    fn wanted(&self) -> Result<Wanted> {
+        let zone = self.timezone.as_deref().map(own::import::zone).transpose()?;
+        let since_ms = match &self.since {
+            Some(text) => Some(own::import::since(text, zone.unwrap_or_else(TimeZone::system))?),
+            None => None,
+        };
+        Ok(Wanted {
+            format: self.format.clone(),
+            account: self.account.clone(),
+            timezone: self.timezone.clone(),
+            own_zone: None,
+            date_order: self.date_order.clone(),
+            since_ms,
+            copies_attachments: self.copy_attachments,
+        })
+    }
+
+    /// Whether somebody can be asked a question.
+    const fn can_answer(&self, ui: &Ui) -> bool {
+        ui.can_ask() && !self.json
+    }
 }
 
 /// The sources that were imported before and are there still, as what they were imported then.
 fn known_paths(known: Option<&Store>, ui: &Ui) -> Result<Vec<Named>> {
     let Some(store) = known else { return Ok(Vec::new()) };
-    let sources = store.read(|db, _| Ledger(db).sources()).map_err(|error: rusqlite::Error| {
-        Error::failed("own_store", "Could not read the store of your own data").because(error)
-    })?;
     let mut all: Vec<Named> = Vec::new();
     let mut missing = Vec::new();
-    for SourceRow { path, format, .. } in sources {
+    for SourceRow { path, format, .. } in own::import::known_sources(store)? {
         let path = PathBuf::from(path);
         if !path.exists() {
             if !missing.contains(&path) {
@@ -278,7 +275,13 @@ fn known_paths(known: Option<&Store>, ui: &Ui) -> Result<Vec<Named>> {
         let format = formats::ALL.iter().copied().filter(|known| known.name() == format);
         match all.iter_mut().find(|named| named.path == path) {
             Some(named) => named.formats.extend(format),
-            None => all.push(Named { path, formats: format.collect(), is_as: false, account: None }),
+            None => all.push(Named {
+                path,
+                formats: format.collect(),
+                is_as: false,
+                account: None,
+                received: None,
+            }),
         }
     }
     Ok(all)
@@ -324,116 +327,50 @@ fn confirm(args: &Args, ui: &Ui) -> Result<()> {
     Err(Error::new(Kind::Refused, "not_confirmed", "Nothing was imported").hint("Answer yes, or add --yes"))
 }
 
-/// What is known of earlier imports, and whoever sits at the terminal.
-struct Terminal<'a> {
-    ui: &'a Ui,
-    progress: &'a Progress<'a>,
-    known: Option<&'a Store>,
-    can_ask: bool,
-}
-
-impl Adviser for Terminal<'_> {
-    fn settled(&self, connection: &str) -> Option<Settings> {
-        let settled = |db: &rusqlite::Connection, _: &_| Ledger(db).account(connection);
-        let found = self.known?.read::<_, rusqlite::Error>(settled).ok()??;
-        Some(found.1)
-    }
-
-    fn connectors(&self) -> Vec<Arc<Connector>> {
-        let all = self.known.and_then(|known| {
-            known.read::<_, rusqlite::Error>(|_, catalog| Ok(catalog.connectors.clone())).ok()
-        });
-        all.unwrap_or_default()
-    }
-
-    fn accounts(&self, job: &Job) -> Vec<Known> {
-        let known = |store: &Store| store.read(|db, catalog| resume::known_accounts(db, catalog, job)).ok();
-        self.known.and_then(known).unwrap_or_default()
-    }
-
-    fn answer(&mut self, question: &str, choices: &[String]) -> Option<String> {
-        if !self.can_ask {
-            return None;
-        }
-        self.progress.aside(|| {
-            if choices.is_empty() {
-                return self.ui.ask(question).ok()?.filter(|answer| !answer.is_empty());
-            }
-            let picked = self.ui.pick(question, choices).ok()??;
-            choices.get(picked).cloned()
-        })
-    }
-}
-
-type Imported = (Vec<Outcome>, Option<Error>);
-
-fn import(
+/// The answer to a question of an import, from whoever sits at the terminal.
+fn answer(
     ui: &Ui,
-    request: &Request,
-    survey: &Survey,
-    report: Option<Report>,
-    store: &Store,
-    dir: &Path,
-) -> Result<Imported> {
-    store
-        .prepare_for_many()
-        .map_err(|error| Error::failed("own_store", "Could not write to the store").because(error))?;
-    let stop = AtomicBool::new(false);
-    let progress = ui.progress();
-    let terms = Terms {
-        since_ms: request.since_ms,
-        copies_attachments: request.copies_attachments,
-        names_bad: report.is_some(),
-        now_ms: Timestamp::now().as_millisecond(),
-    };
-    let import = Import { store, dir, terms, stop: &stop, least_free: pipeline::LEAST_FREE };
-    let mut watch = Shown {
-        ui,
-        progress: &progress,
-        stop: &stop,
-        began: Instant::now(),
-        last: Instant::now(),
-        total: survey.jobs.iter().map(Job::bytes).fold(0, u64::saturating_add),
-        done: (0, 0),
-        now: (0, 0),
-        report,
-    };
-    let mut outcomes = Vec::new();
-    let mut stopped = None;
-    for (path, left_out) in &survey.left_out {
-        for one in &left_out.unreadable {
-            watch.unread(&Unread { path: path.clone(), member: one.label.clone(), reason: one.why.clone() });
-        }
+    progress: &Progress<'_>,
+    can_ask: bool,
+    question: &str,
+    choices: &[String],
+) -> Option<String> {
+    if !can_ask {
+        return None;
     }
-    until_a_signal(ui, &progress, &stop, || {
-        for job in &survey.jobs {
-            let Ended { outcome, stopped: why } = pipeline::run(&import, job, &mut watch);
-            outcomes.push(outcome);
-            watch.next();
-            if why.is_some() {
-                stopped = why;
-                break;
-            }
+    progress.aside(|| {
+        if choices.is_empty() {
+            return ui.ask(question).ok()?.filter(|answer| !answer.is_empty());
         }
-    });
-    if let Some(report) = watch.report.take() {
-        report.end()?;
-    }
-    Ok((outcomes, stopped))
+        let picked = ui.pick(question, choices).ok()??;
+        choices.get(picked).cloned()
+    })
 }
 
 /// Does `work`. The first signal sets `stop`, so that the batch at work is finished first, and says so at once; the second one ends
 /// the process, and the batch at work is as if it had not begun.
-fn until_a_signal(ui: &Ui, progress: &Progress<'_>, stop: &AtomicBool, work: impl FnOnce()) {
+fn until_a_signal<T>(ui: &Ui, progress: &Progress<'_>, stop: &AtomicBool, work: impl FnOnce() -> T) -> T {
+    until_a_signal_or(ui, progress, stop, || (), work)
+}
+
+/// The same, where something else has to be done at the first signal, too.
+fn until_a_signal_or<T>(
+    ui: &Ui,
+    progress: &Progress<'_>,
+    stop: &AtomicBool,
+    at_first: impl Fn() + Send + Sync,
+    work: impl FnOnce() -> T,
+) -> T {
     let on_signal = |count| {
         if count > 1 {
             #[allow(clippy::exit, reason = "somebody asked twice")]
             std::process::exit(i32::from(Kind::Interrupted.exit_code()));
         }
         stop.store(true, Ordering::Relaxed);
+        at_first();
         progress.tell(ui, "Stopping after this batch … (Ctrl-C again stops at once)");
     };
-    runtime::while_signals_are_heard(on_signal, work);
+    runtime::while_signals_are_heard(on_signal, work)
 }
 
 /// The file of what could not be read.
@@ -480,32 +417,31 @@ struct Shown<'a> {
     stop: &'a AtomicBool,
     began: Instant,
     last: Instant,
-    total: u64,
-    /// Bytes and items of the sources before.
-    done: (u64, u64),
-    now: (u64, u64),
     report: Option<Report>,
 }
 
-impl Shown<'_> {
-    fn next(&mut self) {
-        self.done = (self.done.0.saturating_add(self.now.0), self.done.1 + self.now.1);
-        self.now = (0, 0);
+impl<'a> Shown<'a> {
+    fn new(ui: &'a Ui, progress: &'a Progress<'a>, stop: &'a AtomicBool, report: Option<Report>) -> Self {
+        Self { ui, progress, stop, began: Instant::now(), last: Instant::now(), report }
+    }
+
+    /// # Errors
+    /// `import_report`.
+    fn end(self) -> Result<()> {
+        self.report.map_or(Ok(()), Report::end)
     }
 }
 
-impl Watch for Shown<'_> {
-    fn progress(&mut self, bytes: u64, items: u64) {
-        self.now = (bytes, items);
+impl Heard for Shown<'_> {
+    fn progress(&mut self, at: own::import::Progress) {
         let every = if self.ui.is_interactive() { SHOWN_EVERY } else { LINE_EVERY };
         if self.last.elapsed() < every || self.stop.load(Ordering::Relaxed) {
             return;
         }
         self.last = Instant::now();
-        let (bytes, items) = (self.done.0.saturating_add(bytes), self.done.1 + items);
-        let mut text =
-            format!("{} of {}, {} items", size(bytes), size(self.total.max(bytes)), grouped(items));
-        let left = self.total.saturating_sub(bytes);
+        let own::import::Progress { bytes, of, items } = at;
+        let mut text = format!("{} of {}, {} items", size(bytes), size(of), grouped(items));
+        let left = of.saturating_sub(bytes);
         if bytes > 0 && left > 0 {
             let seconds = u128::from(left) * self.began.elapsed().as_millis() / u128::from(bytes) / 1000;
             let _ = write!(text, ", about {} left", duration(seconds));
@@ -526,50 +462,6 @@ impl Watch for Shown<'_> {
     fn unread(&mut self, member: &Unread) {
         if let Some(report) = &mut self.report {
             report.line(member);
-        }
-    }
-}
-
-fn has_unreadable(survey: &Survey) -> bool {
-    survey.left_out.iter().any(|(_, left_out)| !left_out.unreadable.is_empty())
-}
-
-/// Whether a file was not read to its end, or no item could be read.
-fn is_failure(outcomes: &[Outcome]) -> bool {
-    let all = in_sum(outcomes);
-    let bad = all.bad_in_all() + outcomes.iter().map(|outcome| outcome.known_bad).sum::<u64>();
-    outcomes.iter().any(|outcome| !outcome.unread.is_empty()) || (all.read > 0 && bad == all.read)
-}
-
-/// What the store takes on the disk.
-fn store_bytes(dir: &Path) -> u64 {
-    let all = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let copies = std::fs::read_dir(dir.join("blobs")).into_iter().flatten().flatten();
-    all.chain(copies)
-        .filter_map(|entry| entry.metadata().ok())
-        .filter(std::fs::Metadata::is_file)
-        .map(|found| found.len())
-        .sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn o2_1_a_time_of_a_day_counts_in_the_zone_that_is_named() {
-        let oslo = || TimeZone::get("Europe/Oslo").unwrap();
-        for (text, wanted) in [
-            ("2026-01-31", "2026-01-30T23:00:00Z"),
-            ("2026-01-31T18:30", "2026-01-31T17:30:00Z"),
-            ("2026-01-31 18:30:05", "2026-01-31T17:30:05Z"),
-            ("2026-01-31T18:30:00Z", "2026-01-31T18:30:00Z"),
-            ("2026-01-31T18:30:00+05:00", "2026-01-31T13:30:00Z"),
-        ] {
-            assert_eq!(since(text, oslo()).unwrap(), wanted.parse().unwrap(), "{text}");
-        }
-        for text in ["", "yesterday", "31.1.2026", "2026-13-01", "18:30"] {
-            assert!(since(text, oslo()).is_err(), "{text}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What `pdpp import` shows: the plan before anything is written, and what became of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
@@ -10,57 +11,59 @@ use serde_json::{Map, Value, json};
 
 use crate::advice::Command;
 use crate::archive::{LeftOut, Skipped};
-use crate::import::survey::{self, Job, Request, Survey};
-use crate::import::tally::{self, BadItem, Counts, Outcome};
+use crate::import::survey;
+use crate::import::tally::{self, BadItem, Counts, Outcome, in_sum};
 use crate::own;
-use crate::vault::declaration::Kind as FieldKind;
+use crate::own::import::Plan;
 
 /// Names that are listed in one line.
 const NAMED: usize = 3;
 
-/// What became of the items of all sources.
-pub(super) fn in_sum(outcomes: &[Outcome]) -> Counts {
-    let mut all = Counts::default();
-    for outcome in outcomes {
-        all.add(&outcome.counts);
+/// Who can read the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reader {
+    /// Whoever typed the command: it is their store.
+    You,
+    /// The service of the separate set-up alone.
+    Service,
+}
+
+impl Reader {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::You => "only you can read",
+            Self::Service => "only its service can read",
+        }
     }
-    all
 }
 
 /// What would be imported, and under which account.
-pub(super) fn plan_text(
-    survey: &Survey,
-    request: &Request,
-    granted: &BTreeSet<String>,
-    dir: &Path,
-) -> String {
+pub(super) fn plan_text(plan: &Plan, dir: &Path, reader: Reader) -> String {
     let mut text = String::new();
-    for typed in request.paths.iter().map(|named| &named.path) {
-        let jobs: Vec<&Job> = survey.jobs.iter().filter(|job| job.typed == *typed).collect();
+    for typed in &plan.typed {
         let _ = writeln!(text, "{}", typed.display());
-        for job in jobs {
+        for planned in plan.sources.iter().filter(|planned| planned.path == *typed) {
             let _ = writeln!(
                 text,
                 "  {}  {}: {}, {}, {}",
-                job.plan.connector.key,
-                job.plan.account,
-                job.format.title(),
-                files(job.units.len()),
-                size(job.bytes())
+                planned.connector,
+                planned.account,
+                planned.title,
+                files(planned.files),
+                size(planned.bytes)
             );
-            if granted.contains(&job.connection()) {
+            if planned.is_granted {
                 text.push_str("    An agent can read of this account already: as far as its grant goes, of what is new too.\n");
             }
-            for note in job.plan.whose.note.iter().chain(&job.plan.notes) {
+            for note in &planned.notes {
                 let _ = writeln!(text, "    {note}");
             }
-            let mut fields = job.plan.connector.streams.iter().flat_map(|stream| &stream.fields);
-            if fields.any(|field| field.kind == FieldKind::Timestamp) {
-                let zone = job.plan.zone.iana_name().unwrap_or("this computer's time zone");
+            if planned.has_times {
+                let zone = planned.zone.as_deref().unwrap_or("this computer's time zone");
                 let _ = writeln!(text, "    times that name no zone: {zone}");
             }
         }
-        let unrecognised: Vec<&str> = survey
+        let unrecognised: Vec<&str> = plan
             .unrecognised
             .iter()
             .filter(|(path, _)| path == typed)
@@ -69,15 +72,16 @@ pub(super) fn plan_text(
         if !unrecognised.is_empty() {
             let _ = writeln!(text, "  not recognised: {}", some(&unrecognised));
         }
-        for (_, left_out) in survey.left_out.iter().filter(|(path, _)| path == typed) {
+        for (_, left_out) in plan.left_out.iter().filter(|(path, _)| path == typed) {
             left_out_text(&mut text, "left out", &left_out.skipped);
             left_out_text(&mut text, "cannot be read", &left_out.unreadable);
         }
     }
     let _ = write!(
         text,
-        "To be kept in {}, which only you can read. No agent can read what you have not granted.",
-        dir.display()
+        "To be kept in {}, which {}. No agent can read what you have not granted.",
+        dir.display(),
+        reader.words()
     );
     text
 }
@@ -95,33 +99,33 @@ fn some(names: &[&str]) -> String {
 }
 
 /// The same for a script.
-pub(super) fn plan_json(survey: &Survey, granted: &BTreeSet<String>) -> Value {
-    let jobs: Vec<Value> = survey
-        .jobs
+pub(super) fn plan_json(plan: &Plan) -> Value {
+    let sources: Vec<Value> = plan
+        .sources
         .iter()
-        .map(|job| {
+        .map(|planned| {
             json!({
-                "format": job.format.name(),
-                "connector": job.plan.connector.key,
-                "account": job.plan.account,
-                "path": job.typed,
-                "files": job.units.len(),
-                "bytes": job.bytes(),
-                "timezone": job.plan.zone.iana_name(),
-                "notes": job.plan.whose.note.iter().chain(&job.plan.notes).collect::<Vec<_>>(),
-                "granted": granted.contains(&job.connection()),
+                "format": planned.format,
+                "connector": planned.connector,
+                "account": planned.account,
+                "path": planned.path,
+                "files": planned.files,
+                "bytes": planned.bytes,
+                "timezone": planned.zone,
+                "notes": planned.notes,
+                "granted": planned.is_granted,
             })
         })
         .collect();
     let named = |path: &Path, one: &Skipped| json!({ "path": path, "member": one.label, "reason": one.why });
     let all = |of: fn(&LeftOut) -> &Vec<Skipped>| -> Vec<Value> {
-        let each = survey.left_out.iter();
+        let each = plan.left_out.iter();
         each.flat_map(|(path, left_out)| of(left_out).iter().map(|one| named(path, one))).collect()
     };
     let unrecognised: Vec<Value> =
-        survey.unrecognised.iter().map(|(path, label)| json!({ "path": path, "member": label })).collect();
+        plan.unrecognised.iter().map(|(path, label)| json!({ "path": path, "member": label })).collect();
     json!({
-        "plan": jobs,
+        "plan": sources,
         "unrecognised": unrecognised,
         "left_out": all(|left_out| &left_out.skipped),
         "unreadable": all(|left_out| &left_out.unreadable),
@@ -129,9 +133,9 @@ pub(super) fn plan_json(survey: &Survey, granted: &BTreeSet<String>) -> Value {
 }
 
 /// What became of each source, for a script.
-pub(super) fn result_json(outcomes: &[Outcome], bytes: u64) -> Value {
-    let reasons = |counts: &BTreeMap<&'static str, u64>| -> Map<String, Value> {
-        counts.iter().map(|(why, count)| ((*why).to_owned(), (*count).into())).collect()
+pub(super) fn result_json(outcomes: &[Outcome], bytes: Option<u64>) -> Value {
+    let reasons = |counts: &BTreeMap<Cow<'static, str>, u64>| -> Map<String, Value> {
+        counts.iter().map(|(why, count)| (why.to_string(), (*count).into())).collect()
     };
     let sources: Vec<Value> = outcomes
         .iter()
@@ -159,7 +163,12 @@ pub(super) fn result_json(outcomes: &[Outcome], bytes: u64) -> Value {
 }
 
 /// What became of each source, for `width` columns.
-pub(super) fn result_text(outcomes: &[Outcome], apart: u64, dir: &Path, bytes: u64, width: u16) -> String {
+pub(super) fn result_text(
+    outcomes: &[Outcome],
+    apart: u64,
+    (dir, bytes, reader): (&Path, Option<u64>, Reader),
+    width: u16,
+) -> String {
     let mut text = accounts_of_items(outcomes, usize::from(width));
     let all = in_sum(outcomes);
     for (why, count) in &all.skipped {
@@ -212,8 +221,9 @@ pub(super) fn result_text(outcomes: &[Outcome], apart: u64, dir: &Path, bytes: u
     let kept = dir.display();
     let _ = write!(
         text,
-        "Kept in {kept} ({}, only you can read it). No agent can read what you have not granted.\nNext: {}",
-        size(bytes),
+        "Kept in {kept} ({}{} it). No agent can read what you have not granted.\nNext: {}",
+        bytes.map(|bytes| format!("{}, ", size(bytes))).unwrap_or_default(),
+        reader.words(),
         Command::new("connect local")
     );
     text
@@ -315,7 +325,7 @@ mod tests {
             item: 30_112,
             byte: 1_204_551_234,
             line: None,
-            reason: "no header",
+            reason: "no header".into(),
         };
         assert_eq!(bad_text(&item), "takeout-001.zip › All mail.mbox, item 30,112 at byte 1,204,551,234");
         let line = BadItem { path: "x/a.csv".into(), member: "a.csv".to_owned(), line: Some(7), ..item };
@@ -345,7 +355,7 @@ mod tests {
         assert_eq!(accounts_of_items(&outcomes, 200), wide);
         let narrow = format!("mail    Ana   All mail.mbox\n  {}\n", sum("1,200"));
         assert!(accounts_of_items(&outcomes, 80).starts_with(&narrow));
-        let text = result_text(&outcomes, 0, Path::new("/own"), 1, 200);
+        let text = result_text(&outcomes, 0, (Path::new("/own"), Some(1), Reader::You), 200);
         assert!(
             text.contains("\n2 items of what is the same could not be read when it was imported; "),
             "{text}"

@@ -1,7 +1,7 @@
 //! `pdpp provider backup` and `restore`: the person's own store as one file, and back.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueHint;
@@ -15,7 +15,7 @@ use crate::cmd::Global;
 use crate::error::{Error, Kind, Result};
 use crate::own;
 use crate::own::backup::bundle::Manifest;
-use crate::own::backup::{self, Opened, Watch, Wish};
+use crate::own::backup::{self, BackedUp, Opened, Watch, Wish};
 use crate::runtime;
 use crate::secret::Passphrase;
 use crate::text::one_line;
@@ -65,8 +65,14 @@ pub(super) fn back_up(args: &BackupArgs, global: &Global, ui: &Ui) -> Result<Don
     drop(own::open_store(&dir)?);
     backup::check_file(&dir, &args.file, args.overwrite)?;
     let passphrase = if args.encrypt { Some(new_passphrase(ui)?) } else { None };
-    let wish = Wish { file: &args.file, replaces: args.overwrite, passphrase: passphrase.as_ref() };
+    let wish =
+        Wish { file: &args.file, replaces: args.overwrite, passphrase: passphrase.as_ref(), handed: None };
     let done = watched(ui, |watch| backup::back_up(&dir, &wish, watch))?;
+    Ok(backed_up(args, &dir, &done, ui))
+}
+
+/// What is said of a backup of the store in `dir` that is written.
+pub(super) fn backed_up(args: &BackupArgs, dir: &Path, done: &BackedUp, ui: &Ui) -> Done {
     let (manifest, file) =
         (&done.manifest, std::path::absolute(&args.file).unwrap_or_else(|_| args.file.clone()));
     let mut text = format!(
@@ -114,12 +120,13 @@ pub(super) fn back_up(args: &BackupArgs, global: &Global, ui: &Ui) -> Result<Don
         },
     });
     ui.done("the backup is written", next);
-    Ok(Done { text, json })
+    Done { text, json }
 }
 
 pub(super) fn restore(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Done> {
     let cache = global.cache()?;
     let dir = args.place.dir(global)?;
+    let is_separate = own::separate::place::person_of(&dir).is_some();
     // What is not there is said first: whatever else is done, it has to be named again.
     let mut opened = backup::open(&args.file)?;
     backup::check_empty(&dir, &args.file)?;
@@ -130,7 +137,7 @@ pub(super) fn restore(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Do
     }
     let restored = watched(ui, |watch| backup::restore(&dir, &opened, watch))?;
     // A store that is made to try a backup does not take the place of the one that imports go to.
-    if !has_usual {
+    if !has_usual && !is_separate {
         own::remember(args.place.data_dir.as_deref(), &cache)?;
     }
     let manifest = &restored.manifest;
@@ -142,6 +149,11 @@ pub(super) fn restore(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Do
     );
     if let Some(left) = left_in_place(manifest) {
         let _ = writeln!(text, "Not in the backup: {left}");
+    }
+    if is_separate {
+        text.push_str("No agent can read any of it before you grant it anew.");
+        let json = json!({ "data_dir": dir.display().to_string(), "encrypted": opened.is_encrypted(), "backup": manifest });
+        return Ok(Done { text, json });
     }
     let next = args.place.again(Command::connect("local"));
     if has_usual {
@@ -161,6 +173,28 @@ pub(super) fn restore(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Do
     });
     ui.done("the store is restored", args.place.again(Command::new("provider")));
     Ok(Done { text, json })
+}
+
+/// Restores into the store of the separate set-up, which is a system user's: root opens the file, and that user reads it. None
+/// where the store is no such one.
+///
+/// # Errors
+/// As [`restore`]; `install_needs_root` (77); those of choosing a passphrase.
+#[cfg(target_os = "linux")]
+pub(super) fn restore_apart(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Option<u8>> {
+    let dir = args.place.dir(global)?;
+    let Some(restoring) = own::separate::install::restoring(&dir)? else { return Ok(None) };
+    let ask = || {
+        ui.explain("A backup has no passphrase for grants in it: choose the one that every grant will need.");
+        passphrase::choose(ui, "New passphrase (not shown)", Command::typed_again("provider restore <file>"))
+    };
+    restoring.restore(&args.file, args.place.json, &ask).map(Some)
+}
+
+/// None is where there is no separate set-up.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn restore_apart(_: &RestoreArgs, _: &Global, _: &Ui) -> Result<Option<u8>> {
+    Ok(None)
 }
 
 /// `12,034 records of 2 accounts, and 3 attachments`.
@@ -208,12 +242,12 @@ fn watched<T>(ui: &Ui, work: impl FnOnce(&Watch<'_>) -> Result<T>) -> Result<T> 
     runtime::while_signals_are_heard(|_| stop.store(true, Ordering::Relaxed), || work(&watch))
 }
 
-fn new_passphrase(ui: &Ui) -> Result<Passphrase> {
+pub(super) fn new_passphrase(ui: &Ui) -> Result<Passphrase> {
     let again = Command::typed_again("provider backup <file> --encrypt");
     passphrase::choose(ui, "Passphrase for the backup (not shown)", again)
 }
 
-fn unlock(opened: &mut Opened, file: &std::path::Path, ui: &Ui) -> Result<()> {
+fn unlock(opened: &mut Opened, file: &Path, ui: &Ui) -> Result<()> {
     if passphrase::ask_until(ui, "Passphrase of the backup (not shown)", |typed| opened.unlock(typed))? {
         return Ok(());
     }

@@ -1,13 +1,17 @@
 //! `pdpp provider`: the person's own store, and what was granted of it.
 
 mod backup;
+mod install;
 mod passphrase;
 mod place;
+#[cfg(target_os = "linux")]
+mod separate;
 mod serve;
+mod uninstall;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use indicatif::{DecimalBytes, HumanCount};
@@ -15,9 +19,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use backup::{BackupArgs, RestoreArgs};
+use install::{InstallArgs, PrepareArgs};
 use passphrase::PassphraseArgs;
 use place::{Done, Place};
 use serve::ServeArgs;
+use uninstall::UninstallArgs;
 
 use super::Global;
 use crate::access_log::AccessLog;
@@ -25,14 +31,15 @@ use crate::advice::{Command, Hint};
 use crate::cache::credential::Credential;
 use crate::cache::select::disconnect_command;
 use crate::error::{Error, Kind, Result};
-use crate::own::state::{State, kept_apart, vault_failed};
+use crate::own::forget::Forgotten;
+use crate::own::state::{Made, State, account_names, kept_apart, made, vault_failed};
 use crate::own::{self, forget};
 use crate::text::one_line;
 use crate::time_text::day_and_time;
 use crate::ui::Ui;
+use crate::vault::Vault;
 use crate::vault::grant::{Grant, GrantStream};
 use crate::vault::oauth::wish::GUARDED;
-use crate::vault::{Vault, accounts};
 
 /// Your own data on this machine: what is there, what was granted of it, and how to end that
 #[derive(Debug, clap::Args)]
@@ -54,13 +61,14 @@ Examples:
   pdpp provider backup FILE --encrypt  all of it as one file, encrypted
   pdpp provider restore FILE           the same store again, here or elsewhere
   pdpp provider serve                  serve it to programs that speak HTTP, on this computer
+  sudo pdpp provider install           keep it where an agent with a shell cannot read it
 
 Ends with 78 if nothing was imported yet.";
 
 impl Args {
     /// Whether it ends or deletes what cannot be had back.
     pub const fn ends_something(&self) -> bool {
-        matches!(self.action, Some(Action::Revoke(_) | Action::Forget(_)))
+        matches!(self.action, Some(Action::Revoke(_) | Action::Forget(_) | Action::Uninstall(_)))
     }
 }
 
@@ -75,6 +83,10 @@ pub enum Action {
     Restore(RestoreArgs),
     Serve(ServeArgs),
     Passphrase(PassphraseArgs),
+    Install(InstallArgs),
+    Uninstall(UninstallArgs),
+    #[command(hide = true)]
+    Prepare(PrepareArgs),
 }
 
 /// Show what is in the store of your own data, account by account, and how old it is
@@ -121,6 +133,10 @@ pub struct ForgetArgs {
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let place = match &args.action {
         None => &args.status.place,
+        // They have a place of their own, whatever is named.
+        Some(Action::Install(args)) => return shown(install::run(args, ui)?, args.json, ui),
+        Some(Action::Uninstall(args)) => return shown(uninstall::run(args, ui)?, args.json, ui),
+        Some(Action::Prepare(args)) => &args.place,
         Some(Action::Status(args) | Action::Grants(args)) => &args.place,
         Some(Action::Revoke(args)) => &args.place,
         Some(Action::Forget(args)) => &args.place,
@@ -129,31 +145,58 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         Some(Action::Passphrase(args)) => &args.place,
         Some(Action::Serve(args)) => &args.place,
     };
+    #[cfg(target_os = "linux")]
+    if let Some(done) = separate::run(args, place, global, ui) {
+        return show(done, place, ui);
+    }
     let done = match &args.action {
         None | Some(Action::Status(_)) => status(place, global),
         Some(Action::Grants(_)) => grants(place, global),
         Some(Action::Revoke(args)) => revoke(args, global, ui),
         Some(Action::Forget(args)) => forget(args, global, ui),
         Some(Action::Backup(args)) => backup::back_up(args, global, ui),
-        Some(Action::Restore(args)) => backup::restore(args, global, ui),
+        Some(Action::Restore(args)) => match backup::restore_apart(args, global, ui) {
+            Ok(None) => backup::restore(args, global, ui),
+            // It was said by the store's own user.
+            Ok(Some(code)) => return Ok(code),
+            Err(error) => Err(error),
+        },
         Some(Action::Passphrase(_)) => passphrase::run(place, global, ui),
+        Some(Action::Prepare(args)) => install::prepare(args, global, ui),
+        Some(Action::Install(_) | Action::Uninstall(_)) => return Ok(0),
         Some(Action::Serve(args)) => match serve::run(args, global, ui) {
             // It has said where it is.
             Ok(()) => return Ok(0),
             Err(error) => Err(error),
         },
     };
+    let done = match done {
+        Err(error) => Err(own::told(&place.dir(global)?, error)),
+        done => done,
+    };
+    show(done, place, ui)
+}
+
+/// Shows what a command comes to.
+fn show(done: Result<Done>, place: &Place, ui: &Ui) -> Result<u8> {
     match (done, place.json) {
         (Ok(done), true) => ui.json(&done.json),
         (Ok(done), false) => ui.say(&done.text),
-        (Err(error), is_json) => {
-            let error = own::told(&place.dir(global)?, error);
-            if !is_json {
-                return Err(error);
-            }
+        (Err(error), false) => return Err(error),
+        (Err(error), true) => {
             ui.json(&error.to_json());
             return Ok(error.kind().exit_code());
         }
+    }
+    Ok(0)
+}
+
+/// Says what a command came to whose failures are told as everybody's.
+fn shown(done: Done, is_json: bool, ui: &Ui) -> Result<u8> {
+    if is_json {
+        ui.json(&done.json);
+    } else {
+        ui.say(&done.text);
     }
     Ok(0)
 }
@@ -163,11 +206,19 @@ fn status(place: &Place, global: &Global) -> Result<Done> {
     let vault = own::open(&dir)?;
     let state = State::of(vault.store(), &dir)?;
     let live = made(&vault)?.iter().filter(|made| made.state == "live").count();
-    let mut text = format!(
-        "Your own data, in {} ({}, only you can read it)\n",
-        dir.display(),
-        DecimalBytes(state.bytes)
-    );
+    let store_id = own::store_id(vault.store())?;
+    Ok(status_of(place, &dir, ("only you can read it", store_id), &state, live))
+}
+
+/// What is in a store, and who can read it.
+fn status_of(
+    place: &Place,
+    dir: &Path,
+    (reader, store_id): (&str, Option<String>),
+    state: &State,
+    live: usize,
+) -> Done {
+    let mut text = format!("Your own data, in {} ({}, {reader})\n", dir.display(), DecimalBytes(state.bytes));
     if state.accounts.is_empty() {
         text.push_str("Nothing is in it yet.\n");
     }
@@ -209,29 +260,12 @@ fn status(place: &Place, global: &Global) -> Result<Done> {
     };
     let json = json!({
         "data_dir": dir.display().to_string(),
-        "store_id": own::store_id(vault.store())?,
+        "store_id": store_id,
         "bytes": state.bytes,
         "accounts": state.accounts,
         "live_grants": live,
     });
-    Ok(Done { text, json })
-}
-
-/// A grant, and how it stands.
-struct Made {
-    grant: Grant,
-    state: &'static str,
-}
-
-fn made(vault: &Vault) -> Result<Vec<Made>> {
-    let now = crate::vault::time::now_ms();
-    let state = |grant: &Grant, revoked: Option<i64>| match revoked {
-        Some(_) => "revoked",
-        None if grant.is_expired(now) => "expired",
-        None => "live",
-    };
-    let all = vault.grants_made().map_err(|error| vault_failed(&error))?;
-    Ok(all.into_iter().map(|(grant, revoked)| Made { state: state(&grant, revoked), grant }).collect())
+    Done { text, json }
 }
 
 /// A store of which something was granted on this machine.
@@ -299,36 +333,17 @@ fn grants(place: &Place, global: &Global) -> Result<Done> {
     let is_only = stores.open.iter().all(|store| store.dir == meant) && stores.closed.is_empty();
     let (mut text, mut list) = (String::new(), Vec::new());
     for Granted { dir, vault, made } in &stores.open {
-        let names = vault.store().read::<BTreeMap<String, String>, rusqlite::Error>(|_, catalog| {
-            let ids = catalog.connections.iter().map(|known| known.id.clone());
-            Ok(ids.map(|id| (id.clone(), accounts::label(catalog, &id))).collect())
-        });
-        let names = names.map_err(|error| own::told(dir, vault_failed(&error.into())))?;
+        let names = account_names(vault.store()).map_err(|error| own::told(dir, error))?;
         if !is_only {
             let _ = writeln!(text, "Granted of the store in {}:\n", dir.display());
         }
-        for Made { grant, state } in made {
-            let credential = stores.all.iter().find(|known| known.grant_id.as_str() == grant.grant_id);
-            let last_read = reads.get(&grant.grant_id).copied();
-            let mut told = to_json(grant, state, credential, last_read, &names);
-            told["data_dir"] = dir.display().to_string().into();
-            list.push(told);
-            if *state == "live" {
-                let end = Command::new("provider revoke").value(&grant.grant_id);
-                // One whose token is here is found by its id alone.
-                let end = if credential.is_some() || *dir != meant { end } else { place.again(end) };
-                text.push_str(&grant_text(grant, credential, last_read, &names, &end));
-            }
-        }
-        let over = made.iter().filter(|made| made.state != "live").count();
-        if over == made.len() {
-            text.push_str("Nothing of it is granted now.\n\n");
-        }
-        let _ = match over {
-            0 => Ok(()),
-            1 => writeln!(text, "1 grant more is over (--json lists it).\n"),
-            over => writeln!(text, "{over} grants more are over (--json lists them).\n"),
+        let end = |grant: &Grant, has_token: bool| {
+            let end = Command::new("provider revoke").value(&grant.grant_id);
+            // One whose token is here is found by its id alone.
+            if has_token || *dir != meant { end } else { place.again(end) }
         };
+        let listing = Listing { all: &stores.all, reads: &reads, names: &names, dir, end: &end };
+        listing.add(made, &mut text, &mut list);
     }
     for (dir, why) in &stores.closed {
         let _ = writeln!(
@@ -349,6 +364,45 @@ fn grants(place: &Place, global: &Global) -> Result<Done> {
         .collect();
     let json = json!({ "grants": list, "unread_stores": closed });
     Ok(Done { text: text.trim_end().to_owned(), json })
+}
+
+/// How the grants of a store are listed.
+struct Listing<'a> {
+    /// All credentials on this machine.
+    all: &'a [Credential],
+    /// When each grant was last read with.
+    reads: &'a BTreeMap<String, Timestamp>,
+    /// What each account is called.
+    names: &'a BTreeMap<String, String>,
+    /// The store's directory.
+    dir: &'a Path,
+    /// The command that ends a grant, whose token is on this machine or not.
+    end: &'a dyn Fn(&Grant, bool) -> Command,
+}
+
+impl Listing<'_> {
+    fn add(&self, made: &[Made], text: &mut String, list: &mut Vec<Value>) {
+        for Made { grant, state } in made {
+            let credential = self.all.iter().find(|known| known.grant_id.as_str() == grant.grant_id);
+            let last_read = self.reads.get(&grant.grant_id).copied();
+            let mut told = to_json(grant, state, credential, last_read, self.names);
+            told["data_dir"] = self.dir.display().to_string().into();
+            list.push(told);
+            if *state == "live" {
+                let end = (self.end)(grant, credential.is_some());
+                text.push_str(&grant_text(grant, credential, last_read, self.names, &end));
+            }
+        }
+        let over = made.iter().filter(|made| made.state != "live").count();
+        if over == made.len() {
+            text.push_str("Nothing of it is granted now.\n\n");
+        }
+        let _ = match over {
+            0 => Ok(()),
+            1 => writeln!(text, "1 grant more is over (--json lists it).\n"),
+            over => writeln!(text, "{over} grants more are over (--json lists them).\n"),
+        };
+    }
 }
 
 fn grant_text(
@@ -455,14 +509,18 @@ fn revoke(args: &RevokeArgs, global: &Global, ui: &Ui) -> Result<Done> {
     for credential in stores.all.iter().filter(|known| known.grant_id.as_str() == id) {
         cache.remove(credential)?;
     }
-    let text = if is_live {
+    Ok(revoked(&id, is_live))
+}
+
+fn revoked(id: &str, was_live: bool) -> Done {
+    let text = if was_live {
         format!(
             "The grant {id} is ended: its token is good for nothing. What was read by now stays with the agent."
         )
     } else {
         format!("The grant {id} was over before.")
     };
-    Ok(Done { text, json: json!({ "grant_id": id, "revoked": true, "was_live": is_live }) })
+    Done { text, json: json!({ "grant_id": id, "revoked": true, "was_live": was_live }) }
 }
 
 /// The one grant that `name` means, of any store: by its id, its label here, or the beginning of its id.
@@ -533,15 +591,10 @@ fn forget(args: &ForgetArgs, global: &Global, ui: &Ui) -> Result<Done> {
         drop(store);
         // What was begun goes on.
         drop(own::make_store(&dir)?);
-        let text = format!("{} was forgotten before.", one_line(&args.account));
-        return Ok(Done { text, json: json!({ "forgotten": true, "records": 0 }) });
+        return Ok(forgotten_before(args));
     };
     drop(store);
-    let question =
-        format!("Delete {} and everything of it from the store? It cannot be undone.", account.display_name);
-    agree(ui, args.yes, &question, || {
-        args.place.again(Command::new("provider forget").value(&args.account).words("--yes"))
-    })?;
+    agree_to_forget(args, &account.display_name, ui)?;
     let gone = forget::forget(&dir, &account.id)?;
     let cache = global.cache()?;
     for credential in cache.credentials().unwrap_or_default() {
@@ -549,9 +602,25 @@ fn forget(args: &ForgetArgs, global: &Global, ui: &Ui) -> Result<Done> {
             cache.remove(&credential)?;
         }
     }
+    Ok(forgotten(&account.display_name, &gone))
+}
+
+fn forgotten_before(args: &ForgetArgs) -> Done {
+    let text = format!("{} was forgotten before.", one_line(&args.account));
+    Done { text, json: json!({ "forgotten": true, "records": 0 }) }
+}
+
+fn agree_to_forget(args: &ForgetArgs, name: &str, ui: &Ui) -> Result<()> {
+    let question = format!("Delete {name} and everything of it from the store? It cannot be undone.");
+    agree(ui, args.yes, &question, || {
+        args.place.again(Command::new("provider forget").value(&args.account).words("--yes"))
+    })
+}
+
+fn forgotten(name: &str, gone: &Forgotten) -> Done {
     let mut text = format!(
         "{} is forgotten: {} records, with all that was kept of them.",
-        one_line(&account.display_name),
+        one_line(name),
         HumanCount(gone.records as u64)
     );
     for id in &gone.ended {
@@ -572,5 +641,5 @@ fn forget(args: &ForgetArgs, global: &Global, ui: &Ui) -> Result<Done> {
         "ended_grants": gone.ended,
         "narrowed_grants": gone.narrowed,
     });
-    Ok(Done { text, json })
+    Done { text, json }
 }

@@ -1,11 +1,11 @@
-//! Passphrases as they are typed; `pdpp provider passphrase`, and the first one of `pdpp provider serve`.
+//! `pdpp provider passphrase`, and the first one of `pdpp provider serve`.
 
-use std::io;
 use std::path::Path;
 
 use super::place::{Done, Place};
 use crate::advice::Command;
 use crate::cmd::Global;
+pub(super) use crate::cmd::passphrases::{ask_until, choose};
 use crate::error::{Error, Kind, Result};
 use crate::own;
 use crate::own::state::vault_failed;
@@ -13,11 +13,6 @@ use crate::secret::Passphrase;
 use crate::ui::Ui;
 use crate::vault::oauth::passphrase;
 use crate::vault::{OpenError, Vault};
-
-/// Characters of a passphrase at least: whoever gets what it locks can try as many as they like.
-const LEAST: usize = 8;
-/// How often a passphrase is asked for: whoever is at the terminal can begin again.
-const TRIES: u32 = 3;
 
 /// Choose the passphrase that every approval at `pdpp provider serve` needs, or change it
 ///
@@ -59,6 +54,23 @@ pub(super) fn ensure(dir: &Path, place: &Place, ui: &Ui) -> Result<()> {
     choose_for(&vault, place, ui)
 }
 
+/// Makes `typed` the passphrase of the store in `dir`, if it has none. Says whether it has one then.
+///
+/// # Errors
+/// `passphrase_not_chosen` (77): it is too short. Those of the store.
+pub(super) fn keep_first(dir: &Path, typed: &Passphrase) -> Result<bool> {
+    let vault = own::open(dir)?;
+    if passphrase::is_set(vault.grants()).map_err(failed)? {
+        return Ok(true);
+    }
+    match typed.characters() {
+        0 => Ok(false),
+        passphrase::LEAST.. => passphrase::set(vault.grants(), typed).map_err(failed),
+        _ => Err(Error::new(Kind::Refused, "passphrase_not_chosen", "The passphrase is too short")
+            .hint(format!("One has to have at least {} characters", passphrase::LEAST))),
+    }
+}
+
 fn ask_for_it(vault: &Vault, place: &Place, ui: &Ui) -> Result<()> {
     let is_right = |typed: &Passphrase| passphrase::is_right(vault.grants(), typed).map_err(failed);
     if ask_until(ui, "Present passphrase (not shown)", is_right)? {
@@ -74,80 +86,6 @@ fn choose_for(vault: &Vault, place: &Place, ui: &Ui) -> Result<()> {
         return Ok(());
     }
     Err(own::explain(OpenError::NoRandomness))
-}
-
-/// Asks for a new passphrase, twice. `again` is the command to type if none is chosen.
-///
-/// # Errors
-/// `passphrase_terminal`, `passphrase_not_chosen` (77); `interrupted`.
-pub(super) fn choose(ui: &Ui, question: &str, again: Command) -> Result<Passphrase> {
-    for _ in 0..TRIES {
-        let typed = ask(ui, question)?;
-        if is_too_long(ui, &typed) {
-            continue;
-        }
-        if typed.characters() < LEAST {
-            ui.note(&format!("It has to have at least {LEAST} characters."));
-            continue;
-        }
-        let again = ask(ui, "The same again")?;
-        if !again.is_too_long() && again.composed().expose() == typed.composed().expose() {
-            return Ok(typed.composed());
-        }
-        ui.note("The two are not the same.");
-    }
-    let message = "No passphrase was chosen, so nothing was written";
-    Err(Error::new(Kind::Refused, "passphrase_not_chosen", message).run(again))
-}
-
-/// Asks for a passphrase that `is_right`; false where none that was typed is.
-///
-/// # Errors
-/// As [`ask`]; those of `is_right`.
-pub(super) fn ask_until(
-    ui: &Ui,
-    question: &str,
-    mut is_right: impl FnMut(&Passphrase) -> Result<bool>,
-) -> Result<bool> {
-    for _ in 0..TRIES {
-        let typed = ask(ui, question)?;
-        if is_too_long(ui, &typed) {
-            continue;
-        }
-        if is_right(&typed)? {
-            return Ok(true);
-        }
-        ui.note("The passphrase is wrong.");
-    }
-    Ok(false)
-}
-
-/// Whether it is more than can be taken, which is said then.
-fn is_too_long(ui: &Ui, typed: &Passphrase) -> bool {
-    if typed.is_too_long() {
-        ui.note(&format!("It can have {} bytes at most, so it was not taken.", Passphrase::MAX));
-    }
-    typed.is_too_long()
-}
-
-/// Asks for a passphrase.
-///
-/// # Errors
-/// `passphrase_terminal` (77); `interrupted`.
-fn ask(ui: &Ui, question: &str) -> Result<Passphrase> {
-    let asked = ui.ask_passphrase(question).map_err(|error| match error.kind() {
-        io::ErrorKind::Interrupted => {
-            Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing was changed")
-                .run(Command::typed_again("provider"))
-        }
-        _ => needs_terminal("No passphrase could be read from the terminal").because(error),
-    })?;
-    asked.ok_or_else(|| needs_terminal("Nobody can be asked for a passphrase here, so nothing was done"))
-}
-
-fn needs_terminal(what: &str) -> Error {
-    Error::new(Kind::Refused, "passphrase_terminal", what)
-        .hint("Run it at a terminal: a passphrase is taken from no option, variable or file")
 }
 
 fn again(place: &Place) -> Command {

@@ -1,14 +1,33 @@
 //! `pdpp provider serve`: the person's own store over HTTP on this machine.
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+#[cfg(target_os = "linux")]
+use std::sync::Arc;
+
+use clap::ValueHint;
+#[cfg(target_os = "linux")]
+use serde_json::json;
 
 use super::passphrase;
 use super::place::Place;
+#[cfg(target_os = "linux")]
+use crate::advice;
+#[cfg(not(target_os = "linux"))]
+use crate::advice::Command;
 use crate::cmd::Global;
 use crate::cmd::owner_links::OwnerLinks;
-use crate::error::Result;
+#[cfg(not(target_os = "linux"))]
+use crate::error::Kind;
+use crate::error::{Error, Result};
 use crate::own;
+#[cfg(target_os = "linux")]
+use crate::own::separate::{self, Service};
+#[cfg(target_os = "linux")]
+use crate::runtime::{self, StopSignals};
 use crate::ui::Ui;
+#[cfg(target_os = "linux")]
+use crate::vault::oauth::owner::Announce;
 use crate::vault::public_name::{NotPublic, Public, PublicUrl};
 
 /// Serve your own data to programs that speak HTTP, on this computer
@@ -38,6 +57,15 @@ pub struct ServeArgs {
     #[arg(long)]
     pub core: bool,
 
+    /// Serve one person as a service of another user: print no links and ask nothing, but answer on this socket. For the separate
+    /// set-up, whose unit has it
+    #[arg(long, value_name = "PATH", requires = "owner_uid", hide_short_help = true, value_hint = ValueHint::FilePath)]
+    pub owner_socket: Option<PathBuf>,
+
+    /// The user id of that person: only they and root are heard there
+    #[arg(long, value_name = "UID", requires = "owner_socket", hide_short_help = true)]
+    pub owner_uid: Option<u32>,
+
     #[command(flatten)]
     pub place: Place,
 }
@@ -59,12 +87,15 @@ fn public_url(text: &str) -> std::result::Result<PublicUrl, NotPublic> {
 /// Serves until it is told to stop.
 ///
 /// # Errors
-/// `own_missing` (78); `passphrase_terminal`, `passphrase_not_chosen` (77); `own_not_loopback` (2), `own_listen`, `own_in_use`; those of the
+/// `own_missing`, `passphrase_missing` (78); `passphrase_terminal`, `passphrase_not_chosen` (77); `owner_socket`; `own_not_loopback` (2), `own_listen`, `own_in_use`; those of the
 /// store; `output_failed`.
 pub(super) fn run(args: &ServeArgs, global: &Global, ui: &Ui) -> Result<()> {
     let place = &args.place;
     let dir = place.dir(global)?;
     own::check_served(&dir, args.listen)?;
+    if let (Some(socket), Some(person)) = (&args.owner_socket, args.owner_uid) {
+        return serve_owner(args, &dir, (socket, person), ui);
+    }
     passphrase::ensure(&dir, place, ui)?;
     let links = OwnerLinks::new();
     let public = args.public_url.clone().map(|url| Public { url, listen: args.public_listen });
@@ -76,4 +107,47 @@ pub(super) fn run(args: &ServeArgs, global: &Global, ui: &Ui) -> Result<()> {
     })?;
     ui.note("Your own data is not served any more");
     Ok(())
+}
+
+/// Serves one person as a service, with a socket for them.
+#[cfg(target_os = "linux")]
+fn serve_owner(args: &ServeArgs, dir: &Path, (socket, person): (&Path, u32), ui: &Ui) -> Result<()> {
+    separate::service::check_passphrase(dir)?;
+    let runtime = runtime::of_this_thread()
+        .map_err(|error| Error::failed("own_signals", "Could not wait for signals").because(error))?;
+    let mut stop = runtime.block_on(async { StopSignals::of_server() });
+    // Whoever is advised something is at the other end.
+    advice::speak_to_others();
+    let handle = Arc::new(own::serve(dir, args.core, args.listen, Announce::default())?);
+    let service = Service::start(separate::service::Settings {
+        socket: socket.to_owned(),
+        person,
+        dir: dir.to_owned(),
+        url: handle.url().to_owned(),
+        vault: Arc::clone(handle.vault()),
+        link: Arc::new(|| None),
+    })?;
+    ui.note(&format!(
+        "The data of the user {person} is served at {}, and on {}",
+        handle.url(),
+        socket.display()
+    ));
+    if args.place.json {
+        ui.json(&json!({ "url": handle.url(), "mcp_url": handle.mcp_url(), "pid": std::process::id() }));
+    }
+    if let Some(lost) = ui.lost_output() {
+        return Err(lost);
+    }
+    runtime.block_on(stop.next());
+    // First whoever asks for links, then what they lead to.
+    drop(service);
+    drop(handle);
+    Ok(())
+}
+
+/// The same, where it is not known who is at the other end of a socket.
+#[cfg(not(target_os = "linux"))]
+fn serve_owner(_: &ServeArgs, _: &Path, _: (&Path, u32), _: &Ui) -> Result<()> {
+    let message = "A service with an owner's socket is made for Linux alone";
+    Err(Error::new(Kind::Usage, "owner_socket", message).run(Command::new("provider serve")))
 }

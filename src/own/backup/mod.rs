@@ -12,7 +12,7 @@ mod source;
 pub use restore::{Opened, Restored, check_empty, open, restore};
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek as _, SeekFrom, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -54,6 +54,9 @@ pub struct Wish<'a> {
     pub replaces: bool,
     /// What it is to be encrypted with.
     pub passphrase: Option<&'a Passphrase>,
+    /// The file itself, where whoever wants the backup opened it: an empty one, to be written and read again. It is theirs to give
+    /// it a name then.
+    pub handed: Option<&'a File>,
 }
 
 /// A backup that was written, and read again.
@@ -63,7 +66,7 @@ pub struct BackedUp {
     pub manifest: Manifest,
     /// The size of the file.
     pub bytes: u64,
-    /// Whether the disk keeps others from reading the file.
+    /// Whether the disk keeps others from reading the file, as far as it was made here.
     pub is_private: bool,
 }
 
@@ -121,7 +124,9 @@ pub fn remove_leftovers(dir: &Path) -> Result<()> {
 /// `own_missing` (78), `backup_exists` (77), `backup_file`, `backup_running`, `backup_disk_full`, `backup_unsound`, `own_store`,
 /// `own_damaged`, `interrupted` (130).
 pub fn back_up(dir: &Path, wish: &Wish<'_>, watch: &Watch<'_>) -> Result<BackedUp> {
-    check_file(dir, wish.file, wish.replaces)?;
+    if wish.handed.is_none() {
+        check_file(dir, wish.file, wish.replaces)?;
+    }
     let stop = || watch.stop.load(Ordering::Relaxed);
     let store = super::open_store(dir)?;
     if store.is_erasing().map_err(failed)? {
@@ -132,8 +137,14 @@ pub fn back_up(dir: &Path, wish: &Wish<'_>, watch: &Watch<'_>) -> Result<BackedU
     let _alone = lock(dir)?;
     remove_leftovers(dir)?;
     let private = PrivateDir::open_named(dir).map_err(|error| super::unusable(dir, error))?;
-    check_room(&private, wish.file)?;
-    let mut file = NewFile::begin(wish.file, wish.replaces).map_err(|error| unwritable(wish.file, error))?;
+    let mut file = if let Some(handed) = wish.handed {
+        let handed = handed.try_clone().map_err(|error| unwritable(wish.file, error))?;
+        need_room(private.path(), database_size(&private))?;
+        Target::Handed(handed)
+    } else {
+        check_room(&private, wish.file)?;
+        Target::New(NewFile::begin(wish.file, wish.replaces).map_err(|error| unwritable(wish.file, error))?)
+    };
 
     (watch.say)("Taking a snapshot of the store");
     let snapshot = Snapshot::new(&private)?;
@@ -207,7 +218,7 @@ type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 fn written(
     dir: &PrivateDir,
     held: &Holdings,
-    file: &mut NewFile,
+    file: &mut Target,
     wish: &Wish<'_>,
     stop: Stop<'_>,
 ) -> Result<Manifest> {
@@ -282,6 +293,75 @@ fn sound_copies(
     Ok(sound)
 }
 
+/// Where a backup goes.
+enum Target {
+    /// To a file that gets its name when it is whole.
+    New(NewFile),
+    /// To one that was opened by whoever wants it.
+    Handed(File),
+}
+
+impl Target {
+    fn restart(&mut self) -> io::Result<()> {
+        match self {
+            Self::New(file) => file.restart(),
+            Self::Handed(file) => {
+                file.set_len(0)?;
+                file.seek(SeekFrom::Start(0)).map(drop)
+            }
+        }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        match self {
+            Self::New(file) => file.sync(),
+            Self::Handed(file) => file.sync_all(),
+        }
+    }
+
+    /// The same file, to read it from its beginning.
+    fn reopen(&self) -> io::Result<File> {
+        match self {
+            Self::New(file) => file.reopen(),
+            Self::Handed(file) => {
+                let mut again = file.try_clone()?;
+                again.seek(SeekFrom::Start(0))?;
+                Ok(again)
+            }
+        }
+    }
+
+    fn is_private(&self) -> bool {
+        match self {
+            Self::New(file) => file.is_private(),
+            Self::Handed(_) => false,
+        }
+    }
+
+    fn commit(self) -> io::Result<()> {
+        match self {
+            Self::New(file) => file.commit(),
+            Self::Handed(_) => Ok(()),
+        }
+    }
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::New(file) => file.write(bytes),
+            Self::Handed(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::New(file) => file.flush(),
+            Self::Handed(file) => file.flush(),
+        }
+    }
+}
+
 /// What the archive is written to.
 enum Output<W: Write> {
     Plain(W),
@@ -322,8 +402,7 @@ impl<W: Write> Write for Output<W> {
 
 /// That the disks have room for the snapshot and for the backup.
 fn check_room(dir: &PrivateDir, file: &Path) -> Result<()> {
-    let size = |name: &str| dir.size(name).unwrap_or(0);
-    let database = size(PROFILE.database) + size(&format!("{}-wal", PROFILE.database));
+    let database = database_size(dir);
     let copies = std::fs::read_dir(dir.path().join(COPIES)).into_iter().flatten().flatten();
     let copies: u64 = copies.filter_map(|copy| copy.metadata().ok()).map(|found| found.len()).sum();
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
@@ -331,6 +410,11 @@ fn check_room(dir: &PrivateDir, file: &Path) -> Result<()> {
     let both = if is_one_disk(dir.path(), folder) { database } else { 0 };
     need_room(folder, database + copies + both)?;
     need_room(dir.path(), database)
+}
+
+fn database_size(dir: &PrivateDir) -> u64 {
+    let size = |name: &str| dir.size(name).unwrap_or(0);
+    size(PROFILE.database) + size(&format!("{}-wal", PROFILE.database))
 }
 
 #[cfg(unix)]
@@ -378,7 +462,8 @@ fn exists(file: &Path) -> Error {
         .hint("Name another file, or add --overwrite to have this one replaced")
 }
 
-fn unwritable(file: &Path, error: io::Error) -> Error {
+/// Why `file` is not written.
+pub fn unwritable(file: &Path, error: io::Error) -> Error {
     if is_full(&error) {
         return disk_full(file, 0, None);
     }

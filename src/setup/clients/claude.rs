@@ -27,6 +27,7 @@ pub(super) const HOST: Host = Host {
     policies: POLICIES,
     overwritten_by: &[],
     link: None,
+    has_shell: true,
     afterwards: "a running session sees it after /mcp or a restart",
 };
 

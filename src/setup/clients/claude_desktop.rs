@@ -25,6 +25,7 @@ pub(super) const HOST: Host = Host {
     policies: &[],
     overwritten_by: &["Claude", "Claude.exe", "claude-desktop"],
     link: None,
+    has_shell: false,
     afterwards: "quit Claude Desktop (from its tray icon, not only its window) and start it again",
 };
 

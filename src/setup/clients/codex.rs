@@ -34,6 +34,7 @@ pub(super) const HOST: Host = Host {
     policies: POLICIES,
     overwritten_by: &[],
     link: None,
+    has_shell: true,
     afterwards: "start a new session",
 };
 

@@ -24,5 +24,6 @@ pub(super) const HOST: Host = Host {
         let (name, config) = (in_query(name), in_query(&base64(fields)));
         format!("cursor://anysphere.cursor-deeplink/mcp/install?name={name}&config={config}")
     }),
+    has_shell: true,
     afterwards: "switch it on in Cursor's settings, under MCP, if it is not on already",
 };

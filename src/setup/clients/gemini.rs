@@ -25,6 +25,7 @@ pub(super) const HOST: Host = Host {
     policies: POLICIES,
     overwritten_by: &[],
     link: None,
+    has_shell: true,
     afterwards: "start a new session, in a folder that Gemini CLI trusts: elsewhere it starts no server",
 };
 

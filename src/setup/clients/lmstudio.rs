@@ -23,5 +23,6 @@ pub(super) const HOST: Host = Host {
     link: Some(|fields, name| {
         format!("lmstudio://add_mcp?name={}&config={}", in_query(name), in_query(&base64(fields)))
     }),
+    has_shell: false,
     afterwards: "switch it on in LM Studio's Program tab",
 };

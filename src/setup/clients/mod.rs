@@ -58,6 +58,8 @@ pub struct Host {
     pub overwritten_by: &'static [&'static str],
     /// A link that puts the entry in, for `--print`.
     pub link: Option<fn(&Fields, &str) -> String>,
+    /// Whether its agent can run commands of the system by itself, and so read what the person can read.
+    pub has_shell: bool,
     /// What there is to do in the host after the entry changed.
     pub afterwards: &'static str,
 }

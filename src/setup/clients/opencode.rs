@@ -32,5 +32,6 @@ pub(super) const HOST: Host = Host {
     policies: &[],
     overwritten_by: &[],
     link: None,
+    has_shell: true,
     afterwards: "start a new session",
 };

@@ -26,6 +26,7 @@ pub(super) const HOST: Host = Host {
         server["name"] = name.into();
         format!("vscode:mcp/install?{}", in_query(&server.to_string()))
     }),
+    has_shell: true,
     afterwards: "start it with the command `MCP: List Servers`, if VS Code does not offer to",
 };
 

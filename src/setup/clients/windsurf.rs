@@ -21,5 +21,6 @@ pub(super) const HOST: Host = Host {
     policies: &[],
     overwritten_by: &[],
     link: None,
+    has_shell: true,
     afterwards: "refresh the MCP servers in Windsurf's Cascade panel",
 };

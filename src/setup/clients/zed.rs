@@ -31,5 +31,6 @@ pub(super) const HOST: Host = Host {
     policies: &[],
     overwritten_by: &[],
     link: None,
+    has_shell: true,
     afterwards: "Zed reads it at once; its Agent panel shows the server",
 };

@@ -17,6 +17,8 @@ use crate::vault::store::Store;
 /// Held while a passphrase is tried.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
+/// Characters of a passphrase at least: whoever gets what it locks can try as many as they like.
+pub const LEAST: usize = 8;
 /// What a store of grants calls the hash.
 const NAME: &str = "passphrase";
 /// The longest that a page has to wait after a wrong one, in seconds.

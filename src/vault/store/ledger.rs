@@ -426,6 +426,16 @@ impl Ledger<'_> {
         self.0.prepare_cached("SELECT 1 FROM blob WHERE id = ?1 AND is_copied = 1")?.exists([id])
     }
 
+    /// Whether an attachment lies in a unit that has no copy in the store's directory.
+    pub fn has_uncopied(self, unit: i64) -> rusqlite::Result<bool> {
+        self.0
+            .prepare_cached(
+                "SELECT 1 FROM blob_place p JOIN blob b ON b.id = p.blob_id
+                 WHERE p.unit = ?1 AND b.is_copied = 0 AND b.bytes IS NULL LIMIT 1",
+            )?
+            .exists([unit])
+    }
+
     /// Notes that a blob has a copy in the store's directory.
     pub fn mark_copied(self, id: &str) -> rusqlite::Result<()> {
         self.0.prepare_cached("UPDATE blob SET is_copied = 1 WHERE id = ?1")?.execute([id]).map(drop)

@@ -1,0 +1,34 @@
+# A store of own data that belongs to a user of its own, on Windows. NEVER RUN: written on Linux, where nothing parsed it.
+#
+# As an administrator, in the folder of this file, with pdpp.exe beside it:
+#
+#   powershell -ExecutionPolicy Bypass -File pdpp-provider.ps1
+#
+# There is no owner's socket on Windows: an administrator imports and looks at the store as its own user (runas /user:pdpp-store).
+
+#Requires -RunAsAdministrator
+$ErrorActionPreference = 'Stop'
+
+$user = 'pdpp-store'
+$programs = Join-Path $env:ProgramFiles 'pdpp'
+$store = Join-Path $env:ProgramData 'pdpp'
+
+# A password that nobody knows: it is given to the task, and kept nowhere else.
+$bytes = New-Object byte[] 32
+[System.Security.Cryptography.RandomNumberGenerator]::Create().GetBytes($bytes)
+$password = [Convert]::ToBase64String($bytes) + '!a1'
+$secret = ConvertTo-SecureString $password -AsPlainText -Force
+New-LocalUser -Name $user -Password $secret -PasswordNeverExpires -UserMayNotChangePassword -Description 'Has the store of pdpp' | Out-Null
+
+# Below Program Files only administrators write.
+New-Item -ItemType Directory -Force $programs | Out-Null
+Copy-Item (Join-Path $PSScriptRoot 'pdpp.exe') $programs
+
+# The store is that user's alone; the administrators' right to take it over stays, as everywhere on Windows.
+New-Item -ItemType Directory -Force $store | Out-Null
+icacls $store /inheritance:r /grant:r "${user}:(OI)(CI)F" 'SYSTEM:(OI)(CI)F' | Out-Null
+
+$task = (Get-Content -Raw (Join-Path $PSScriptRoot 'pdpp-provider.xml')).Replace('PDPP_USER', "$env:COMPUTERNAME\$user").Replace('PDPP_STORE', $store)
+Register-ScheduledTask -TaskName 'pdpp-provider' -Xml $task -User "$env:COMPUTERNAME\$user" -Password $password | Out-Null
+
+Write-Host "Made. As $user, once: pdpp provider prepare --data-dir $store; then: Start-ScheduledTask pdpp-provider"

@@ -1,0 +1,230 @@
+//! `pdpp provider install`: a store that an agent with a shell cannot read.
+
+use std::net::SocketAddr;
+
+use serde_json::json;
+
+use super::passphrase;
+use super::place::{Done, Place};
+#[cfg(target_os = "linux")]
+use crate::advice::Command;
+use crate::cmd::Global;
+use crate::error::{Error, Kind, Result};
+use crate::own;
+use crate::secret::Passphrase;
+use crate::ui::Ui;
+
+/// Keep your own data where an agent with a shell cannot read it: in a store of a system user of its own (needs root)
+///
+/// It makes a system user, a store that only that user can read, and a service that serves it on this computer alone; each grant
+/// is approved with a passphrase, which is asked for once here. It shows what it would make, and asks. Run again it brings program
+/// and service up to date, and keeps store, passphrase and address.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct InstallArgs {
+    /// The user whose data it is [default: whoever typed sudo]
+    #[arg(long = "for", value_name = "USER")]
+    pub user: Option<String>,
+
+    /// Where the service listens: a loopback address [default: as before, else a free port]
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub listen: Option<SocketAddr>,
+
+    /// Only show what would be made, the unit included
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Make everything, and do not start the service: for containers and other systems without systemd
+    #[arg(long)]
+    pub no_start: bool,
+
+    /// Ask nothing but the passphrase
+    #[arg(long, short)]
+    pub yes: bool,
+
+    /// Print the result, or the failure, as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo pdpp provider install            for you, whoever types it
+  sudo pdpp provider install --for ana
+  pdpp provider install --dry-run       what it would make; changes nothing, and needs no root
+
+It is for Linux with systemd. docs/set-ups.md says what it holds against, and what there is elsewhere.";
+
+/// Makes the separate set-up.
+///
+/// # Errors
+/// `install_needs_root`, `install_for_root`, `install_place`, `install_user_taken`, `install_unconfirmed` (77); `install_no_person`,
+/// `install_unknown_user`, `install_listen` (2); `install_step_failed`, `install_program_missing`, `install_start_failed`;
+/// `passphrase_terminal`, `passphrase_not_chosen` (77); `interrupted`.
+#[cfg(target_os = "linux")]
+pub(super) fn run(args: &InstallArgs, ui: &Ui) -> Result<Done> {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use crate::runtime;
+    use own::separate::install::{self, Plan, Watch, Wish};
+
+    if !args.dry_run {
+        install::check_root()?;
+    }
+    let person = install::person(args.user.as_deref())?;
+    let plan = Plan::new(person, &Wish { listen: args.listen, no_start: args.no_start })?;
+    for warning in &plan.warnings {
+        ui.warn(warning);
+    }
+    if args.dry_run {
+        let text = format!("{}\n\n{}", plan.to_text(), plan.unit.to_text().trim_end());
+        let mut json = plan.to_json();
+        json["unit_text"] = plan.unit.to_text().into();
+        return Ok(Done { text, json });
+    }
+    ui.explain(&plan.to_text());
+    confirm(args.yes, ui, "Make this?", "install")?;
+    let again = || Command::typed_again("provider install");
+    let ask = || {
+        ui.explain(
+            "Every grant, and every import into an account that is granted, will need a passphrase of the person whose data it is. Let them type it. Only a hash of it is kept.",
+        );
+        passphrase::choose(ui, "New passphrase (not shown)", again())
+    };
+    let stop = AtomicBool::new(false);
+    let progress = ui.progress();
+    let watch = Watch { stop: &stop, say: &|what| progress.say(what), ask: &|| progress.aside(ask) };
+    let made = runtime::while_signals_are_heard(
+        |_| stop.store(true, Ordering::Relaxed),
+        || install::install(&plan, &watch),
+    )?;
+    drop(progress);
+    install::tidy(&plan);
+    ui.done("the separate set-up is made", Command::new("provider"));
+    let mut json = plan.to_json();
+    json["runs"] = made.runs.into();
+    json["restarted"] = made.others.clone().into();
+    Ok(Done { text: told(&plan, &made), json })
+}
+
+/// What was made, and what its owner does next.
+#[cfg(target_os = "linux")]
+fn told(plan: &own::separate::install::Plan, made: &own::separate::install::Installed) -> String {
+    use std::fmt::Write as _;
+    let (person, url) = (&plan.unit.person, format!("http://{}", plan.unit.listen));
+    let mut text = if made.runs {
+        format!(
+            "{person}'s own data is served at {url}, to this computer alone, and again whenever it starts.\n"
+        )
+    } else {
+        let why = if plan.has_systemd { "as you wished" } else { "since systemd does not run this system" };
+        let mut text = format!("All is made, and the service is not started, {why}. Root starts it by:\n");
+        for line in plan.by_hand() {
+            let _ = writeln!(text, "  {line}");
+        }
+        text
+    };
+    for other in &made.others {
+        let _ = writeln!(text, "{other} was started anew with the same program.");
+    }
+    let program = own::separate::place::PROGRAM;
+    let _ = write!(
+        text,
+        "Next, as {person} and without sudo:\n  \
+         pdpp import <export>\n  \
+         pdpp connect {url}\n  \
+         pdpp provider open\n\
+         Type the passphrase on the page, or to {program}: that file no program of {person}'s can have changed."
+    );
+    text
+}
+
+/// Where this is not built.
+///
+/// # Errors
+/// `install_not_here` (77).
+#[cfg(not(target_os = "linux"))]
+pub(super) fn run(_: &InstallArgs, _: &Ui) -> Result<Done> {
+    Err(not_here())
+}
+
+/// That this system has no separate set-up.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn not_here() -> Error {
+    let message = "The separate set-up is made by this command on Linux with systemd alone";
+    Error::new(Kind::Refused, "install_not_here", message)
+        .hint("docs/set-ups.md says what there is for macOS, Windows and containers, none of which was run")
+}
+
+/// Asks, unless `yes` was said.
+///
+/// # Errors
+/// `install_unconfirmed` (77), `not_confirmed` (77).
+#[cfg(target_os = "linux")]
+pub(super) fn confirm(yes: bool, ui: &Ui, question: &str, what: &str) -> Result<()> {
+    if yes {
+        return Ok(());
+    }
+    if !ui.can_ask() {
+        let message = format!("Nobody can be asked whether to {what} here; nothing was changed");
+        return Err(Error::new(Kind::Refused, "install_unconfirmed", message)
+            .hint("Add --yes, or run it at a terminal"));
+    }
+    if ui.confirm(question) {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Refused, "not_confirmed", "Nothing was changed")
+        .run(Command::typed_again("provider install")))
+}
+
+/// Make an empty store with a passphrase, which is typed at the terminal, else comes on standard input: what `pdpp provider install`
+/// runs as the store's own user
+#[derive(Debug, clap::Args)]
+pub struct PrepareArgs {
+    #[command(flatten)]
+    pub place: Place,
+}
+
+/// Makes it.
+///
+/// # Errors
+/// Those of the store; `passphrase_not_chosen` (77).
+pub(super) fn prepare(args: &PrepareArgs, global: &Global, ui: &Ui) -> Result<Done> {
+    let dir = args.place.dir(global)?;
+    if !own::is_there(&dir) {
+        let _alone = own::lock(&dir)?;
+        drop(own::make_store(&dir)?);
+    }
+    let has_passphrase = if ui.can_ask() {
+        passphrase::ensure(&dir, &args.place, ui)?;
+        true
+    } else {
+        let typed = from_standard_input().map_err(|error| {
+            Error::failed("passphrase_not_chosen", "The passphrase could not be read")
+                .because(error)
+                .hint("Run it again")
+        })?;
+        passphrase::keep_first(&dir, &typed)?
+    };
+    let text = format!("The store in {} is there.", dir.display());
+    Ok(Done { text, json: json!({ "has_passphrase": has_passphrase }) })
+}
+
+/// All that comes on standard input, in no other buffer.
+#[cfg(unix)]
+fn from_standard_input() -> std::io::Result<Passphrase> {
+    let (input, mut typed, mut byte) = (std::io::stdin(), Passphrase::new(), [0]);
+    loop {
+        match rustix::io::read(&input, &mut byte) {
+            Ok(0) => return Ok(typed),
+            Ok(_) => typed.push(byte[0]),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn from_standard_input() -> std::io::Result<Passphrase> {
+    Ok(Passphrase::new())
+}

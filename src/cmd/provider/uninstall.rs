@@ -1,0 +1,112 @@
+//! `pdpp provider uninstall`: the separate set-up is taken away.
+
+use super::place::Done;
+use crate::error::Result;
+use crate::ui::Ui;
+
+/// Take the separate set-up away: the service, its program, and the data if you say so (needs root)
+///
+/// The data stays unless you ask for it to be deleted, and with it the system user that it belongs to.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct UninstallArgs {
+    /// The user whose data it is [default: whoever typed sudo]
+    #[arg(long = "for", value_name = "USER")]
+    pub user: Option<String>,
+
+    /// Delete the data too, for good
+    #[arg(long, conflicts_with = "keep_data")]
+    pub delete_data: bool,
+
+    /// Keep the data where it is
+    #[arg(long)]
+    pub keep_data: bool,
+
+    /// Ask nothing; without --delete-data the data stays
+    #[arg(long, short)]
+    pub yes: bool,
+
+    /// Print the result, or the failure, as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo pdpp provider uninstall
+  sudo pdpp provider uninstall --for ana --delete-data";
+
+/// Takes it away.
+///
+/// # Errors
+/// `install_needs_root`, `install_unconfirmed`, `not_confirmed` (77); `install_no_person`, `install_unknown_user` (2);
+/// `install_step_failed`, `install_program_missing`.
+#[cfg(target_os = "linux")]
+pub(super) fn run(args: &UninstallArgs, ui: &Ui) -> Result<Done> {
+    use std::fmt::Write as _;
+
+    use serde_json::json;
+
+    use super::install::confirm;
+    use crate::own::separate::install::{self, Removal};
+    use crate::own::separate::place;
+
+    install::check_root()?;
+    // Whoever is named may be gone by now.
+    let name = match &args.user {
+        Some(name) => name.clone(),
+        None => install::person(None)?.account.name,
+    };
+    let removal = Removal::of(&name)?;
+    let name = removal.person.clone();
+    if removal.is_nothing() {
+        let text = format!("Nothing of a separate set-up is here for {name}.");
+        return Ok(Done { text, json: json!({ "person": name, "removed": false, "kept": null }) });
+    }
+    let mut plan = format!("Of {name}'s separate set-up these go:\n");
+    if let Some(unit) = &removal.unit {
+        let _ = writeln!(plan, "  service        {}", unit.display());
+    }
+    if removal.program {
+        let _ = writeln!(plan, "  program        {}", place::PROGRAM);
+    }
+    let shown = removal.store.as_ref().or(removal.kept.as_ref()).map(|store| store.display().to_string());
+    if let Some(store) = &shown {
+        let _ = writeln!(
+            plan,
+            "  the store in {store} {}",
+            if args.delete_data { "goes too, for good" } else { "stays" }
+        );
+    }
+    ui.explain(plan.trim_end());
+    confirm(args.yes, ui, "Take it away?", "take it away")?;
+    let asks = shown.is_some() && !args.delete_data && !args.keep_data && !args.yes;
+    let deletes = args.delete_data
+        || asks && ui.confirm("Delete the data too, for good? Otherwise it stays where it is");
+    let taken = {
+        let progress = ui.progress();
+        removal.take(deletes, &|what| progress.say(what))?
+    };
+    let mut text = format!("{name}'s separate set-up is gone.\n");
+    let _ = match (&taken.kept, shown) {
+        (Some(store), _) => write!(
+            text,
+            "The data is kept in {}, and the system user {} with it. sudo pdpp provider install --for {name} uses it again, sudo pdpp provider uninstall --for {name} --delete-data deletes it.",
+            store.display(),
+            place::system_user(&name)
+        ),
+        (None, Some(store)) => write!(text, "The data that was in {store} is deleted."),
+        (None, None) => write!(text, "There was no data."),
+    };
+    let kept = taken.kept.as_ref().map(|store| store.display().to_string());
+    Ok(Done { text, json: json!({ "person": name, "removed": true, "kept": kept }) })
+}
+
+/// Where this is not built.
+///
+/// # Errors
+/// `install_not_here` (77).
+#[cfg(not(target_os = "linux"))]
+pub(super) fn run(_: &UninstallArgs, _: &Ui) -> Result<Done> {
+    Err(super::install::not_here())
+}

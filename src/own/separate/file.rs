@@ -1,0 +1,56 @@
+//! Open files that a caller hands over: what they have to be.
+//!
+//! A caller chooses what is behind a descriptor, so nothing is believed of it, and nothing of it is waited for that need not be: it is
+//! asked what it is, and only a plain file is read, from its beginning to the length that it had.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd as _;
+
+use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
+
+/// That `file` is a plain file that can be read.
+///
+/// # Errors
+/// What it is instead.
+pub(super) fn check_readable(file: &File) -> io::Result<()> {
+    let flags = check_plain(file)?;
+    if flags.contains(OFlags::WRONLY) {
+        return Err(refused("it is open to be written, not to be read"));
+    }
+    Ok(())
+}
+
+/// That `file` is an empty plain file that can be written and read again.
+///
+/// # Errors
+/// What it is instead.
+pub(super) fn check_writable(file: &File) -> io::Result<()> {
+    let flags = check_plain(file)?;
+    if !flags.contains(OFlags::RDWR) || flags.contains(OFlags::APPEND) {
+        return Err(refused("it is not open to be written and read again"));
+    }
+    if file.metadata()?.len() > 0 {
+        return Err(refused("it is not empty"));
+    }
+    Ok(())
+}
+
+fn check_plain(file: &File) -> io::Result<OFlags> {
+    let flags = fcntl_getfl(file.as_fd())?;
+    if flags.contains(OFlags::PATH) {
+        return Err(refused("it is a place of a file, not an open one"));
+    }
+    match FileType::from_raw_mode(fstat(file.as_fd())?.st_mode) {
+        FileType::RegularFile => Ok(flags),
+        FileType::Directory => Err(refused("it is a folder")),
+        FileType::Fifo => Err(refused("it is a pipe")),
+        FileType::Socket => Err(refused("it is a socket")),
+        FileType::CharacterDevice | FileType::BlockDevice => Err(refused("it is a device")),
+        _ => Err(refused("it is not a plain file")),
+    }
+}
+
+fn refused(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why.to_owned())
+}

@@ -1,0 +1,99 @@
+//! A backup becomes the store of the separate set-up: root opens the file, and the store's own user reads it.
+
+use std::path::{Path, PathBuf};
+
+use rustix::process::geteuid;
+
+use super::person::{self, Account};
+use super::{plan, prepare, programs, services, unit};
+use crate::error::{Error, Kind, Result};
+use crate::fs::{self, system};
+use crate::own::separate::place;
+use crate::secret::Passphrase;
+
+/// A store of this set-up that is to be made of a backup.
+#[derive(Debug)]
+pub struct Restoring {
+    dir: PathBuf,
+    user: Account,
+    /// The unit of its service.
+    unit: Option<String>,
+}
+
+/// Whether a restore into `dir` is one of this set-up: `dir` is a store of it, and root asks.
+///
+/// # Errors
+/// `install_needs_root` (77) for anybody else; those of the list of users.
+pub fn restoring(dir: &Path) -> Result<Option<Restoring>> {
+    let Some(uid) = place::person_of(dir) else { return Ok(None) };
+    let Ok(Some((owner, _))) = system::dir_owner(dir) else { return Ok(None) };
+    if owner == geteuid().as_raw() {
+        return Ok(None);
+    }
+    if !geteuid().is_root() {
+        let message = format!("{} belongs to another user, and only root puts a backup there", dir.display());
+        return Err(Error::new(Kind::Refused, "install_needs_root", message)
+            .hint("Type the same command with sudo, and the whole path of pdpp"));
+    }
+    let user = person::account(&owner.to_string())?.filter(|user| user.comment == plan::comment_of(uid));
+    let Some(user) = user else { return Ok(None) };
+    let unit = plan::units().into_iter().find(|(_, text)| unit::owner_of(text) == Some(uid));
+    let unit = unit.and_then(|(path, _)| Some(path.file_name()?.to_string_lossy().into_owned()));
+    Ok(Some(Restoring { dir: dir.to_owned(), user, unit }))
+}
+
+impl Restoring {
+    /// Makes the store of the backup `file`, at this process's terminal; the service is stopped meanwhile. Gives the exit code of the
+    /// restore. A passphrase is asked for by `ask` where none is left.
+    ///
+    /// # Errors
+    /// `backup_file`; those of the steps; those of `ask`.
+    pub fn restore(&self, file: &Path, is_json: bool, ask: &dyn Fn() -> Result<Passphrase>) -> Result<u8> {
+        let unread = |error| {
+            Error::failed("backup_file", format!("Could not read {}", file.display()))
+                .because(error)
+                .hint("Name a file that can be read")
+        };
+        let real = file.canonicalize().map_err(unread)?;
+        let mut from = fs::open_plain(&real).map_err(unread)?;
+        let runs = self.unit.as_ref().filter(|unit| services::runs(unit));
+        if let Some(unit) = runs {
+            services::stop(unit)?;
+        }
+        let copy = Path::new(place::STORES).join(format!(".restoring-{}", std::process::id()));
+        let done = self.restore_copy(&copy, &mut from, is_json, ask);
+        // Whatever came of it: the copy goes, and the service goes on.
+        let removed = system::remove(&copy).map_err(|error| {
+            programs::failed(&format!("Could not remove {}", copy.display())).because(error)
+        });
+        let started = runs.map_or(Ok(()), |unit| services::start(unit));
+        let code = done?;
+        removed.and(started)?;
+        Ok(code)
+    }
+
+    fn restore_copy(
+        &self,
+        copy: &Path,
+        from: &mut std::fs::File,
+        is_json: bool,
+        ask: &dyn Fn() -> Result<Passphrase>,
+    ) -> Result<u8> {
+        let owner = (self.user.uid, self.user.gid);
+        system::copy_for(copy, from, owner).map_err(|error| {
+            Error::failed("backup_file", format!("Could not copy the backup to {}", copy.display()))
+                .because(error)
+                .hint("Make room on that disk, then run this again")
+        })?;
+        let (dir, copy) = (self.dir.display().to_string(), copy.display().to_string());
+        let mut arguments = vec!["provider", "restore", &copy, "--data-dir", &dir];
+        if is_json {
+            arguments.push("--json");
+        }
+        let code = programs::at_the_terminal(&self.user, &arguments)?;
+        if !prepare(&self.user, &self.dir, None)? {
+            prepare(&self.user, &self.dir, Some(&ask()?))?;
+        }
+        Ok(code)
+    }
+}

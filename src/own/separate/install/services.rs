@@ -1,0 +1,102 @@
+//! systemd, by its own program.
+
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::programs;
+use crate::error::{Error, Kind, Result};
+use crate::text;
+
+/// The longest that a service takes to begin.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Lines of the journal that are shown.
+const LINES: &str = "5";
+
+/// Whether systemd runs this system: sd_booted(3).
+pub fn is_here() -> bool {
+    Path::new("/run/systemd/system").is_dir()
+}
+
+/// Has systemd read its units again.
+///
+/// # Errors
+/// `install_step_failed`.
+pub fn reload() -> Result<()> {
+    programs::run("systemctl", &["daemon-reload"]).map(drop)
+}
+
+/// Has the service `unit` begin with the system.
+///
+/// # Errors
+/// `install_step_failed`.
+pub fn enable(unit: &str) -> Result<()> {
+    programs::run("systemctl", &["--quiet", "enable", unit]).map(drop)
+}
+
+/// Starts the service `unit` anew.
+///
+/// # Errors
+/// `install_step_failed`.
+pub fn restart(unit: &str) -> Result<()> {
+    programs::run("systemctl", &["restart", unit]).map(drop)
+}
+
+/// Starts the service `unit`.
+///
+/// # Errors
+/// `install_step_failed`.
+pub fn start(unit: &str) -> Result<()> {
+    programs::run("systemctl", &["start", unit]).map(drop)
+}
+
+/// Stops the service `unit`.
+///
+/// # Errors
+/// `install_step_failed`.
+pub fn stop(unit: &str) -> Result<()> {
+    programs::run("systemctl", &["stop", unit]).map(drop)
+}
+
+/// Stops the service `unit`, and has it begin no more with the system.
+///
+/// # Errors
+/// `install_step_failed`.
+pub fn disable(unit: &str) -> Result<()> {
+    programs::run("systemctl", &["--quiet", "disable", "--now", unit]).map(drop)
+}
+
+/// Whether the service `unit` runs.
+pub fn runs(unit: &str) -> bool {
+    is_here()
+        && programs::output("systemctl", &["--quiet", "is-active", unit])
+            .is_ok_and(|ran| ran.status.success())
+}
+
+/// Waits until the service `unit` takes connections at `socket`.
+///
+/// # Errors
+/// `install_start_failed`, with the last that it said; `interrupted`.
+pub fn wait_for(unit: &str, socket: &Path, stop: &AtomicBool) -> Result<()> {
+    let end = Instant::now() + PATIENCE;
+    while UnixStream::connect(socket).is_err() {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::new(Kind::Interrupted, "interrupted", "Stopped"));
+        }
+        let failed = programs::output("systemctl", &["--quiet", "is-failed", unit]);
+        if Instant::now() > end || failed.is_ok_and(|ran| ran.status.success()) {
+            let said = programs::run(
+                "journalctl",
+                &["--no-pager", "--output=cat", "--lines", LINES, "--unit", unit],
+            );
+            let said = said.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+            return Err(Error::failed("install_start_failed", format!("The service {unit} did not begin"))
+                .because(text::one_line(text::prefix(&said, 800)).into_owned())
+                .hint(format!("journalctl --unit {unit}")));
+        }
+        sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}

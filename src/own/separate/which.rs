@@ -1,0 +1,116 @@
+//! Which set-up the person has who runs this.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::place;
+use crate::cache::Cache;
+use crate::own;
+
+/// A set-up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SetUp {
+    /// There is no own data on this computer.
+    None,
+    /// The store in this directory is the person's.
+    Simple(PathBuf),
+    /// The store is a system user's.
+    Separate {
+        /// Its directory.
+        dir: PathBuf,
+        /// Whether its service is there now.
+        runs: bool,
+        /// A store of the person's own beside it, which a program of theirs can read.
+        beside: Option<PathBuf>,
+    },
+}
+
+/// The name of a set-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Name {
+    /// No own data.
+    None,
+    /// The person's own store.
+    Simple,
+    /// A system user's.
+    Separate,
+}
+
+impl SetUp {
+    /// What is on this computer for whoever runs this. Touches nothing.
+    pub fn here(cache: &Cache) -> Self {
+        let simple = own::dir(None, cache).ok().filter(|dir| own::is_there(dir));
+        #[cfg(target_os = "linux")]
+        {
+            let uid = rustix::process::geteuid().as_raw();
+            let runs = place::socket_path(uid).symlink_metadata().is_ok();
+            Self::of(simple, uid, runs, Path::new(place::UNITS))
+        }
+        #[cfg(not(target_os = "linux"))]
+        simple.map_or(Self::None, Self::Simple)
+    }
+
+    /// The same for the user `uid`, from what was found.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(dead_code, reason = "the separate set-up is built for Linux alone")
+    )]
+    fn of(simple: Option<PathBuf>, uid: u32, runs: bool, units: &Path) -> Self {
+        if runs || has_unit(uid, units) {
+            return Self::Separate { dir: place::data_dir(uid), runs, beside: simple };
+        }
+        simple.map_or(Self::None, Self::Simple)
+    }
+
+    /// What it is called.
+    pub const fn name(&self) -> Name {
+        match self {
+            Self::None => Name::None,
+            Self::Simple(_) => Name::Simple,
+            Self::Separate { .. } => Name::Separate,
+        }
+    }
+}
+
+/// Whether `units` has the service of the user `uid`, running or not.
+fn has_unit(uid: u32, units: &Path) -> bool {
+    let wanted = format!(" --owner-uid {uid}");
+    let entries = std::fs::read_dir(units).into_iter().flatten().flatten();
+    let units = entries.filter(|entry| place::is_unit(&entry.file_name().to_string_lossy()));
+    let texts = units.filter_map(|entry| std::fs::read_to_string(entry.path()).ok());
+    texts
+        .into_iter()
+        .any(|text| text.lines().any(|line| line.starts_with("ExecStart=") && line.ends_with(&wanted)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "a test's own file")]
+    fn o9_1_each_set_up_is_told_from_the_others() {
+        let units = tempfile::tempdir().unwrap();
+        let own = PathBuf::from("/home/ana/own");
+        let of = |simple: Option<&PathBuf>, runs| SetUp::of(simple.cloned(), 1000, runs, units.path());
+        assert_eq!(of(None, false).name(), Name::None);
+        assert_eq!(of(Some(&own), false), SetUp::Simple(own.clone()));
+        let separate = |runs, beside: Option<&PathBuf>| SetUp::Separate {
+            dir: PathBuf::from("/var/lib/pdpp/1000"),
+            runs,
+            beside: beside.cloned(),
+        };
+        assert_eq!(of(Some(&own), true), separate(true, Some(&own)));
+        let unit = |name: &str, uid: &str| {
+            let text = format!("[Service]\nExecStart=/x provider serve --owner-uid {uid}\n");
+            std::fs::write(units.path().join(name), text).unwrap();
+        };
+        unit("pdpp-provider-ben.service", "11000");
+        unit("other.service", "1000");
+        assert_eq!(of(None, false), SetUp::None, "another person's, and none of ours");
+        unit("pdpp-provider-ana.service", "1000");
+        assert_eq!(of(None, false), separate(false, None));
+    }
+}
