@@ -70,6 +70,12 @@ pub struct ServeArgs {
     pub place: Place,
 }
 
+impl ServeArgs {
+    fn public(&self) -> Option<Public> {
+        self.public_url.clone().map(|url| Public { url, listen: self.public_listen })
+    }
+}
+
 const EXAMPLES: &str = "\
 Examples:
   pdpp provider serve                       asks for a passphrase the first time
@@ -98,7 +104,7 @@ pub(super) fn run(args: &ServeArgs, global: &Global, ui: &Ui) -> Result<()> {
     }
     passphrase::ensure(&dir, place, ui)?;
     let links = OwnerLinks::new();
-    let public = args.public_url.clone().map(|url| Public { url, listen: args.public_listen });
+    let public = args.public();
     let to_whom = if public.is_some() { "to this computer" } else { "to this computer alone" };
     let handle = own::serve(&dir, args.core, args.listen, public, links.announce())?;
     links.serve(ui, handle, place.json, "own_signals", |url| {
@@ -118,7 +124,7 @@ fn serve_owner(args: &ServeArgs, dir: &Path, (socket, person): (&Path, u32), ui:
     let mut stop = runtime.block_on(async { StopSignals::of_server() });
     // Whoever is advised something is at the other end.
     advice::speak_to_others();
-    let handle = Arc::new(own::serve(dir, args.core, args.listen, Announce::default())?);
+    let handle = Arc::new(own::serve(dir, args.core, args.listen, args.public(), Announce::default())?);
     let service = Service::start(separate::service::Settings {
         socket: socket.to_owned(),
         person,
