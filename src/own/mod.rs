@@ -1,13 +1,16 @@
 //! The person's own store: a vault on this machine that an import fills, and nothing else.
 //!
 //! It shares no file with the sandbox's fiction, and neither opens the other's. [`backend`] reads it in this process, and
-//! [`serving`] keeps it open while a server runs.
+//! [`serving`] keeps it open while a server runs. [`page`] is its owner's, and [`reads`] what was read of it by HTTP.
 
 pub mod backend;
 pub mod backup;
 mod damage;
 pub mod forget;
 mod identity;
+pub mod inbox;
+pub mod page;
+pub mod reads;
 pub mod serving;
 pub mod state;
 
@@ -18,13 +21,15 @@ use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::advice::Command;
 use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::fs::{DirLock, PrivateDir};
 use crate::vault::oauth::owner::Announce;
-use crate::vault::server::{self, Handle};
+use crate::vault::owner_pages::OwnerPages;
+use crate::vault::server::{self, Extras, Handle, MakePages};
 use crate::vault::store::{self, Store};
 use crate::vault::{self, Config, Holds, OpenError, Profile, Vault, time};
 
@@ -177,16 +182,41 @@ pub fn check_not_served(dir: &Path) -> Result<()> {
     vault::data_dir::check_unserved(dir).map_err(explain)
 }
 
-/// Serves the vault in `dir`, which has to be there, at `listen`, a loopback address. Its owner learns of a request by
-/// `announce`, and approves it with the passphrase.
+/// Serves the vault in `dir`, which has to be there, at `listen`, a loopback address, with its owner's page, and notes what is read.
+/// Its owner learns of a request by `announce`, and approves it with the passphrase. In `cache` are their tokens and the log of
+/// their agents, where those are this user's.
 ///
 /// # Errors
 /// As [`open`]; `own_not_loopback` (2), `own_listen`, `own_in_use`.
-pub fn serve(dir: &Path, core: bool, listen: SocketAddr, announce: Announce) -> Result<Handle> {
+pub fn serve(
+    dir: &Path,
+    core: bool,
+    listen: SocketAddr,
+    announce: Announce,
+    cache: Option<&Cache>,
+) -> Result<Handle> {
     check(dir)?;
     let profile = Profile { command: "pdpp provider serve", holds: Some(HOLDS_SERVED), ..PROFILE };
     let config = Config { core, asks_passphrase: true, announce, profile, ..config(dir) };
-    server::start(config, None, listen).map_err(|error| told(dir, explain(error)))
+    let (at, cache) = (dir.to_owned(), cache.cloned());
+    let pages: MakePages = Box::new(move |vault: &Arc<Vault>| -> Arc<dyn OwnerPages> {
+        page::Pages::of(Arc::clone(vault), &at, cache)
+    });
+    let reads = Arc::new(reads::ReadLog::of(dir));
+    let extras = Extras { reads: Some(reads), pages: Some(pages) };
+    server::start_with_extras(config, None, listen, extras).map_err(|error| told(dir, explain(error)))
+}
+
+/// Serves the owner's page of the store in `dir`, which has to be there, and nothing else, on a free port, until the handle is
+/// dropped. Gives the page too.
+///
+/// # Errors
+/// As [`open`]; `own_listen`.
+pub fn serve_page(dir: &Path, cache: &Cache) -> Result<(Handle, Arc<page::Pages>)> {
+    let vault = Arc::new(open(dir)?);
+    let pages = page::Pages::of(Arc::clone(&vault), dir, Some(cache.clone()));
+    let served = server::start_owner_pages(vault, Arc::clone(&pages) as _);
+    Ok((served.map_err(|error| told(dir, explain(error)))?, pages))
 }
 
 /// Opens the store in `dir`, which has to be there: for commands that look at it or delete from it.

@@ -21,7 +21,9 @@ pub mod id;
 pub mod mcp_endpoint;
 pub mod oauth;
 mod open_error;
+pub mod owner_pages;
 pub mod pace;
+pub mod reads;
 mod routes;
 pub mod rs;
 pub mod seal;
@@ -131,6 +133,7 @@ pub struct Vault {
     introspection: IntrospectionClient,
     child_bearers: oauth::child_bearers::ChildBearers,
     clock: Box<dyn pace::Clock>,
+    reads: Option<Arc<dyn reads::ReadSink>>,
 }
 
 impl Vault {
@@ -193,6 +196,7 @@ impl Vault {
             child_bearers: oauth::child_bearers::ChildBearers::default(),
             client_documents: oauth::client_document::Documents::default(),
             clock: Box::new(pace::MachineClock::default()),
+            reads: None,
             owner_token_hash: id::token_hash(&owner_token),
             owner_token,
             introspection: serde_json::from_str(&introspection)
@@ -208,6 +212,18 @@ impl Vault {
     pub fn with_clock(mut self, clock: impl pace::Clock + 'static) -> Self {
         self.clock = Box::new(clock);
         self
+    }
+
+    /// The same, with `reads` told of each read by HTTP.
+    #[must_use]
+    pub fn with_reads(mut self, reads: Option<Arc<dyn reads::ReadSink>>) -> Self {
+        self.reads = reads;
+        self
+    }
+
+    /// What it is.
+    pub const fn config(&self) -> &Config {
+        &self.config
     }
 
     /// The store.

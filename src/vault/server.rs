@@ -12,6 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::mcp_endpoint::{self, Endpoints};
 use super::open_error::OpenError;
+use super::owner_pages::{OwnerPages, is_owners};
+use super::reads::ReadSink;
 use super::store::Filling;
 use super::wire::{ApiError, Reply, Request};
 use super::{Config, Vault, data_dir, id};
@@ -34,6 +36,7 @@ const STOP_TIME: Duration = Duration::from_secs(1);
 pub struct Handle {
     vault: Arc<Vault>,
     url: String,
+    pages: Option<Arc<dyn OwnerPages>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
     /// Released once nothing is served any more.
@@ -49,6 +52,12 @@ impl Handle {
     /// Where its tools are, for hosts that speak MCP over HTTP: `http://127.0.0.1:7377/mcp`.
     pub fn mcp_url(&self) -> String {
         format!("{}/mcp", self.url)
+    }
+
+    /// The address of a new link that opens the owner's pages once, within ten minutes; none where it has none, or without
+    /// randomness.
+    pub fn owner_link(&self) -> Option<String> {
+        Some(format!("{}{}", self.url, self.pages.as_ref()?.new_link()?))
     }
 
     /// The vault behind it.
@@ -77,24 +86,72 @@ impl Drop for Handle {
     }
 }
 
+/// What else a server has, for whoever's vault it is.
+#[derive(Default)]
+pub struct Extras {
+    /// Is told of each read by HTTP.
+    pub reads: Option<Arc<dyn ReadSink>>,
+    /// Makes the pages of the vault's owner.
+    pub pages: Option<MakePages>,
+}
+
+/// Makes the pages of a vault's owner.
+pub type MakePages = Box<dyn FnOnce(&Arc<Vault>) -> Arc<dyn OwnerPages> + Send>;
+
 /// Serves a vault at `listen`, a loopback address, on a thread of its own, ready when this returns; port 0 takes a
 /// free one. Works inside and outside of a runtime.
 ///
 /// # Errors
 /// [`OpenError`].
 pub fn start(config: Config, filling: Option<&Filling<'_>>, listen: SocketAddr) -> Result<Handle, OpenError> {
+    start_with_extras(config, filling, listen, Extras::default())
+}
+
+/// The same, with what else it is to have.
+///
+/// # Errors
+/// [`OpenError`].
+pub fn start_with_extras(
+    config: Config,
+    filling: Option<&Filling<'_>>,
+    listen: SocketAddr,
+    extras: Extras,
+) -> Result<Handle, OpenError> {
     start_with(listen, |address| {
         let alone = config.data_dir.as_deref().map(|dir| data_dir::serve_alone(dir, address)).transpose()?;
-        Ok((Arc::new(Vault::open(config, filling)?), alone, Serves::Everything))
+        let vault = Arc::new(Vault::open(config, filling)?.with_reads(extras.reads));
+        let pages = extras.pages.map(|make| make(&vault));
+        Ok(Served { vault, alone, serves: Serves::Everything, pages })
     })
 }
 
-/// Serves the owner's pages of `vault`, and nothing else, on a free port of 127.0.0.1, until the handle is dropped.
+/// Serves the pages on which the owner of `vault` decides, and nothing else, on a free port of 127.0.0.1, until the handle is
+/// dropped.
 ///
 /// # Errors
 /// [`OpenError`].
 pub fn start_pages(vault: Arc<Vault>) -> Result<Handle, OpenError> {
-    start_with(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), |_| Ok((vault, None, Serves::Pages)))
+    start_with(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), |_| {
+        Ok(Served { vault, alone: None, serves: Serves::Pages, pages: None })
+    })
+}
+
+/// The same, with the owner's own pages.
+///
+/// # Errors
+/// [`OpenError`].
+pub fn start_owner_pages(vault: Arc<Vault>, pages: Arc<dyn OwnerPages>) -> Result<Handle, OpenError> {
+    start_with(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), |_| {
+        Ok(Served { vault, alone: None, serves: Serves::Pages, pages: Some(pages) })
+    })
+}
+
+/// A vault that is to be served.
+struct Served {
+    vault: Arc<Vault>,
+    alone: Option<DirLock>,
+    serves: Serves,
+    pages: Option<Arc<dyn OwnerPages>>,
 }
 
 /// What is served of a vault.
@@ -108,7 +165,7 @@ enum Serves {
 
 fn start_with(
     listen: SocketAddr,
-    open: impl FnOnce(SocketAddr) -> Result<(Arc<Vault>, Option<DirLock>, Serves), OpenError>,
+    open: impl FnOnce(SocketAddr) -> Result<Served, OpenError>,
 ) -> Result<Handle, OpenError> {
     if !listen.ip().is_loopback() {
         return Err(OpenError::NotLoopback(listen.ip()));
@@ -117,7 +174,7 @@ fn start_with(
     let listener = TcpListener::bind(listen).map_err(listen_failed)?;
     listener.set_nonblocking(true).map_err(listen_failed)?;
     let address = listener.local_addr().map_err(listen_failed)?;
-    let (vault, alone, serves) = open(address)?;
+    let Served { vault, alone, serves, pages } = open(address)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(MAX_WORKERS)
@@ -126,12 +183,12 @@ fn start_with(
         .build()
         .map_err(|error| OpenError::Start("a runtime", error))?;
     let (stop, stopped) = oneshot::channel();
-    let answers = Arc::clone(&vault);
+    let answers = (Arc::clone(&vault), pages.clone());
     let thread = std::thread::Builder::new()
         .name("vault".to_owned())
         .spawn(move || {
             runtime.block_on(async {
-                if let Err(error) = serve(listener, address, answers, serves, stopped).await {
+                if let Err(error) = serve(listener, address, answers.0, answers.1, serves, stopped).await {
                     tracing::error!(%error, "the vault's server stopped");
                 }
             });
@@ -139,13 +196,14 @@ fn start_with(
         })
         .map_err(|error| OpenError::Start("a thread", error))?;
     let url = format!("http://{address}");
-    Ok(Handle { vault, url, stop: Some(stop), thread: Some(thread), _alone: alone })
+    Ok(Handle { vault, url, pages, stop: Some(stop), thread: Some(thread), _alone: alone })
 }
 
 async fn serve(
     listener: TcpListener,
     address: SocketAddr,
     vault: Arc<Vault>,
+    pages: Option<Arc<dyn OwnerPages>>,
     serves: Serves,
     stopped: oneshot::Receiver<()>,
 ) -> io::Result<()> {
@@ -159,7 +217,8 @@ async fn serve(
     };
     let router = axum::Router::new().fallback(move |request: axum::extract::Request| {
         let (vault, names, endpoints) = (Arc::clone(&vault), Arc::clone(&names), endpoints.clone());
-        async move { handle(vault, &names, endpoints.as_deref(), request).await }
+        let pages = pages.clone();
+        async move { handle(vault, &names, endpoints.as_deref(), pages, request).await }
     });
     let stop = CancellationToken::new();
     let stopping = stop.clone();
@@ -174,6 +233,8 @@ async fn serve(
         routes: router,
         tls: None,
         most_body: Some(MAX_READ),
+        // The owner's files come in one, of any size.
+        streamed: Some(is_owners),
         places: Arc::new(Places::new(room, None)),
         cut: CancellationToken::new(),
     };
@@ -198,6 +259,7 @@ async fn handle(
     vault: Arc<Vault>,
     names: &[String],
     endpoints: Option<&Endpoints>,
+    pages: Option<Arc<dyn OwnerPages>>,
     request: axum::extract::Request,
 ) -> axum::response::Response {
     let host = request.headers().get("host").and_then(|host| host.to_str().ok());
@@ -206,6 +268,9 @@ async fn handle(
         && matches!(request.uri().path(), "/mcp" | "/mcp/" | "/icon.svg")
     {
         return endpoint.answer(request).await;
+    }
+    if let Some(pages) = pages.filter(|_| names.contains(&host) && is_owners(request.uri().path())) {
+        return pages.answer(format!("http://{host}"), request).await;
     }
     let (head, body) = request.into_parts();
     let mut request = Request {
@@ -250,7 +315,8 @@ async fn handle(
     )
 }
 
-fn response(reply: Reply) -> axum::response::Response {
+/// A reply on its way out.
+pub fn response(reply: Reply) -> axum::response::Response {
     let mut response = axum::response::Response::new(axum::body::Body::from(reply.body));
     *response.status_mut() = reply.status;
     for (name, value) in reply.headers {

@@ -9,6 +9,10 @@ mod filled;
 mod granted;
 mod in_process;
 #[cfg(target_os = "linux")]
+mod owner_page;
+#[cfg(target_os = "linux")]
+mod owner_page_files;
+#[cfg(target_os = "linux")]
 mod page;
 #[cfg(target_os = "linux")]
 mod served;

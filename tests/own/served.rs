@@ -8,7 +8,7 @@ use super::page::{Browser, between};
 use super::terminal::Terminal;
 use crate::support::env::TestEnv;
 
-const PASSPHRASE: &str = "heron under the bridge";
+pub(super) const PASSPHRASE: &str = "heron under the bridge";
 
 /// Starts it at a terminal, where a passphrase is chosen; gives its address.
 fn start(env: &TestEnv) -> (Terminal, String) {
@@ -25,18 +25,18 @@ fn start(env: &TestEnv) -> (Terminal, String) {
     (terminal, url)
 }
 
-async fn asked(url: &str, name: &str) -> Value {
+pub(super) async fn asked(url: &str, name: &str) -> Value {
     let (status, attempt) =
         post(&format!("{url}/agent-connect"), &json!({"resource": url, "client_name": name})).await;
     assert_eq!(status, StatusCode::CREATED, "{attempt}");
     attempt
 }
 
-async fn poll(attempt: &Value) -> (StatusCode, Value) {
+pub(super) async fn poll(attempt: &Value) -> (StatusCode, Value) {
     post(attempt["poll_url"].as_str().unwrap(), &json!({"polling_code": attempt["polling_code"]})).await
 }
 
-async fn post(url: &str, body: &Value) -> (StatusCode, Value) {
+pub(super) async fn post(url: &str, body: &Value) -> (StatusCode, Value) {
     let request = Browser::new().http.post(url).header("content-type", "application/json");
     let answer = request.body(body.to_string()).send().await.unwrap();
     let status = answer.status();
@@ -44,7 +44,11 @@ async fn post(url: &str, body: &Value) -> (StatusCode, Value) {
 }
 
 /// Opens the link of a request and narrows it to the subjects of one account; gives where it is decided, and its form.
-async fn to_decide(browser: &mut Browser, url: &str, link: &str) -> (String, [(String, String); 2]) {
+pub(super) async fn to_decide(
+    browser: &mut Browser,
+    url: &str,
+    link: &str,
+) -> (String, [(String, String); 2]) {
     let (status, to, text) = browser.get(link).await;
     assert_eq!(status, StatusCode::SEE_OTHER, "{text}");
     let at = to.unwrap();
@@ -70,7 +74,7 @@ async fn to_decide(browser: &mut Browser, url: &str, link: &str) -> (String, [(S
     (format!("{at}/approve"), [("csrf".to_owned(), csrf), ("digest".to_owned(), digest)])
 }
 
-async fn approve(
+pub(super) async fn approve(
     browser: &mut Browser,
     url: &str,
     at: &str,

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use super::passphrase;
 use super::place::Place;
+use crate::advice::Command;
 use crate::cmd::Global;
 use crate::cmd::owner_links::OwnerLinks;
 use crate::error::Result;
@@ -49,10 +50,18 @@ pub(super) fn run(args: &ServeArgs, global: &Global, ui: &Ui) -> Result<()> {
     own::check_served(&dir, args.listen)?;
     passphrase::ensure(&dir, place, ui)?;
     let links = OwnerLinks::new();
-    let handle = own::serve(&dir, args.core, args.listen, links.announce())?;
+    let cache = global.cache()?;
+    let handle = own::serve(&dir, args.core, args.listen, links.announce(), Some(&cache))?;
+    let page = handle.owner_link();
     links.serve(ui, handle, place.json, "own_signals", |url| {
         ui.explain(&format!("Your own data is served at {url}, to this computer alone"));
         ui.note(&format!("  data in {}", dir.display()));
+        if let Some(page) = page {
+            ui.explain(&format!(
+                "  your page, at a link that is good once, within ten minutes:\n  {page}\n  later: {}",
+                place.again(Command::new("provider open"))
+            ));
+        }
     })?;
     ui.note("Your own data is not served any more");
     Ok(())
