@@ -292,7 +292,7 @@ async fn o7_15_a_preview_is_what_the_agent_reads_and_an_end_ends_it() {
             assert!(table.contains(&cell), "{cell}: {table}");
         }
     }
-    assert!(!page.contains("about ") && !page.contains("Ana") && !page.contains(HOME_WORD), "{page}");
+    assert!(!page.contains("about zephyr") && !page.contains("Ana") && !page.contains(HOME_WORD), "{page}");
     assert!(!page.contains("number 0"), "older than what is granted: {page}");
     // A look of the owner's is no read of the agent's.
     let (_, page) = open.get("/reads").await;
@@ -403,7 +403,8 @@ async fn o7_15_requests_wait_there_and_reads_by_http_are_noted() {
     let (_, _, page) = browser.get(&at).await;
     let csrf = between(&page, "name=\"csrf\" value=\"", "\"").to_owned();
     let all = ["cin_work", "cin_home"].map(|account| ("connection", account));
-    let streams = page.split("name=\"stream\" value=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+    let streams = page.split("name=\"stream\" checked value=\"").skip(1);
+    let streams = streams.map(|rest| rest.split('"').next().unwrap());
     let mut form = vec![("csrf", csrf.as_str()), all[0], ("expires", "1d")];
     form.extend(streams.clone().map(|number| ("stream", number)));
     let fields: Vec<String> = streams.map(|number| format!("{number}.2")).collect();

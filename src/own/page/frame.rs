@@ -90,9 +90,7 @@ pub(super) fn page_that_reloads(
     reloads: bool,
 ) -> Reply {
     let mut nav = Html::new();
-    nav.markup(
-        "<a class=\"skip\" href=\"#main\">Skip to the content</a>\n<nav aria-label=\"Pages\">\n<ul>\n",
-    );
+    nav.markup("<nav aria-label=\"Pages\">\n<ul>\n");
     for one in Part::ALL {
         nav.markup("<li><a").attribute("href", &frame.session.path(one.path()));
         nav.markup(if Some(one) == part { " aria-current=\"page\">" } else { ">" });
@@ -128,9 +126,13 @@ fn shell(profile: &Profile, title: &str, head: &Html, nav: &Html, main: &Html, f
     );
     page.text(title).markup(" – ").text(profile.title);
     page.markup("</title>\n<link rel=\"stylesheet\" href=\"/consent.css\">\n");
-    page.html(head).markup("</head>\n<body>\n").html(nav).markup("<header><p>");
+    page.html(head).markup("</head>\n<body>\n");
+    if *nav != Html::new() {
+        page.markup("<a class=\"skip\" href=\"#main\">Skip to the content</a>\n");
+    }
+    page.markup("<header><p>");
     page.text(profile.title).markup("</p><p>").text(profile.owner).markup("</p></header>\n");
-    page.markup("<main id=\"main\" tabindex=\"-1\">\n").html(main).markup("</main>\n");
+    page.html(nav).markup("<main id=\"main\" tabindex=\"-1\">\n").html(main).markup("</main>\n");
     page.html(foot).markup("</body>\n</html>\n");
     page
 }
