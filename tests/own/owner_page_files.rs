@@ -11,6 +11,7 @@ use reqwest::header::{CONTENT_TYPE, COOKIE, LOCATION, ORIGIN};
 use super::filled::store_of;
 use super::granted::grant;
 use super::owner_page::Open;
+use super::page::{Browser, between, shown};
 use crate::support::env::TestEnv;
 
 const TYPE: &str = "multipart/form-data; boundary=b0";
@@ -326,6 +327,33 @@ async fn o7_15_a_body_without_an_end_a_cut_connection_and_several_at_once() {
     let dir = open.dir.clone();
     drop(pdpp::own::inbox::Inbox::begin(&dir).unwrap());
     assert!(!left.exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn o7_15_the_command_opens_it_for_one_browser_and_ends_when_it_is_closed() {
+    let env = TestEnv::new();
+    store_of(&env);
+    let mut command = env.pdpp(&["provider", "open", "--no-browser", "--json"]);
+    let (child, said, address, code) = shown(&mut command);
+    assert!(!said.contains("/owner/"), "its address is a capability: {said}");
+    let mut browser = Browser::new();
+    let own = address.trim_end_matches('/').to_owned();
+    let (status, _, page) = browser.post(&address, &own, &[("code", &code)]).await;
+    assert_eq!(status, StatusCode::OK, "{page}");
+    browser.cookie = None;
+    let link = between(&page, "url=", "\"").to_owned();
+    let base = link.split("/owner/").next().unwrap().to_owned();
+    let (_, _, page) = browser.get(&link).await;
+    let at = format!("{base}{}", between(&page, "<p><a href=\"", "\""));
+    let (_, _, page) = browser.get(&at).await;
+    assert!(page.contains("<h1>Your own data</h1>") && page.contains("Family"), "{page}");
+    let csrf = between(&page, "name=\"csrf\" value=\"", "\"").to_owned();
+    let (_, _, page) = browser.post(&format!("{at}/close"), &base, &[("csrf", &csrf)]).await;
+    assert!(page.contains("This page is closed"), "{page}");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), r#"{"closed":true}"#);
+    assert!(browser.http.get(&base).send().await.is_err(), "nothing is served any more");
 }
 
 #[test]

@@ -60,6 +60,12 @@ impl Frame<'_> {
         main.markup("<a").attribute("href", &self.session.path(rest)).markup(">").text(text).markup("</a>");
     }
 
+    /// The same, where several are called so: `about` tells them apart for whoever does not see where it stands.
+    pub(super) fn link_about(&self, main: &mut Html, rest: &str, text: &str, about: &str) {
+        main.markup("<a").attribute("href", &self.session.path(rest)).markup(">").text(text);
+        main.markup("<span class=\"hidden\">: ").text(about).markup("</span></a>");
+    }
+
     /// The field for the passphrase.
     pub(super) fn passphrase_field(main: &mut Html) {
         main.markup(

@@ -40,17 +40,26 @@ fn live(pages: &Pages, id: &str) -> Result<Grant, Failed> {
     Ok(grant)
 }
 
-/// Whose a grant is: what it is called on this machine, or else what the program calls itself.
+/// What a grant is called: as its token is on this machine, or else as the program that has it calls itself.
 pub(super) fn called(pages: &Pages, grant: &Grant) -> String {
     let credentials = pages.credentials();
     let known = credentials.iter().find(|known| known.grant_id.as_str() == grant.grant_id);
-    let name = pages.vault.client_name(&grant.client.client_id);
+    match known {
+        Some(known) => known.label.clone(),
+        None => pages.vault.client_name(&grant.client.client_id),
+    }
+}
+
+/// Who reads with a grant, in words.
+fn reader(pages: &Pages, grant: &Grant) -> String {
+    let credentials = pages.credentials();
+    let known = credentials.iter().find(|known| known.grant_id.as_str() == grant.grant_id);
     match known {
         Some(known) => match &known.host {
-            Some(host) => format!("{} for {host}", known.label),
-            None => known.label.clone(),
+            Some(host) => format!("{host}, on this computer"),
+            None => "each host on this computer that pdpp serves".to_owned(),
         },
-        None => name,
+        None => format!("{}, which has the token", pages.vault.client_name(&grant.client.client_id)),
     }
 }
 
@@ -74,13 +83,13 @@ pub(super) fn list(pages: &Pages, frame: &Frame<'_>) -> Answer {
     for (grant, _) in &live {
         let called = called(pages, grant);
         main.markup("<div class=\"card\">\n<h3>").text(&called).markup("</h3>\n");
-        gives(&mut main, grant, &names);
+        gives(&mut main, pages, grant, &names);
         ends_and_reads(&mut main, grant, last_reads.get(&grant.grant_id).copied(), now);
         let id = segment(&grant.grant_id);
         main.markup("<p class=\"buttons\">");
-        frame.link(&mut main, &format!("/grants/{id}"), &format!("See what {called} sees"));
+        frame.link_about(&mut main, &format!("/grants/{id}"), "See what it shows", &called);
         main.markup("\n");
-        frame.link(&mut main, &format!("/grants/{id}/end"), &format!("End {called} …"));
+        frame.link_about(&mut main, &format!("/grants/{id}/end"), "End it …", &called);
         main.markup("</p>\n</div>\n");
     }
     if !over.is_empty() {
@@ -105,9 +114,10 @@ pub(super) fn list(pages: &Pages, frame: &Frame<'_>) -> Answer {
 }
 
 /// What a grant gives, in words.
-fn gives(main: &mut Html, grant: &Grant, names: &BTreeMap<String, String>) {
+fn gives(main: &mut Html, pages: &Pages, grant: &Grant, names: &BTreeMap<String, String>) {
     let purpose = grant.purpose_description.as_deref().unwrap_or(&grant.purpose_code);
-    main.markup("<p>For: <q>").text(purpose).markup("</q></p>\n<ul>\n");
+    main.markup("<p>Read by: ").text(&reader(pages, grant)).markup("<br>\nFor: <q>").text(purpose);
+    main.markup("</q></p>\n<ul>\n");
     for stream in &grant.streams {
         main.markup("<li><strong>").text(&words(&stream.name)).markup("</strong> of ");
         main.text(&accounts(stream, names).join(", ")).markup(" <span class=\"said\">");
@@ -170,14 +180,14 @@ pub(super) fn show(pages: &Pages, frame: &Frame<'_>, id: &str) -> Answer {
     let grant = live(pages, id)?;
     let names = labels(pages.vault.store())?;
     let called = called(pages, &grant);
-    let title = format!("What {called} sees");
+    let title = format!("What the grant {called} shows");
     let mut main = Html::new();
     main.markup("<h1>").text(&title).markup("</h1>\n");
-    gives(&mut main, &grant, &names);
+    gives(&mut main, pages, &grant, &names);
     let last_reads = reads::last(pages, &[(grant.clone(), None)]);
     ends_and_reads(&mut main, &grant, last_reads.get(id).copied(), Timestamp::now());
     main.markup("<p class=\"buttons\">");
-    frame.link(&mut main, &format!("/grants/{}/end", segment(id)), "End this grant …");
+    frame.link(&mut main, &format!("/grants/{}/end", segment(id)), "End it …");
     main.markup("</p>\n<p>Below are the newest ");
     main.text(&SHOWN.to_string());
     main.markup(
@@ -247,10 +257,10 @@ fn shortened(text: &str) -> String {
 /// `GET …/grants/{id}/end`
 pub(super) fn ask_to_end(pages: &Pages, frame: &Frame<'_>, id: &str) -> Answer {
     let grant = live(pages, id)?;
-    let title = format!("End {}?", called(pages, &grant));
+    let title = format!("End the grant {}?", called(pages, &grant));
     let mut main = Html::new();
     main.markup("<h1>").text(&title).markup("</h1>\n");
-    gives(&mut main, &grant, &labels(pages.vault.store())?);
+    gives(&mut main, pages, &grant, &labels(pages.vault.store())?);
     main.markup(
         "<p>From the next read on its token is good for nothing. What was read by then stays with the agent.</p>\n",
     );
@@ -274,7 +284,7 @@ pub(super) fn end(pages: &Pages, frame: &Frame<'_>, id: &str, base: &str) -> Ans
         }
     }
     let said = format!(
-        "{called} is ended: its token is good for nothing. What was read by now stays with the agent."
+        "The grant {called} is ended: its token is good for nothing. What was read by now stays with the agent."
     );
     pages.sessions.say(frame.session, said);
     Ok(see(frame, base, "/grants"))

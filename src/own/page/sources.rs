@@ -152,7 +152,7 @@ fn one(
         main.markup("</ul>\n</details>\n");
     }
     main.markup("<p>");
-    frame.link(main, &format!("/forget/{}", segment(&account.id)), &format!("Forget {label} …"));
+    frame.link_about(main, &format!("/forget/{}", segment(&account.id)), "Forget it …", label);
     main.markup("</p>\n</div>\n");
 }
 

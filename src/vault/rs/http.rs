@@ -3,13 +3,14 @@
 use std::time::Instant;
 
 use axum::http::{Method, StatusCode};
+use serde_json::Value;
 
 use super::Answer;
 use super::read::{Read, Resource};
 use crate::vault::Vault;
 use crate::vault::grant::Grant;
 use crate::vault::oauth::{clients, tokens};
-use crate::vault::reads::{self, HttpRead};
+use crate::vault::reads::HttpRead;
 use crate::vault::wire::{ApiError, Reply, Request, VERSION};
 
 /// Answers what is below `/v1`; `path` is what follows it.
@@ -91,13 +92,13 @@ fn note(
     let Some(sink) = &vault.reads else { return answered.map(reply) };
     let outcome = answered.as_ref().map_or_else(|error| error.code, |_| "ok").to_owned();
     let answer = answered.as_ref().ok();
-    let (streams, rows) = (reads::streams(resource, answer), reads::rows(resource, answer));
+    let (streams, rows) = (streams(resource, answer), rows(resource, answer));
     let answered = answered.map(reply);
     sink.record(HttpRead {
         base: request.base.clone(),
         grant_id: grant.grant_id.clone(),
         client: clients::name(vault, &grant.client.client_id),
-        tool: reads::tool(resource),
+        tool: tool(resource),
         streams,
         rows,
         bytes: answered.as_ref().map_or(0, |reply| reply.body.len()),
@@ -105,6 +106,55 @@ fn note(
         took: began.elapsed(),
     });
     answered
+}
+
+/// The tool that reads what is at `resource`.
+const fn tool(resource: &Resource) -> &'static str {
+    match resource {
+        Resource::Schema | Resource::Connectors | Resource::Streams | Resource::Stream(_) => "schema",
+        Resource::Records(_) => "query_records",
+        Resource::Record(..) => "fetch",
+        Resource::FieldWindow(..) => "read_record_field",
+        Resource::Aggregate(_) => "aggregate",
+        Resource::Search => "search",
+        Resource::Blob(_) => "resources/read",
+    }
+}
+
+/// The streams that a read of `resource` was about: those that it names, and those of its hits.
+fn streams(resource: &Resource, answer: Option<&Answer>) -> Vec<String> {
+    match resource {
+        Resource::Stream(stream)
+        | Resource::Records(stream)
+        | Resource::Record(stream, _)
+        | Resource::FieldWindow(stream, _)
+        | Resource::Aggregate(stream) => vec![stream.clone()],
+        Resource::Search => {
+            let mut found: Vec<String> = Vec::new();
+            for stream in rows_of(answer).iter().filter_map(|hit| hit.get("stream")?.as_str()) {
+                if !found.iter().any(|known| known == stream) {
+                    found.push(stream.to_owned());
+                }
+            }
+            found
+        }
+        Resource::Schema | Resource::Connectors | Resource::Streams | Resource::Blob(_) => Vec::new(),
+    }
+}
+
+/// How many records, hits or groups an answer has.
+fn rows(resource: &Resource, answer: Option<&Answer>) -> usize {
+    match (resource, answer) {
+        (Resource::Records(_) | Resource::Search | Resource::Aggregate(_), _) => rows_of(answer).len(),
+        (Resource::Record(..) | Resource::FieldWindow(..) | Resource::Blob(_), Some(_)) => 1,
+        _ => 0,
+    }
+}
+
+fn rows_of(answer: Option<&Answer>) -> &[Value] {
+    let Some(Answer::Json(body)) = answer else { return &[] };
+    let rows = body.get("data").or_else(|| body.get("groups"));
+    rows.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 fn reply(answer: Answer) -> Reply {
