@@ -187,14 +187,15 @@ impl Inbox {
         let store = super::make_store(&self.store)?;
         let failed = |error| Error::failed("own_store", "Could not write to the store").because(error);
         store.prepare_for_many().map_err(|error: rusqlite::Error| failed(error))?;
-        let stop = AtomicBool::new(false);
+        let is_stopped = AtomicBool::new(false);
         let terms = Terms {
             since_ms: asked.since_ms,
             copies_attachments: asked.copies_attachments,
             names_bad: false,
             now_ms: Timestamp::now().as_millisecond(),
         };
-        let import = Import { store: &store, dir: &self.store, terms, stop: &stop, least_free: LEAST_FREE };
+        let import =
+            Import { store: &store, dir: &self.store, terms, stop: &is_stopped, least_free: LEAST_FREE };
         let of = survey.jobs.iter().map(Job::bytes).fold(0, u64::saturating_add);
         let mut told = Told { watch, done: (0, 0), now: (0, 0), of };
         let (mut outcomes, mut stopped) = (Vec::new(), None);
@@ -215,7 +216,7 @@ impl Inbox {
     fn survey(&self, request: &InboxRequest, known: &Store) -> Result<(Request, Survey)> {
         let names = self.names.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         let formats: Vec<&'static dyn Format> = formats::ALL.to_vec();
-        let named = |name: &String| Named {
+        let source = |name: &String| Named {
             path: self.dir.path().join(name),
             formats: formats.clone(),
             is_as: false,
@@ -227,7 +228,7 @@ impl Inbox {
                 .hint("Such as Europe/Oslo")
         })?;
         let asked = Request {
-            paths: names.iter().map(named).collect(),
+            paths: names.iter().map(source).collect(),
             zone,
             date_order: None,
             since_ms: None,

@@ -46,7 +46,7 @@ impl Open {
         let mut open = Self::begun(env, dir, handle).await;
         let (status, page) = open.get("").await;
         assert_eq!(status, StatusCode::OK, "{page}");
-        open.csrf = between(&page, "name=\"csrf\" value=\"", "\"").to_owned();
+        between(&page, "name=\"csrf\" value=\"", "\"").clone_into(&mut open.csrf);
         open
     }
 

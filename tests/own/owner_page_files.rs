@@ -275,7 +275,7 @@ async fn o7_15_what_is_no_form_of_its_own_is_received_by_nobody() {
 async fn o7_15_a_body_without_an_end_a_cut_connection_and_several_at_once() {
     let mut open = Open::new().await;
     let head = format!("Content-Type: {TYPE}\r\nTransfer-Encoding: chunked");
-    let begin = format!(
+    let first = format!(
         "--b0\r\nContent-Disposition: form-data; name=\"csrf\"\r\n\r\n{}\r\n--b0\r\n\
          Content-Disposition: form-data; name=\"file\"; filename=\"a.mbox\"\r\n\r\n",
         open.csrf
@@ -283,7 +283,7 @@ async fn o7_15_a_body_without_an_end_a_cut_connection_and_several_at_once() {
     let chunk = |bytes: &[u8]| [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat();
     let begun = |open: &Open| {
         let mut stream = open.raw(&head);
-        stream.write_all(&chunk(begin.as_bytes())).unwrap();
+        stream.write_all(&chunk(first.as_bytes())).unwrap();
         stream.write_all(&chunk(&mailbox(1, 100))).unwrap();
         stream
     };
@@ -297,7 +297,7 @@ async fn o7_15_a_body_without_an_end_a_cut_connection_and_several_at_once() {
     // One that goes on: the page is there meanwhile, and nothing is held in memory.
     let mut endless = begun(&open);
     for _ in 0..200 {
-        endless.write_all(&chunk(&[b'x'; 64 << 10])).unwrap();
+        endless.write_all(&chunk(&vec![b'x'; 64 << 10])).unwrap();
     }
     let second = begun(&open);
     wait_for(&open, 2);

@@ -338,7 +338,7 @@ fn label(file: &str, known: &[String]) -> String {
 }
 
 /// `GET …/import`: what would be imported, how far it is, or what became of it.
-pub(super) fn show(pages: &Pages, frame: &Frame<'_>) -> Answer {
+pub(super) fn show(pages: &Pages, frame: &Frame<'_>) -> Reply {
     let mut main = Html::new();
     let said = pages.sessions.said(frame.session);
     let run = pages.sessions.with_import(frame.session, |import| match import {
@@ -355,7 +355,7 @@ pub(super) fn show(pages: &Pages, frame: &Frame<'_>) -> Answer {
             frame.link(&mut main, "", "begin one");
             main.markup("</p>\n");
         }
-        return Ok(page(frame, StatusCode::OK, "Import", Some(Part::Sources), &main));
+        return page(frame, StatusCode::OK, "Import", Some(Part::Sources), &main);
     };
     if run.is_over.load(Ordering::Acquire) {
         let result = run.result.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -368,7 +368,7 @@ pub(super) fn show(pages: &Pages, frame: &Frame<'_>) -> Answer {
                 main.markup("<h1>Import</h1>\n<p>It is over.</p>\n");
             }
         }
-        return Ok(page(frame, StatusCode::OK, "Import", Some(Part::Sources), &main));
+        return page(frame, StatusCode::OK, "Import", Some(Part::Sources), &main);
     }
     let progress = *run.progress.lock().unwrap_or_else(PoisonError::into_inner);
     main.markup("<h1>It is imported …</h1>\n<p>");
@@ -384,7 +384,7 @@ pub(super) fn show(pages: &Pages, frame: &Frame<'_>) -> Answer {
         .markup("></progress></p>\n<p>This page loads itself again. ");
     frame.link(&mut main, "/import", "Load it now");
     main.markup("</p>\n");
-    Ok(page_that_reloads(frame, StatusCode::OK, "Import", Some(Part::Sources), &main, true))
+    page_that_reloads(frame, StatusCode::OK, "Import", Some(Part::Sources), &main, true)
 }
 
 /// What would be imported, and the buttons for it.
@@ -482,7 +482,7 @@ fn name(path: &Path) -> String {
 }
 
 /// `POST …/import/plan`
-pub(super) fn plan_again(pages: &Pages, frame: &Frame<'_>, form: &[(String, String)], base: &str) -> Answer {
+pub(super) fn plan_again(pages: &Pages, frame: &Frame<'_>, form: &[(String, String)], base: &str) -> Reply {
     let said = |name| {
         let text = value(form, name).map(|text| prefix(text.trim(), 200).to_owned());
         text.filter(|text| !text.is_empty())
@@ -503,18 +503,18 @@ pub(super) fn plan_again(pages: &Pages, frame: &Frame<'_>, form: &[(String, Stri
             import.get_or_insert(Importing::Received(received));
         });
     }
-    Ok(see(frame, base, "/import"))
+    see(frame, base, "/import")
 }
 
 /// `POST …/import/drop`
-pub(super) fn give_up(pages: &Pages, frame: &Frame<'_>, base: &str) -> Answer {
+pub(super) fn give_up(pages: &Pages, frame: &Frame<'_>, base: &str) -> Reply {
     pages.sessions.with_import(frame.session, |import| {
         if let Some(Importing::Received(_)) = import {
             *import = None;
         }
     });
     pages.sessions.say(frame.session, "Nothing was imported; what was received is gone.".to_owned());
-    Ok(see(frame, base, ""))
+    see(frame, base, "")
 }
 
 /// `POST …/import/go`
@@ -530,7 +530,7 @@ pub(super) fn go(pages: &Pages, frame: &Frame<'_>, form: &[(String, String)], ba
         pages.sessions.say(frame.session, format!("Nothing was imported. {why}"));
         return Ok(see(frame, base, "/import"));
     }
-    let begun = pages.sessions.with_import(frame.session, |import| match import.take() {
+    let taken = pages.sessions.with_import(frame.session, |import| match import.take() {
         Some(Importing::Received(received)) if received.plan.is_ok() => {
             let run = Arc::new(Run::default());
             *import = Some(Importing::Runs(Arc::clone(&run)));
@@ -541,7 +541,7 @@ pub(super) fn go(pages: &Pages, frame: &Frame<'_>, form: &[(String, String)], ba
             None
         }
     });
-    let Some((received, run)) = begun.flatten() else { return Ok(see(frame, base, "/import")) };
+    let Some((received, run)) = taken.flatten() else { return Ok(see(frame, base, "/import")) };
     let Received { inbox, request, .. } = *received;
     let at_work = Arc::clone(&run);
     let work = move || {
@@ -551,8 +551,8 @@ pub(super) fn go(pages: &Pages, frame: &Frame<'_>, form: &[(String, String)], ba
         });
         *at_work.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(imported);
     };
-    let started = std::thread::Builder::new().name("import".to_owned()).spawn(work);
-    if let Err(error) = started {
+    let spawned = std::thread::Builder::new().name("import".to_owned()).spawn(work);
+    if let Err(error) = spawned {
         pages.sessions.with_import(frame.session, |import| *import = None);
         return Err(Error::failed("own_page", "The import could not be started").because(error).into());
     }
@@ -621,7 +621,9 @@ fn sum(counts: &Counts) -> String {
 /// Why items were skipped or bad, and what was not read to its end.
 fn reasons(main: &mut Html, outcomes: &[Outcome]) {
     let mut all = Counts::default();
-    outcomes.iter().for_each(|outcome| all.add(&outcome.counts));
+    for outcome in outcomes {
+        all.add(&outcome.counts);
+    }
     let mut lines = BTreeSet::new();
     for (what, reasons) in [("skipped", &all.skipped), ("bad", &all.bad), ("kept", &all.told)] {
         lines.extend(reasons.iter().map(|(why, count)| format!("{} {what}: {why}", HumanCount(*count))));

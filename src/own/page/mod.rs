@@ -190,12 +190,12 @@ impl Pages {
                     "It was decided, or its ten minutes are over.",
                 )),
             },
-            (["import"], false) => import::show(self, &frame),
-            (["import", "plan"], true) => import::plan_again(self, &frame, &form, &request.base),
+            (["import"], false) => Ok(import::show(self, &frame)),
+            (["import", "plan"], true) => Ok(import::plan_again(self, &frame, &form, &request.base)),
             (["import", "go"], true) => {
                 Ok(import::go(self, &frame, &form, &request.base)?.with("connection", "close"))
             }
-            (["import", "drop"], true) => import::give_up(self, &frame, &request.base),
+            (["import", "drop"], true) => Ok(import::give_up(self, &frame, &request.base)),
             (["grants"], false) => grants::list(self, &frame),
             (["grants", id], false) => grants::show(self, &frame, id),
             (["grants", id, "end"], false) => grants::ask_to_end(self, &frame, id),
