@@ -5,6 +5,7 @@
 //! <cache dir>/access.jsonl      JSON Lines, one call a line, the newest last
 //! <cache dir>/access.1.jsonl    the same, older: at most two files of about 1 MiB
 //! <cache dir>/access-log.off    its presence turns the log off, for running servers too
+//! <store>/reads.jsonl …         the same of a store of the person's own that is served: what was read of it by HTTP
 //! ```
 //!
 //! A thread of its own writes, so that no call waits for a disk; it starts with the first call, and writes the lines of some
@@ -30,8 +31,25 @@ use crate::text;
 #[derive(Debug, Clone)]
 pub struct AccessLog {
     dir: PathBuf,
+    names: &'static Names,
     max_bytes: u64,
 }
+
+/// What the files of a log are called.
+#[derive(Debug)]
+struct Names {
+    file: &'static str,
+    older: &'static str,
+    lock: &'static str,
+    off: &'static str,
+}
+
+/// Those of the log of a machine.
+const OF_MACHINE: Names =
+    Names { file: "access.jsonl", older: "access.1.jsonl", lock: "access.lock", off: "access-log.off" };
+/// Those of the log of a store that is served: what was read of it by HTTP.
+const OF_STORE: Names =
+    Names { file: "reads.jsonl", older: "reads.1.jsonl", lock: "reads.lock", off: "reads-log.off" };
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,26 +153,27 @@ impl Entry {
 }
 
 impl AccessLog {
-    const FILE: &str = "access.jsonl";
-    const OLDER: &str = "access.1.jsonl";
-    const LOCK: &str = "access.lock";
-    const OFF: &str = "access-log.off";
     /// Size at which the file becomes the older one, in bytes.
     const MAX_BYTES: u64 = 1 << 20;
 
     /// The log of the cache in `dir`. Touches nothing.
     pub fn new(dir: &Path) -> Self {
-        Self { dir: dir.to_owned(), max_bytes: Self::MAX_BYTES }
+        Self { dir: dir.to_owned(), names: &OF_MACHINE, max_bytes: Self::MAX_BYTES }
+    }
+
+    /// The log of the store in `dir`: what programs read of it by HTTP. Touches nothing.
+    pub fn of_store(dir: &Path) -> Self {
+        Self { names: &OF_STORE, ..Self::new(dir) }
     }
 
     /// Where the newest lines are.
     pub fn path(&self) -> PathBuf {
-        self.dir.join(Self::FILE)
+        self.dir.join(self.names.file)
     }
 
     /// Whether calls are noted. A switch that cannot be read counts as off.
     pub fn is_on(&self) -> bool {
-        let switch = PrivateDir::open(&self.dir).and_then(|dir| dir.size(Self::OFF));
+        let switch = PrivateDir::open(&self.dir).and_then(|dir| dir.size(self.names.off));
         switch.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
 
@@ -179,10 +198,10 @@ impl AccessLog {
             if on {
                 match PrivateDir::open(&self.dir) {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-                    dir => dir?.remove(Self::OFF),
+                    dir => dir?.remove(self.names.off),
                 }
             } else {
-                PrivateDir::create(&self.dir)?.write(Self::OFF, b"pdpp log --on\n")
+                PrivateDir::create(&self.dir)?.write(self.names.off, b"pdpp log --on\n")
             }
         };
         switch().map_err(|error| self.failed(error))
@@ -199,7 +218,7 @@ impl AccessLog {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
             Err(error) => return Err(self.failed(error)),
         };
-        for name in [Self::OLDER, Self::FILE] {
+        for name in [self.names.older, self.names.file] {
             // Some lines may come after the size was looked at.
             let bytes = match dir.read(name, self.max_bytes * 4) {
                 Ok(bytes) => bytes,
@@ -220,13 +239,13 @@ impl AccessLog {
 
     fn append(&self, lines: &[u8]) -> io::Result<()> {
         let dir = PrivateDir::open(&self.dir)?;
-        if dir.append(Self::FILE, lines)? < self.max_bytes {
+        if dir.append(self.names.file, lines)? < self.max_bytes {
             return Ok(());
         }
-        let _lock = dir.lock(Self::LOCK)?;
+        let _lock = dir.lock(self.names.lock)?;
         // Another server may have done it meanwhile.
-        match dir.size(Self::FILE) {
-            Ok(size) if size >= self.max_bytes => dir.rename(Self::FILE, Self::OLDER),
+        match dir.size(self.names.file) {
+            Ok(size) if size >= self.max_bytes => dir.rename(self.names.file, self.names.older),
             _ => Ok(()),
         }
     }
@@ -512,7 +531,7 @@ mod tests {
     fn what_a_slow_disk_holds_up_is_bounded() {
         let (_root, log) = log();
         // Nobody else may give it another name meanwhile.
-        let lock = PrivateDir::open(&log.dir).unwrap().lock(AccessLog::LOCK).unwrap();
+        let lock = PrivateDir::open(&log.dir).unwrap().lock(OF_MACHINE.lock).unwrap();
         let log = AccessLog { max_bytes: 1, ..log };
         let writer = Writer::new(log.clone());
         let line = Entry::of(access("tool"), Timestamp::now()).to_line().len();

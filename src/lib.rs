@@ -24,7 +24,7 @@
 //!   It knows nobody's data: whoever opens a vault says whose it is, and may fill a new one.
 //! - [`own`]: the vault of the person's own data, read in this process by [`own::backend`], which [`import`] fills from exports; a format of exports is one file of it.
 //!   [`own::backup`] writes all of it to one file, and makes a store of such a file. [`own::separate`] is the service of another user that
-//!   keeps it, and its caller.
+//!   keeps it, and its caller. [`own::page`] is its owner's page.
 //! - [`sandbox`]: the life of a fictional person, which fills a vault to try a provider with, and for tests.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
 //!   out by trying. [`demo`]: the main job, played.
@@ -33,7 +33,7 @@
 //!   file, folder or archive, a token, public addresses, connections that anybody may open, names in hexadecimal, JSON from elsewhere and on its way out, a
 //!   grant's end in words, the event loop, what the end of the process waits for.
 //!
-//! Arrows go one way: `cmd → {checks, demo} → {access_log, endpoint, grants, sandbox, setup} → own → import → vault → {cache, mcp} → provider` → the
+//! Arrows go one way: `cmd → {checks, demo} → {endpoint, grants, sandbox, setup} → own → import → {access_log, vault} → {cache, mcp} → provider` → the
 //! line above (`tests/docs/map.rs`); within [`cache`], [`checks`], [`cmd`], [`endpoint`], [`fs`], [`grants`], [`mcp`] and [`provider`]
 //! no files use each other in a circle. So [`mcp`] knows no cache: it gets a bearer through one function
 //! ([`mcp::reading::reader::BearerSource`]).

@@ -30,6 +30,20 @@ pub fn left(end: Timestamp, now: Timestamp) -> Option<String> {
     Some(format!("in {count} {unit}{}", if count == 1 { "" } else { "s" }))
 }
 
+/// How long ago `time` was: `3 days ago`, `5 hours ago`, `just now`.
+pub fn ago(time: Timestamp, now: Timestamp) -> String {
+    let seconds = now.duration_since(time).as_secs();
+    let (count, unit) = match seconds {
+        ..120 => return "just now".to_owned(),
+        120..7_200 => (seconds / 60, "minutes"),
+        7_200..172_800 => (seconds / 3_600, "hours"),
+        172_800..5_184_000 => (seconds / 86_400, "days"),
+        5_184_000..63_072_000 => (seconds / 2_592_000, "months"),
+        _ => (seconds / 31_536_000, "years"),
+    };
+    format!("{count} {unit} ago")
+}
+
 /// `2026-11-28 10:00 UTC`: the minute that has begun, since nothing is good for longer than is said.
 pub fn day_and_time(time: Timestamp) -> String {
     let time = utc(time);
@@ -70,6 +84,17 @@ mod tests {
         assert_eq!(left_after(7_200).as_deref(), Some("in 2 hours"));
         assert_eq!(left_after(6 * 86_400 + 80_000).as_deref(), Some("in 6 days"));
         assert_eq!(day_and_time(at(59)), "1970-01-01 00:00 UTC");
+    }
+
+    #[test]
+    fn an_age_is_said_in_one_unit() {
+        let age = |seconds| ago(at(0), at(seconds));
+        assert_eq!([age(-5), age(119)], ["just now", "just now"]);
+        assert_eq!([age(120), age(7_199)], ["2 minutes ago", "119 minutes ago"]);
+        assert_eq!([age(7_200), age(172_799)], ["2 hours ago", "47 hours ago"]);
+        assert_eq!([age(172_800), age(5_183_999)], ["2 days ago", "59 days ago"]);
+        assert_eq!([age(5_184_000), age(63_071_999)], ["2 months ago", "24 months ago"]);
+        assert_eq!(age(63_072_000), "2 years ago");
     }
 
     #[test]

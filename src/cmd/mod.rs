@@ -9,6 +9,7 @@ pub mod connect;
 pub mod demo;
 pub mod disconnect;
 pub mod doctor;
+mod doors;
 mod global;
 mod granted;
 pub mod import;

@@ -215,13 +215,21 @@ async fn serve(
     let room = room(&config, &log);
     let places = Arc::new(Places::new(room, Some(Arc::clone(&metrics) as Arc<dyn Counter>)));
     let acceptors = tls.clone().map(|tls| -> Acceptors { Arc::new(move || tls.acceptor()) });
-    let main = Listener { listener, routes, tls: acceptors, most_body: None, places, cut: cut.clone() };
+    let main = Listener {
+        listener,
+        routes,
+        tls: acceptors,
+        most_body: None,
+        streamed: None,
+        places,
+        cut: cut.clone(),
+    };
     let mut main = tokio::spawn(main.serve(stop.clone(), config.drain));
     if let Some((listener, _)) = metrics_listener {
         let routes = metrics_routes(&metrics, &config.endpoint);
         let room = Room { most: MOST_METRICS_CONNECTIONS, ..config.room.clone() };
         let (places, cut) = (Arc::new(Places::new(room, None)), CancellationToken::new());
-        let listener = Listener { listener, routes, tls: None, most_body: None, places, cut };
+        let listener = Listener { listener, routes, tls: None, most_body: None, streamed: None, places, cut };
         tokio::spawn(listener.serve(CancellationToken::new(), Duration::ZERO));
     }
     for (level, event, message) in listening.events(&config.endpoint.public_url) {

@@ -62,6 +62,8 @@ pub struct Listener {
     /// Whether a request's body is read before it is at work, and how much of one. Without it that is up to `routes`, and a
     /// body may wait for whoever sends it: for where nobody is heard out without a bearer.
     pub most_body: Option<usize>,
+    /// Requests, by their path, whose body is not read before they are at work: they are `routes`' to bound.
+    pub streamed: Option<fn(&str) -> bool>,
     /// How many connections there may be.
     pub places: Arc<Places>,
     /// Cuts off what is left, also before its time.
@@ -72,7 +74,7 @@ impl Listener {
     /// Serves until `stop`. Then no new connection is taken, requests that are at work are answered, for at
     /// most `drain`, and what is left is cut off. Gives how many were.
     pub async fn serve(self, stop: CancellationToken, drain: Duration) -> usize {
-        let Self { listener, routes, tls, most_body, places, cut } = self;
+        let Self { listener, routes, tls, most_body, streamed, places, cut } = self;
         let connections = TaskTracker::new();
         loop {
             let next = async {
@@ -94,7 +96,7 @@ impl Listener {
                     continue;
                 }
             };
-            let answers = Answers { routes: routes.clone(), most_body };
+            let answers = Answers { routes: routes.clone(), most_body, streamed };
             let acceptor = tls.as_ref().map(|next| next());
             let (stop, cut) = (stop.clone(), cut.clone());
             connections.spawn(async move {
@@ -202,13 +204,15 @@ async fn requests(
 struct Answers {
     routes: axum::Router,
     most_body: Option<usize>,
+    streamed: Option<fn(&str) -> bool>,
 }
 
 impl Answers {
     /// Answers a request, which is at work from when there is nothing more to wait for from its client.
     async fn answer(self, request: Request<Watched>, place: &Place) -> Result<Response, Infallible> {
         let routes = TowerToHyperService::new(self.routes);
-        let Some(most) = self.most_body else {
+        let is_streamed = self.streamed.is_some_and(|is_one| is_one(request.uri().path()));
+        let Some(most) = self.most_body.filter(|_| !is_streamed) else {
             place.works();
             return routes.call(request).await;
         };
@@ -380,7 +384,7 @@ mod tests {
     }
 
     fn with(routes: axum::Router) -> Answers {
-        Answers { routes, most_body: None }
+        Answers { routes, most_body: None, streamed: None }
     }
 
     /// What a client that sends `sent` and then nothing gets, and after how many seconds it is hung up on.
@@ -553,7 +557,8 @@ mod tests {
         let Answers { routes, .. } = routes();
         let places = Arc::new(Places::new(room, None));
         let cut = CancellationToken::new();
-        let listener = Listener { listener, routes, tls: None, most_body: Some(1 << 10), places, cut };
+        let listener =
+            Listener { listener, routes, tls: None, most_body: Some(1 << 10), streamed: None, places, cut };
         let stop = CancellationToken::new();
         let served = tokio::spawn(listener.serve(stop.clone(), Duration::from_secs(5)));
         let mut half = Vec::new();

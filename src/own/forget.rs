@@ -2,9 +2,13 @@
 
 use std::path::Path;
 
+use indicatif::HumanCount;
+
 use super::state::{failed, vault_failed};
 use super::{backup, lock, open};
+use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
+use crate::text::one_line;
 use crate::vault::grant::Grant;
 use crate::vault::store::{Connection, Erased, Store, blobs};
 use crate::vault::time;
@@ -20,6 +24,42 @@ pub struct Forgotten {
     pub ended: Vec<String>,
     /// Grants that are on other accounts too, and go on without it.
     pub narrowed: Vec<String>,
+}
+
+impl Forgotten {
+    /// What became of the account that was called `name`, line by line.
+    pub fn in_words(&self, name: &str) -> Vec<String> {
+        let mut lines = vec![format!(
+            "{} is forgotten: {} records, with all that was kept of them.",
+            one_line(name),
+            HumanCount(self.records as u64)
+        )];
+        let each = |ids: &[String], what: &str| -> Vec<String> {
+            ids.iter().map(|id| format!("The grant {id} {what}.")).collect()
+        };
+        lines.extend(each(&self.ended, "is ended: it was on nothing else"));
+        lines.extend(each(&self.narrowed, "goes on without it"));
+        lines.push(format!("{OUT_OF_REACH}."));
+        lines.push("To have it again, import it again.".to_owned());
+        lines
+    }
+}
+
+/// What no forgetting reaches.
+pub const OUT_OF_REACH: &str =
+    "Out of reach from here: your exports, backups and snapshots of the disk, and what agents have read";
+
+/// Takes the tokens of grants of own data that are over off this machine.
+///
+/// # Errors
+/// Those of the cache.
+pub fn remove_tokens(cache: &Cache, over: &[String]) -> Result<()> {
+    for credential in cache.credentials().unwrap_or_default() {
+        if credential.provider.is_local() && over.iter().any(|id| id == credential.grant_id.as_str()) {
+            cache.remove(&credential)?;
+        }
+    }
+    Ok(())
 }
 
 /// What an account is called by `name`: its id or its display name.

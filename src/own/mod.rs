@@ -1,7 +1,7 @@
 //! The person's own store: a vault on this machine that an import fills, and nothing else.
 //!
 //! It shares no file with the sandbox's fiction, and neither opens the other's. [`backend`] reads it in this process, and
-//! [`serving`] keeps it open while a server runs.
+//! [`serving`] keeps it open while a server runs. [`page`] is its owner's, and [`reads`] what was read of it by HTTP.
 
 pub mod backend;
 pub mod backup;
@@ -10,6 +10,8 @@ pub mod forget;
 mod identity;
 pub mod import;
 pub mod inbox;
+pub mod page;
+pub mod reads;
 pub mod separate;
 pub mod serving;
 pub mod state;
@@ -21,14 +23,16 @@ use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::advice::Command;
 use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::fs::{DirLock, PrivateDir};
 use crate::vault::oauth::owner::Announce;
+use crate::vault::owner_pages::OwnerPages;
 use crate::vault::public_name::Public;
-use crate::vault::server::{self, Handle};
+use crate::vault::server::{self, Extras, Handle, MakePages};
 use crate::vault::store::{self, Store};
 use crate::vault::{self, Config, Holds, OpenError, Profile, Vault, time};
 
@@ -202,8 +206,9 @@ pub fn check_not_served(dir: &Path) -> Result<()> {
     vault::data_dir::check_unserved(dir).map_err(explain)
 }
 
-/// Serves the vault in `dir`, which has to be there, at `listen`, a loopback address, and by its `public` name if it has one. Its
-/// owner learns of a request by `announce`, and approves it with the passphrase.
+/// Serves the vault in `dir`, which has to be there, at `listen`, a loopback address, and by its `public` name if it has one, with
+/// its owner's page, and notes what is read. Its owner learns of a request by `announce`, and approves it with the passphrase. In
+/// `cache` are their tokens and the log of their agents, where those are this user's.
 ///
 /// # Errors
 /// As [`open`]; `own_not_loopback` (2), `own_listen`, `own_in_use`.
@@ -213,13 +218,20 @@ pub fn serve(
     listen: SocketAddr,
     public: Option<Public>,
     announce: Announce,
+    cache: Option<&Cache>,
 ) -> Result<Handle> {
     check(dir)?;
     let holds = if separate::place::person_of(dir).is_some() { HOLDS_SEPARATE } else { HOLDS_SERVED };
     let profile = Profile { command: "pdpp provider serve", holds: Some(holds), ..PROFILE };
     let config = Config { core, asks_passphrase: true, announce, public, profile, ..config(dir) };
     let for_proxy = config.public.as_ref().map(|public| public.listen).filter(|proxy| *proxy != listen);
-    server::start(config, None, listen).map_err(|error| {
+    let (at, cache) = (dir.to_owned(), cache.cloned());
+    let pages: MakePages = Box::new(move |vault: &Arc<Vault>| -> Arc<dyn OwnerPages> {
+        page::Pages::of(Arc::clone(vault), &at, cache)
+    });
+    let reads = Arc::new(reads::ReadLog::of(dir));
+    let extras = Extras { reads: Some(reads), pages: Some(pages) };
+    server::start_with_extras(config, None, listen, extras).map_err(|error| {
         let error = match error {
             OpenError::Listen(address, error) if for_proxy == Some(address) => {
                 not_listening(address, error, "--public-listen")
@@ -228,6 +240,18 @@ pub fn serve(
         };
         told(dir, error)
     })
+}
+
+/// Serves the owner's page of the store in `dir`, which has to be there, and nothing else, on a free port, until the handle is
+/// dropped. Gives the page too.
+///
+/// # Errors
+/// As [`open`]; `own_listen`.
+pub fn serve_page(dir: &Path, cache: &Cache) -> Result<(Handle, Arc<page::Pages>)> {
+    let vault = Arc::new(open(dir)?);
+    let pages = page::Pages::of(Arc::clone(&vault), dir, Some(cache.clone()));
+    let served = server::start_owner_pages(vault, Arc::clone(&pages) as _);
+    Ok((served.map_err(|error| told(dir, explain(error)))?, pages))
 }
 
 /// Opens the store in `dir`, which has to be there: for commands that look at it or delete from it.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::text::one_line;
+use crate::text::{lines, one_line};
 
 /// A piece of HTML.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,7 +22,16 @@ impl Html {
 
     /// Adds text, escaped; characters that hide or reorder it are made visible.
     pub fn text(&mut self, text: &str) -> &mut Self {
-        for c in one_line(text).chars() {
+        self.escaped(&one_line(text))
+    }
+
+    /// The same for text of several lines, whose ends stay.
+    pub fn lines(&mut self, text: &str) -> &mut Self {
+        self.escaped(&lines(text))
+    }
+
+    fn escaped(&mut self, text: &str) -> &mut Self {
+        for c in text.chars() {
             match c {
                 '&' => self.0.push_str("&amp;"),
                 '<' => self.0.push_str("&lt;"),
@@ -63,6 +72,11 @@ mod tests {
         fn text_cannot_break_out(text in any::<String>()) {
             let mut html = Html::new();
             html.attribute("value", &text).text(&text);
+            let mut several = Html::new();
+            several.lines(&text);
+            let several = String::from_utf8(several.into_bytes()).unwrap();
+            prop_assert!(!several.contains(['<', '>', '\'', '"']));
+            prop_assert!(crate::text::exposed(&several).all(|(_, c)| matches!(c, '\n' | '\t')));
             let out = String::from_utf8(html.into_bytes()).unwrap();
             prop_assert_eq!(out.matches('"').count(), 2);
             prop_assert!(!out.contains(['<', '>', '\'']));

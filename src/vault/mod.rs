@@ -21,8 +21,10 @@ pub mod id;
 pub mod mcp_endpoint;
 pub mod oauth;
 mod open_error;
+pub mod owner_pages;
 pub mod pace;
 pub mod public_name;
+pub mod reads;
 mod routes;
 pub mod rs;
 pub mod seal;
@@ -136,6 +138,7 @@ pub struct Vault {
     introspection: IntrospectionClient,
     child_bearers: oauth::child_bearers::ChildBearers,
     clock: Box<dyn pace::Clock>,
+    reads: Option<Arc<dyn reads::ReadSink>>,
 }
 
 impl Vault {
@@ -199,6 +202,7 @@ impl Vault {
             child_bearers: oauth::child_bearers::ChildBearers::default(),
             client_documents: oauth::client_document::Documents::default(),
             clock: Box::new(pace::MachineClock::default()),
+            reads: None,
             owner_token_hash: id::token_hash(&owner_token),
             owner_token,
             introspection: serde_json::from_str(&introspection)
@@ -235,6 +239,18 @@ impl Vault {
             // Also none of a name that it had before.
             !resource.is_some_and(|resource| resource.starts_with("https:"))
         }
+    }
+
+    /// The same, with `reads` told of each read by HTTP.
+    #[must_use]
+    pub fn with_reads(mut self, reads: Option<Arc<dyn reads::ReadSink>>) -> Self {
+        self.reads = reads;
+        self
+    }
+
+    /// What it is.
+    pub const fn config(&self) -> &Config {
+        &self.config
     }
 
     /// The store.

@@ -13,7 +13,9 @@ use tokio_util::sync::CancellationToken;
 use super::mcp_endpoint::{self, Endpoints};
 use super::oauth::pairing;
 use super::open_error::OpenError;
+use super::owner_pages::{OwnerPages, is_owners};
 use super::public_name::{self, Names, Public};
+use super::reads::ReadSink;
 use super::store::Filling;
 use super::wire::{self, ApiError, Reply, Request};
 use super::{Config, Vault, data_dir, id};
@@ -39,6 +41,7 @@ pub struct Handle {
     vault: Arc<Vault>,
     url: String,
     public: Option<Public>,
+    pages: Option<Arc<dyn OwnerPages>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
     /// Released once nothing is served any more.
@@ -64,6 +67,12 @@ impl Handle {
     /// The code that lets the next stranger's request in, where there is a public name.
     pub fn pairing_code(&self) -> Option<String> {
         self.vault.pairing_code()
+    }
+
+    /// The address of a new link that opens the owner's pages once, within ten minutes; none where it has none, or without
+    /// randomness.
+    pub fn owner_link(&self) -> Option<String> {
+        Some(format!("{}{}", self.url, self.pages.as_ref()?.new_link()?))
     }
 
     /// The vault behind it.
@@ -92,25 +101,73 @@ impl Drop for Handle {
     }
 }
 
+/// What else a server has, for whoever's vault it is.
+#[derive(Default)]
+pub struct Extras {
+    /// Is told of each read by HTTP.
+    pub reads: Option<Arc<dyn ReadSink>>,
+    /// Makes the pages of the vault's owner.
+    pub pages: Option<MakePages>,
+}
+
+/// Makes the pages of a vault's owner.
+pub type MakePages = Box<dyn FnOnce(&Arc<Vault>) -> Arc<dyn OwnerPages> + Send>;
+
 /// Serves a vault at `listen`, a loopback address, on a thread of its own, ready when this returns; port 0 takes a
 /// free one. Works inside and outside of a runtime.
 ///
 /// # Errors
 /// [`OpenError`].
 pub fn start(config: Config, filling: Option<&Filling<'_>>, listen: SocketAddr) -> Result<Handle, OpenError> {
+    start_with_extras(config, filling, listen, Extras::default())
+}
+
+/// The same, with what else it is to have.
+///
+/// # Errors
+/// [`OpenError`].
+pub fn start_with_extras(
+    config: Config,
+    filling: Option<&Filling<'_>>,
+    listen: SocketAddr,
+    extras: Extras,
+) -> Result<Handle, OpenError> {
     let public = config.public.clone();
     start_with(listen, public, |address| {
         let alone = config.data_dir.as_deref().map(|dir| data_dir::serve_alone(dir, address)).transpose()?;
-        Ok((Arc::new(Vault::open(config, filling)?), alone, Serves::Everything))
+        let vault = Arc::new(Vault::open(config, filling)?.with_reads(extras.reads));
+        let pages = extras.pages.map(|make| make(&vault));
+        Ok(Served { vault, alone, serves: Serves::Everything, pages })
     })
 }
 
-/// Serves the owner's pages of `vault`, and nothing else, on a free port of 127.0.0.1, until the handle is dropped.
+/// Serves the pages on which the owner of `vault` decides, and nothing else, on a free port of 127.0.0.1, until the handle is
+/// dropped.
 ///
 /// # Errors
 /// [`OpenError`].
 pub fn start_pages(vault: Arc<Vault>) -> Result<Handle, OpenError> {
-    start_with(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), None, |_| Ok((vault, None, Serves::Pages)))
+    start_with(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), None, |_| {
+        Ok(Served { vault, alone: None, serves: Serves::Pages, pages: None })
+    })
+}
+
+/// The same, with the owner's own pages.
+///
+/// # Errors
+/// [`OpenError`].
+pub fn start_owner_pages(vault: Arc<Vault>, pages: Arc<dyn OwnerPages>) -> Result<Handle, OpenError> {
+    start_with(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), None, |_| {
+        Ok(Served { vault, alone: None, serves: Serves::Pages, pages: Some(pages) })
+    })
+}
+
+/// A vault that is to be served.
+struct Served {
+    vault: Arc<Vault>,
+    alone: Option<DirLock>,
+    serves: Serves,
+    pages: Option<Arc<dyn OwnerPages>>,
 }
 
 /// What is served of a vault.
@@ -142,7 +199,7 @@ fn bound(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), OpenError> {
 fn start_with(
     listen: SocketAddr,
     public: Option<Public>,
-    open: impl FnOnce(SocketAddr) -> Result<(Arc<Vault>, Option<DirLock>, Serves), OpenError>,
+    open: impl FnOnce(SocketAddr) -> Result<Served, OpenError>,
 ) -> Result<Handle, OpenError> {
     let (listener, address) = bound(listen)?;
     let url = format!("http://{address}");
@@ -158,7 +215,7 @@ fn start_with(
     };
     let names = Names::here(address, public.as_ref().map(|public| public.listen));
     doors.push(Door { listener, names: Arc::new(names) });
-    let (vault, alone, serves) = open(address)?;
+    let Served { vault, alone, serves, pages } = open(address)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(MAX_WORKERS)
@@ -167,24 +224,25 @@ fn start_with(
         .build()
         .map_err(|error| OpenError::Start("a runtime", error))?;
     let (stop, stopped) = oneshot::channel();
-    let answers = Arc::clone(&vault);
+    let answers = (Arc::clone(&vault), pages.clone());
     let thread = std::thread::Builder::new()
         .name("vault".to_owned())
         .spawn(move || {
             runtime.block_on(async {
-                if let Err(error) = serve(doors, answers, serves, stopped).await {
+                if let Err(error) = serve(doors, answers.0, answers.1, serves, stopped).await {
                     tracing::error!(%error, "the vault's server stopped");
                 }
             });
             runtime.shutdown_timeout(STOP_TIME);
         })
         .map_err(|error| OpenError::Start("a thread", error))?;
-    Ok(Handle { vault, url, public, stop: Some(stop), thread: Some(thread), _alone: alone })
+    Ok(Handle { vault, url, public, pages, stop: Some(stop), thread: Some(thread), _alone: alone })
 }
 
 async fn serve(
     doors: Vec<Door>,
     vault: Arc<Vault>,
+    pages: Option<Arc<dyn OwnerPages>>,
     serves: Serves,
     stopped: oneshot::Receiver<()>,
 ) -> io::Result<()> {
@@ -196,8 +254,12 @@ async fn serve(
             Serves::Everything => Some(mcp_endpoint::endpoints(&vault, &names).map_err(io::Error::other)?),
             Serves::Pages => None,
         };
+        // The owner's own pages are for this computer alone.
+        let pages = pages.clone().filter(|_| !names.is_public());
+        let has_pages = pages.is_some();
         let inside = Arc::new(Inside {
             vault: Arc::clone(&vault),
+            pages,
             names,
             endpoints,
             workers: Semaphore::new(MAX_PUBLIC_WORKERS),
@@ -215,6 +277,8 @@ async fn serve(
             routes: router,
             tls: None,
             most_body: Some(MAX_READ),
+            // The owner's files come in one, of any size.
+            streamed: if has_pages { Some(is_owners) } else { None },
             places: Arc::new(Places::new(room, None)),
             cut: CancellationToken::new(),
         };
@@ -231,6 +295,8 @@ async fn serve(
 /// What a request meets behind a door.
 struct Inside {
     vault: Arc<Vault>,
+    /// Of its owner, at the door of this computer alone.
+    pages: Option<Arc<dyn OwnerPages>>,
     names: Arc<Names>,
     /// Without them it is a page of its owner's alone.
     endpoints: Option<Endpoints>,
@@ -252,6 +318,11 @@ async fn handle(inside: &Inside, request: axum::extract::Request) -> axum::respo
     {
         return endpoint.answer(request).await;
     }
+    if let (Ok(called), Some(pages)) = (&called, &inside.pages)
+        && is_owners(request.uri().path())
+    {
+        return Arc::clone(pages).answer(called.base.clone(), request).await;
+    }
     let (head, body) = request.into_parts();
     let mut request = Request {
         method: head.method,
@@ -263,7 +334,7 @@ async fn handle(inside: &Inside, request: axum::extract::Request) -> axum::respo
         request_id: id::random_id("req_").map(|id| id.chars().take(20).collect()).unwrap_or_default(),
     };
     let refused = |request: &Request, error: ApiError| {
-        response(error.reply(request).with("request-id", request.request_id.clone()), is_public)
+        sent(error.reply(request).with("request-id", request.request_id.clone()), is_public)
     };
     if let Err(error) = called.and(offered) {
         return refused(&request, error);
@@ -295,7 +366,7 @@ async fn handle(inside: &Inside, request: axum::extract::Request) -> axum::respo
     {
         tokio::time::sleep(pairing::WRONG_TIME).await;
     }
-    response(reply, is_public)
+    sent(reply, is_public)
 }
 
 /// That there is something for strangers at `path`.
@@ -304,17 +375,24 @@ fn offered(path: &str) -> Result<(), ApiError> {
     public_name::check_offered(&segments.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-fn response(reply: Reply, is_public: bool) -> axum::response::Response {
+/// A reply on its way out, by the public name or not.
+fn sent(reply: Reply, is_public: bool) -> axum::response::Response {
+    let mut response = response(reply);
+    // Somebody else's cache is on the way: what is granted to one is not told to the next.
+    if is_public && !response.headers().contains_key(header::CACHE_CONTROL) {
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    response
+}
+
+/// A reply on its way out.
+pub fn response(reply: Reply) -> axum::response::Response {
     let mut response = axum::response::Response::new(axum::body::Body::from(reply.body));
     *response.status_mut() = reply.status;
     for (name, value) in reply.headers {
         if let Ok(value) = HeaderValue::from_str(&value) {
             response.headers_mut().append(HeaderName::from_static(name), value);
         }
-    }
-    // Somebody else's cache is on the way: what is granted to one is not told to the next.
-    if is_public && !response.headers().contains_key(header::CACHE_CONTROL) {
-        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     response
 }

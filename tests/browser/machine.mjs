@@ -107,7 +107,7 @@ export class Machine {
 
   /** Starts `pdpp connect`; it waits until its page is decided. */
   async connect(home, ...args) {
-    const { page, end, child } = await this.#waiting(home, this.url, ...args);
+    const { page, end, child } = await this.#waiting(home, "connect", this.url, ...args);
     // Where the browser is what asks, there is no request yet.
     const link = page.includes("/oauth/authorize") ? null : await this.link();
     return { page, link, end, stop: () => child.kill() };
@@ -115,12 +115,18 @@ export class Machine {
 
   /** The same for the person's own data, whose page the browser is led to by itself. */
   async connectLocal(home, ...args) {
-    const { page, end } = await this.#waiting(home, "local", ...args);
+    const { page, end } = await this.#waiting(home, "connect", "local", ...args);
     return { page, end };
   }
 
-  async #waiting(home, whose, ...args) {
-    const child = this.#spawn(["connect", whose, "--no-browser", ...args], { HOME: home });
+  /** The owner's page of the person's own data. */
+  async openPage(home) {
+    const { page, end } = await this.#waiting(home, "provider", "open");
+    return { page, end };
+  }
+
+  async #waiting(home, ...args) {
+    const child = this.#spawn([...args, "--no-browser"], { HOME: home });
     const end = ended(child);
     let heard = "";
     let entering = false;
@@ -137,7 +143,7 @@ export class Machine {
           resolve(this.#enter(address, code));
         }
       });
-      child.once("exit", (code) => reject(new Failed(`connect ended with ${code} and without a page: ${heard}`)));
+      child.once("exit", (code) => reject(new Failed(`${args[0]} ended with ${code} and without a page: ${heard}`)));
     });
     return { page, end, child };
   }

@@ -7,7 +7,7 @@
 // what came of it. No page may run a script unless a check says so. Every check is said as `ok` or
 // `FAILED`; the last line is `N passed, N failed`, and the exit code is 1 if any failed.
 
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 
@@ -904,6 +904,171 @@ async function grants_own_data() {
   equal(hidden.isError, true, "what was not ticked is refused");
 }
 
+/**
+ * The owner's page, by keyboard alone and without a script: import a file, look at what a grant shows, end it, search, forget.
+ * Then on a phone and in the dark, with axe.
+ */
+async function keeps_the_owners_page() {
+  const home = await machine.homeWithOwnData();
+  const asked = await machine.connectLocal(home, "--stream", "messages", "--field", "messages.subject");
+  await on(asked.page, {}, async (page) => {
+    await goOn(page);
+    await page.getByRole("button", { name: "Approve" }).click();
+  });
+  equal((await asked.end).code, 0, "pdpp connect local ends with");
+  await machine.call(home, "query_records", { stream: "messages" });
+  readsBefore(home);
+  const more = join(home, "more.mbox");
+  writeFileSync(more, readFileSync(join(home, "All mail.mbox"), "utf8").replaceAll("choir", "band").replaceAll("Choir", "Band")
+    .replaceAll("@mail.example", "@again.example").replace(/^From \d+@/gm, (line) => line.replace("185", "186")));
+
+  const { page: at, end } = await machine.openPage(home);
+  await on(at, {}, async (page) => {
+    await showsHeading(page, "Your own data");
+    const step = async (what) => {
+      await page.keyboard.press("Tab");
+      const stop = await page.evaluate(() => {
+        const one = document.activeElement;
+        const box = one.getBoundingClientRect();
+        const style = getComputedStyle(one);
+        return {
+          what: (one.labels?.[0]?.textContent ?? one.textContent).trim(),
+          hasRing: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
+          isOutside: box.top < -1 || box.bottom > innerHeight + 1,
+        };
+      });
+      must(stop.hasRing && !stop.isOutside, `the focus is not seen on ${stop.what}: ${what}`);
+      return stop.what;
+    };
+    const until = async (wanted) => {
+      for (let steps = 0; steps < 60; steps += 1) if ((await step(wanted)).startsWith(wanted)) return;
+      throw new Failed(`not reached by Tab: ${wanted}`);
+    };
+    const press = async (wanted) => {
+      await until(wanted);
+      await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
+    };
+    equal(await step("first"), "Skip to the content", "the first stop");
+    await page.keyboard.press("Enter");
+    await until("Exports: files or archives");
+    const choosing = page.waitForEvent("filechooser");
+    await page.keyboard.press("Space");
+    await (await choosing).setFiles(more);
+    await press("Look at it");
+    await showsHeading(page, "Import this?");
+    must((await page.locator("main").innerText()).includes("An agent can read of this account already"), "it does not say so");
+    await shoot(page, "page-import", { fullPage: true });
+    await press("Import it, though an agent can read of it");
+    await showsHeading(page, "It is imported");
+    must(/4 read = [0-9] new/.test(await page.locator("main").innerText()), await page.locator("main").innerText());
+    await shoot(page, "page-imported", { fullPage: true });
+    await press("Grants");
+    await showsHeading(page, "Grants");
+    await shoot(page, "page-grants", { fullPage: true });
+    await press("See what it shows");
+    const shown = await page.locator("main").innerText();
+    must(shown.includes("Heating: the fitter comes on Thursday") && !shown.includes("between eight"), shown);
+    await shoot(page, "page-preview", { fullPage: true });
+    await press("Reads");
+    await showsHeading(page, "What was read");
+    must(await page.getByRole("img").isVisible(), "there is no picture");
+    await shoot(page, "page-reads", { fullPage: true });
+    await press("Search");
+    await until("Words to look for");
+    await page.keyboard.type("light");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: /hits?$/ }).waitFor();
+    must((await page.locator("mark").first().innerText()).toLowerCase() === "light", "the word is not marked");
+    await shoot(page, "page-search", { fullPage: true });
+    await press("Grants");
+    await press("End it …");
+    await press("End it");
+    await showsHeading(page, "Grants");
+    must((await page.getByRole("status").innerText()).includes("is ended"), "it does not say that it is ended");
+    await press("Sources");
+    await press("Forget");
+    const name = await page.locator("label .said").innerText();
+    await until("To confirm");
+    await page.keyboard.type(name);
+    await page.keyboard.press("Enter");
+    await showsHeading(page, "Your own data");
+    must((await page.getByRole("status").innerText()).includes("is forgotten"), "it does not say that it is forgotten");
+    await shoot(page, "page-forgotten", { fullPage: true });
+    await press("Close this page now");
+    await showsHeading(page, "This page is closed");
+  });
+  equal((await end).code, 0, "pdpp provider open ends with");
+  equal((await machine.run(home, "mcp", "call", "schema")).code, 78, "a tool call after the end of the grant ends with");
+}
+
+/** Calls of the last weeks, as a server notes them. */
+function readsBefore(home) {
+  const grants = readdirSync(join(home, ".local/share/pdpp")).length;
+  must(grants > 0, "nothing is kept");
+  const index = JSON.parse(readFileSync(join(home, ".local/share/pdpp/index.json"), "utf8"));
+  const id = JSON.stringify(index).match(/grt_[0-9a-f]+/)[0];
+  const lines = [];
+  for (let day = 27; day >= 0; day -= 1) {
+    for (let call = 0; call < (day * 7) % 12; call += 1) {
+      const time = new Date(Date.now() - day * 86_400_000 - call * 60_000).toISOString();
+      const name = ["claude-code", "codex", "cursor"][(day + call) % 3];
+      lines.push(JSON.stringify({
+        time, host: { name, version: "1" }, tool: call % 2 ? "search" : "query_records",
+        grants: [{ provider: "https://local.pdpp.invalid", grant_id: id }], streams: ["messages"], rows: call, bytes: call * 700,
+        outcome: "ok", ms: 3,
+      }));
+    }
+  }
+  writeFileSync(join(home, ".local/share/pdpp/access.jsonl"), `${lines.join("\n")}\n`, { mode: 0o600 });
+}
+
+/** The owner's page in every window: nothing to scroll sideways, and nothing that axe finds. */
+async function fits_the_owners_page_into_every_window() {
+  const home = await machine.homeWithOwnData();
+  const asked = await machine.connectLocal(home, "--stream", "messages", "--stream", "message_bodies");
+  await on(asked.page, {}, async (page) => {
+    await goOn(page);
+    await page.getByRole("button", { name: "Approve" }).click();
+  });
+  equal((await asked.end).code, 0, "pdpp connect local ends with");
+  readsBefore(home);
+  const windows = {
+    wide: { viewport: { width: 1000, height: 900 } },
+    dark: { viewport: { width: 1000, height: 900 }, colorScheme: "dark" },
+    phone: { viewport: PHONE, deviceScaleFactor: 2, isMobile: true, hasTouch: true },
+    "phone-dark": { viewport: PHONE, deviceScaleFactor: 2, isMobile: true, hasTouch: true, colorScheme: "dark" },
+    narrow: { viewport: { width: 320, height: 640 } },
+  };
+  for (const [name, options] of Object.entries(windows)) {
+    const { page: at, end } = await machine.openPage(home);
+    await on(at, { bypassCSP: true, javaScriptEnabled: true, ...options }, async (page) => {
+      await showsHeading(page, "Your own data");
+      const base = page.url();
+      const grants = `${base}/grants`;
+      await page.goto(grants);
+      const [preview, endIt] = await page.locator(".card .buttons a").evaluateAll((all) => all.map((one) => one.href));
+      await page.goto(base);
+      const forget = await page.getByRole("link", { name: /^Forget/ }).first().evaluate((one) => one.href);
+      const pages = { sources: base, grants, preview, end: endIt, reads: `${base}/reads`, search: `${base}/search?q=fitter`, forget };
+      for (const [part, address] of Object.entries(pages)) {
+        await page.goto(address);
+        const what = `${part}, ${name}`;
+        await shoot(page, `page-${part}-${name}`);
+        for (const one of await page.locator("summary").all()) if (await one.isVisible()) await one.click();
+        await noSidewaysScroll(page, what);
+        await page.evaluate(() => (document.documentElement.style.fontSize = "200%"));
+        await noSidewaysScroll(page, `${what}, large letters`);
+        await page.evaluate(() => (document.documentElement.style.fontSize = ""));
+        await page.evaluate(axeSource);
+        const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+        must(violations.length === 0, `${what}: ${violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`).join("; ")}`);
+      }
+      await page.getByRole("button", { name: "Close this page now" }).click();
+    });
+    equal((await end).code, 0, "pdpp provider open ends with");
+  }
+}
+
 const CHECKS = [
   approves_as_it_stands,
   comes_in_by_its_file_and_brings_the_answer,
@@ -926,6 +1091,8 @@ const CHECKS = [
   satisfies_axe,
   fits_every_window,
   grants_own_data,
+  keeps_the_owners_page,
+  fits_the_owners_page_into_every_window,
 ];
 
 async function main() {

@@ -98,6 +98,7 @@ const SHOWN: &[(&str, Before, i32, &str)] = &[
 /// Lines that begin so are not run here, and why; what runs them instead, or that nothing does.
 const NOT_HERE: &[(&str, &str)] = &[
     ("cargo run --release -- demo", "builds for minutes: `.ci/run release` runs it as README has it"),
+    ("pdpp provider open", "serves a page until it is closed: tests/own"),
     ("pdpp provider serve", "a passphrase is typed at a terminal: tests/own"),
     ("sudo pdpp provider", "makes and removes a user and a service of the system: `.ci/run separate`"),
     ("pdpp provider open", "opens a browser, and asks a person there: tests/own"),

@@ -678,7 +678,7 @@ fn o3_11_a_restore_takes_the_place_of_nothing_and_of_no_store_that_is_served() {
     let empty = env.home().join("empty");
     drop(pdpp::own::make_store(&empty).unwrap());
     let listen = "127.0.0.1:0".parse().unwrap();
-    let served = pdpp::own::serve(&empty, false, listen, None, Announce::default()).unwrap();
+    let served = pdpp::own::serve(&empty, false, listen, None, Announce::default(), None).unwrap();
     assert_eq!(restore(&empty), Err("own_in_use"));
     served.stop();
     restore(&empty).unwrap();

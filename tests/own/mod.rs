@@ -10,6 +10,9 @@ mod granted;
 mod in_process;
 #[cfg(target_os = "linux")]
 mod memory;
+mod owner_page;
+#[cfg(target_os = "linux")]
+mod owner_page_files;
 #[cfg(target_os = "linux")]
 mod page;
 #[cfg(target_os = "linux")]

@@ -69,7 +69,7 @@ fn start(env: &TestEnv, options: &[&str]) -> (Child, String, String) {
 
 #[allow(clippy::zombie_processes, reason = "whoever starts it waits for it")]
 /// Starts `command`; gives what it says up to its code, and the address and the code in that.
-fn shown(command: &mut Command) -> (Child, String, String, String) {
+pub(super) fn shown(command: &mut Command) -> (Child, String, String, String) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = String::new();
     let mut lines = BufReader::new(child.stderr.take().unwrap());

@@ -8,7 +8,7 @@ use super::page::{Browser, between};
 use super::terminal::Terminal;
 use crate::support::env::TestEnv;
 
-const PASSPHRASE: &str = "heron under the bridge";
+pub(super) const PASSPHRASE: &str = "heron under the bridge";
 
 /// Starts it at a terminal, where a passphrase is chosen; gives its address.
 fn start(env: &TestEnv) -> (Terminal, String) {
@@ -36,7 +36,7 @@ pub(super) async fn poll(attempt: &Value) -> (StatusCode, Value) {
     post(attempt["poll_url"].as_str().unwrap(), &json!({"polling_code": attempt["polling_code"]})).await
 }
 
-async fn post(url: &str, body: &Value) -> (StatusCode, Value) {
+pub(super) async fn post(url: &str, body: &Value) -> (StatusCode, Value) {
     let request = Browser::new().http.post(url).header("content-type", "application/json");
     let answer = request.body(body.to_string()).send().await.unwrap();
     let status = answer.status();

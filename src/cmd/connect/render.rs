@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::advice::Command;
 use crate::cache::credential::Credential;
+use crate::cmd::doors::{framed, needs_ports, type_code};
 use crate::cmd::granted::source_line;
 use crate::grants::{Difference, Event, Invitation, Shown, Than};
 use crate::provider::approve::{ApproveError, Attempt};
@@ -53,10 +54,7 @@ pub(super) fn show(event: &Event<'_>, ui: &Ui) {
         Event::NotOpened { why: None } => {
             ui.explain("No browser could be opened here: open that address yourself.");
         }
-        Event::TypeCode { address, code, is_opened } => {
-            let how = if *is_opened { "The page that opened in your browser" } else { "Open this address in a browser here; it" };
-            ui.explain(&format!("{how} asks for a code:\n\n  {address}\n\n{}", framed(code)));
-        }
+        Event::TypeCode { address, code, is_opened } => ui.explain(&type_code(address, code, *is_opened)),
         Event::Waits { at_most } if !ui.is_interactive() => {
             ui.explain(&format!("Waiting for the approval, at most {}.", minutes(*at_most)));
         }
@@ -92,25 +90,6 @@ pub(super) fn show(event: &Event<'_>, ui: &Ui) {
             ui.warn(&format!("the old token could not be deleted here ({why}); try: {again}"));
         }
     }
-}
-
-/// How a browser elsewhere gets to `ports` of this machine, which listen on loopback alone.
-fn needs_ports(ports: &[u16]) -> String {
-    let (plural, numbers) = match ports {
-        [_] => ("port", "number"),
-        _ => ("ports", "numbers"),
-    };
-    let all = ports.iter().map(u16::to_string).collect::<Vec<_>>().join(" and ");
-    let (mut ssh, mut kubectl) = (String::new(), String::new());
-    for port in ports {
-        let _ = write!(ssh, " -L {port}:127.0.0.1:{port}");
-        let _ = write!(kubectl, " {port}");
-    }
-    format!(
-        "That address is this machine's: open it in a browser here, or lead {plural} {all} to the machine where your browser \
-         is, under the same {numbers}. Over SSH: ssh{ssh} HOST. From a pod: kubectl port-forward POD{kubectl}. From a \
-         container: start it with --network host. An editor's list of forwarded ports does it too."
-    )
 }
 
 fn invite(invitation: &Invitation<'_>) -> String {
@@ -176,12 +155,6 @@ fn not_compared(difference: &Difference) -> Option<String> {
         "That may not be all that was left out: it is not known here which {all} there are. `pdpp status --grant` lists \
          what was given."
     ))
-}
-
-/// A code that a person types or compares.
-fn framed(code: &str) -> String {
-    let line = "─".repeat(code.chars().count() + 4);
-    format!("    ┌{line}┐\n    │  {}  │\n    └{line}┘\n", one_line(code))
 }
 
 /// That a provider takes no request for what a grant has, and what that is: its owner can pick the same.

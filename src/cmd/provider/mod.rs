@@ -2,6 +2,7 @@
 
 mod backup;
 mod install;
+mod open;
 mod passphrase;
 mod place;
 #[cfg(target_os = "linux")]
@@ -20,6 +21,7 @@ use serde_json::{Value, json};
 
 use backup::{BackupArgs, RestoreArgs};
 use install::{InstallArgs, PrepareArgs};
+use open::OpenArgs;
 use passphrase::PassphraseArgs;
 use place::{Done, Place};
 use serve::ServeArgs;
@@ -55,6 +57,7 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   pdpp provider                        what is there, and how old it is
+  pdpp provider open                   all of that on a page in your browser
   pdpp provider grants                 what was granted, until when, and what was last read
   pdpp provider revoke GRANT           end a grant, for the next read on
   pdpp provider forget 'Work mail'     delete an account, and everything of it
@@ -81,6 +84,7 @@ pub enum Action {
     Forget(ForgetArgs),
     Backup(BackupArgs),
     Restore(RestoreArgs),
+    Open(OpenArgs),
     Serve(ServeArgs),
     Passphrase(PassphraseArgs),
     Install(InstallArgs),
@@ -143,6 +147,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         Some(Action::Backup(args)) => &args.place,
         Some(Action::Restore(args)) => &args.place,
         Some(Action::Passphrase(args)) => &args.place,
+        Some(Action::Open(args)) => &args.place,
         Some(Action::Serve(args)) => &args.place,
     };
     #[cfg(target_os = "linux")]
@@ -164,6 +169,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         Some(Action::Passphrase(_)) => passphrase::run(place, global, ui),
         Some(Action::Prepare(args)) => install::prepare(args, global, ui),
         Some(Action::Install(_) | Action::Uninstall(_)) => return Ok(0),
+        Some(Action::Open(args)) => open::run(args, global, ui),
         Some(Action::Serve(args)) => match serve::run(args, global, ui) {
             // It has said where it is.
             Ok(()) => return Ok(0),
@@ -258,6 +264,8 @@ fn status_of(
             )
         }
     };
+    let _ =
+        write!(text, "\nAll of it on a page in your browser: {}", place.again(Command::new("provider open")));
     let json = json!({
         "data_dir": dir.display().to_string(),
         "store_id": store_id,
@@ -328,7 +336,7 @@ impl Stores {
 
 fn grants(place: &Place, global: &Global) -> Result<Done> {
     let stores = Stores::of(place, global)?;
-    let reads = AccessLog::new(global.cache()?.dir()).last_reads();
+    let reads = last_reads(&stores, global)?;
     let meant = place.dir(global)?;
     let is_only = stores.open.iter().all(|store| store.dir == meant) && stores.closed.is_empty();
     let (mut text, mut list) = (String::new(), Vec::new());
@@ -403,6 +411,18 @@ impl Listing<'_> {
             over => writeln!(text, "{over} grants more are over (--json lists them).\n"),
         };
     }
+}
+
+/// When each grant was last read with: as the log of this machine has it, and those of the stores that are served.
+fn last_reads(stores: &Stores, global: &Global) -> Result<BTreeMap<String, Timestamp>> {
+    let mut last = AccessLog::new(global.cache()?.dir()).last_reads();
+    for store in &stores.open {
+        for (id, at) in AccessLog::of_store(&store.dir).last_reads() {
+            let known = last.entry(id).or_insert(at);
+            *known = (*known).max(at);
+        }
+    }
+    Ok(last)
 }
 
 fn grant_text(
@@ -596,12 +616,7 @@ fn forget(args: &ForgetArgs, global: &Global, ui: &Ui) -> Result<Done> {
     drop(store);
     agree_to_forget(args, &account.display_name, ui)?;
     let gone = forget::forget(&dir, &account.id)?;
-    let cache = global.cache()?;
-    for credential in cache.credentials().unwrap_or_default() {
-        if credential.provider.is_local() && gone.ended.iter().any(|id| id == credential.grant_id.as_str()) {
-            cache.remove(&credential)?;
-        }
-    }
+    forget::remove_tokens(&global.cache()?, &gone.ended)?;
     Ok(forgotten(&account.display_name, &gone))
 }
 
@@ -618,22 +633,7 @@ fn agree_to_forget(args: &ForgetArgs, name: &str, ui: &Ui) -> Result<()> {
 }
 
 fn forgotten(name: &str, gone: &Forgotten) -> Done {
-    let mut text = format!(
-        "{} is forgotten: {} records, with all that was kept of them.",
-        one_line(name),
-        HumanCount(gone.records as u64)
-    );
-    for id in &gone.ended {
-        let _ = write!(text, "\nThe grant {id} is ended: it was on nothing else.");
-    }
-    for id in &gone.narrowed {
-        let _ = write!(text, "\nThe grant {id} goes on without it.");
-    }
-    text.push_str(
-        "\nOut of reach from here: your exports, backups and snapshots of the disk, and what agents have read.",
-    );
-    let hint = Hint::new("To have it again, import it again");
-    let _ = write!(text, "\n{hint}.");
+    let text = gone.in_words(name).join("\n");
     let json = json!({
         "forgotten": true,
         "account": gone.id,

@@ -21,7 +21,7 @@ use crate::vault::grant::Grant;
 use super::backup::{BackupArgs, RestoreArgs, backed_up};
 use super::place::{Done, Place};
 use super::{
-    Action, Args, ForgetArgs, Listing, RevokeArgs, agree, agree_to_forget, forgotten, forgotten_before,
+    Action, Args, ForgetArgs, Listing, RevokeArgs, agree, agree_to_forget, forgotten, forgotten_before, open,
     revoked, status_of,
 };
 
@@ -45,6 +45,9 @@ pub(super) fn run(args: &Args, place: &Place, global: &Global, ui: &Ui) -> Optio
         Some(Action::Forget(args)) => forget(&socket, args, global, ui),
         Some(Action::Backup(args)) => back_up(&socket, args, ui),
         Some(Action::Passphrase(_)) => change(&socket, ui),
+        Some(Action::Open(args)) => Caller::begin(&socket)
+            .and_then(Caller::owner_link)
+            .and_then(|address| open::lead(&address, args, global, ui)),
         Some(Action::Restore(args)) => refuse_restore(&socket, args),
         _ => return None,
     })

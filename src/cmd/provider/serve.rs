@@ -13,7 +13,6 @@ use super::passphrase;
 use super::place::Place;
 #[cfg(target_os = "linux")]
 use crate::advice;
-#[cfg(not(target_os = "linux"))]
 use crate::advice::Command;
 use crate::cmd::Global;
 use crate::cmd::owner_links::OwnerLinks;
@@ -106,10 +105,18 @@ pub(super) fn run(args: &ServeArgs, global: &Global, ui: &Ui) -> Result<()> {
     let links = OwnerLinks::new();
     let public = args.public();
     let to_whom = if public.is_some() { "to this computer" } else { "to this computer alone" };
-    let handle = own::serve(&dir, args.core, args.listen, public, links.announce())?;
+    let cache = global.cache()?;
+    let handle = own::serve(&dir, args.core, args.listen, public, links.announce(), Some(&cache))?;
+    let page = handle.owner_link();
     links.serve(ui, handle, place.json, "own_signals", |url| {
         ui.explain(&format!("Your own data is served at {url}, {to_whom}"));
         ui.note(&format!("  data in {}", dir.display()));
+        if let Some(page) = page {
+            ui.explain(&format!(
+                "  your page, at a link that is good once, within ten minutes:\n  {page}\n  later: {}",
+                place.again(Command::new("provider open"))
+            ));
+        }
     })?;
     ui.note("Your own data is not served any more");
     Ok(())
@@ -124,14 +131,17 @@ fn serve_owner(args: &ServeArgs, dir: &Path, (socket, person): (&Path, u32), ui:
     let mut stop = runtime.block_on(async { StopSignals::of_server() });
     // Whoever is advised something is at the other end.
     advice::speak_to_others();
-    let handle = Arc::new(own::serve(dir, args.core, args.listen, args.public(), Announce::default())?);
+    // The person's tokens and their agents' log are not this user's.
+    let handle =
+        Arc::new(own::serve(dir, args.core, args.listen, args.public(), Announce::default(), None)?);
+    let links = Arc::clone(&handle);
     let service = Service::start(separate::service::Settings {
         socket: socket.to_owned(),
         person,
         dir: dir.to_owned(),
         url: handle.url().to_owned(),
         vault: Arc::clone(handle.vault()),
-        link: Arc::new(|| None),
+        link: Arc::new(move || links.owner_link()),
     })?;
     ui.note(&format!(
         "The data of the user {person} is served at {}, and on {}",

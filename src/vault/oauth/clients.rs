@@ -163,11 +163,7 @@ pub fn find(vault: &Vault, request: &Request, client_id: &str) -> Result<Client,
     if vault.is_public(request) {
         return Sealed::open(vault, client_id).ok_or_else(unknown);
     }
-    let metadata: Option<String> = vault.grants.read(|db, _| {
-        db.query_row("SELECT metadata FROM client WHERE client_id = ?1", [client_id], |row| row.get(0))
-            .optional()
-            .map_err(ApiError::from)
-    })?;
+    let metadata = metadata(vault, client_id)?;
     let metadata: Map<String, Value> =
         metadata.and_then(|metadata| serde_json::from_str(&metadata).ok()).ok_or_else(unknown)?;
     Ok(Client {
@@ -176,4 +172,25 @@ pub fn find(vault: &Vault, request: &Request, client_id: &str) -> Result<Client,
         redirect_uris: redirect_uris(&metadata).unwrap_or_default(),
         domain: None,
     })
+}
+
+fn metadata(vault: &Vault, client_id: &str) -> Result<Option<String>, ApiError> {
+    vault.grants.read(|db, _| {
+        db.prepare_cached("SELECT metadata FROM client WHERE client_id = ?1")?
+            .query_row([client_id], |row| row.get(0))
+            .optional()
+            .map_err(ApiError::from)
+    })
+}
+
+/// What the client of this id calls itself, as far as that is known here: nobody is asked, so that one whose id is an address is
+/// called that.
+pub fn name(vault: &Vault, client_id: &str) -> String {
+    if let Some((_, name)) = PRE_REGISTERED.iter().find(|(known, _)| *known == client_id) {
+        return (*name).to_owned();
+    }
+    let known = metadata(vault, client_id).ok().flatten();
+    let known: Option<Map<String, Value>> = known.and_then(|known| serde_json::from_str(&known).ok());
+    let name = known.and_then(|known| known.get("client_name")?.as_str().map(str::to_owned));
+    name.unwrap_or_else(|| client_id.to_owned())
 }

@@ -318,6 +318,11 @@ impl Pending {
         time::now_ms() >= self.created_ms + EXPIRES_IN * 1000
     }
 
+    /// When it was made, in milliseconds.
+    pub const fn created_ms(&self) -> i64 {
+        self.created_ms
+    }
+
     fn is_open(&self) -> bool {
         matches!(self.decision, Decision::Open) && !self.is_expired()
     }
@@ -452,6 +457,30 @@ impl Flows {
         let Some(pending) = found else { return Ok(None) };
         pending.owner = Owner::Browser { page: page.clone(), hash: token_hash(&browser) };
         pending.opened_ms = time::now_ms();
+        Ok(Some((page, browser)))
+    }
+
+    /// The requests that are open, the oldest first, each with its id.
+    pub fn open_requests(&self) -> Vec<(String, Pending)> {
+        let state = self.state();
+        let open = state.pending.iter().filter(|(_, pending)| pending.is_open());
+        let mut open: Vec<_> = open.map(|(id, pending)| (id.clone(), pending.clone())).collect();
+        open.sort_by_key(|(_, pending)| pending.created_ms);
+        open
+    }
+
+    /// Opens the page of a request for a browser of its owner's, who has no need of its link: that is spent, and a browser that
+    /// opened it before is let go. Gives the page's name and the secret of the browser.
+    ///
+    /// # Errors
+    /// Without randomness.
+    pub fn open_for_owner(&self, id: &str) -> Result<Option<(String, String)>, ApiError> {
+        let (page, browser) = (random_id("")?, random_token("")?);
+        let mut state = self.state();
+        let Some(pending) = state.pending.get_mut(id).filter(|pending| pending.is_open()) else {
+            return Ok(None);
+        };
+        pending.owner = Owner::Browser { page: page.clone(), hash: token_hash(&browser) };
         Ok(Some((page, browser)))
     }
 

@@ -15,6 +15,7 @@ pub mod here;
 pub mod introspection;
 pub mod metadata;
 pub mod owner;
+pub mod owners_view;
 pub mod pairing;
 pub mod passphrase;
 pub mod selection;

@@ -282,6 +282,15 @@ fn grants_of(
     Ok(grants)
 }
 
+/// The grant of this id, if it is live.
+///
+/// # Errors
+/// Where the database fails.
+pub fn live(vault: &Vault, grant_id: &str) -> Result<Option<Grant>, ApiError> {
+    let known = vault.grants.read::<_, ApiError>(|db, _| Ok(grants_of(db, Some(grant_id), None)?))?;
+    Ok(known.into_iter().next().and_then(KeptGrant::live))
+}
+
 /// Every grant, the newest first, with when it was revoked, in milliseconds. One that does not read is left out.
 ///
 /// # Errors

@@ -11,7 +11,7 @@ mod session;
 mod summary;
 mod ticks;
 
-pub use page::{foreign_page, goes_back_to, plain_page, refused_page, stylesheet};
+pub use page::{foreign_page, goes_back_to, page_reply, plain_page, refused_page, stylesheet};
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ use crate::vault::store::{Catalog, record_count_within, record_counts};
 use crate::vault::wire::{ApiError, Reply, Request};
 use crate::vault::{Vault, time};
 use ends::DAY_MS;
-use page::{Form, Place, form_reply, page_reply};
+use page::{Form, Place, form_reply};
 use summary::NotYet;
 use ticks::Set;
 
@@ -121,6 +121,19 @@ pub fn show(vault: &Vault, request: &Request, page: &str) -> Result<Reply, ApiEr
         return Ok(ended);
     }
     form_page(vault, request, &place, &pending, StatusCode::OK, None)
+}
+
+/// The page of the open request `id`, for a browser whose owner has proved herself elsewhere; `None` where there is no such
+/// request.
+///
+/// # Errors
+/// Without randomness.
+pub fn open_for_owner(vault: &Vault, base: &str, id: &str) -> Result<Option<Reply>, ApiError> {
+    let opened = vault.flows.open_for_owner(id)?;
+    Ok(opened.map(|(page, browser)| {
+        Reply::see_other(&format!("{base}/consent/{page}"))
+            .with("set-cookie", session::cookie_header(base, &page, &browser))
+    }))
 }
 
 fn place<'a>(vault: &'a Vault, request: &Request, page: &'a str) -> Place<'a> {

@@ -35,7 +35,7 @@ fn back_to(uri: &str) -> Option<String> {
 }
 
 /// A page, with the headers of every page.
-pub(super) fn page_reply(status: StatusCode, page: Html) -> Reply {
+pub fn page_reply(status: StatusCode, page: Html) -> Reply {
     page_with(status, page, None)
 }
 

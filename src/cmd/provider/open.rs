@@ -1,0 +1,157 @@
+//! `pdpp provider open`: the owner's page in a browser.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::place::{Done, Place};
+use crate::cmd::Global;
+use crate::cmd::doors::{framed, needs_ports, type_code};
+use crate::error::{Error, Kind, Result};
+use crate::grants::{Dialog, Event, Page, Shown, SourceAnswer};
+use crate::own;
+use crate::provider::approve::Choice;
+use crate::runtime;
+use crate::ui::Ui;
+use crate::vault::OpenError;
+
+/// For so long a browser is waited for.
+const WAITS: Duration = Duration::from_mins(10);
+/// For so long the page is served once it is closed, so that the browser gets to see that.
+const LASTS: Duration = Duration::from_millis(1_500);
+
+/// Open the page of your own data in the browser: what is there, what was granted and read, imports, a search
+///
+/// It has an import by choosing a file, a look at what each grant shows, an end to grants and accounts, and a search over
+/// all that is there. It is served by this command alone, to the one browser that it opens, until you close it or it was
+/// not used for ten minutes.
+#[derive(Debug, clap::Args)]
+pub struct OpenArgs {
+    /// Open no browser; print an address of this machine, and the code that it asks for
+    #[arg(long)]
+    pub no_browser: bool,
+
+    #[command(flatten)]
+    pub place: Place,
+}
+
+/// Leads the browser to the page of a service, which serves it on: it is at the `address` that the service gave.
+///
+/// # Errors
+/// `page_unopened` (77); `own_page`; `interrupted` (130).
+#[cfg(target_os = "linux")]
+pub(super) fn lead(address: &str, args: &OpenArgs, global: &Global, ui: &Ui) -> Result<Done> {
+    let cache = global.cache()?;
+    let page = Page { address, opens_browser: !args.no_browser, waits: WAITS };
+    let (terminal, began) = (Terminal(ui), Instant::now());
+    let ended = |came: bool| match came {
+        true => Some(Ended::Closed),
+        false => (began.elapsed() >= WAITS).then_some(Ended::NobodyCame),
+    };
+    let ended: Result<Ended> = runtime::block_on(async {
+        let mut stop = runtime::StopSignals::listen();
+        tokio::select! {
+            ended = page.show(&cache, &terminal, ended) => ended,
+            () = stop.next() => Ok(Ended::NobodyCame),
+        }
+    })?;
+    match ended? {
+        Ended::Closed => {
+            // The browser is on its way there.
+            std::thread::sleep(LASTS);
+            Ok(Done { text: "Your page is open in the browser.".to_owned(), json: json!({ "opened": true }) })
+        }
+        Ended::NobodyCame => Err(unopened()),
+    }
+}
+
+fn unopened() -> Error {
+    Error::new(Kind::Refused, "page_unopened", "Nobody opened the page within ten minutes")
+        .hint("Run it again when you are there")
+}
+
+/// How a page ended.
+enum Ended {
+    Closed,
+    NobodyCame,
+}
+
+/// Serves the page until it is closed.
+///
+/// # Errors
+/// `own_missing` (78); `page_unopened` (77); `own_listen`, `own_page`, `no_randomness`; those of the store.
+pub(super) fn run(args: &OpenArgs, global: &Global, ui: &Ui) -> Result<Done> {
+    let dir = args.place.dir(global)?;
+    let cache = global.cache()?;
+    let (served, pages) = own::serve_page(&dir, &cache)?;
+    let address = served.owner_link().ok_or_else(|| own::explain(OpenError::NoRandomness))?;
+    let page = Page { address: &address, opens_browser: !args.no_browser, waits: WAITS };
+    let (terminal, began, mut was_used) = (Terminal(ui), Instant::now(), false);
+    let ended = |_| {
+        let is_used = pages.is_used();
+        was_used |= is_used;
+        match (was_used, is_used) {
+            (true, false) => Some(Ended::Closed),
+            (false, false) if began.elapsed() >= WAITS => Some(Ended::NobodyCame),
+            _ => None,
+        }
+    };
+    let ended: Result<Ended> = runtime::block_on(async {
+        let mut stop = runtime::StopSignals::listen();
+        tokio::select! {
+            ended = page.show(&cache, &terminal, ended) => ended,
+            // That is how its owner closes it.
+            () = stop.next() => Ok(Ended::Closed),
+        }
+    })?;
+    match ended? {
+        Ended::Closed => {
+            std::thread::sleep(LASTS);
+            drop(served);
+            Ok(Done { text: "The page is closed.".to_owned(), json: json!({ "closed": true }) })
+        }
+        Ended::NobodyCame => Err(unopened()),
+    }
+}
+
+/// Whoever sits at the terminal.
+struct Terminal<'a>(&'a Ui);
+
+impl Dialog for Terminal<'_> {
+    fn on(&self, event: Event<'_>) {
+        let ui = self.0;
+        match event {
+            Event::ApproveHere { shown: Shown::Typed { address, code } } => ui.explain(&format!(
+                "The page of your own data:\n\n  {address}\n\nThat page of this machine asks for this code:\n\n{}",
+                framed(&code)
+            )),
+            Event::ApproveHere { .. } => ui.explain("Your browser opens the page of your own data."),
+            Event::NeedsPorts(ports) => ui.explain(&needs_ports(ports)),
+            Event::NotOpened { .. } => {
+                ui.explain("No browser could be opened here: open that address yourself.");
+            }
+            Event::TypeCode { address, code, is_opened } => {
+                ui.explain(&type_code(&address, &code, is_opened));
+            }
+            Event::Waits { .. } => {
+                ui.note("It is served until you close it, or it was not used for ten minutes. Ctrl-C closes it too.");
+            }
+            _ => {}
+        }
+    }
+
+    fn waiting(&self, _: Option<Duration>) {}
+
+    fn check_output(&self) -> Result<()> {
+        self.0.check_output()
+    }
+
+    fn choose_source(&self, _: &[Choice], _: bool) -> io::Result<Option<SourceAnswer>> {
+        Ok(None)
+    }
+
+    fn choose_instance(&self, _: &[Choice]) -> io::Result<Option<String>> {
+        Ok(None)
+    }
+}
