@@ -415,14 +415,21 @@ impl Listing<'_> {
 
 /// When each grant was last read with: as the log of this machine has it, and those of the stores that are served.
 fn last_reads(stores: &Stores, global: &Global) -> Result<BTreeMap<String, Timestamp>> {
-    let mut last = AccessLog::new(global.cache()?.dir()).last_reads();
-    for store in &stores.open {
-        for (id, at) in AccessLog::of_store(&store.dir).last_reads() {
-            let known = last.entry(id).or_insert(at);
-            *known = (*known).max(at);
-        }
+    let here = AccessLog::new(global.cache()?.dir()).last_reads();
+    let served = stores.open.iter().map(|store| AccessLog::of_store(&store.dir).last_reads());
+    Ok(served.fold(here, later))
+}
+
+/// Of two logs, when each grant was last read with.
+fn later(
+    mut one: BTreeMap<String, Timestamp>,
+    other: BTreeMap<String, Timestamp>,
+) -> BTreeMap<String, Timestamp> {
+    for (id, at) in other {
+        let known = one.entry(id).or_insert(at);
+        *known = (*known).max(at);
     }
-    Ok(last)
+    one
 }
 
 fn grant_text(

@@ -21,8 +21,8 @@ use crate::vault::grant::Grant;
 use super::backup::{BackupArgs, RestoreArgs, backed_up};
 use super::place::{Done, Place};
 use super::{
-    Action, Args, ForgetArgs, Listing, RevokeArgs, agree, agree_to_forget, forgotten, forgotten_before, open,
-    revoked, status_of,
+    Action, Args, ForgetArgs, Listing, RevokeArgs, agree, agree_to_forget, forgotten, forgotten_before,
+    later, open, revoked, status_of,
 };
 
 /// Who can read the store.
@@ -108,9 +108,10 @@ fn grants(socket: &Socket, place: &Place, global: &Global, ui: &Ui) -> Result<Do
         _ => return Err(unexpected()),
     };
     let (mut text, mut list) = (String::new(), Vec::new());
+    let reads = later(AccessLog::new(cache.dir()).last_reads(), told.reads);
     let listing = Listing {
         all: &cache.credentials().unwrap_or_default(),
-        reads: &AccessLog::new(cache.dir()).last_reads(),
+        reads: &reads,
         names: &told.names,
         dir: Path::new(&told.data_dir),
         end: &|grant: &Grant, _| place.again(Command::new("provider revoke").value(&grant.grant_id)),

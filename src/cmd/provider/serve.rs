@@ -132,8 +132,7 @@ fn serve_owner(args: &ServeArgs, dir: &Path, (socket, person): (&Path, u32), ui:
     // Whoever is advised something is at the other end.
     advice::speak_to_others();
     // The person's tokens and their agents' log are not this user's.
-    let handle =
-        Arc::new(own::serve(dir, args.core, args.listen, args.public(), Announce::default(), None)?);
+    let handle = Arc::new(own::serve(dir, args.core, args.listen, args.public(), Announce::default(), None)?);
     let links = Arc::clone(&handle);
     let service = Service::start(separate::service::Settings {
         socket: socket.to_owned(),

@@ -21,6 +21,7 @@ use super::peer;
 use super::places::{Doing, Place, Places};
 use super::talk::{Ended, House, TYPING_TIME, Talk};
 use super::words::{Asked, Failure, ForgottenTold, Grants, Hello, Said, Status, Told, Which};
+use crate::access_log::AccessLog;
 use crate::advice::Command;
 use crate::error::{Error, Kind, Result};
 use crate::own;
@@ -215,6 +216,7 @@ fn answer(talk: &mut Talk<'_>) -> Result<(), Ended> {
                 data_dir: talk.dir().display().to_string(),
                 made: made(vault)?,
                 names: account_names(vault.store())?,
+                reads: AccessLog::of_store(talk.dir()).last_reads(),
             }))
         }
         Asked::Sources => {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind};
@@ -226,6 +227,8 @@ pub struct Grants {
     pub made: Vec<Made>,
     /// What each account is called, by its id.
     pub names: BTreeMap<String, String>,
+    /// When each grant was last read with, as the service noted it.
+    pub reads: BTreeMap<String, Timestamp>,
 }
 
 /// What became of an import.
