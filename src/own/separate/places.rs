@@ -4,19 +4,25 @@
 use std::collections::HashMap;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Conversations at once of the person, and as many of root.
 pub(super) const MOST: usize = 16;
 /// Threads at once: one whose conversation was ended may wait for a disk still.
 const MOST_THREADS: usize = 64;
+/// How long one is waited for that goes.
+const GOING_TIME: Duration = Duration::from_secs(1);
 /// Conversations in which files are handed over, at once.
 const MOST_HANDING: usize = 4;
 
 /// The conversations.
 #[derive(Debug, Default)]
-pub(super) struct Places(Mutex<Inner>);
+pub(super) struct Places {
+    inner: Mutex<Inner>,
+    /// A thread has ended.
+    left: Condvar,
+}
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -56,8 +62,11 @@ impl Places {
     /// A place for `stream`; `None` where there is none, since all work.
     pub(super) fn enter(self: &Arc<Self>, stream: &UnixStream, is_root: bool) -> Option<Place> {
         let stream = stream.try_clone().ok()?;
-        let mut inner = self.lock();
-        if inner.threads >= MOST_THREADS {
+        // Those whose conversation was ended go as soon as they see that.
+        let is_full = |inner: &mut Inner| inner.threads >= MOST_THREADS;
+        let waited = self.left.wait_timeout_while(self.lock(), GOING_TIME, is_full);
+        let (mut inner, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        if waited.timed_out() {
             return None;
         }
         let count = inner.open.values().filter(|open| open.is_root == is_root).count();
@@ -84,7 +93,7 @@ impl Places {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -130,6 +139,8 @@ impl Drop for Place {
         let mut inner = self.places.lock();
         inner.threads = inner.threads.saturating_sub(1);
         inner.open.remove(&self.id);
+        drop(inner);
+        self.places.left.notify_all();
     }
 }
 
