@@ -18,6 +18,7 @@ use crate::ui::Ui;
 /// Nothing leaves this computer, and no agent can read anything before you grant it: `pdpp connect local`. Before anything
 /// is written you see what would be imported. The same command again, after an interruption or with newer exports, goes on
 /// and updates; without a PATH it reads known sources again.
+/// Where a service of another user keeps your data, what you name is opened here and handed to it, and attachments are copied.
 #[allow(clippy::struct_excessive_bools, reason = "one for each option")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help())]

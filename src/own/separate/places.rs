@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,8 @@ const MOST_THREADS: usize = 64;
 const GOING_TIME: Duration = Duration::from_secs(1);
 /// Conversations in which files are handed over, at once.
 const MOST_HANDING: usize = 4;
+/// Threads of such conversations, those among them that were ended and read a file still.
+const MOST_HANDING_THREADS: usize = 8;
 
 /// The conversations.
 #[derive(Debug, Default)]
@@ -28,6 +31,8 @@ pub(super) struct Places {
 struct Inner {
     next: u64,
     threads: usize,
+    /// Those of them in which files are handed over.
+    handing: usize,
     open: HashMap<u64, Open>,
 }
 
@@ -56,6 +61,7 @@ pub(super) enum Doing {
 pub(super) struct Place {
     places: Arc<Places>,
     id: u64,
+    hands_over: AtomicBool,
 }
 
 impl Places {
@@ -77,7 +83,7 @@ impl Places {
         inner.threads += 1;
         let id = inner.next;
         inner.open.insert(id, Open { stream, is_root, heard: Instant::now(), doing: Doing::Listens });
-        Some(Place { places: Arc::clone(self), id })
+        Some(Place { places: Arc::clone(self), id, hands_over: AtomicBool::new(false) })
     }
 
     /// Ends all conversations.
@@ -115,6 +121,16 @@ impl Place {
         }
     }
 
+    /// Files are handed over in it from now on; false where there are too many such.
+    pub(super) fn hands_over(&self) -> bool {
+        let mut inner = self.places.lock();
+        if inner.handing >= MOST_HANDING_THREADS || self.hands_over.swap(true, Ordering::Relaxed) {
+            return false;
+        }
+        inner.handing += 1;
+        true
+    }
+
     /// What it does from now on; false where it has no place any more.
     pub(super) fn does(&self, doing: Doing) -> bool {
         let mut inner = self.places.lock();
@@ -138,6 +154,9 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut inner = self.places.lock();
         inner.threads = inner.threads.saturating_sub(1);
+        if self.hands_over.load(Ordering::Relaxed) {
+            inner.handing = inner.handing.saturating_sub(1);
+        }
         inner.open.remove(&self.id);
         drop(inner);
         self.places.left.notify_all();
@@ -175,5 +194,17 @@ mod tests {
         assert!(enter(false).is_none());
         let _ = others.pop();
         assert!(enter(false).is_some());
+
+        // Threads in which files are handed over are few, whether or not their conversation was ended.
+        let places = Arc::new(Places::default());
+        let enter = || places.enter(&UnixStream::pair().unwrap().0, false).unwrap();
+        let mut handing: Vec<_> = (0..MOST_HANDING_THREADS).map(|_| enter()).collect();
+        assert!(handing.iter().all(Place::hands_over));
+        assert!(!enter().hands_over());
+        assert!(handing.iter().filter(|place| place.does(Doing::Takes)).count() == MOST_HANDING_THREADS);
+        let open = handing.iter().filter(|place| place.does(Doing::Takes)).count();
+        assert_eq!(open, MOST_HANDING);
+        let _ = handing.pop();
+        assert!(enter().hands_over());
     }
 }
