@@ -134,6 +134,9 @@ impl Place {
     /// What it does from now on; false where it has no place any more.
     pub(super) fn does(&self, doing: Doing) -> bool {
         let mut inner = self.places.lock();
+        if !inner.open.contains_key(&self.id) {
+            return false;
+        }
         let taking =
             inner.open.iter().filter(|(id, open)| open.doing == Doing::Takes && **id != self.id).count();
         if doing == Doing::Takes && taking >= MOST_HANDING {
