@@ -95,7 +95,7 @@ fn served_with_passphrase(env: &TestEnv, dir: &Path) -> Handle {
     assert!(passphrase::set(vault.grants(), &PASSPHRASE.into()).unwrap());
     drop(vault);
     let listen = "127.0.0.1:0".parse().unwrap();
-    own::serve(dir, false, listen, Announce::default(), Some(&cache(env))).unwrap()
+    own::serve(dir, false, listen, None, Announce::default(), Some(&cache(env))).unwrap()
 }
 
 async fn with_passphrase() -> Open {
