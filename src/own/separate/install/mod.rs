@@ -168,12 +168,12 @@ fn make_user(person: &str, uid: u32, undo: &mut Undo<'_>) -> Result<Account> {
 fn make_dir(path: &Path, mode: u32, owner: Option<(u32, u32)>, undo: &mut Undo<'_>) -> Result<bool> {
     // Those above it go too, if they were made for it.
     let missing: Vec<_> = path.ancestors().take_while(|path| !path.exists()).map(Path::to_owned).collect();
-    let made = system::make_dir(path, mode, owner).map_err(|error| unmade(path, error))?;
+    let is_new = system::make_dir(path, mode, owner).map_err(|error| unmade(path, error))?;
     for dir in missing.into_iter().rev() {
         let shown = dir.display().to_string();
         undo.push(shown, move || if system::remove_empty(&dir) { Ok(()) } else { Err("something is in it") });
     }
-    Ok(made)
+    Ok(is_new)
 }
 
 fn replace(path: &Path, bytes: &[u8], mode: u32, undo: &mut Undo<'_>) -> Result<()> {

@@ -32,6 +32,7 @@ pub struct Wish {
 
 /// What is to be made.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a finding of its own")]
 pub struct Plan {
     /// Whose store it is.
     pub person: Person,
