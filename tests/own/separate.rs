@@ -252,7 +252,7 @@ fn o9_2_what_is_handed_over_is_imported_and_known_again() {
     let mut typist = Typist::default();
     let told = desk.import_as(std::slice::from_ref(&mail), Wanted::default(), &mut typist).unwrap();
     assert_eq!((told.outcomes[0].counts.new, told.store_bytes), (20, None));
-    assert_eq!(typist.plans[0].typed, [mail.clone()]);
+    assert_eq!(typist.plans[0].typed, std::slice::from_ref(&mail));
     assert_eq!(fs::read_dir(desk.store().join("blobs")).unwrap().count(), 20);
     let told = desk.import_as(&[mail], Wanted::default(), &mut Typist::new(&[PASSPHRASE])).unwrap();
     assert_eq!(told.outcomes[0].counts.same, 20);

@@ -174,7 +174,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     if is_local && separate.is_none() {
         return run_local(args, global, ui);
     }
-    match (connect(args, separate, global, ui), args.json) {
+    match (connect(args, separate.as_deref(), global, ui), args.json) {
         (Ok(connected), true) => {
             ui.json(&granted::to_json(&connected));
             Ok(0)
@@ -254,14 +254,14 @@ fn connect_local(args: &Args, global: &Global, ui: &Ui) -> Result<ConnectedHere>
     Ok(connected)
 }
 
-fn connect(args: &Args, separate: Option<String>, global: &Global, ui: &Ui) -> Result<Connected> {
-    if let Some(url) = &separate {
+fn connect(args: &Args, separate: Option<&str>, global: &Global, ui: &Ui) -> Result<Connected> {
+    if let Some(url) = separate {
         ui.explain(&format!(
             "Your own data is kept by a service, at {url}. To decide there, open your page: {}",
             Command::new("provider open")
         ));
     }
-    let provider = separate.as_deref().or(args.provider.as_deref()).map(provider_url).transpose()?;
+    let provider = separate.or(args.provider.as_deref()).map(provider_url).transpose()?;
     let (cache, network) = (global.cache()?, global.network()?);
     grants::connect(&args.request(provider), &cache, network, &Terminal { ui, progress: RefCell::default() })
 }

@@ -25,6 +25,7 @@ pub(super) enum Reader {
     /// Whoever typed the command: it is their store.
     You,
     /// The service of the separate set-up alone.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "that set-up is made for Linux alone"))]
     Service,
 }
 

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::tz::TimeZone;
 
+use super::args::Args;
 use super::render::{Reader, grouped, plan_text, size};
-use super::{Args, Report, Shown, answer, confirm, show_plan, show_result, until_a_signal_or};
+use super::shown::{Report, Shown, answer, confirm, show_plan, show_result, until_a_signal_or};
 use crate::advice::Command;
 use crate::archive::Stamp;
 use crate::cmd::passphrases::for_service;

@@ -32,6 +32,8 @@ use crate::cache::credential::Credential;
 use crate::cache::select::disconnect_command;
 use crate::error::{Error, Kind, Result};
 use crate::own::forget::Forgotten;
+#[cfg(target_os = "linux")]
+use crate::own::separate::Socket;
 use crate::own::state::{Made, State, account_names, kept_apart, made, vault_failed};
 use crate::own::{self, forget};
 use crate::text::one_line;
@@ -146,7 +148,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         Some(Action::Serve(args)) => &args.place,
     };
     #[cfg(target_os = "linux")]
-    if let Some(done) = separate::run(args, place, global, ui) {
+    if let Some(done) = by_service(args, place, global, ui) {
         return show(done, place, ui);
     }
     let done = match &args.action {
@@ -175,6 +177,84 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         done => done,
     };
     show(done, place, ui)
+}
+
+/// What the command comes to, where a service keeps the data; nothing where that is the person's own store, or it is not asked.
+#[cfg(target_os = "linux")]
+fn by_service(args: &Args, place: &Place, global: &Global, ui: &Ui) -> Option<Result<Done>> {
+    if matches!(args.action, Some(Action::Serve(_))) {
+        return None;
+    }
+    let socket = match own::separate::of_this_user(place.data_dir.as_deref()) {
+        Ok(None) => return None,
+        Ok(Some(socket)) => socket,
+        Err(error) => return Some(Err(error)),
+    };
+    Some(match &args.action {
+        None | Some(Action::Status(_)) => separate::status(&socket, ui).map(|told| {
+            let reader = (separate::READER, told.store_id);
+            status_of(place, Path::new(&told.data_dir), reader, &told.state, told.live_grants)
+        }),
+        Some(Action::Grants(_)) => grants_by_service(&socket, place, global, ui),
+        Some(Action::Revoke(args)) => revoke_by_service(&socket, args, global, ui),
+        Some(Action::Forget(args)) => forget_by_service(&socket, args, global, ui),
+        Some(Action::Backup(args)) => separate::back_up(&socket, args, ui)
+            .map(|(dir, done)| backup::backed_up(args, Path::new(&dir), &done, ui)),
+        Some(Action::Passphrase(_)) => separate::change_passphrase(&socket, ui).map(|()| passphrase::kept()),
+        Some(Action::Restore(args)) => Err(separate::refuse_restore(&socket, &args.file)),
+        _ => return None,
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn grants_by_service(socket: &Socket, place: &Place, global: &Global, ui: &Ui) -> Result<Done> {
+    let cache = global.cache()?;
+    let told = separate::grants(socket, ui)?;
+    let (mut text, mut list) = (String::new(), Vec::new());
+    let listing = Listing {
+        all: &cache.credentials().unwrap_or_default(),
+        reads: &AccessLog::new(cache.dir()).last_reads(),
+        names: &told.names,
+        dir: Path::new(&told.data_dir),
+        end: &|grant, _| place.again(Command::new("provider revoke").value(&grant.grant_id)),
+    };
+    listing.add(&told.made, &mut text, &mut list);
+    let json = json!({ "grants": list, "unread_stores": [] });
+    Ok(Done { text: text.trim_end().to_owned(), json })
+}
+
+#[cfg(target_os = "linux")]
+fn revoke_by_service(socket: &Socket, args: &RevokeArgs, global: &Global, ui: &Ui) -> Result<Done> {
+    let cache = global.cache()?;
+    let all = cache.credentials().unwrap_or_default();
+    let id = separate::meant(&args.grant, &all)?;
+    agree(ui, args.yes, &format!("End the grant {id}?"), || {
+        args.place.again(Command::new("provider revoke").value(&args.grant).words("--yes"))
+    })?;
+    let was_live = separate::revoke(socket, &id, ui)?;
+    for credential in all.iter().filter(|known| known.grant_id.as_str() == id) {
+        cache.remove(credential)?;
+    }
+    Ok(revoked(&id, was_live))
+}
+
+#[cfg(target_os = "linux")]
+fn forget_by_service(socket: &Socket, args: &ForgetArgs, global: &Global, ui: &Ui) -> Result<Done> {
+    let mut named = String::new();
+    let mut agree = |name: &str| {
+        name.clone_into(&mut named);
+        agree_to_forget(args, name, ui)
+    };
+    let Some(gone) = separate::forget(socket, &args.account, &mut agree, ui)? else {
+        return Ok(forgotten_before(args));
+    };
+    let cache = global.cache()?;
+    for credential in cache.credentials().unwrap_or_default() {
+        if gone.ended.iter().any(|id| id == credential.grant_id.as_str()) {
+            cache.remove(&credential)?;
+        }
+    }
+    Ok(forgotten(&named, &gone))
 }
 
 /// Shows what a command comes to.

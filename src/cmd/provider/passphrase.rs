@@ -33,8 +33,13 @@ pub(super) fn run(place: &Place, global: &Global, ui: &Ui) -> Result<Done> {
         ask_for_it(&vault, place, ui)?;
     }
     choose_for(&vault, place, ui)?;
+    Ok(kept())
+}
+
+/// What is said of one that is chosen.
+pub(super) fn kept() -> Done {
     let text = "The passphrase is kept, as a hash.".to_owned();
-    Ok(Done { text, json: serde_json::json!({ "set": true }) })
+    Done { text, json: serde_json::json!({ "set": true }) }
 }
 
 /// Asks for a first passphrase where there is none yet.

@@ -1,66 +1,37 @@
-//! `pdpp provider` in the separate set-up: the service of another user is asked, and the passphrase typed here.
+//! What `pdpp provider` asks of the service of the separate set-up; the passphrase is typed here.
 
 use std::path::Path;
 
-use crate::access_log::AccessLog;
+use super::backup::BackupArgs;
 use crate::advice::Command;
 use crate::cache::credential::Credential;
-use crate::cmd::Global;
 use crate::cmd::passphrases::for_service;
 use crate::error::{Error, Kind, Result};
 use crate::fs::NewFile;
 use crate::own::backup::{self, BackedUp};
 use crate::own::forget::Forgotten;
+use crate::own::separate::Socket;
 use crate::own::separate::caller::{Caller, News, Person};
-use crate::own::separate::words::{Asked, Told, Which};
-use crate::own::separate::{self, Socket};
+use crate::own::separate::words::{Asked, Grants, Status, Told, Which};
 use crate::secret::Passphrase;
 use crate::ui::{Progress, Ui};
-use crate::vault::grant::Grant;
-
-use super::backup::{BackupArgs, RestoreArgs, backed_up};
-use super::place::{Done, Place};
-use super::{
-    Action, Args, ForgetArgs, Listing, RevokeArgs, agree, agree_to_forget, forgotten, forgotten_before,
-    revoked, status_of,
-};
 
 /// Who can read the store.
-const READER: &str = "only its service can read it";
+pub(super) const READER: &str = "only its service can read it";
 
-/// What the command comes to, where a service keeps the data; nothing where that is the person's own store.
-pub(super) fn run(args: &Args, place: &Place, global: &Global, ui: &Ui) -> Option<Result<Done>> {
-    if matches!(args.action, Some(Action::Serve(_))) {
-        return None;
-    }
-    let socket = match separate::of_this_user(place.data_dir.as_deref()) {
-        Ok(None) => return None,
-        Ok(Some(socket)) => socket,
-        Err(error) => return Some(Err(error)),
-    };
-    Some(match &args.action {
-        None | Some(Action::Status(_)) => status(&socket, place, ui),
-        Some(Action::Grants(_)) => grants(&socket, place, global, ui),
-        Some(Action::Revoke(args)) => revoke(&socket, args, global, ui),
-        Some(Action::Forget(args)) => forget(&socket, args, global, ui),
-        Some(Action::Backup(args)) => back_up(&socket, args, ui),
-        Some(Action::Passphrase(_)) => change(&socket, ui),
-        Some(Action::Restore(args)) => refuse_restore(&socket, args),
-        _ => return None,
-    })
-}
+/// Whether to delete the account of a name.
+type Agree<'a> = &'a mut dyn FnMut(&str) -> Result<()>;
 
 /// Whoever sits at the terminal.
 struct AtTerminal<'a> {
     ui: &'a Ui,
     progress: Option<&'a Progress<'a>>,
-    /// The account that is to be deleted, if one is.
-    forgets: Option<(&'a ForgetArgs, String)>,
+    agree: Option<Agree<'a>>,
 }
 
 impl<'a> AtTerminal<'a> {
     const fn new(ui: &'a Ui) -> Self {
-        Self { ui, progress: None, forgets: None }
+        Self { ui, progress: None, agree: None }
     }
 }
 
@@ -71,9 +42,7 @@ impl Person for AtTerminal<'_> {
     }
 
     fn account(&mut self, name: &str) -> Result<()> {
-        let Some((args, account)) = &mut self.forgets else { return Ok(()) };
-        name.clone_into(account);
-        agree_to_forget(args, name, self.ui)
+        self.agree.as_mut().map_or(Ok(()), |agree| agree(name))
     }
 
     fn hear(&mut self, news: News<'_>) {
@@ -88,57 +57,34 @@ fn unexpected() -> Error {
         .hint("Have both updated to the same release")
 }
 
-fn status(socket: &Socket, place: &Place, ui: &Ui) -> Result<Done> {
+/// What is in the store.
+pub(super) fn status(socket: &Socket, ui: &Ui) -> Result<Status> {
     match Caller::begin(socket)?.ask(&Asked::Status, None, &mut AtTerminal::new(ui))? {
-        Told::Status(told) => {
-            let dir = Path::new(&told.data_dir);
-            Ok(status_of(place, dir, (READER, told.store_id), &told.state, told.live_grants))
-        }
+        Told::Status(told) => Ok(told),
         _ => Err(unexpected()),
     }
 }
 
-fn grants(socket: &Socket, place: &Place, global: &Global, ui: &Ui) -> Result<Done> {
-    let cache = global.cache()?;
-    let told = match Caller::begin(socket)?.ask(&Asked::Grants, None, &mut AtTerminal::new(ui))? {
-        Told::Grants(told) => told,
-        _ => return Err(unexpected()),
-    };
-    let (mut text, mut list) = (String::new(), Vec::new());
-    let listing = Listing {
-        all: &cache.credentials().unwrap_or_default(),
-        reads: &AccessLog::new(cache.dir()).last_reads(),
-        names: &told.names,
-        dir: Path::new(&told.data_dir),
-        end: &|grant: &Grant, _| place.again(Command::new("provider revoke").value(&grant.grant_id)),
-    };
-    listing.add(&told.made, &mut text, &mut list);
-    let json = serde_json::json!({ "grants": list, "unread_stores": [] });
-    Ok(Done { text: text.trim_end().to_owned(), json })
+/// What was granted of it.
+pub(super) fn grants(socket: &Socket, ui: &Ui) -> Result<Grants> {
+    match Caller::begin(socket)?.ask(&Asked::Grants, None, &mut AtTerminal::new(ui))? {
+        Told::Grants(told) => Ok(told),
+        _ => Err(unexpected()),
+    }
 }
 
-/// Ends a grant. The service takes a whole id alone, since it tells nobody without the passphrase which there are; a name or the
-/// beginning of one is known here, where a token of it is kept.
-fn revoke(socket: &Socket, args: &RevokeArgs, global: &Global, ui: &Ui) -> Result<Done> {
-    let cache = global.cache()?;
-    let all = cache.credentials().unwrap_or_default();
-    let id = meant(&args.grant, &all)?;
-    agree(ui, args.yes, &format!("End the grant {id}?"), || {
-        args.place.again(Command::new("provider revoke").value(&args.grant).words("--yes"))
-    })?;
-    let asked = Asked::Revoke { grant: id.clone() };
+/// Ends the grant of this id; whether it was live.
+pub(super) fn revoke(socket: &Socket, id: &str, ui: &Ui) -> Result<bool> {
+    let asked = Asked::Revoke { grant: id.to_owned() };
     match Caller::begin(socket)?.ask(&asked, None, &mut AtTerminal::new(ui))? {
-        Told::Revoked { was_live } => {
-            for credential in all.iter().filter(|known| known.grant_id.as_str() == id) {
-                cache.remove(credential)?;
-            }
-            Ok(revoked(&id, was_live))
-        }
+        Told::Revoked { was_live } => Ok(was_live),
         _ => Err(unexpected()),
     }
 }
 
-fn meant(name: &str, all: &[Credential]) -> Result<String> {
+/// The whole id of the grant that `name` means. The service takes a whole id alone, since it tells nobody without the passphrase which
+/// there are; a name or the beginning of one is known here, where a token of it is kept.
+pub(super) fn meant(name: &str, all: &[Credential]) -> Result<String> {
     let id = |known: &Credential| known.grant_id.as_str().to_owned();
     let of = |is_it: &dyn Fn(&Credential) -> bool| {
         let mut ids: Vec<String> = all.iter().filter(|known| is_it(known)).map(id).collect();
@@ -161,32 +107,26 @@ fn meant(name: &str, all: &[Credential]) -> Result<String> {
     }
 }
 
-fn forget(socket: &Socket, args: &ForgetArgs, global: &Global, ui: &Ui) -> Result<Done> {
-    let mut person = AtTerminal { forgets: Some((args, String::new())), ..AtTerminal::new(ui) };
-    let asked = Asked::Forget { account: args.account.clone() };
+/// Deletes an account, if `agree` does to its name; nothing where that was done before.
+pub(super) fn forget(socket: &Socket, account: &str, agree: Agree<'_>, ui: &Ui) -> Result<Option<Forgotten>> {
+    let mut person = AtTerminal { agree: Some(agree), ..AtTerminal::new(ui) };
+    let asked = Asked::Forget { account: account.to_owned() };
     match Caller::begin(socket)?.ask(&asked, None, &mut person)? {
-        Told::Gone => Ok(forgotten_before(args)),
-        Told::Forgotten(gone) => {
-            let cache = global.cache()?;
-            for credential in cache.credentials().unwrap_or_default() {
-                if gone.ended.iter().any(|id| id == credential.grant_id.as_str()) {
-                    cache.remove(&credential)?;
-                }
-            }
-            let name = person.forgets.map(|(_, name)| name).unwrap_or_default();
-            let gone =
-                Forgotten { id: gone.id, records: gone.records, ended: gone.ended, narrowed: gone.narrowed };
-            Ok(forgotten(&name, &gone))
-        }
+        Told::Gone => Ok(None),
+        Told::Forgotten(gone) => Ok(Some(Forgotten {
+            id: gone.id,
+            records: gone.records,
+            ended: gone.ended,
+            narrowed: gone.narrowed,
+        })),
         _ => Err(unexpected()),
     }
 }
 
 /// Has the service write a backup into a file that is opened here, so that it is the person's.
-fn back_up(socket: &Socket, args: &BackupArgs, ui: &Ui) -> Result<Done> {
-    let hello = Caller::begin(socket)?.hello()?;
-    let dir = Path::new(&hello.data_dir);
-    backup::check_file(dir, &args.file, args.overwrite)?;
+pub(super) fn back_up(socket: &Socket, args: &BackupArgs, ui: &Ui) -> Result<(String, BackedUp)> {
+    let dir = Caller::begin(socket)?.hello()?.data_dir;
+    backup::check_file(Path::new(&dir), &args.file, args.overwrite)?;
     let failed = |error| backup::unwritable(&args.file, error);
     let file = NewFile::begin(&args.file, args.overwrite).map_err(failed)?;
     let open = file.reopen().map_err(failed)?;
@@ -198,24 +138,25 @@ fn back_up(socket: &Socket, args: &BackupArgs, ui: &Ui) -> Result<Done> {
     let Told::BackedUp { manifest, bytes } = told? else { return Err(unexpected()) };
     let is_private = file.is_private();
     file.commit().map_err(failed)?;
-    Ok(backed_up(args, dir, &BackedUp { manifest, bytes, is_private }, ui))
+    Ok((dir, BackedUp { manifest, bytes, is_private }))
 }
 
-fn change(socket: &Socket, ui: &Ui) -> Result<Done> {
+/// Chooses another passphrase.
+pub(super) fn change_passphrase(socket: &Socket, ui: &Ui) -> Result<()> {
     match Caller::begin(socket)?.ask(&Asked::Passphrase, None, &mut AtTerminal::new(ui))? {
-        Told::Done => Ok(Done {
-            text: "The passphrase is kept, as a hash.".to_owned(),
-            json: serde_json::json!({ "set": true }),
-        }),
+        Told::Done => Ok(()),
         _ => Err(unexpected()),
     }
 }
 
-/// A store that is put in the place of an empty one is root's to make: whoever restores could bring in what agents then take for true.
-fn refuse_restore(socket: &Socket, args: &RestoreArgs) -> Result<Done> {
-    let dir = Caller::begin(socket)?.hello()?.data_dir;
+/// That a store is put in the place of an empty one by root alone: whoever restores could bring in what agents then take for true.
+pub(super) fn refuse_restore(socket: &Socket, file: &Path) -> Error {
+    let dir = match Caller::begin(socket).and_then(Caller::hello) {
+        Ok(hello) => hello.data_dir,
+        Err(error) => return error,
+    };
     let command =
-        Command::new("provider restore").value(args.file.display().to_string()).option("--data-dir", dir);
+        Command::new("provider restore").value(file.display().to_string()).option("--data-dir", dir);
     let message = "Your own data is kept by a service, and only root restores a backup there";
-    Err(Error::new(Kind::Refused, "restore_needs_root", message).hint(format!("sudo {command}")))
+    Error::new(Kind::Refused, "restore_needs_root", message).hint(format!("sudo {command}"))
 }

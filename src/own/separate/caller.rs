@@ -40,7 +40,7 @@ impl Caller {
             let message = format!("The service at {} does not answer", socket.path.display());
             Error::new(Kind::Unavailable, "owner_service_away", message)
                 .because(error)
-                .hint("Have it started: sudo systemctl start 'pdpp-provider-*'")
+                .hint(format!("Have it started: {}", peer::start()))
         })?;
         peer::check_service(socket, &stream, person)?;
         Ok(Self { wire: Wire::new(stream, MOST_TOLD) })

@@ -28,7 +28,7 @@ pub const MOST_TOLD: usize = 64 << 20;
 /// From the first byte of a frame to its last.
 const FRAME_TIME: Duration = Duration::from_secs(10);
 /// How long a frame may take to be sent where the other end takes nothing.
-const SEND_TIME: Duration = Duration::from_secs(60);
+const SEND_TIME: Duration = Duration::from_mins(1);
 /// Open files that are taken with a message. One is meant; of more, so many are seen, and the kernel closes the rest.
 const FILES: usize = 4;
 /// Before files are sent again for which the kernel had no room.

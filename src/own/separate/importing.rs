@@ -37,10 +37,13 @@ const LISTEN_TIME: Duration = Duration::from_millis(200);
 pub(super) fn import(talk: &mut Talk<'_>, asked: ImportAsked) -> Result<(), Ended> {
     let wanted = Wanted { copies_attachments: true, ..asked.wanted };
     check(&wanted)?;
+    if !talk.place.hands_over() {
+        let busy = Error::failed("owner_service_busy", "The service takes files of too many callers at once");
+        return Err(busy.hint("Wait a little, then run it again").into());
+    }
     let inbox = Inbox::begin(talk.dir())?;
     does(talk, Doing::Takes)?;
     take_all(talk, &inbox)?;
-    does(talk, Doing::Listens)?;
     let request = wanted.request(inbox.named(&wanted))?;
     let survey = surveyed(talk, &request)?;
     let granted =
@@ -240,12 +243,9 @@ fn look(
 /// Stops an import where the caller wants that, or is gone.
 fn listen(wire: &Wire, stop: &AtomicBool, is_over: &AtomicBool) {
     while !is_over.load(Ordering::Relaxed) {
-        match wire.receive(Some(LISTEN_TIME)) {
-            Err(Broken::Silent) => {}
-            _ => {
-                stop.store(true, Ordering::Relaxed);
-                return;
-            }
+        if !matches!(wire.receive(Some(LISTEN_TIME)), Err(Broken::Silent)) {
+            stop.store(true, Ordering::Relaxed);
+            return;
         }
     }
 }

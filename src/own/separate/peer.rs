@@ -60,9 +60,12 @@ fn check_nobody_is_away(dir: &Path, person: u32) -> Result<()> {
         return Ok(());
     }
     let message = "Your own data is kept by a service of this computer, and that does not run now";
-    Err(Error::new(Kind::Unavailable, "owner_service_away", message).because(format!("{} belongs to it", dir.display())).hint(
-        "Have it started (sudo systemctl start 'pdpp-provider-*'); --data-dir names a store of your own, which your programs can read",
-    ))
+    Err(Error::new(Kind::Unavailable, "owner_service_away", message)
+        .because(format!("{} belongs to it", dir.display()))
+        .hint(format!(
+            "Have it started: {}; --data-dir names a store of your own, which your programs can read",
+            start()
+        )))
 }
 
 /// The socket of the separate set-up of whoever started this process, if they have one.
@@ -71,6 +74,13 @@ fn check_nobody_is_away(dir: &Path, person: u32) -> Result<()> {
 /// As [`of_this_user`].
 pub fn socket_of_this_user() -> Result<Option<PathBuf>> {
     Ok(of_this_user(None)?.map(|socket| socket.path))
+}
+
+/// What starts the service again, for whoever may.
+pub(super) fn start() -> String {
+    let name = std::env::var("USER").unwrap_or_default();
+    let name = if name.is_empty() { "NAME".to_owned() } else { name };
+    format!("sudo systemctl start {}", crate::text::shell_word(&place::unit_name(&name)))
 }
 
 /// The socket at `path`, for the person with the user id `person`; none where there is none.
@@ -169,7 +179,9 @@ mod tests {
         assert_eq!(find(&path, PERSON).unwrap(), None);
         let _listener = UnixListener::bind(&path).unwrap();
         let mode = |path: &Path, mode| set_permissions(path, Permissions::from_mode(mode)).unwrap();
-        (mode(&run, 0o755), mode(&folder, 0o755), mode(&path, 0o666));
+        mode(&run, 0o755);
+        mode(&folder, 0o755);
+        mode(&path, 0o666);
         let socket = find(&path, PERSON).unwrap().unwrap();
         assert_eq!(socket.service, own_user());
         let stream = UnixStream::connect(&path).unwrap();

@@ -4,24 +4,35 @@
 use std::collections::HashMap;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Conversations at once of the person, and as many of root.
 pub(super) const MOST: usize = 16;
 /// Threads at once: one whose conversation was ended may wait for a disk still.
 const MOST_THREADS: usize = 64;
+/// How long one is waited for that goes.
+const GOING_TIME: Duration = Duration::from_secs(1);
 /// Conversations in which files are handed over, at once.
 const MOST_HANDING: usize = 4;
+/// Threads of such conversations, those among them that were ended and read a file still.
+const MOST_HANDING_THREADS: usize = 8;
 
 /// The conversations.
 #[derive(Debug, Default)]
-pub(super) struct Places(Mutex<Inner>);
+pub(super) struct Places {
+    inner: Mutex<Inner>,
+    /// A thread has ended.
+    left: Condvar,
+}
 
 #[derive(Debug, Default)]
 struct Inner {
     next: u64,
     threads: usize,
+    /// Those of them in which files are handed over.
+    handing: usize,
     open: HashMap<u64, Open>,
 }
 
@@ -50,14 +61,18 @@ pub(super) enum Doing {
 pub(super) struct Place {
     places: Arc<Places>,
     id: u64,
+    hands_over: AtomicBool,
 }
 
 impl Places {
     /// A place for `stream`; `None` where there is none, since all work.
     pub(super) fn enter(self: &Arc<Self>, stream: &UnixStream, is_root: bool) -> Option<Place> {
         let stream = stream.try_clone().ok()?;
-        let mut inner = self.lock();
-        if inner.threads >= MOST_THREADS {
+        // Those whose conversation was ended go as soon as they see that.
+        let is_full = |inner: &mut Inner| inner.threads >= MOST_THREADS;
+        let waited = self.left.wait_timeout_while(self.lock(), GOING_TIME, is_full);
+        let (mut inner, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        if waited.timed_out() {
             return None;
         }
         let count = inner.open.values().filter(|open| open.is_root == is_root).count();
@@ -68,7 +83,7 @@ impl Places {
         inner.threads += 1;
         let id = inner.next;
         inner.open.insert(id, Open { stream, is_root, heard: Instant::now(), doing: Doing::Listens });
-        Some(Place { places: Arc::clone(self), id })
+        Some(Place { places: Arc::clone(self), id, hands_over: AtomicBool::new(false) })
     }
 
     /// Ends all conversations.
@@ -84,7 +99,7 @@ impl Places {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -106,9 +121,22 @@ impl Place {
         }
     }
 
+    /// Files are handed over in it from now on; false where there are too many such.
+    pub(super) fn hands_over(&self) -> bool {
+        let mut inner = self.places.lock();
+        if inner.handing >= MOST_HANDING_THREADS || self.hands_over.swap(true, Ordering::Relaxed) {
+            return false;
+        }
+        inner.handing += 1;
+        true
+    }
+
     /// What it does from now on; false where it has no place any more.
     pub(super) fn does(&self, doing: Doing) -> bool {
         let mut inner = self.places.lock();
+        if !inner.open.contains_key(&self.id) {
+            return false;
+        }
         let taking =
             inner.open.iter().filter(|(id, open)| open.doing == Doing::Takes && **id != self.id).count();
         if doing == Doing::Takes && taking >= MOST_HANDING {
@@ -129,7 +157,12 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut inner = self.places.lock();
         inner.threads = inner.threads.saturating_sub(1);
+        if self.hands_over.load(Ordering::Relaxed) {
+            inner.handing = inner.handing.saturating_sub(1);
+        }
         inner.open.remove(&self.id);
+        drop(inner);
+        self.places.left.notify_all();
     }
 }
 
@@ -164,5 +197,17 @@ mod tests {
         assert!(enter(false).is_none());
         let _ = others.pop();
         assert!(enter(false).is_some());
+
+        // Threads in which files are handed over are few, whether or not their conversation was ended.
+        let places = Arc::new(Places::default());
+        let enter = || places.enter(&UnixStream::pair().unwrap().0, false).unwrap();
+        let mut handing: Vec<_> = (0..MOST_HANDING_THREADS).map(|_| enter()).collect();
+        assert!(handing.iter().all(Place::hands_over));
+        assert!(!enter().hands_over());
+        assert!(handing.iter().filter(|place| place.does(Doing::Takes)).count() == MOST_HANDING_THREADS);
+        let open = handing.iter().filter(|place| place.does(Doing::Takes)).count();
+        assert_eq!(open, MOST_HANDING);
+        let _ = handing.pop();
+        assert!(enter().hands_over());
     }
 }

@@ -187,15 +187,13 @@ fn answer(talk: &mut Talk<'_>) -> Result<(), Ended> {
             data_dir: talk.dir().display().to_string(),
             has_passphrase: passphrase::is_set(vault.grants()).map_err(failed)?,
         })),
-        Asked::Open => match (talk.house.link)() {
-            Some(url) => talk.tell(&Told::Link { url }),
-            None => {
-                let message = "The service has no owner's page";
-                Err(Error::failed("owner_page_missing", message)
+        Asked::Open => {
+            let url = (talk.house.link)().ok_or_else(|| {
+                Error::failed("owner_page_missing", "The service has no owner's page")
                     .hint("Have the service updated to the same release as this pdpp")
-                    .into())
-            }
-        },
+            })?;
+            talk.tell(&Told::Link { url })
+        }
         Asked::Revoke { grant } => revoke(talk, &grant),
         Asked::Import(asked) => importing::import(talk, asked),
         Asked::Status => {
