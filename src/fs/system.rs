@@ -70,10 +70,10 @@ pub fn make_dir(path: &Path, mode: u32, owner: Option<(u32, u32)>) -> io::Result
     DirBuilder::new().mode(0o700).create(path)?;
     // By what was made, and not by its name.
     let dir = open_dir(path)?;
-    let made = owner.map_or(Ok(()), |(user, group)| fchown(&dir, Some(user), Some(group)));
+    let given = owner.map_or(Ok(()), |(user, group)| fchown(&dir, Some(user), Some(group)));
     // Whatever the umask took.
-    let made = made.and_then(|()| dir.set_permissions(Permissions::from_mode(mode)));
-    if let Err(error) = made {
+    let given = given.and_then(|()| dir.set_permissions(Permissions::from_mode(mode)));
+    if let Err(error) = given {
         let _ = fs::remove_dir(path);
         return Err(error);
     }

@@ -21,4 +21,6 @@ mod separate;
 #[cfg(target_os = "linux")]
 mod served;
 #[cfg(target_os = "linux")]
+mod set_up;
+#[cfg(target_os = "linux")]
 mod terminal;

@@ -442,7 +442,7 @@ def import_into_a_known_account(at):
     for account in at.accounts:
         with Wire(at.socket, 20) as wire:
             hand_over(wire, at.mailbox, {"account": account})
-            told = wire.rest(20) if False else [wire.receive()]
+            told = [wire.receive()]
             while told[-1] and told[-1][0] not in ("passphrase", "failed", "imported"):
                 if told[-1][0] == "plan":
                     return saw(f"the plan for {account} is told: {told[-1][1]}")
@@ -451,12 +451,23 @@ def import_into_a_known_account(at):
                 return saw(f"something was imported into {account}")
             if word := shows(wire.seen, at.words):
                 return saw(f"the answer says {word}")
+            if not told[-1] or told[-1][0] != "passphrase":
+                sys.exit(f"an import into {account} is answered with {told}")
     return False
+
+
+def too_many(tries, began, where):
+    took = time.monotonic() - began
+    print(f"  {len(tries)} passphrases in {took:.0f} s at {where}", file=sys.stderr)
+    if len(tries) < 3:
+        sys.exit("hardly one was tried, so this proves nothing")
+    return len(tries) > RATE * took + GRACE
 
 
 def guess_at_the_socket(at):
     """As many passphrases as the socket takes, in many conversations at once."""
-    end, tries = time.monotonic() + at.seconds, []
+    began, tries = time.monotonic(), []
+    end = began + at.seconds
 
     def guess(_):
         while time.monotonic() < end:
@@ -470,13 +481,13 @@ def guess_at_the_socket(at):
 
     with concurrent.futures.ThreadPoolExecutor(12) as pool:
         list(pool.map(guess, range(12)))
-    print(f"  {len(tries)} passphrases in {at.seconds} s at the socket", file=sys.stderr)
-    return len(tries) > RATE * at.seconds + GRACE
+    return too_many(tries, began, "the socket")
 
 
 def guess_at_pages(at):
     """As many passphrases as the owner's page takes, each at a new visit: a link costs nothing."""
-    end, tries = time.monotonic() + at.seconds, []
+    began, tries = time.monotonic(), []
+    end = began + at.seconds
 
     def guess(_):
         while time.monotonic() < end:
@@ -488,8 +499,7 @@ def guess_at_pages(at):
 
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         list(pool.map(guess, range(6)))
-    print(f"  {len(tries)} passphrases in {at.seconds} s at pages", file=sys.stderr)
-    return len(tries) > RATE * at.seconds + GRACE
+    return too_many(tries, began, "pages")
 
 
 def speak_to_another_persons_service(at):
@@ -551,6 +561,11 @@ def hand_over_hostile_files(at):
     folder = pathlib.Path(at.work)
     plain = folder / "one.mbox"
     shutil.copy(at.mailbox, plain)
+    with Wire(at.socket) as wire:
+        hand_over(wire, plain, {"account": "As it is meant"}, go=False)
+        told = wire.receive()
+        if not told or told[0] != "plan":
+            sys.exit(f"a plain file is answered with {told}")
     reading, writing = os.pipe()
     pair = socket.socketpair()
     opened = {"a folder": os.open(folder, os.O_RDONLY), "a place of shadow": os.open("/etc/shadow", os.O_PATH), "a pipe": reading,
@@ -720,11 +735,15 @@ def read_beyond_the_grant(at):
     queries = [f"/v1/search?q={word}" for word in at.ungranted] + ["/v1/streams/messages/records?limit=100", "/v1/streams/message_bodies/records?limit=100",
                "/v1/streams/messages/records?connection_id=" + urllib.parse.quote(at.ungranted_connection), "/v1/streams/messages/records?changes_since=0", "/v1/schema?view=full",
                "/v1/streams/security_messages/records", "/v1/streams/messages/records?filter[connection_id]=x", "/v1/streams/messages/records?expand=attachments"]
+    answered = 0
     for query in queries:
         status, _, text = ask(at.url + query, **bearer)
+        answered += status == 200
         text = text.replace(query.split("q=")[-1], "") if "search" in query else text
         if word := shows(text, [*at.ungranted, at.ungranted_connection]):
             return saw(f"{query} shows {word}")
+    if answered < 4:
+        sys.exit(f"only {answered} of {len(queries)} reads were answered")
     for path in ("/oauth/introspect", "/oauth/token", "/oauth/revoke", "/v1/grants", "/v1/owner", "/oauth/register"):
         status, _, text = ask(at.url + path, [("token", at.token), ("grant_type", "refresh_token"), ("refresh_token", at.token), ("scope", "all")], FORM, **bearer)
         if "access_token" in text or shows(text, at.words):

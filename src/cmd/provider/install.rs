@@ -21,6 +21,7 @@ use crate::ui::Ui;
 /// and service up to date, and keeps store, passphrase and address.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option")]
 pub struct InstallArgs {
     /// The user whose data it is [default: whoever typed sudo]
     #[arg(long = "for", value_name = "USER")]

@@ -140,8 +140,8 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let place = match &args.action {
         None => &args.status.place,
         // They have a place of their own, whatever is named.
-        Some(Action::Install(args)) => return shown(install::run(args, ui)?, args.json, ui),
-        Some(Action::Uninstall(args)) => return shown(uninstall::run(args, ui)?, args.json, ui),
+        Some(Action::Install(args)) => return Ok(shown(&install::run(args, ui)?, args.json, ui)),
+        Some(Action::Uninstall(args)) => return Ok(shown(&uninstall::run(args, ui)?, args.json, ui)),
         Some(Action::Prepare(args)) => &args.place,
         Some(Action::Status(args) | Action::Grants(args)) => &args.place,
         Some(Action::Revoke(args)) => &args.place,
@@ -281,13 +281,13 @@ fn show(done: Result<Done>, place: &Place, ui: &Ui) -> Result<u8> {
 }
 
 /// Says what a command came to whose failures are told as everybody's.
-fn shown(done: Done, is_json: bool, ui: &Ui) -> Result<u8> {
+fn shown(done: &Done, is_json: bool, ui: &Ui) -> u8 {
     if is_json {
         ui.json(&done.json);
     } else {
         ui.say(&done.text);
     }
-    Ok(0)
+    0
 }
 
 fn status(place: &Place, global: &Global) -> Result<Done> {

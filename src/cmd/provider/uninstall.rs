@@ -9,6 +9,7 @@ use crate::ui::Ui;
 /// The data stays unless you ask for it to be deleted, and with it the system user that it belongs to.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option")]
 pub struct UninstallArgs {
     /// The user whose data it is [default: whoever typed sudo]
     #[arg(long = "for", value_name = "USER")]

@@ -66,11 +66,16 @@ pub fn install(plan: &Plan, watch: &Watch<'_>) -> Result<Installed> {
     // Asked for before anything is made: nobody has to wait then, and whoever goes away leaves nothing.
     let asked = if plan.is_new_store { Some((watch.ask)()?) } else { None };
     let mut undo = Undo::default();
-    let made = make(plan, asked, watch, &mut undo);
+    let made = make(plan, asked.as_ref(), watch, &mut undo);
     made.map_err(|error| undo.roll_back(&error))
 }
 
-fn make(plan: &Plan, asked: Option<Passphrase>, watch: &Watch<'_>, undo: &mut Undo<'_>) -> Result<Installed> {
+fn make(
+    plan: &Plan,
+    asked: Option<&Passphrase>,
+    watch: &Watch<'_>,
+    undo: &mut Undo<'_>,
+) -> Result<Installed> {
     let person = &plan.person.account;
     let uid = person.uid;
     if plan.starts && !plan.is_new_unit {
@@ -102,7 +107,7 @@ fn make(plan: &Plan, asked: Option<Passphrase>, watch: &Watch<'_>, undo: &mut Un
         let made = store.clone();
         undo.push(format!("the store in {}", made.display()), move || system::remove_tree(&made));
     }
-    make_store(&service, &store, asked.as_ref(), watch)?;
+    make_store(&service, &store, asked, watch)?;
 
     watch.step("Writing the unit")?;
     make_dir(Path::new(place::UNITS), 0o755, None, undo)?;
@@ -168,12 +173,12 @@ fn make_user(person: &str, uid: u32, undo: &mut Undo<'_>) -> Result<Account> {
 fn make_dir(path: &Path, mode: u32, owner: Option<(u32, u32)>, undo: &mut Undo<'_>) -> Result<bool> {
     // Those above it go too, if they were made for it.
     let missing: Vec<_> = path.ancestors().take_while(|path| !path.exists()).map(Path::to_owned).collect();
-    let made = system::make_dir(path, mode, owner).map_err(|error| unmade(path, error))?;
+    let is_new = system::make_dir(path, mode, owner).map_err(|error| unmade(path, error))?;
     for dir in missing.into_iter().rev() {
         let shown = dir.display().to_string();
         undo.push(shown, move || if system::remove_empty(&dir) { Ok(()) } else { Err("something is in it") });
     }
-    Ok(made)
+    Ok(is_new)
 }
 
 fn replace(path: &Path, bytes: &[u8], mode: u32, undo: &mut Undo<'_>) -> Result<()> {

@@ -82,8 +82,8 @@ pub fn person(named: Option<&str>) -> Result<Person> {
     // No option, whatever it is called: that is a name that the list of users has.
     let groups = programs::run("id", &["-G", "--", &account.name])?;
     let groups = groups.split_whitespace().filter_map(|id| id.parse().ok()).collect();
-    let names = programs::run("id", &["-Gn", "--", &account.name])?;
-    let mighty = names.split_whitespace().filter(|name| MIGHTY.contains(name)).map(str::to_owned);
+    let called = programs::run("id", &["-Gn", "--", &account.name])?;
+    let mighty = called.split_whitespace().filter(|name| MIGHTY.contains(name)).map(str::to_owned);
     Ok(Person { reach: Reach { uid: account.uid, groups }, mighty_groups: mighty.collect(), account })
 }
 

@@ -32,6 +32,7 @@ pub struct Wish {
 
 /// What is to be made.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a finding of its own")]
 pub struct Plan {
     /// Whose store it is.
     pub person: Person,
@@ -49,6 +50,8 @@ pub struct Plan {
     pub other_units: Vec<String>,
     /// The program that is copied.
     pub program: Vec<u8>,
+    /// Its SHA-256.
+    pub program_sha256: String,
     /// The file that it is copied from.
     pub program_from: PathBuf,
     /// Whether the service is started: systemd runs here, and nobody said otherwise.
@@ -92,7 +95,8 @@ impl Plan {
         let listen = listen(wish.listen, own, &units, &unit_path)?;
         let (program, program_from) = this_program()?;
         let has_systemd = services::is_here();
-        let mut warnings = warnings(&person, &program_from, &hex::sha256(&program));
+        let program_sha256 = hex::sha256(&program);
+        let mut warnings = warnings(&person, &program_from, &program_sha256);
         let simple_store = Path::new(&person.account.home).join(".local/share/pdpp/own");
         let simple_store = Some(simple_store).filter(|dir| own::is_there(dir));
         if let Some(dir) = &simple_store {
@@ -110,6 +114,7 @@ impl Plan {
             is_new_unit: own.is_none(),
             other_units: others(&units, &unit_path),
             program,
+            program_sha256,
             program_from,
             starts: has_systemd && !wish.no_start,
             has_systemd,
@@ -146,7 +151,7 @@ impl Plan {
                 place::PROGRAM,
                 one_line(&self.program_from.display().to_string()),
                 env!("CARGO_PKG_VERSION"),
-                hex::sha256(&self.program)
+                self.program_sha256
             ),
         );
         line(
@@ -183,7 +188,7 @@ impl Plan {
             "new_store": self.is_new_store,
             "program": place::PROGRAM,
             "program_from": self.program_from.display().to_string(),
-            "program_sha256": hex::sha256(&self.program),
+            "program_sha256": self.program_sha256,
             "unit": place::unit_path(name).display().to_string(),
             "url": format!("http://{}", self.unit.listen),
             "owner_socket": place::socket_path(uid).display().to_string(),
@@ -357,6 +362,7 @@ mod tests {
             is_new_unit: true,
             other_units: Vec::new(),
             program: b"program".to_vec(),
+            program_sha256: hex::sha256(b"program"),
             program_from: "/usr/bin/pdpp".into(),
             starts: true,
             has_systemd: true,

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Lines of the journal that are shown.
 const LINES: &str = "5";
 
-/// Whether systemd runs this system: sd_booted(3).
+/// Whether systemd runs this system, as `sd_booted` finds out.
 pub fn is_here() -> bool {
     Path::new("/run/systemd/system").is_dir()
 }
