@@ -16,6 +16,7 @@ pub mod introspection;
 pub mod metadata;
 pub mod owner;
 pub mod pairing;
+pub mod pairing_code;
 pub mod passphrase;
 pub mod selection;
 pub mod sent;
