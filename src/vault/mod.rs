@@ -129,7 +129,7 @@ pub struct Vault {
     grants: Arc<Store>,
     flows: Flows,
     /// Where there is a public name.
-    pairing: Option<oauth::pairing::Pairing>,
+    pairing: Option<oauth::pairing_code::Pairing>,
     client_documents: oauth::client_document::Documents,
     seal: seal::Seal,
     csrf: ring::hmac::Key,
@@ -198,7 +198,7 @@ impl Vault {
             seal: seal::Seal::new(key)?,
             csrf: ring::hmac::Key::generate(ring::hmac::HMAC_SHA256, &ring::rand::SystemRandom::new())?,
             flows: Flows::default(),
-            pairing: config.public.as_ref().map(|_| oauth::pairing::Pairing::new()).transpose()?,
+            pairing: config.public.as_ref().map(|_| oauth::pairing_code::Pairing::new()).transpose()?,
             child_bearers: oauth::child_bearers::ChildBearers::default(),
             client_documents: oauth::client_document::Documents::default(),
             clock: Box::new(pace::MachineClock::default()),
@@ -218,6 +218,11 @@ impl Vault {
     pub fn with_clock(mut self, clock: impl pace::Clock + 'static) -> Self {
         self.clock = Box::new(clock);
         self
+    }
+
+    /// The code that lets the next stranger's request in, where there is a public name.
+    pub fn pairing_code(&self) -> Option<String> {
+        self.pairing.as_ref().map(oauth::pairing_code::Pairing::code)
     }
 
     /// Whether anybody may have sent a request: it came by the public name.

@@ -652,7 +652,7 @@ fn a_device_code_is_shown_and_polled_for() {
     for part in [
         "│  WDJB-MJHT  │",
         "/activate?user_code=WDJB-MJHT",
-        "/activate:",
+        "/activate asks",
         "access: ongoing",
         "purpose: An AI agent",
     ] {

@@ -19,6 +19,8 @@ const NAME: &str = "pdpp.example";
 const BASE: &str = "https://pdpp.example";
 /// Where ChatGPT has itself sent back to.
 const CALLBACK: &str = "https://chatgpt.com/connector_platform_oauth_redirect";
+/// Where our own client has itself sent back to.
+const LOOPBACK: &str = "http://127.0.0.1:49152/callback";
 // RFC 7636, appendix B.
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
@@ -277,20 +279,20 @@ async fn o9_3_a_host_elsewhere_is_paired_granted_and_reads_as_chatgpt_does() {
     let resource = host.get(&metadata).await.json();
     assert_eq!(resource["resource"], format!("{BASE}/mcp"));
     assert_eq!(resource["authorization_servers"], json!([BASE]));
-    let server = host.get("/.well-known/oauth-authorization-server").await;
-    assert!(!server.text.contains("127.0.0.1") && !server.text.contains("localhost"), "{}", server.text);
-    assert_eq!(server.header("cache-control"), "no-store");
-    let server = server.json();
-    assert_eq!(server["issuer"], BASE);
-    assert_eq!(server["registration_endpoint"], format!("{BASE}/oauth/register"));
-    assert_eq!(server["grant_types_supported"], json!(["authorization_code", "refresh_token"]));
+    let issuer = host.get("/.well-known/oauth-authorization-server").await;
+    assert!(!issuer.text.contains("127.0.0.1") && !issuer.text.contains("localhost"), "{}", issuer.text);
+    assert_eq!(issuer.header("cache-control"), "no-store");
+    let issuer = issuer.json();
+    assert_eq!(issuer["issuer"], BASE);
+    assert_eq!(issuer["registration_endpoint"], format!("{BASE}/oauth/register"));
+    assert_eq!(issuer["grant_types_supported"], json!(["authorization_code", "refresh_token"]));
     for absent in [
         "device_authorization_endpoint",
         "pushed_authorization_request_endpoint",
         "agent_connect_endpoint",
         "introspection_endpoint",
     ] {
-        assert!(server.get(absent).is_none(), "{absent}");
+        assert!(issuer.get(absent).is_none(), "{absent}");
     }
 
     let client = register(&mut host).await;
@@ -482,22 +484,8 @@ async fn r7_6_what_is_of_one_name_is_nothing_at_the_other() {
     );
 
     // A code that was issued at one, redeemed at the other: by the client that both know.
-    let callback = "http://127.0.0.1:49152/callback";
-    let cli = |base: &str| {
-        let resource = format!("{base}/mcp");
-        authorize("pdpp_cli", |query| {
-            for (name, value) in query.iter_mut() {
-                match *name {
-                    "redirect_uri" => callback.clone_into(value),
-                    "resource" => value.clone_from(&resource),
-                    "scope" => "pdpp:read".clone_into(value),
-                    _ => {}
-                }
-            }
-        })
-    };
     let mut browser = Remote::of(&served);
-    let deciding = to_decide(&mut browser, &cli(BASE), &served.code.clone()).await;
+    let deciding = to_decide(&mut browser, &of_cli(BASE), &served.code.clone()).await;
     served.code = served.terminal.line_with("next pairing code: ");
     // Its page, with its cookie, at the other name.
     let path = deciding.0.strip_prefix(BASE).unwrap().strip_suffix("/approve").unwrap().to_owned();
@@ -509,23 +497,47 @@ async fn r7_6_what_is_of_one_name_is_nothing_at_the_other() {
         elsewhere.text
     );
     let decided = decide(&mut browser, &deciding, PASSPHRASE).await;
-    let back = sent_back(&decided, callback);
+    let back = sent_back(&decided, LOOPBACK);
     assert_eq!(back["iss"], BASE);
     let form = |code: &str| {
         encoded(&[
             ("grant_type", "authorization_code"),
             ("client_id", "pdpp_cli"),
             ("code", code),
-            ("redirect_uri", callback),
+            ("redirect_uri", LOOPBACK),
             ("code_verifier", VERIFIER),
         ])
     };
     let refused = local.ask(Method::POST, "/oauth/token", &[FORM], &form(&back["code"])).await;
     assert_eq!(refused.json()["error"], "invalid_grant", "{}", refused.text);
+}
 
-    // The other way round: an owner's link of this computer's, a code, and a token.
-    served.terminal.answer("Approved:", "");
-    let waits = local.get(&cli(&served.here)).await;
+/// What the client that every name knows asks for, at `base`.
+fn of_cli(base: &str) -> String {
+    let resource = format!("{base}/mcp");
+    authorize("pdpp_cli", |query| {
+        for (name, value) in query.iter_mut() {
+            match *name {
+                "redirect_uri" => LOOPBACK.clone_into(value),
+                "resource" => value.clone_from(&resource),
+                "scope" => "pdpp:read".clone_into(value),
+                _ => {}
+            }
+        }
+    })
+}
+
+/// The other way round: an owner's link of this computer's, and a token.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r7_6_what_is_of_this_computer_is_nothing_at_the_public_name() {
+    let env = TestEnv::new();
+    store_of(&env);
+    let mut served = serve(&env, BASE);
+    granted(&mut served).await;
+    let local_name = served.here.strip_prefix("http://").unwrap().to_owned();
+    let mut host = Remote::of(&served);
+    let mut local = Remote::at(&served.here, &local_name);
+    let waits = local.get(&of_cli(&served.here)).await;
     assert_eq!(waits.status, StatusCode::SEE_OTHER, "{}", waits.text);
     served.terminal.answer("/consent/owner/", "");
     let link = served.terminal.line_with("");

@@ -17,6 +17,7 @@ pub mod metadata;
 pub mod owner;
 pub mod owners_view;
 pub mod pairing;
+pub mod pairing_code;
 pub mod passphrase;
 pub mod selection;
 pub mod sent;

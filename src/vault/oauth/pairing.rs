@@ -13,90 +13,22 @@
 //! out. So a guesser has what the machine answers: at 5,000 tries a second, for a year and against one code that is never used,
 //! 1.6e11 tries find it with a chance of 1 in 26,000; one after the other, at a try a second, of 1 in 130 million.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use secrecy::zeroize::Zeroizing;
 
 use super::consent;
-use super::flows::{LETTERS, Noted, Way, letters};
+use super::flows::{Noted, Way};
 use super::owner::News;
 use super::sent::Sent;
 use crate::vault::Vault;
 use crate::vault::html::Html;
-use crate::vault::id::token_hash;
 use crate::vault::wire::{ApiError, Reply, Request};
 
-/// Letters of a code, and how many stand together.
-const CODE: usize = 12;
-const GROUP: usize = 4;
 /// After a wrong code, until its answer.
 pub const WRONG_TIME: Duration = Duration::from_secs(1);
 /// Answers that wait for that at once: a small part of the connections that there may be.
 pub const MOST_WAITING: usize = 16;
-
-/// The code that is good now.
-pub struct Pairing(Mutex<Zeroizing<String>>);
-
-impl Pairing {
-    /// A first code.
-    ///
-    /// # Errors
-    /// Without randomness.
-    pub fn new() -> Result<Self, getrandom::Error> {
-        Ok(Self(Mutex::new(new_code()?)))
-    }
-
-    /// The code, as it is shown.
-    pub fn code(&self) -> String {
-        self.lock().as_str().to_owned()
-    }
-
-    /// Whether `typed` is the code, which is spent by that: there is a new one then.
-    ///
-    /// # Errors
-    /// Without randomness, and then it is not spent.
-    fn take(&self, typed: &str) -> Result<bool, getrandom::Error> {
-        let typed = plain(typed);
-        let mut code = self.lock();
-        // Hashed, so that how long it takes says nothing about the code.
-        if token_hash(&plain(&code)) != token_hash(&typed) {
-            return Ok(false);
-        }
-        *code = new_code()?;
-        Ok(true)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Zeroizing<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn new_code() -> Result<Zeroizing<String>, getrandom::Error> {
-    let mut code = Zeroizing::new(String::with_capacity(CODE + CODE / GROUP));
-    letters(CODE, GROUP, &mut code)?;
-    Ok(code)
-}
-
-/// A code without what only makes it readable.
-fn plain(typed: &str) -> Zeroizing<String> {
-    let mut plain = Zeroizing::new(String::with_capacity(CODE));
-    let letters = typed.chars().map(|c| c.to_ascii_uppercase());
-    // One letter too many is enough to be wrong, however much was sent.
-    plain.extend(letters.filter(|c| LETTERS.contains(&u8::try_from(*c).unwrap_or(0))).take(CODE));
-    if typed.chars().filter(|c| !matches!(c, ' ' | '-' | '\t')).count() != CODE {
-        plain.clear();
-    }
-    plain
-}
-
-impl Vault {
-    /// The code that lets the next stranger's request in, where there is a public name.
-    pub fn pairing_code(&self) -> Option<String> {
-        self.pairing.as_ref().map(Pairing::code)
-    }
-}
 
 /// The page that asks for the code of a request, of which it tells where it would go back to, and nothing else.
 pub fn page(vault: &Vault, sent: &Sent, problem: Option<&str>) -> Reply {
@@ -185,31 +117,4 @@ fn begin(vault: &Vault, request: &Request, sent: &Sent) -> Result<(String, Noted
     let name = client.name.clone();
     let noted = vault.flows.add(client, asked, Way::Redirect(Box::new(sent.redirect(request))))?;
     Ok((name, noted))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_code_is_three_groups_of_four_and_good_once() {
-        let pairing = Pairing::new().unwrap();
-        let code = pairing.code();
-        assert_eq!(code.len(), 14);
-        assert!(
-            code.split('-')
-                .all(|group| group.len() == 4 && group.bytes().all(|byte| LETTERS.contains(&byte)))
-        );
-        let plain = code.replace('-', "");
-        for wrong in
-            ["", "A", &plain[1..], &format!("{plain}B"), &format!("{code}{code}"), &"B".repeat(100_000)]
-        {
-            assert!(!pairing.take(wrong).unwrap(), "{wrong:.40}");
-        }
-        assert_eq!(pairing.code(), code, "a wrong one changes nothing");
-        assert!(pairing.take(&format!(" {} ", plain.to_ascii_lowercase())).unwrap());
-        assert_ne!(pairing.code(), code);
-        assert!(!pairing.take(&code).unwrap(), "a second time");
-        assert!(pairing.take(&pairing.code()).unwrap());
-    }
 }

@@ -41,7 +41,7 @@ impl Sent {
             return Err(ApiError::invalid("redirect_uri is not one that this client registered"));
         }
         check(vault, request, &params)?;
-        Ok(Self { client, redirect_uri, params })
+        Ok(Self { params, client, redirect_uri })
     }
 
     fn text(&self, name: &str) -> Option<&str> {

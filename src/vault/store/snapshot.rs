@@ -308,8 +308,9 @@ mod tests {
             "ALTER TABLE meta ADD COLUMN more",
             "DROP TABLE sighting",
         ] {
+            let dir = tempfile::tempdir().unwrap();
             let forged = dir.path().join("forged.db");
-            std::fs::copy(&path, &forged).unwrap();
+            Sqlite::open(&path).unwrap().execute("VACUUM INTO ?1", [forged.to_str().unwrap()]).unwrap();
             Sqlite::open(&forged).unwrap().execute_batch(sql).unwrap();
             let refused = check_tables(&forged, OWN, &|| false).unwrap_err();
             assert!(matches!(refused, Unsound::Damaged(_)), "{sql}: {refused}");
