@@ -45,9 +45,9 @@ pub(super) fn lead(address: &str, args: &OpenArgs, global: &Global, ui: &Ui) -> 
     let cache = global.cache()?;
     let page = Page { address, opens_browser: !args.no_browser, waits: WAITS };
     let (terminal, began) = (Terminal(ui), Instant::now());
-    let ended = |came: bool| match came {
-        true => Some(Ended::Closed),
-        false => (began.elapsed() >= WAITS).then_some(Ended::NobodyCame),
+    let ended = |came: bool| {
+        let is_over = began.elapsed() >= WAITS;
+        if came { Some(Ended::Closed) } else { is_over.then_some(Ended::NobodyCame) }
     };
     let ended: Result<Ended> = runtime::block_on(async {
         let mut stop = runtime::StopSignals::listen();

@@ -170,7 +170,7 @@ impl Format for VCard {
         if is_group {
             return Ok(Parsed::Skipped("a group of contacts"));
         }
-        let names = of("N").next().map(|property| property.parts()).unwrap_or_default();
+        let names = of("N").next().map(Property::parts).unwrap_or_default();
         let part = |at: usize| names.get(at).map(|part| part.trim()).filter(|part| !part.is_empty());
         let (family_name, given_name) = (part(0), part(1));
         let org =
