@@ -215,6 +215,8 @@ async fn serve(
         }
         Serves::Pages => None,
     };
+    // The owner's files come in one, of any size.
+    let streamed: Option<fn(&str) -> bool> = pages.as_ref().map(|_| is_owners as fn(&str) -> bool);
     let router = axum::Router::new().fallback(move |request: axum::extract::Request| {
         let (vault, names, endpoints) = (Arc::clone(&vault), Arc::clone(&names), endpoints.clone());
         let pages = pages.clone();
@@ -233,8 +235,7 @@ async fn serve(
         routes: router,
         tls: None,
         most_body: Some(MAX_READ),
-        // The owner's files come in one, of any size.
-        streamed: Some(is_owners),
+        streamed,
         places: Arc::new(Places::new(room, None)),
         cut: CancellationToken::new(),
     };
