@@ -281,7 +281,7 @@ async fn o7_15_a_body_without_an_end_a_cut_connection_and_several_at_once() {
         open.csrf
     );
     let chunk = |bytes: &[u8]| [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat();
-    let begun = |open: &Open| {
+    let sending = |open: &Open| {
         let mut stream = open.raw(&head);
         stream.write_all(&chunk(first.as_bytes())).unwrap();
         stream.write_all(&chunk(&mailbox(1, 100))).unwrap();
@@ -295,11 +295,11 @@ async fn o7_15_a_body_without_an_end_a_cut_connection_and_several_at_once() {
         }
     };
     // One that goes on: the page is there meanwhile, and nothing is held in memory.
-    let mut endless = begun(&open);
+    let mut endless = sending(&open);
     for _ in 0..200 {
         endless.write_all(&chunk(&vec![b'x'; 64 << 10])).unwrap();
     }
-    let second = begun(&open);
+    let second = sending(&open);
     wait_for(&open, 2);
     let (status, page) = open.get("").await;
     assert!(status == StatusCode::OK && page.contains("type=\"file\""), "{page}");
@@ -308,6 +308,16 @@ async fn o7_15_a_body_without_an_end_a_cut_connection_and_several_at_once() {
     let mut said = String::new();
     let _ = third.read_to_string(&mut said);
     assert!(said.starts_with("HTTP/1.1 429 ") && said.contains("Other files come in"), "{said}");
+    // Of a stranger nothing is waited for.
+    let mut stranger = TcpStream::connect(open.handle.url().strip_prefix("http://").unwrap()).unwrap();
+    stranger.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let port = open.handle.url().rsplit(':').next().unwrap().to_owned();
+    let head =
+        format!("POST /owner/x/import HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 1000000\r\n\r\n");
+    stranger.write_all(head.as_bytes()).unwrap();
+    let mut said = [0; 12];
+    stranger.read_exact(&mut said).unwrap();
+    assert_eq!(&said, b"HTTP/1.1 200");
     // Cut: what came is gone.
     drop(endless);
     drop(second);

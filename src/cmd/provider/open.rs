@@ -87,15 +87,11 @@ pub(super) fn run(args: &OpenArgs, global: &Global, ui: &Ui) -> Result<Done> {
     let (served, pages) = own::serve_page(&dir, &cache)?;
     let address = served.owner_link().ok_or_else(|| own::explain(OpenError::NoRandomness))?;
     let page = Page { address: &address, opens_browser: !args.no_browser, waits: WAITS };
-    let (terminal, began, mut was_used) = (Terminal(ui), Instant::now(), false);
-    let ended = |_| {
-        let is_used = pages.is_used();
-        was_used |= is_used;
-        match (was_used, is_used) {
-            (true, false) => Some(Ended::Closed),
-            (false, false) if began.elapsed() >= WAITS => Some(Ended::NobodyCame),
-            _ => None,
-        }
+    let (terminal, began) = (Terminal(ui), Instant::now());
+    let ended = |_| match (pages.was_opened(), pages.is_used()) {
+        (true, false) => Some(Ended::Closed),
+        (false, false) if began.elapsed() >= WAITS => Some(Ended::NobodyCame),
+        _ => None,
     };
     let ended: Result<Ended> = runtime::block_on(async {
         let mut stop = runtime::StopSignals::listen();

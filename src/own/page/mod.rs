@@ -105,6 +105,11 @@ impl Pages {
         })
     }
 
+    /// Whether somebody ever opened a page, also one that is closed by now.
+    pub fn was_opened(&self) -> bool {
+        self.sessions.was_opened()
+    }
+
     /// Whether somebody has a page open: a visit lasts, or an import runs.
     pub fn is_used(&self) -> bool {
         self.sessions.ends_ms(time::now_ms()).is_some() || import::is_running(self)
@@ -283,19 +288,21 @@ impl OwnerPages for Pages {
     ) -> BoxFuture<'static, Response> {
         async move {
             let (head, body) = request.into_parts();
-            let upload = head.uri.path().strip_prefix(OWNER).and_then(|path| path.strip_suffix("/import"));
-            let upload = upload.and_then(|page| page.strip_prefix('/')).filter(|page| !page.contains('/'));
-            if let Some(page) = upload.filter(|_| head.method == Method::POST) {
-                let page = page.to_owned();
-                return response(import::receive(self, whole(head, base, Vec::new()), page, body).await);
+            let mut request = whole(head, base);
+            let name = request.path.strip_prefix(OWNER).unwrap_or_default().trim_start_matches('/');
+            let name = name.split('/').next().unwrap_or_default().to_owned();
+            // Of whoever is no visitor nothing is waited for.
+            if self.session(&request, &name).is_some() {
+                if request.method == Method::POST && request.path == format!("{OWNER}/{name}/import") {
+                    return response(import::receive(self, request, name, body).await);
+                }
+                let read = tokio::time::timeout(FORM_TIME, axum::body::to_bytes(body, MAX_FORM)).await;
+                request.body = match read {
+                    Ok(Ok(body)) => body.into(),
+                    Ok(Err(_)) => return response(empty(StatusCode::PAYLOAD_TOO_LARGE)),
+                    Err(_) => return response(empty(StatusCode::REQUEST_TIMEOUT)),
+                };
             }
-            let read = tokio::time::timeout(FORM_TIME, axum::body::to_bytes(body, MAX_FORM)).await;
-            let body = match read {
-                Ok(Ok(body)) => body,
-                Ok(Err(_)) => return response(empty(StatusCode::PAYLOAD_TOO_LARGE)),
-                Err(_) => return response(empty(StatusCode::REQUEST_TIMEOUT)),
-            };
-            let request = whole(head, base, body.into());
             let answered = tokio::task::spawn_blocking(move || self.answer_whole(&request)).await;
             response(answered.unwrap_or_else(|_| empty(StatusCode::INTERNAL_SERVER_ERROR)))
         }
@@ -311,14 +318,14 @@ fn empty(status: StatusCode) -> Reply {
     page_reply(status, Html::new())
 }
 
-fn whole(head: request::Parts, base: String, body: Vec<u8>) -> Request {
+fn whole(head: request::Parts, base: String) -> Request {
     Request {
         method: head.method,
         base,
         path: head.uri.path().to_owned(),
         query: head.uri.query().unwrap_or_default().to_owned(),
         headers: head.headers,
-        body,
+        body: Vec::new(),
         request_id: String::new(),
     }
 }

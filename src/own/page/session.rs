@@ -37,6 +37,8 @@ struct State {
     /// When a passphrase was wrong, the latest last. Whoever can open visits, as a program of the owner's, would have a first try
     /// without waiting in each.
     misses: VecDeque<i64>,
+    /// Whether a link was ever opened.
+    was_opened: bool,
 }
 
 struct Visit {
@@ -114,6 +116,7 @@ impl Sessions {
         state.sweep(now_ms);
         // Hashed, so that how long it takes says nothing about the secret.
         state.links.remove(&token_hash(secret))?;
+        state.was_opened = true;
         while state.visits.len() >= MOST_VISITS {
             let oldest = state.visits.iter().min_by_key(|(_, visit)| (visit.is_let_in, visit.ends_ms))?;
             let oldest = oldest.0.clone();
@@ -147,6 +150,11 @@ impl Sessions {
             visit.ends_ms = now_ms + LASTS_MS;
         }
         Some(visit.session(page))
+    }
+
+    /// Whether a link was ever opened.
+    pub(super) fn was_opened(&self) -> bool {
+        self.state().was_opened
     }
 
     /// When the last visit ends; none where there is none.
@@ -344,7 +352,9 @@ mod tests {
         sessions.say(&session, "done".to_owned());
         assert_eq!(sessions.said(&session).as_deref(), Some("done"));
         assert_eq!(sessions.said(&session), None);
+        assert!(!Sessions::default().was_opened());
         sessions.close(&session);
         assert!(sessions.of(&session.page, Some(&cookie), 1).is_none());
+        assert!(sessions.was_opened(), "also once it is over");
     }
 }
