@@ -848,7 +848,7 @@ def run(pdpp, work):
     check(True, "into a granted account an import goes with the passphrase")
     wanted = {"its folder": str(ana.store), "ana's passphrase": ana.passphrase, "the link of a page": links[0].rsplit("/", 1)[1], "a wrong passphrase": BEGUN}
     memory = secrets_in_memory(ana, wanted)
-    print(f"{'noted ' if memory else 'ok    '}  the memory of the service after the decision has {memory or 'none of passphrase and link'}", flush=True)
+    check(not memory, "neither passphrase nor link is in the memory of the service after the decision", memory)
     stopped_and_started(ana)
     against = run_attacks(ana, ben, work, lambda: [link.rsplit("/", 1)[1] for link in links])
     again(pdpp, ana, work)

@@ -12,8 +12,8 @@ use crate::text;
 
 /// The longest that a service takes to begin.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Lines of the journal that are shown.
-const LINES: &str = "5";
+/// Lines of what the service said that are shown: why it ended, what to do and the code, each on one.
+const LINES: &str = "4";
 
 /// Whether systemd runs this system, as `sd_booted` finds out.
 pub fn is_here() -> bool {
@@ -87,10 +87,10 @@ pub fn wait_for(unit: &str, socket: &Path, stop: &AtomicBool) -> Result<()> {
         }
         let failed = programs::output("systemctl", &["--quiet", "is-failed", unit]);
         if Instant::now() > end || failed.is_ok_and(|ran| ran.status.success()) {
-            let said = programs::run(
-                "journalctl",
-                &["--no-pager", "--output=cat", "--lines", LINES, "--unit", unit],
-            );
+            // Its own words, and not what systemd says of it.
+            let journal =
+                ["--no-pager", "--output=cat", "--lines", LINES, "--identifier=pdpp", "--unit", unit];
+            let said = programs::run("journalctl", &journal);
             let said = said.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
             return Err(Error::failed("install_start_failed", format!("The service {unit} did not begin"))
                 .because(text::one_line(text::prefix(&said, 800)).into_owned())
