@@ -3,11 +3,11 @@
 //! The cookie is for the pages of its session alone, whose path nobody else knows: a browser sends the cookies of one port of
 //! this computer to all of its ports.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::vault::id::{random_id, random_token, token_hash};
-use crate::vault::oauth::passphrase::Tries;
+use crate::vault::oauth::passphrase::{Misses, Tries};
 use crate::vault::owner_pages::OWNER;
 
 use super::import::Importing;
@@ -17,10 +17,6 @@ pub(super) const LASTS_MS: i64 = 600_000;
 /// Links that wait at most, and visits: more than a person opens. The oldest go; of visits those first that are not let in.
 const MOST_LINKS: usize = 1_000;
 const MOST_VISITS: usize = 100;
-/// Wrong passphrases of all visits, in as long as a visit lasts, that cost others nothing: a person has forgotten which one it was.
-const FREE_MISSES: usize = 5;
-/// Those that are remembered beyond them: as many seconds has a new visit to wait before its first try.
-const MOST_MISSES: usize = 60;
 
 const COOKIE: &str = "pdpp_owner_page";
 
@@ -34,9 +30,7 @@ struct State {
     links: BTreeMap<String, i64>,
     /// By the names of their pages.
     visits: BTreeMap<String, Visit>,
-    /// When a passphrase was wrong, the latest last. Whoever can open visits, as a program of the owner's, would have a first try
-    /// without waiting in each.
-    misses: VecDeque<i64>,
+    misses: Misses,
     /// Whether a link was ever opened.
     was_opened: bool,
 }
@@ -50,7 +44,6 @@ struct Visit {
     is_prolonged: bool,
     is_let_in: bool,
     opened_ms: i64,
-    has_tried: bool,
     tries: Tries,
     notice: Option<String>,
     import: Option<Importing>,
@@ -81,12 +74,6 @@ impl State {
         self.links.retain(|_, ends| *ends > now_ms);
         // An import that runs ends by itself; its visit is over all the same.
         self.visits.retain(|_, visit| visit.ends_ms > now_ms);
-        self.misses.retain(|at| now_ms - at < LASTS_MS);
-    }
-
-    /// How long a new visit waits before its first try, in milliseconds.
-    fn first_wait_ms(&self) -> i64 {
-        i64::try_from(self.misses.len().saturating_sub(FREE_MISSES)).unwrap_or(0) * 1_000
     }
 }
 
@@ -129,7 +116,6 @@ impl Sessions {
             is_prolonged: !asks_passphrase,
             is_let_in: !asks_passphrase,
             opened_ms: now_ms,
-            has_tried: false,
             tries: Tries::default(),
             notice: None,
             import: None,
@@ -171,23 +157,14 @@ impl Sessions {
     pub(super) fn try_passphrase(&self, session: &Session, now_ms: i64) -> Result<(), u64> {
         let mut state = self.state();
         state.sweep(now_ms);
-        let wait = state.first_wait_ms();
+        let shared = state.misses.wait(now_ms);
         let visit = state.visits.get_mut(&session.page).ok_or(1_u64)?;
-        let left = if visit.has_tried { 0 } else { visit.opened_ms + wait - now_ms };
-        if left > 0 {
-            return Err(left.unsigned_abs().div_ceil(1_000));
-        }
-        visit.has_tried = true;
-        visit.tries.begin(now_ms)
+        visit.tries.begin_among(now_ms, visit.opened_ms, shared)
     }
 
     /// A passphrase was wrong.
     pub(super) fn missed(&self, now_ms: i64) {
-        let mut state = self.state();
-        if state.misses.len() >= FREE_MISSES + MOST_MISSES {
-            state.misses.pop_front();
-        }
-        state.misses.push_back(now_ms);
+        self.state().misses.note(now_ms);
     }
 
     /// The passphrase was right: from now on the visit is let in, for ten minutes; that of a visit that is in already changes nothing
@@ -284,7 +261,7 @@ mod tests {
                 sessions.missed(now);
             }
         }
-        assert_eq!(tries, FREE_MISSES + 1);
+        assert_eq!(tries, 6);
         assert_eq!(
             sessions.try_passphrase(&owners, 90_000),
             Ok(()),

@@ -39,6 +39,11 @@ pub(super) fn show(pages: &Pages, frame: &Frame<'_>) -> Answer {
     main.markup("<h1>Your own data</h1>\n");
     notice(&mut main, pages.sessions.said(frame.session));
     waiting(&mut main, frame, &pages.vault.waiting_requests(), Timestamp::now());
+    if let Some(code) = pages.vault.pairing_code() {
+        main.markup("<p>An app on another computer may ask once you typed this pairing code there: <code>")
+            .text(&code)
+            .markup("</code>. It is good once.</p>\n");
+    }
     import::form(&mut main, frame, import::is_at_work(pages, frame));
     main.markup("<section aria-labelledby=\"sources\">\n<h2 id=\"sources\">Sources</h2>\n<p>");
     if state.accounts.is_empty() {
