@@ -724,6 +724,26 @@ def set_ups(ana):
     check(status["set_up"] == "separate", "and so does status")
 
 
+def as_an_agent_does(ana, links):
+    """The person connects their agent with `pdpp connect`, as to any provider, and its tools read what was granted."""
+    words = [*as_user(ANA), ana.pdpp, "connect", ana.url, "--no-browser", "--store", "file"]
+    connecting = subprocess.Popen(words, env=ana.environment, cwd=ana.home, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        for _ in range(10):
+            time.sleep(2)
+            with contextlib.suppress(Fault):
+                links.append(ana.approve(None, "Work"))
+                break
+        said = connecting.communicate(timeout=PATIENCE)[0].decode()
+    finally:
+        if connecting.poll() is None:
+            connecting.kill()
+    check(connecting.returncode == 0, "pdpp connect gets a grant from the service", said[-800:])
+    for account, is_found in (("Work", True), ("Home", False)):
+        said = ana.run("mcp", "call", "search", json.dumps({"q": WORD[account]}), "--view", "text").stdout.decode()
+        check((f"<mark>{WORD[account]}</mark>" in said) == is_found, f"its tools find {account}: {'yes' if is_found else 'no'}", said[-600:])
+
+
 def restore(pdpp, ben, work):
     """A backup is put back by root: into an empty store only, by the store's own user, with a passphrase chosen anew."""
     backup = ben.home / "ben.pdpp"
@@ -843,6 +863,7 @@ def run(pdpp, work):
         person.granted = person.token(attempt)
         status, _, text = ask(f"{person.url}/v1/search?q={WORD[account]}", authorization=f"Bearer {person.granted['access_token']}")
         check(status == 200 and WORD[account] in text, f"{person.name} granted one account by the page, and it is read")
+    as_an_agent_does(ana, links)
     set_ups(ana)
     import_as(ana, work / "work.mbox", "Work", typed=True)
     check(True, "into a granted account an import goes with the passphrase")
