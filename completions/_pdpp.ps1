@@ -354,8 +354,12 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('forget', 'forget', [CompletionResultType]::ParameterValue, 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are')
             [CompletionResult]::new('backup', 'backup', [CompletionResultType]::ParameterValue, 'Write the store of your own data to one file, and read it again to know that it is whole')
             [CompletionResult]::new('restore', 'restore', [CompletionResultType]::ParameterValue, 'Make a store of a backup, where there is none or one with nothing in it')
-            [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Serve your own data to programs that speak HTTP, on this computer alone')
+            [CompletionResult]::new('open', 'open', [CompletionResultType]::ParameterValue, 'Open the page of your own data in the browser: what is there, what was granted and read, imports, a search')
+            [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Serve your own data to programs that speak HTTP, on this computer')
             [CompletionResult]::new('passphrase', 'passphrase', [CompletionResultType]::ParameterValue, 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it')
+            [CompletionResult]::new('install', 'install', [CompletionResultType]::ParameterValue, 'Keep your own data where an agent with a shell cannot read it: in a store of a system user of its own (needs root)')
+            [CompletionResult]::new('uninstall', 'uninstall', [CompletionResultType]::ParameterValue, 'Take the separate set-up away: the service, its program, and the data if you say so (needs root)')
+            [CompletionResult]::new('prepare', 'prepare', [CompletionResultType]::ParameterValue, 'Make an empty store with a passphrase, which is typed at the terminal, else comes on standard input: what `pdpp provider install` runs as the store''s own user')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
@@ -443,8 +447,26 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             break
         }
+        'pdpp;provider;open' {
+            [CompletionResult]::new('--data-dir', '--data-dir', [CompletionResultType]::ParameterName, 'Where your own data is [default: as before, else `own` beside the credentials]')
+            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
+            [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never a secret or record data')
+            [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]')
+            [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Trust the certificate authorities in this PEM file too')
+            [CompletionResult]::new('--no-browser', '--no-browser', [CompletionResultType]::ParameterName, 'Open no browser; print an address of this machine, and the code that it asks for')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the result, or the failure, as one JSON object')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            break
+        }
         'pdpp;provider;serve' {
             [CompletionResult]::new('--listen', '--listen', [CompletionResultType]::ParameterName, 'Where to listen: a loopback address; port 0 takes a free one')
+            [CompletionResult]::new('--public-url', '--public-url', [CompletionResultType]::ParameterName, 'The https address that others reach this by, through a proxy or tunnel: https:// and a host')
+            [CompletionResult]::new('--public-listen', '--public-listen', [CompletionResultType]::ParameterName, 'Where that proxy or tunnel leads: another loopback address; what comes in there is from strangers')
+            [CompletionResult]::new('--owner-socket', '--owner-socket', [CompletionResultType]::ParameterName, 'Serve one person as a service of another user: print no links and ask nothing, but answer on this socket. For the separate set-up, whose unit has it')
+            [CompletionResult]::new('--owner-uid', '--owner-uid', [CompletionResultType]::ParameterName, 'The user id of that person: only they and root are heard there')
             [CompletionResult]::new('--data-dir', '--data-dir', [CompletionResultType]::ParameterName, 'Where your own data is [default: as before, else `own` beside the credentials]')
             [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
             [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never a secret or record data')
@@ -471,6 +493,54 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             break
         }
+        'pdpp;provider;install' {
+            [CompletionResult]::new('--for', '--for', [CompletionResultType]::ParameterName, 'The user whose data it is [default: whoever typed sudo]')
+            [CompletionResult]::new('--listen', '--listen', [CompletionResultType]::ParameterName, 'Where the service listens: a loopback address [default: as before, else a free port]')
+            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
+            [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never a secret or record data')
+            [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]')
+            [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Trust the certificate authorities in this PEM file too')
+            [CompletionResult]::new('--dry-run', '--dry-run', [CompletionResultType]::ParameterName, 'Only show what would be made, the unit included')
+            [CompletionResult]::new('--no-start', '--no-start', [CompletionResultType]::ParameterName, 'Make everything, and do not start the service: for containers and other systems without systemd')
+            [CompletionResult]::new('-y', '-y', [CompletionResultType]::ParameterName, 'Ask nothing but the passphrase')
+            [CompletionResult]::new('--yes', '--yes', [CompletionResultType]::ParameterName, 'Ask nothing but the passphrase')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the result, or the failure, as one JSON object')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            break
+        }
+        'pdpp;provider;uninstall' {
+            [CompletionResult]::new('--for', '--for', [CompletionResultType]::ParameterName, 'The user whose data it is [default: whoever typed sudo]')
+            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
+            [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never a secret or record data')
+            [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]')
+            [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Trust the certificate authorities in this PEM file too')
+            [CompletionResult]::new('--delete-data', '--delete-data', [CompletionResultType]::ParameterName, 'Delete the data too, for good')
+            [CompletionResult]::new('--keep-data', '--keep-data', [CompletionResultType]::ParameterName, 'Keep the data where it is')
+            [CompletionResult]::new('-y', '-y', [CompletionResultType]::ParameterName, 'Ask nothing; without --delete-data the data stays')
+            [CompletionResult]::new('--yes', '--yes', [CompletionResultType]::ParameterName, 'Ask nothing; without --delete-data the data stays')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the result, or the failure, as one JSON object')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            break
+        }
+        'pdpp;provider;prepare' {
+            [CompletionResult]::new('--data-dir', '--data-dir', [CompletionResultType]::ParameterName, 'Where your own data is [default: as before, else `own` beside the credentials]')
+            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
+            [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never a secret or record data')
+            [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]')
+            [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Trust the certificate authorities in this PEM file too')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the result, or the failure, as one JSON object')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            break
+        }
         'pdpp;provider;help' {
             [CompletionResult]::new('status', 'status', [CompletionResultType]::ParameterValue, 'Show what is in the store of your own data, account by account, and how old it is')
             [CompletionResult]::new('grants', 'grants', [CompletionResultType]::ParameterValue, 'Show what was granted of your own data, to whom, until when, and when it was last read')
@@ -478,8 +548,12 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('forget', 'forget', [CompletionResultType]::ParameterValue, 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are')
             [CompletionResult]::new('backup', 'backup', [CompletionResultType]::ParameterValue, 'Write the store of your own data to one file, and read it again to know that it is whole')
             [CompletionResult]::new('restore', 'restore', [CompletionResultType]::ParameterValue, 'Make a store of a backup, where there is none or one with nothing in it')
-            [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Serve your own data to programs that speak HTTP, on this computer alone')
+            [CompletionResult]::new('open', 'open', [CompletionResultType]::ParameterValue, 'Open the page of your own data in the browser: what is there, what was granted and read, imports, a search')
+            [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Serve your own data to programs that speak HTTP, on this computer')
             [CompletionResult]::new('passphrase', 'passphrase', [CompletionResultType]::ParameterValue, 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it')
+            [CompletionResult]::new('install', 'install', [CompletionResultType]::ParameterValue, 'Keep your own data where an agent with a shell cannot read it: in a store of a system user of its own (needs root)')
+            [CompletionResult]::new('uninstall', 'uninstall', [CompletionResultType]::ParameterValue, 'Take the separate set-up away: the service, its program, and the data if you say so (needs root)')
+            [CompletionResult]::new('prepare', 'prepare', [CompletionResultType]::ParameterValue, 'Make an empty store with a passphrase, which is typed at the terminal, else comes on standard input: what `pdpp provider install` runs as the store''s own user')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
@@ -501,10 +575,22 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
         'pdpp;provider;help;restore' {
             break
         }
+        'pdpp;provider;help;open' {
+            break
+        }
         'pdpp;provider;help;serve' {
             break
         }
         'pdpp;provider;help;passphrase' {
+            break
+        }
+        'pdpp;provider;help;install' {
+            break
+        }
+        'pdpp;provider;help;uninstall' {
+            break
+        }
+        'pdpp;provider;help;prepare' {
             break
         }
         'pdpp;provider;help;help' {
@@ -600,8 +686,12 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('forget', 'forget', [CompletionResultType]::ParameterValue, 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are')
             [CompletionResult]::new('backup', 'backup', [CompletionResultType]::ParameterValue, 'Write the store of your own data to one file, and read it again to know that it is whole')
             [CompletionResult]::new('restore', 'restore', [CompletionResultType]::ParameterValue, 'Make a store of a backup, where there is none or one with nothing in it')
-            [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Serve your own data to programs that speak HTTP, on this computer alone')
+            [CompletionResult]::new('open', 'open', [CompletionResultType]::ParameterValue, 'Open the page of your own data in the browser: what is there, what was granted and read, imports, a search')
+            [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Serve your own data to programs that speak HTTP, on this computer')
             [CompletionResult]::new('passphrase', 'passphrase', [CompletionResultType]::ParameterValue, 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it')
+            [CompletionResult]::new('install', 'install', [CompletionResultType]::ParameterValue, 'Keep your own data where an agent with a shell cannot read it: in a store of a system user of its own (needs root)')
+            [CompletionResult]::new('uninstall', 'uninstall', [CompletionResultType]::ParameterValue, 'Take the separate set-up away: the service, its program, and the data if you say so (needs root)')
+            [CompletionResult]::new('prepare', 'prepare', [CompletionResultType]::ParameterValue, 'Make an empty store with a passphrase, which is typed at the terminal, else comes on standard input: what `pdpp provider install` runs as the store''s own user')
             break
         }
         'pdpp;help;provider;status' {
@@ -622,10 +712,22 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
         'pdpp;help;provider;restore' {
             break
         }
+        'pdpp;help;provider;open' {
+            break
+        }
         'pdpp;help;provider;serve' {
             break
         }
         'pdpp;help;provider;passphrase' {
+            break
+        }
+        'pdpp;help;provider;install' {
+            break
+        }
+        'pdpp;help;provider;uninstall' {
+            break
+        }
+        'pdpp;help;provider;prepare' {
             break
         }
         'pdpp;help;sandbox' {

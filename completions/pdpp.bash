@@ -118,8 +118,17 @@ _pdpp() {
             pdpp__subcmd__help__subcmd__provider,grants)
                 cmd="pdpp__subcmd__help__subcmd__provider__subcmd__grants"
                 ;;
+            pdpp__subcmd__help__subcmd__provider,install)
+                cmd="pdpp__subcmd__help__subcmd__provider__subcmd__install"
+                ;;
+            pdpp__subcmd__help__subcmd__provider,open)
+                cmd="pdpp__subcmd__help__subcmd__provider__subcmd__open"
+                ;;
             pdpp__subcmd__help__subcmd__provider,passphrase)
                 cmd="pdpp__subcmd__help__subcmd__provider__subcmd__passphrase"
+                ;;
+            pdpp__subcmd__help__subcmd__provider,prepare)
+                cmd="pdpp__subcmd__help__subcmd__provider__subcmd__prepare"
                 ;;
             pdpp__subcmd__help__subcmd__provider,restore)
                 cmd="pdpp__subcmd__help__subcmd__provider__subcmd__restore"
@@ -132,6 +141,9 @@ _pdpp() {
                 ;;
             pdpp__subcmd__help__subcmd__provider,status)
                 cmd="pdpp__subcmd__help__subcmd__provider__subcmd__status"
+                ;;
+            pdpp__subcmd__help__subcmd__provider,uninstall)
+                cmd="pdpp__subcmd__help__subcmd__provider__subcmd__uninstall"
                 ;;
             pdpp__subcmd__mcp,call)
                 cmd="pdpp__subcmd__mcp__subcmd__call"
@@ -181,8 +193,17 @@ _pdpp() {
             pdpp__subcmd__provider,help)
                 cmd="pdpp__subcmd__provider__subcmd__help"
                 ;;
+            pdpp__subcmd__provider,install)
+                cmd="pdpp__subcmd__provider__subcmd__install"
+                ;;
+            pdpp__subcmd__provider,open)
+                cmd="pdpp__subcmd__provider__subcmd__open"
+                ;;
             pdpp__subcmd__provider,passphrase)
                 cmd="pdpp__subcmd__provider__subcmd__passphrase"
+                ;;
+            pdpp__subcmd__provider,prepare)
+                cmd="pdpp__subcmd__provider__subcmd__prepare"
                 ;;
             pdpp__subcmd__provider,restore)
                 cmd="pdpp__subcmd__provider__subcmd__restore"
@@ -196,6 +217,9 @@ _pdpp() {
             pdpp__subcmd__provider,status)
                 cmd="pdpp__subcmd__provider__subcmd__status"
                 ;;
+            pdpp__subcmd__provider,uninstall)
+                cmd="pdpp__subcmd__provider__subcmd__uninstall"
+                ;;
             pdpp__subcmd__provider__subcmd__help,backup)
                 cmd="pdpp__subcmd__provider__subcmd__help__subcmd__backup"
                 ;;
@@ -208,8 +232,17 @@ _pdpp() {
             pdpp__subcmd__provider__subcmd__help,help)
                 cmd="pdpp__subcmd__provider__subcmd__help__subcmd__help"
                 ;;
+            pdpp__subcmd__provider__subcmd__help,install)
+                cmd="pdpp__subcmd__provider__subcmd__help__subcmd__install"
+                ;;
+            pdpp__subcmd__provider__subcmd__help,open)
+                cmd="pdpp__subcmd__provider__subcmd__help__subcmd__open"
+                ;;
             pdpp__subcmd__provider__subcmd__help,passphrase)
                 cmd="pdpp__subcmd__provider__subcmd__help__subcmd__passphrase"
+                ;;
+            pdpp__subcmd__provider__subcmd__help,prepare)
+                cmd="pdpp__subcmd__provider__subcmd__help__subcmd__prepare"
                 ;;
             pdpp__subcmd__provider__subcmd__help,restore)
                 cmd="pdpp__subcmd__provider__subcmd__help__subcmd__restore"
@@ -222,6 +255,9 @@ _pdpp() {
                 ;;
             pdpp__subcmd__provider__subcmd__help,status)
                 cmd="pdpp__subcmd__provider__subcmd__help__subcmd__status"
+                ;;
+            pdpp__subcmd__provider__subcmd__help,uninstall)
+                cmd="pdpp__subcmd__provider__subcmd__help__subcmd__uninstall"
                 ;;
             *)
                 ;;
@@ -805,7 +841,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help__subcmd__provider)
-            opts="status grants revoke forget backup restore serve passphrase"
+            opts="status grants revoke forget backup restore open serve passphrase install uninstall prepare"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -860,7 +896,49 @@ _pdpp() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pdpp__subcmd__help__subcmd__provider__subcmd__install)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__provider__subcmd__open)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pdpp__subcmd__help__subcmd__provider__subcmd__passphrase)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__provider__subcmd__prepare)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -917,6 +995,20 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help__subcmd__provider__subcmd__status)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__provider__subcmd__uninstall)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1692,7 +1784,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__provider)
-            opts="-h -V --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version status grants revoke forget backup restore serve passphrase help"
+            opts="-h -V --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version status grants revoke forget backup restore open serve passphrase install uninstall prepare help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1856,7 +1948,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__provider__subcmd__help)
-            opts="status grants revoke forget backup restore serve passphrase help"
+            opts="status grants revoke forget backup restore open serve passphrase install uninstall prepare help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1925,7 +2017,49 @@ _pdpp() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pdpp__subcmd__provider__subcmd__help__subcmd__install)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__help__subcmd__open)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pdpp__subcmd__provider__subcmd__help__subcmd__passphrase)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__help__subcmd__prepare)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1995,7 +2129,156 @@ _pdpp() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pdpp__subcmd__provider__subcmd__help__subcmd__uninstall)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__install)
+            opts="-y -h -V --for --listen --dry-run --no-start --yes --json --cache-dir --log-level --proxy --ca-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --for)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --listen)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__open)
+            opts="-h -V --no-browser --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --data-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pdpp__subcmd__provider__subcmd__passphrase)
+            opts="-h -V --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --data-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__prepare)
             opts="-h -V --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2119,13 +2402,52 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__provider__subcmd__serve)
-            opts="-h -V --listen --core --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version"
+            opts="-h -V --listen --public-url --public-listen --core --owner-socket --owner-uid --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --listen)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --public-url)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --public-listen)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --owner-socket)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --owner-uid)
                     COMPREPLY=()
                     compopt +o bashdefault +o default 2>/dev/null
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
@@ -2176,6 +2498,51 @@ _pdpp() {
             case "${prev}" in
                 --data-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__uninstall)
+            opts="-y -h -V --for --delete-data --keep-data --yes --json --cache-dir --log-level --proxy --ca-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --for)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --cache-dir)

@@ -328,8 +328,12 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand forget 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
             cand backup 'Write the store of your own data to one file, and read it again to know that it is whole'
             cand restore 'Make a store of a backup, where there is none or one with nothing in it'
-            cand serve 'Serve your own data to programs that speak HTTP, on this computer alone'
+            cand open 'Open the page of your own data in the browser: what is there, what was granted and read, imports, a search'
+            cand serve 'Serve your own data to programs that speak HTTP, on this computer'
             cand passphrase 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it'
+            cand install 'Keep your own data where an agent with a shell cannot read it: in a store of a system user of its own (needs root)'
+            cand uninstall 'Take the separate set-up away: the service, its program, and the data if you say so (needs root)'
+            cand prepare 'Make an empty store with a passphrase, which is typed at the terminal, else comes on standard input: what `pdpp provider install` runs as the store''s own user'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'pdpp;provider;status'= {
@@ -410,8 +414,25 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand -V 'Print version'
             cand --version 'Print version'
         }
+        &'pdpp;provider;open'= {
+            cand --data-dir 'Where your own data is [default: as before, else `own` beside the credentials]'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand --no-browser 'Open no browser; print an address of this machine, and the code that it asks for'
+            cand --json 'Print the result, or the failure, as one JSON object'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
         &'pdpp;provider;serve'= {
             cand --listen 'Where to listen: a loopback address; port 0 takes a free one'
+            cand --public-url 'The https address that others reach this by, through a proxy or tunnel: https:// and a host'
+            cand --public-listen 'Where that proxy or tunnel leads: another loopback address; what comes in there is from strangers'
+            cand --owner-socket 'Serve one person as a service of another user: print no links and ask nothing, but answer on this socket. For the separate set-up, whose unit has it'
+            cand --owner-uid 'The user id of that person: only they and root are heard there'
             cand --data-dir 'Where your own data is [default: as before, else `own` beside the credentials]'
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
@@ -436,6 +457,51 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand -V 'Print version'
             cand --version 'Print version'
         }
+        &'pdpp;provider;install'= {
+            cand --for 'The user whose data it is [default: whoever typed sudo]'
+            cand --listen 'Where the service listens: a loopback address [default: as before, else a free port]'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand --dry-run 'Only show what would be made, the unit included'
+            cand --no-start 'Make everything, and do not start the service: for containers and other systems without systemd'
+            cand -y 'Ask nothing but the passphrase'
+            cand --yes 'Ask nothing but the passphrase'
+            cand --json 'Print the result, or the failure, as one JSON object'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'pdpp;provider;uninstall'= {
+            cand --for 'The user whose data it is [default: whoever typed sudo]'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand --delete-data 'Delete the data too, for good'
+            cand --keep-data 'Keep the data where it is'
+            cand -y 'Ask nothing; without --delete-data the data stays'
+            cand --yes 'Ask nothing; without --delete-data the data stays'
+            cand --json 'Print the result, or the failure, as one JSON object'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'pdpp;provider;prepare'= {
+            cand --data-dir 'Where your own data is [default: as before, else `own` beside the credentials]'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand --json 'Print the result, or the failure, as one JSON object'
+            cand -h 'Print help'
+            cand --help 'Print help'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
         &'pdpp;provider;help'= {
             cand status 'Show what is in the store of your own data, account by account, and how old it is'
             cand grants 'Show what was granted of your own data, to whom, until when, and when it was last read'
@@ -443,8 +509,12 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand forget 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
             cand backup 'Write the store of your own data to one file, and read it again to know that it is whole'
             cand restore 'Make a store of a backup, where there is none or one with nothing in it'
-            cand serve 'Serve your own data to programs that speak HTTP, on this computer alone'
+            cand open 'Open the page of your own data in the browser: what is there, what was granted and read, imports, a search'
+            cand serve 'Serve your own data to programs that speak HTTP, on this computer'
             cand passphrase 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it'
+            cand install 'Keep your own data where an agent with a shell cannot read it: in a store of a system user of its own (needs root)'
+            cand uninstall 'Take the separate set-up away: the service, its program, and the data if you say so (needs root)'
+            cand prepare 'Make an empty store with a passphrase, which is typed at the terminal, else comes on standard input: what `pdpp provider install` runs as the store''s own user'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'pdpp;provider;help;status'= {
@@ -459,9 +529,17 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         }
         &'pdpp;provider;help;restore'= {
         }
+        &'pdpp;provider;help;open'= {
+        }
         &'pdpp;provider;help;serve'= {
         }
         &'pdpp;provider;help;passphrase'= {
+        }
+        &'pdpp;provider;help;install'= {
+        }
+        &'pdpp;provider;help;uninstall'= {
+        }
+        &'pdpp;provider;help;prepare'= {
         }
         &'pdpp;provider;help;help'= {
         }
@@ -538,8 +616,12 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand forget 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
             cand backup 'Write the store of your own data to one file, and read it again to know that it is whole'
             cand restore 'Make a store of a backup, where there is none or one with nothing in it'
-            cand serve 'Serve your own data to programs that speak HTTP, on this computer alone'
+            cand open 'Open the page of your own data in the browser: what is there, what was granted and read, imports, a search'
+            cand serve 'Serve your own data to programs that speak HTTP, on this computer'
             cand passphrase 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it'
+            cand install 'Keep your own data where an agent with a shell cannot read it: in a store of a system user of its own (needs root)'
+            cand uninstall 'Take the separate set-up away: the service, its program, and the data if you say so (needs root)'
+            cand prepare 'Make an empty store with a passphrase, which is typed at the terminal, else comes on standard input: what `pdpp provider install` runs as the store''s own user'
         }
         &'pdpp;help;provider;status'= {
         }
@@ -553,9 +635,17 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         }
         &'pdpp;help;provider;restore'= {
         }
+        &'pdpp;help;provider;open'= {
+        }
         &'pdpp;help;provider;serve'= {
         }
         &'pdpp;help;provider;passphrase'= {
+        }
+        &'pdpp;help;provider;install'= {
+        }
+        &'pdpp;help;provider;uninstall'= {
+        }
+        &'pdpp;help;provider;prepare'= {
         }
         &'pdpp;help;sandbox'= {
         }

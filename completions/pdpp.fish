@@ -339,26 +339,30 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "call" -d 'Call one tool and show what a host would get: both views, and their sizes'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "host" -d 'Offer a provider\'s data to remote MCP hosts, over HTTP'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -l data-dir -d 'Where your own data is [default: as before, else `own` beside the credentials]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -l data-dir -d 'Where your own data is [default: as before, else `own` beside the credentials]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
 info\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -l json -d 'Print the result, or the failure, as one JSON object'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -s h -l help -d 'Print help'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -f -a "status" -d 'Show what is in the store of your own data, account by account, and how old it is'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -f -a "grants" -d 'Show what was granted of your own data, to whom, until when, and when it was last read'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -f -a "revoke" -d 'End a grant of your own data: from the next read on its token is good for nothing'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -f -a "forget" -d 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -f -a "backup" -d 'Write the store of your own data to one file, and read it again to know that it is whole'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -f -a "restore" -d 'Make a store of a backup, where there is none or one with nothing in it'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -f -a "serve" -d 'Serve your own data to programs that speak HTTP, on this computer alone'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -f -a "passphrase" -d 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore serve passphrase help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -l json -d 'Print the result, or the failure, as one JSON object'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -s h -l help -d 'Print help'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -f -a "status" -d 'Show what is in the store of your own data, account by account, and how old it is'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -f -a "grants" -d 'Show what was granted of your own data, to whom, until when, and when it was last read'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -f -a "revoke" -d 'End a grant of your own data: from the next read on its token is good for nothing'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -f -a "forget" -d 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -f -a "backup" -d 'Write the store of your own data to one file, and read it again to know that it is whole'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -f -a "restore" -d 'Make a store of a backup, where there is none or one with nothing in it'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -f -a "open" -d 'Open the page of your own data in the browser: what is there, what was granted and read, imports, a search'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -f -a "serve" -d 'Serve your own data to programs that speak HTTP, on this computer'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -f -a "passphrase" -d 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -f -a "install" -d 'Keep your own data where an agent with a shell cannot read it: in a store of a system user of its own (needs root)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -f -a "uninstall" -d 'Take the separate set-up away: the service, its program, and the data if you say so (needs root)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -f -a "prepare" -d 'Make an empty store with a passphrase, which is typed at the terminal, else comes on standard input: what `pdpp provider install` runs as the store\'s own user'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from status" -l data-dir -d 'Where your own data is [default: as before, else `own` beside the credentials]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from status" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from status" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
@@ -429,7 +433,23 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subc
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from restore" -l json -d 'Print the result, or the failure, as one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from restore" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from restore" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from open" -l data-dir -d 'Where your own data is [default: as before, else `own` beside the credentials]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from open" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from open" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from open" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from open" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from open" -l no-browser -d 'Open no browser; print an address of this machine, and the code that it asks for'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from open" -l json -d 'Print the result, or the failure, as one JSON object'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from open" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from open" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from serve" -l listen -d 'Where to listen: a loopback address; port 0 takes a free one' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from serve" -l public-url -d 'The https address that others reach this by, through a proxy or tunnel: https:// and a host' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from serve" -l public-listen -d 'Where that proxy or tunnel leads: another loopback address; what comes in there is from strangers' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from serve" -l owner-socket -d 'Serve one person as a service of another user: print no links and ask nothing, but answer on this socket. For the separate set-up, whose unit has it' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from serve" -l owner-uid -d 'The user id of that person: only they and root are heard there' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from serve" -l data-dir -d 'Where your own data is [default: as before, else `own` beside the credentials]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from serve" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from serve" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
@@ -453,14 +473,58 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subc
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from passphrase" -l json -d 'Print the result, or the failure, as one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from passphrase" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from passphrase" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from install" -l for -d 'The user whose data it is [default: whoever typed sudo]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from install" -l listen -d 'Where the service listens: a loopback address [default: as before, else a free port]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from install" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from install" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from install" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from install" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from install" -l dry-run -d 'Only show what would be made, the unit included'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from install" -l no-start -d 'Make everything, and do not start the service: for containers and other systems without systemd'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from install" -s y -l yes -d 'Ask nothing but the passphrase'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from install" -l json -d 'Print the result, or the failure, as one JSON object'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from install" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from install" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from uninstall" -l for -d 'The user whose data it is [default: whoever typed sudo]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from uninstall" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from uninstall" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from uninstall" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from uninstall" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from uninstall" -l delete-data -d 'Delete the data too, for good'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from uninstall" -l keep-data -d 'Keep the data where it is'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from uninstall" -s y -l yes -d 'Ask nothing; without --delete-data the data stays'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from uninstall" -l json -d 'Print the result, or the failure, as one JSON object'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from uninstall" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from uninstall" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from prepare" -l data-dir -d 'Where your own data is [default: as before, else `own` beside the credentials]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from prepare" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from prepare" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from prepare" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from prepare" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from prepare" -l json -d 'Print the result, or the failure, as one JSON object'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from prepare" -s h -l help -d 'Print help'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from prepare" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "status" -d 'Show what is in the store of your own data, account by account, and how old it is'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "grants" -d 'Show what was granted of your own data, to whom, until when, and when it was last read'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "revoke" -d 'End a grant of your own data: from the next read on its token is good for nothing'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "forget" -d 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "backup" -d 'Write the store of your own data to one file, and read it again to know that it is whole'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "restore" -d 'Make a store of a backup, where there is none or one with nothing in it'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "serve" -d 'Serve your own data to programs that speak HTTP, on this computer alone'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "open" -d 'Open the page of your own data in the browser: what is there, what was granted and read, imports, a search'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "serve" -d 'Serve your own data to programs that speak HTTP, on this computer'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "passphrase" -d 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "install" -d 'Keep your own data where an agent with a shell cannot read it: in a store of a system user of its own (needs root)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "uninstall" -d 'Take the separate set-up away: the service, its program, and the data if you say so (needs root)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "prepare" -d 'Make an empty store with a passphrase, which is typed at the terminal, else comes on standard input: what `pdpp provider install` runs as the store\'s own user'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l listen -d 'Where to listen: a loopback address; port 0 takes a free one' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l data-dir -d 'Keep data, grants and clients in this directory [default: in memory]' -r -F
@@ -501,8 +565,12 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcomma
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "forget" -d 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "backup" -d 'Write the store of your own data to one file, and read it again to know that it is whole'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "restore" -d 'Make a store of a backup, where there is none or one with nothing in it'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "serve" -d 'Serve your own data to programs that speak HTTP, on this computer alone'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "open" -d 'Open the page of your own data in the browser: what is there, what was granted and read, imports, a search'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "serve" -d 'Serve your own data to programs that speak HTTP, on this computer'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "passphrase" -d 'Choose the passphrase that every approval at `pdpp provider serve` needs, or change it'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "install" -d 'Keep your own data where an agent with a shell cannot read it: in a store of a system user of its own (needs root)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "uninstall" -d 'Take the separate set-up away: the service, its program, and the data if you say so (needs root)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "prepare" -d 'Make an empty store with a passphrase, which is typed at the terminal, else comes on standard input: what `pdpp provider install` runs as the store\'s own user'
 
 # Values that only this machine knows come from `pdpp __complete`. They are data that a provider may have chosen: fish
 # quotes them, nothing evaluates them.
