@@ -1,7 +1,7 @@
 //! The owner's page (O7.15): what is in the store and how old it is, an import by choosing a file, what was granted and what each
 //! grant shows, what was read, an end to a grant or an account, and a search.
 //!
-//! Pages without a script, in one browser at a time: the one that opened a link ([`session`]). A program that runs as the owner
+//! Pages without a script, in one browser at a time: the one that opened a link (`session`). A program that runs as the owner
 //! can do what they can; where the store is another identity's, a passphrase lets the browser in.
 
 mod forget;

@@ -76,7 +76,7 @@ const MAX_MISSES: usize = FREE_MISSES + 60;
 
 /// The wrong passphrases of late on all pages of a store. Whoever can open pages, as a program that reads the terminal, would have
 /// a first try without waiting on each. So with many wrong ones every page waits a second for each of them, from when it was
-/// opened, for [`LONGEST_WAIT`] at most: the pages wait side by side, so that nobody's tries put off another's, and the owner
+/// opened, for a minute at most: the pages wait side by side, so that nobody's tries put off another's, and the owner
 /// is never kept out. With the hundred requests that may be open, that is a hundred tries a minute for a guesser, and not the
 /// fifty a second that the hash allows.
 #[derive(Debug, Default)]
