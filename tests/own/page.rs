@@ -233,6 +233,8 @@ async fn o7_7_both_days_hold_for_what_a_set_ticks() {
     assert_eq!(status, StatusCode::SEE_OTHER, "{text}");
     let (_, _, page) = browser.get(&to.unwrap()).await;
     assert!(page.contains("received from 2026-02-01 to before 2026-03-01"), "{page}");
+    let sooner = "You can end it sooner: with <code>pdpp provider revoke</code>.";
+    assert!(page.contains(sooner) && !page.contains("comes next"), "{page}");
     let digest = between(&page, "name=\"digest\" value=\"", "\"").to_owned();
     let (status, _, text) =
         browser.post(&format!("{at}/approve"), &base, &[("csrf", &csrf), ("digest", &digest)]).await;

@@ -551,7 +551,9 @@ pub(super) fn not_here(place: &Place<'_>, pending: &Pending, why: &str) -> Html 
     heading(&mut main, pending);
     main.markup("<p class=\"problem\" role=\"alert\"><strong>It asks for what is not here.</strong> ")
         .text(why)
-        .markup(". The app was not told. Deny, and ask it for what there is.</p>\n");
+        .markup(
+            ". The app learns nothing of what is here. Deny, and have it ask again for what there is.</p>\n",
+        );
     who_asks(&mut main, pending);
     place.deny_form(&mut main);
     main.markup("<div class=\"actions\">\n").markup(DENY).markup("</div>\n");

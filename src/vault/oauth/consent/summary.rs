@@ -44,10 +44,20 @@ pub(super) fn shown(
     html.markup("<section aria-labelledby=\"end\">\n<h2 id=\"end\">Until when</h2>\n<p>")
         .text(&selection.expires_ms.map_or_else(|| "Without an end".to_owned(), minute))
         .markup(if asked.single_use { ", for one reading." } else { "." })
-        .markup(
-            " You can end it sooner: on the page that comes next, or with <code>pdpp disconnect</code> where the app has its \
-             token. What was read by then stays with the app.</p>\n</section>\n",
-        );
+        .markup(" You can end it sooner: ")
+        .markup(match (&pending.way, profile.holds) {
+            // The page that comes next has no button: it is gone as soon as its command has the tokens.
+            (Way::Here, _) => "with <code>pdpp provider revoke</code>",
+            // A store of one's own.
+            (_, Some(_)) => {
+                "on the page that comes next, later in <code>pdpp provider open</code> or with <code>pdpp provider \
+                 revoke</code>, or with <code>pdpp disconnect</code> where the app has its token"
+            }
+            (_, None) => {
+                "on the page that comes next, or with <code>pdpp disconnect</code> where the app has its token"
+            }
+        })
+        .markup(". What was read by then stays with the app.</p>\n</section>\n");
     purpose(&mut html, pending, asked);
     who_asks(&mut html, pending);
     holds(&mut html, profile);
@@ -111,7 +121,7 @@ pub(super) fn to_decide(
     if asks_passphrase {
         main.markup(
             "<p class=\"passphrase\"><label for=\"passphrase\">Your passphrase</label>\n<input id=\"passphrase\" \
-             type=\"password\" name=\"passphrase\" autocomplete=\"current-password\" required></p>\n",
+             type=\"password\" name=\"passphrase\" autocomplete=\"current-password\" required autofocus></p>\n",
         );
     }
     main.markup("<div class=\"actions\">\n")
