@@ -35,7 +35,7 @@ fn push(app: &Vault, client_id: &str, streams: &Value, source: &str) -> Answer {
             "client_id": client_id,
             "authorization_details": [{
                 "type": "https://pdpp.dev/data-access",
-                "source": { "kind": "connector", "id": source },
+                "source": { "kind": if source == BASE { "provider_native" } else { "connector" }, "id": source },
                 "purpose_code": "https://pdpp.dev/purpose/personal_assistant",
                 "purpose_description": "Answer questions about my mail",
                 "access_mode": "continuous",
@@ -699,6 +699,7 @@ fn a_pushed_request_names_its_source() {
         let attempt =
             post(app, "/agent-connect", &json!({ "client_id": client_id, "request_uri": uri })).json();
         let page = Page::open(app, attempt["approval_url"].as_str().unwrap());
+        assert!(page.html.contains("That day, to be exact: 2026-03-01 12:00 UTC."), "{}", page.html);
         let mut fields = page.fields();
         fields.retain(|(name, _)| !matches!(name.as_str(), "since" | "until"));
         fields.extend(["since", "until"].into_iter().zip(days).map(|(name, day)| (name.into(), day.into())));

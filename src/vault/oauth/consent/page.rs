@@ -509,9 +509,16 @@ fn limits(main: &mut Html, form: &Form<'_>) {
             .markup("><span class=\"hint\"")
             .attribute("id", &format!("{id}-hint"))
             .markup(">");
+        // The field has room for a day; left as it is, the time of day counts too.
+        let exactly = at.map(|at| time::day_or_minute(&time::format_ms(at))).filter(|text| *text != day);
+        if let Some(exactly) = exactly {
+            main.text(&format!("That day, to be exact: {exactly}. "));
+        }
         match at {
             None => main.markup("Without a day, all that it asks for."),
-            Some(_) if matches!(form.pending.way, Way::Here) => main.markup("That is what you typed."),
+            Some(_) if matches!(form.pending.way, Way::Here) => {
+                main.markup("You can change it, or take it away.")
+            }
             Some(_) => main.text(&format!("The app asks for {none}.")),
         };
         main.markup("</span></p>\n");
