@@ -34,7 +34,8 @@ pub fn left(end: Timestamp, now: Timestamp) -> Option<String> {
 pub fn ago(time: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(time).as_secs();
     let (count, unit) = match seconds {
-        ..120 => return "just now".to_owned(),
+        ..60 => return "just now".to_owned(),
+        60..120 => return "1 minute ago".to_owned(),
         120..7_200 => (seconds / 60, "minutes"),
         7_200..172_800 => (seconds / 3_600, "hours"),
         172_800..5_184_000 => (seconds / 86_400, "days"),
@@ -89,7 +90,10 @@ mod tests {
     #[test]
     fn an_age_is_said_in_one_unit() {
         let age = |seconds| ago(at(0), at(seconds));
-        assert_eq!([age(-5), age(119)], ["just now", "just now"]);
+        assert_eq!(
+            [age(-5), age(59), age(60), age(119)],
+            ["just now", "just now", "1 minute ago", "1 minute ago"]
+        );
         assert_eq!([age(120), age(7_199)], ["2 minutes ago", "119 minutes ago"]);
         assert_eq!([age(7_200), age(172_799)], ["2 hours ago", "47 hours ago"]);
         assert_eq!([age(172_800), age(5_183_999)], ["2 days ago", "59 days ago"]);

@@ -112,6 +112,9 @@ fn since(when: &str, now: Timestamp) -> Result<Timestamp> {
     })
 }
 
+const NOTHING: &str = "No call is in the access log. It has the calls of programs that `pdpp mcp serve` answers; those of \
+     `pdpp mcp call` are not noted.";
+
 /// The calls to show, of all that are kept.
 struct Shown<'a> {
     found: &'a Entries,
@@ -172,7 +175,7 @@ impl<'a> Shown<'a> {
     fn nothing(&self) -> String {
         let all = &self.found.entries;
         let (Some(since), [first, .., last] | [first @ last]) = (self.since, all.as_slice()) else {
-            return "No call is in the access log.".to_owned();
+            return NOTHING.to_owned();
         };
         let time = time_text::day_and_time;
         let (first, last) = (time(first.time), time(last.time));
@@ -331,7 +334,8 @@ mod tests {
 
     #[test]
     fn a_span_without_calls_says_what_there_is() {
-        const NONE: &str = "No call is in the access log.";
+        const NONE: &str = NOTHING;
+        assert!(NONE.contains("those of `pdpp mcp call` are not noted"));
         let mut found = Entries::default();
         assert_eq!(to_text(&found, None, 9, 80), NONE);
         assert_eq!(to_text(&found, Some(NOW), 9, 80), NONE);

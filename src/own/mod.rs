@@ -62,8 +62,8 @@ pub const HOLDS: Holds = Holds {
         "an agent that has only the six tools and no shell: it cannot read beyond the grant, whatever a record talks it into",
     ],
     not: &[
-        "an agent with a shell, or any program that runs as you: it can read the store, your exports and the tokens, and press \
-         the buttons of this page",
+        "an agent with a shell, or any program that runs as you: it can read the store, your exports and the tokens, and approve \
+         in your place",
         "an agent that sends on what you granted, by a web search, links or other tools: grant what you would show it",
     ],
 };

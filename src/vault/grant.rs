@@ -98,6 +98,21 @@ pub struct TimeConstraint {
     pub until: Option<String>,
 }
 
+impl TimeConstraint {
+    /// In words: `received from 2026-10-01 to before 2026-11-01`.
+    pub fn in_words(&self) -> String {
+        let field = self.field.replace('_', " ");
+        let field = field.strip_suffix(" at").unwrap_or(&field);
+        let at = |text: &String| time::day_or_minute(text);
+        match (&self.since, &self.until) {
+            (Some(since), Some(until)) => format!("{field} from {} to before {}", at(since), at(until)),
+            (Some(since), None) => format!("{field} from {} on", at(since)),
+            (None, Some(until)) => format!("{field} before {}", at(until)),
+            (None, None) => format!("{field} at any time"),
+        }
+    }
+}
+
 impl Grant {
     /// Whether it ended before `now_ms`. A time that does not read has ended.
     pub fn is_expired(&self, now_ms: i64) -> bool {

@@ -22,6 +22,23 @@ pub fn format_ms(ms: i64) -> String {
     }
 }
 
+/// The day of `ms`, in UTC.
+pub fn day(ms: i64) -> String {
+    let mut text = format_ms(ms);
+    text.truncate(10);
+    text
+}
+
+/// The day that a time in RFC 3339 begins, or else its minute: a bound within a day is not that day.
+pub fn day_or_minute(text: &str) -> String {
+    let Some(ms) = parse_ms(text) else { return text.to_owned() };
+    let day = day(ms);
+    if parse_ms(&day) == Some(ms) {
+        return day;
+    }
+    format_ms(ms).get(11..16).map_or_else(|| text.to_owned(), |minute| format!("{day} {minute} UTC"))
+}
+
 /// Now, in milliseconds since 1970.
 pub fn now_ms() -> i64 {
     Timestamp::now().as_millisecond()
@@ -40,5 +57,7 @@ mod tests {
         assert_eq!(format_ms(at), "2024-02-02T00:00:00.000Z");
         assert_eq!(parse_ms("yesterday"), None);
         assert_eq!(parse_ms("20240202"), None);
+        assert_eq!(day_or_minute("2024-02-02T01:00:00+01:00"), "2024-02-02");
+        assert_eq!(day_or_minute("2024-02-02T01:00:00Z"), "2024-02-02 01:00 UTC");
     }
 }

@@ -186,6 +186,44 @@ fn o7_1_one_approval_gives_a_grant_a_source() {
     assert_eq!(call(&env, "fetch", &json!({"id": "cin_work/messages:m0"}), &[])["isError"], Value::Null);
 }
 
+/// Records of one month; the time of day counts too.
+#[test]
+fn o7_7_both_bounds_hold_whatever_is_ticked_at_the_terminal() {
+    let env = TestEnv::new();
+    store_of(&env);
+    for (since, until) in
+        [("2026-02-01", "2026-03-01"), ("2026-02-01T00:00:00.001Z", "2026-03-01T00:00:00.002Z")]
+    {
+        let bounds = ["--since", since, "--until", until];
+        let words = [&["connect", "local", "--in-terminal", "--json"], &bounds[..]].concat();
+        let mut terminal = Terminal::run(&env, &words);
+        terminal.answer("What may be read", "a\r");
+        terminal.answer("Which fields", "\x1b[B\r");
+        terminal.answer("from 2026-02-01 to before 2026-03-01", "");
+        terminal.answer("When does it end", "\r");
+        terminal.answer("received from 2026-02-01", "");
+        terminal.answer("Approve?", "y");
+        let ran = terminal.end();
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let granted: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let streams: Vec<&Value> = granted["grants"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|grant| grant["streams"].as_array().unwrap())
+            .collect();
+        let as_time =
+            |text: &str| text.parse::<jiff::Timestamp>().or_else(|_| format!("{text}T00:00:00Z").parse());
+        for stream in &streams {
+            for (name, typed) in [("since", since), ("until", until)] {
+                let given = stream[name].as_str().unwrap_or_else(|| panic!("{name}: {stream}"));
+                assert_eq!(as_time(given).unwrap(), as_time(typed).unwrap(), "{stream}");
+            }
+        }
+        assert!(streams.len() > 1, "{granted}");
+    }
+}
+
 #[test]
 fn o7_6_nothing_is_ticked_but_what_options_name_and_nothing_is_given_for_nothing() {
     let env = TestEnv::new();
@@ -194,7 +232,7 @@ fn o7_6_nothing_is_ticked_but_what_options_name_and_nothing_is_given_for_nothing
     terminal.answer("What may be read", "\r");
     let ran = terminal.end();
     assert_eq!(ran.code, Some(77), "{ran:?}");
-    assert!(ran.stderr.contains("an agent with a shell"), "{ran:?}");
+    assert!(ran.stderr.contains("an agent with a shell") && !ran.stderr.contains("this page"), "{ran:?}");
     let mut terminal = Terminal::run(&env, &["connect", "local", "--in-terminal", "--stream", "chats"]);
     terminal.answer("What may be read", "\r");
     terminal.answer("Which fields", "\r");

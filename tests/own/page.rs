@@ -187,6 +187,64 @@ async fn o7_2_the_page_lets_one_browser_decide_and_shows_nobody_else_anything() 
     assert!(rows.contains(WORK_WORD) && !rows.contains("about "), "{rows}");
 }
 
+/// The days of the options are fields of the page: a set keeps them, and what is approved holds to them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn o7_7_both_days_hold_for_what_a_set_ticks() {
+    let env = TestEnv::new();
+    store_of(&env);
+    let (child, address, code) = start(&env, &["--since", "2026-02-01", "--until", "2026-03-01"]);
+    let mut browser = Browser::new();
+    let own = address.trim_end_matches('/').to_owned();
+    let (_, _, page) = browser.post(&address, &own, &[("code", &code)]).await;
+    browser.cookie = None;
+    let link = between(&page, "url=", "\"").replace("&amp;", "&");
+    let base = link.split("/consent/").next().unwrap().to_owned();
+    let (_, to, _) = browser.get(&link).await;
+    let at = to.unwrap();
+    let (_, _, page) = browser.get(&at).await;
+    // Nothing inside is ticked, so ticking the account alone shares nothing.
+    assert!(page.contains("then open it and tick its streams and fields"), "{page}");
+    let days = |page: &str| {
+        ["since", "until"].map(|name| {
+            let field = between(page, &format!("name=\"{name}\""), ">").to_owned();
+            between(&field, "value=\"", "\"").to_owned()
+        })
+    };
+    assert_eq!(days(&page), ["2026-02-01", "2026-03-01"]);
+    let csrf = between(&page, "name=\"csrf\" value=\"", "\"").to_owned();
+    let form = [("csrf", csrf.as_str()), ("since", "2026-02-01"), ("until", "2026-03-01"), ("set", "text")];
+    let (status, to, text) = browser.post(&format!("{at}/sets"), &base, &form).await;
+    assert_eq!(status, StatusCode::SEE_OTHER, "{text}");
+    let (_, _, page) = browser.get(to.unwrap().split('#').next().unwrap()).await;
+    assert_eq!(days(&page), ["2026-02-01", "2026-03-01"]);
+    let ticked = page.split("<input type=\"checkbox\"").skip(1).map(|rest| rest.split('>').next().unwrap());
+    let ticked: Vec<(&str, &str)> = ticked
+        .filter(|tag| tag.contains(" checked") && tag.contains(" name=\""))
+        .map(|tag| (between(tag, " name=\"", "\""), between(tag, "value=\"", "\"")))
+        .collect();
+    let review = async |browser: &mut Browser, days: &[(&str, &str)]| {
+        let form = [&[("csrf", csrf.as_str()), ("expires", "1d")], &ticked[..], days].concat();
+        browser.post(&format!("{at}/review"), &base, &form).await
+    };
+    let (status, _, text) = review(&mut browser, &[("since", "2026-03-01"), ("until", "2026-03-01")]).await;
+    assert!(status == StatusCode::BAD_REQUEST && text.contains("an earlier day than"), "{text}");
+    // Also a form without them: they are taken away by nothing but the owner's empty field.
+    let (status, to, text) = review(&mut browser, &[]).await;
+    assert_eq!(status, StatusCode::SEE_OTHER, "{text}");
+    let (_, _, page) = browser.get(&to.unwrap()).await;
+    assert!(page.contains("received from 2026-02-01 to before 2026-03-01"), "{page}");
+    let sooner = "You can end it sooner: with <code>pdpp provider revoke</code>.";
+    assert!(page.contains(sooner) && !page.contains("comes next"), "{page}");
+    let digest = between(&page, "name=\"digest\" value=\"", "\"").to_owned();
+    let (status, _, text) =
+        browser.post(&format!("{at}/approve"), &base, &[("csrf", &csrf), ("digest", &digest)]).await;
+    assert_eq!(status, StatusCode::SEE_OTHER, "{text}");
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
+    let asked = serde_json::json!({"stream": "messages", "connection_id": "cin_work"});
+    let rows = call(&env, "query_records", &asked, &[]).to_string();
+    assert!(rows.contains("2026-02-") && !rows.contains("2026-03-") && !rows.contains("2026-04-"), "{rows}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn o7_2_what_is_denied_on_the_page_leaves_nothing() {
     let env = TestEnv::new();

@@ -35,7 +35,7 @@ fn push(app: &Vault, client_id: &str, streams: &Value, source: &str) -> Answer {
             "client_id": client_id,
             "authorization_details": [{
                 "type": "https://pdpp.dev/data-access",
-                "source": { "kind": "connector", "id": source },
+                "source": { "kind": if source == BASE { "provider_native" } else { "connector" }, "id": source },
                 "purpose_code": "https://pdpp.dev/purpose/personal_assistant",
                 "purpose_description": "Answer questions about my mail",
                 "access_mode": "continuous",
@@ -256,7 +256,7 @@ fn the_owner_narrows() {
     fields.push(("since".to_owned(), "2026-06-01".to_owned()));
     fields.push(("expires".to_owned(), "1h".to_owned()));
     let summary = page.summary(app, &fields);
-    assert!(summary.contains("from 2026-06-01 on by received at"), "{summary}");
+    assert!(summary.contains("received from 2026-06-01 on"), "{summary}");
     assert!(
         summary.contains("4 of 22 fields")
             && summary.contains("</strong>: id, thread id, subject, received at</p>"),
@@ -295,10 +295,33 @@ fn o7_7_a_day_leaves_out_what_it_cannot_narrow() {
         "{summary}"
     );
     assert!(
-        summary
-            .contains("<strong>transactions</strong> <span class=\"said\">from 2026-06-01 on by booked at"),
+        summary.contains("<strong>transactions</strong> <span class=\"said\">booked from 2026-06-01 on"),
         "{summary}"
     );
+}
+
+/// O7.7: nor does a request for all with a bound in time ask for it; one that names such a stream is for what is not here.
+#[test]
+fn o7_7_a_request_for_all_with_a_bound_leaves_out_what_has_no_time() {
+    let app = shared();
+    let client_id = register(app, "Bounded");
+    for source in ["https://sandbox.pdpp.example/connectors/bank", BASE] {
+        let range = json!({ "since": "2026-02-01T00:00:00Z", "until": "2026-03-01T00:00:00Z" });
+        let page = |name: &str| {
+            let pushed = push(app, &client_id, &json!([{ "name": name, "time_range": range }]), source);
+            Page::open(app, pushed.json()["authorization_url"].as_str().unwrap())
+        };
+        let named = page("accounts");
+        assert!(named.html.contains("Stream &#39;accounts&#39; has no time to limit by"), "{}", named.html);
+        let all = page("*");
+        let left_out = "Left out, because a day cannot narrow them: ";
+        assert!(all.html.contains(left_out) && all.html.contains("accounts of Fjord Bank"), "{}", all.html);
+        assert!(all.html.contains("name=\"until\""), "{}", all.html);
+        let summary = all.summary(app, &all.with_accounts(&["cin_bank_fjord"]));
+        assert!(summary.contains(left_out), "{summary}");
+        assert!(summary.contains("booked from 2026-02-01 to before 2026-03-01"), "{summary}");
+        assert!(!summary.contains("<strong>accounts</strong>"), "{summary}");
+    }
 }
 
 /// O7.6: a set ticks at once what belongs together, and no bank.
@@ -654,15 +677,41 @@ fn a_pushed_request_names_its_source() {
     let attempt = post(app, "/agent-connect", &json!({ "client_id": client_id, "request_uri": uri })).json();
     let page = Page::open(app, attempt["approval_url"].as_str().unwrap());
     assert!(!page.html.contains("Personal mail") && page.html.contains("only those from 2026-01-01 on"));
-    assert!(
-        page.html
-            .contains("id=\"since\" name=\"since\" aria-describedby=\"since-hint\" value=\"2026-01-01\"")
-    );
+    assert!(page.html.contains(
+        "id=\"since\" name=\"since\" aria-describedby=\"since-hint days-hint\" value=\"2026-01-01\""
+    ));
     assert_eq!(page.approve(app, &page.fields()).status, 303);
     let grant = poll(app, &attempt).json()["grant"].clone();
     assert_eq!(grant["source"], json!({ "kind": "connector", "id": mail }));
     assert_eq!(grant["streams"][0]["time_constraint"]["field"], "received_at");
     assert!(!grant["streams"][0]["fields"].as_array().unwrap().contains(&"snippet".into()));
+
+    // Bounds that the request has are never widened, whatever days the form says.
+    let bounded = json!([{ "name": "messages", "instance_ids": ["cin_mail_work"],
+        "time_range": { "since": "2026-02-01T00:00:00Z", "until": "2026-03-01T12:00:00Z" } }]);
+    for (days, since, until) in [
+        (["2026-02-01", "2026-03-01"], "2026-02-01T00:00:00.000Z", "2026-03-01T12:00:00.000Z"),
+        (["", ""], "2026-02-01T00:00:00.000Z", "2026-03-01T12:00:00.000Z"),
+        (["2025-01-01", "2027-01-01"], "2026-02-01T00:00:00.000Z", "2026-03-01T12:00:00.000Z"),
+        (["2026-02-02", "2026-02-20"], "2026-02-02T00:00:00.000Z", "2026-02-20T00:00:00.000Z"),
+    ] {
+        let uri = push(app, &client_id, &bounded, mail).json()["request_uri"].clone();
+        let attempt =
+            post(app, "/agent-connect", &json!({ "client_id": client_id, "request_uri": uri })).json();
+        let page = Page::open(app, attempt["approval_url"].as_str().unwrap());
+        assert!(page.html.contains("That day, to be exact: 2026-03-01 12:00 UTC."), "{}", page.html);
+        let mut fields = page.fields();
+        fields.retain(|(name, _)| !matches!(name.as_str(), "since" | "until"));
+        fields.extend(["since", "until"].into_iter().zip(days).map(|(name, day)| (name.into(), day.into())));
+        assert_eq!(page.approve(app, &fields).status, 303);
+        let grant = poll(app, &attempt).json()["grant"].clone();
+        let limit = &grant["streams"][0]["time_constraint"];
+        assert_eq!(
+            (limit["since"].as_str(), limit["until"].as_str()),
+            (Some(since), Some(until)),
+            "{days:?}"
+        );
+    }
 
     // Leaving the accounts out asks for none of several: the owner has to tick one.
     let open = push(app, &client_id, &json!([{ "name": "*" }]), mail).json();

@@ -38,10 +38,14 @@ impl local::Checklist for Checklist<'_> {
             return Ok(None);
         }
         let Some(fields) = self.fields(sheet, &streams)? else { return Ok(None) };
-        if let Some(since) = &sheet.since {
-            ui.explain(&format!(
-                "Only records from {since} on, where a stream has a date; others are left out."
-            ));
+        let bounds = match (&sheet.since, &sheet.until) {
+            (Some(since), Some(until)) => Some(format!("from {since} to before {until}")),
+            (Some(since), None) => Some(format!("from {since} on")),
+            (None, Some(until)) => Some(format!("from before {until}")),
+            (None, None) => None,
+        };
+        if let Some(bounds) = bounds {
+            ui.explain(&format!("Only records {bounds}, where a stream has a date; others are left out."));
         }
         let ends: Vec<String> = sheet.ends.iter().map(|end| end.label.clone()).collect();
         let Some(end) = ui.pick("When does it end", &ends)? else { return Ok(None) };

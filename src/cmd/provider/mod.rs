@@ -490,8 +490,8 @@ impl Listing<'_> {
         }
         let _ = match over {
             0 => Ok(()),
-            1 => writeln!(text, "1 grant more is over (--json lists it).\n"),
-            over => writeln!(text, "{over} grants more are over (--json lists them).\n"),
+            1 => writeln!(text, "1 more grant has ended (--json lists it).\n"),
+            over => writeln!(text, "{over} more grants have ended (--json lists them).\n"),
         };
     }
 }
@@ -590,13 +590,7 @@ fn stream_line(stream: &GrantStream, names: &BTreeMap<String, String>) -> String
     let of = accounts_of(stream, names).join(", ");
     let mut line = format!("{}: {}: {}", one_line(&of), stream.name, stream.fields.join(", "));
     if let Some(limit) = &stream.time_constraint {
-        let day = |text: &String| text.get(..10).unwrap_or(text).to_owned();
-        if let Some(since) = &limit.since {
-            let _ = write!(line, "; from {} on by {}", day(since), limit.field);
-        }
-        if let Some(until) = &limit.until {
-            let _ = write!(line, "; before {} by {}", day(until), limit.field);
-        }
+        let _ = write!(line, "; {}", limit.in_words());
     }
     line
 }

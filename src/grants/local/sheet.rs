@@ -20,6 +20,8 @@ pub struct Sheet {
     pub ends: Vec<End>,
     /// The day from which on records are given, where the options name one.
     pub since: Option<String>,
+    /// The day before which, likewise.
+    pub until: Option<String>,
     /// Whether the owner has to agree to the training of AI models.
     pub is_training: bool,
     /// Of all that can be picked.
@@ -156,6 +158,7 @@ impl Sheet {
         }
         form.extend(accounts.into_iter().map(|account| ("connection".to_owned(), account)));
         form.extend(self.since.iter().map(|since| ("since".to_owned(), since.clone())));
+        form.extend(self.until.iter().map(|until| ("until".to_owned(), until.clone())));
         form.extend(self.ends.get(ticked.end).map(|end| ("expires".to_owned(), end.value.clone())));
         form.push(("choices".to_owned(), self.choices.clone()));
         form.extend(ticked.agrees.then(|| ("ai_training".to_owned(), "yes".to_owned())));
@@ -248,12 +251,13 @@ fn sheet(vault: &Vault, id: &str) -> Result<Sheet> {
         Ok(accounts)
     });
     let accounts = made.map_err(|error| refused(&error.into()))?;
-    let since = form.iter().find(|(name, _)| name == "since").map(|(_, since)| since.clone());
+    let day = |wanted: &str| form.iter().find(|(name, _)| name == wanted).map(|(_, day)| day.clone());
+    let (since, until) = (day("since"), day("until"));
     let is_training = details.purpose.code() == crate::vault::oauth::authorization_details::AI_TRAINING;
     let picked = form.iter().find(|(name, _)| name == "expires").map(|(_, end)| end.as_str());
     let ends =
         consent::ends(&details, picked).into_iter().map(|(value, label)| End { label, value }).collect();
-    Ok(Sheet { accounts, ends, since, is_training, choices: details.fingerprint() })
+    Ok(Sheet { accounts, ends, since, until, is_training, choices: details.fingerprint() })
 }
 
 fn fields_of(form: &[(String, String)], number: usize) -> BTreeSet<usize> {
@@ -280,13 +284,7 @@ fn lines(vault: &Vault, review: &Review, sheet: &Sheet) -> Result<Vec<String>> {
                     fields.join(", ")
                 );
                 if let Some(time) = &stream.time_constraint {
-                    let day = |text: &String| text.get(..10).unwrap_or(text).to_owned();
-                    if let Some(since) = &time.since {
-                        line = format!("{line}; from {} on by {}", day(since), time.field.replace('_', " "));
-                    }
-                    if let Some(until) = &time.until {
-                        line = format!("{line}; before {} by {}", day(until), time.field.replace('_', " "));
-                    }
+                    line = format!("{line}; {}", time.in_words());
                 }
                 lines.push(line);
             }

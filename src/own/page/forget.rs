@@ -37,7 +37,7 @@ pub(super) fn ask(
     main.markup("<p>This deletes it and everything of it from the store: ");
     main.text(&indicatif::HumanCount(records).to_string());
     main.markup(
-        " records, their words in the index and the copies of their attachments. Grants on nothing else end. It cannot be \
+        " records, their words in the index and the copies of their attachments. Grants that cover only this account end too. It cannot be \
          undone.</p>\n<p>",
     );
     main.text(OUT_OF_REACH).markup(".</p>\n");
@@ -49,7 +49,7 @@ pub(super) fn ask(
          spellcheck=\"false\"></p>\n",
     );
     if frame.asks_passphrase {
-        Frame::passphrase_field(&mut main);
+        Frame::passphrase_field(&mut main, false);
     }
     main.markup("<p class=\"buttons\"><button type=\"submit\" class=\"end\">Forget it</button> ");
     frame.link(&mut main, "", "Keep it");

@@ -66,12 +66,13 @@ impl Frame<'_> {
         main.markup("<span class=\"hidden\">: ").text(about).markup("</span></a>");
     }
 
-    /// The field for the passphrase.
-    pub(super) fn passphrase_field(main: &mut Html) {
+    /// The field for the passphrase; where a page asks for nothing else, whoever opened it can type at once.
+    pub(super) fn passphrase_field(main: &mut Html, is_all: bool) {
         main.markup(
             "<p class=\"passphrase\"><label for=\"passphrase\">Your passphrase</label>\n<input id=\"passphrase\" \
-             type=\"password\" name=\"passphrase\" autocomplete=\"current-password\" required></p>\n",
-        );
+             type=\"password\" name=\"passphrase\" autocomplete=\"current-password\" required",
+        )
+        .markup(if is_all { " autofocus></p>\n" } else { "></p>\n" });
     }
 }
 
@@ -197,7 +198,7 @@ pub(super) fn asks(frame: &Frame<'_>, status: StatusCode, problem: Option<&str>)
     }
     main.markup("<p>What is here is shown to whoever knows your passphrase, for ten minutes.</p>\n");
     frame.begin_form(&mut main, "/passphrase");
-    Frame::passphrase_field(&mut main);
+    Frame::passphrase_field(&mut main, true);
     main.markup(
         "<p class=\"buttons\"><button type=\"submit\" class=\"approve\">Open</button></p>\n</form>\n",
     );

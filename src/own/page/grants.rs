@@ -143,16 +143,7 @@ fn period(stream: &GrantStream) -> String {
         });
     }
     if let Some(limit) = &stream.time_constraint {
-        let day = |text: &String| text.get(..10).unwrap_or(text).to_owned();
-        let field = words(&limit.field);
-        match (&limit.since, &limit.until) {
-            (Some(since), Some(until)) => {
-                parts.push(format!("from {} on, before {}, by {field}", day(since), day(until)));
-            }
-            (Some(since), None) => parts.push(format!("from {} on, by {field}", day(since))),
-            (None, Some(until)) => parts.push(format!("before {}, by {field}", day(until))),
-            (None, None) => {}
-        }
+        parts.push(limit.in_words());
     }
     if parts.is_empty() { "all of it, what is new too".to_owned() } else { parts.join(", ") }
 }
@@ -311,9 +302,9 @@ mod tests {
             since: Some("2026-01-02T00:00:00.000Z".to_owned()),
             until: None,
         });
-        assert_eq!(period(&stream), "from 2026-01-02 on, by received at");
+        assert_eq!(period(&stream), "received from 2026-01-02 on");
         stream.resources = Some(vec!["a".to_owned()]);
-        assert_eq!(period(&stream), "1 named record, from 2026-01-02 on, by received at");
+        assert_eq!(period(&stream), "1 named record, received from 2026-01-02 on");
     }
 
     #[test]

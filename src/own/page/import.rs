@@ -411,7 +411,7 @@ fn to_agree(main: &mut Html, frame: &Frame<'_>, received: &Received, said: Optio
     if let Some(agreed) = agreed {
         frame.begin_form(main, "/import/go");
         if frame.asks_passphrase && received.is_granted() {
-            Frame::passphrase_field(main);
+            Frame::passphrase_field(main, false);
         }
         main.markup("<button type=\"submit\" class=\"approve\">").text(agreed).markup("</button>\n</form>\n");
     }
@@ -428,6 +428,15 @@ fn to_agree(main: &mut Html, frame: &Frame<'_>, received: &Received, said: Optio
     if agreed.is_some() {
         main.markup("</details>\n");
     }
+}
+
+/// A note of an import, which names options of the command line, as it stands on a page that has fields for them.
+fn in_words_of_the_page(note: &str) -> String {
+    let mut note = note.replace(", as --account says", ", as you said");
+    for option in ["--account NAME", "--account", "--timezone ZONE", "--timezone"] {
+        note = note.replace(option, "“Say more” below");
+    }
+    note
 }
 
 fn planned(main: &mut Html, plan: &Plan) {
@@ -447,7 +456,7 @@ fn planned(main: &mut Html, plan: &Plan) {
             );
         }
         for note in &source.notes {
-            main.markup("<br>\n<span class=\"said\">").text(note).markup("</span>");
+            main.markup("<br>\n<span class=\"said\">").text(&in_words_of_the_page(note)).markup("</span>");
         }
         main.markup("</li>\n");
     }
@@ -644,6 +653,23 @@ fn reasons(main: &mut Html, outcomes: &[Outcome]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_note_names_the_fields_of_the_page_and_no_option() {
+        for (note, said) in [
+            (
+                "The account is A: so. --account NAME names another.",
+                "The account is A: so. “Say more” below names another.",
+            ),
+            ("The account is A, as --account says.", "The account is A, as you said."),
+            (
+                "It is called A. --account gives it another name.",
+                "It is called A. “Say more” below gives it another name.",
+            ),
+        ] {
+            assert_eq!(in_words_of_the_page(note), said);
+        }
+    }
 
     #[test]
     fn o7_15_a_files_name_is_a_label_and_no_path() {

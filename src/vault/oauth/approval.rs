@@ -33,6 +33,8 @@ pub struct Selection {
     pub undated: Vec<usize>,
     /// Records from here on only, in milliseconds, where they have a time.
     pub since: Option<i64>,
+    /// Records before here only, in milliseconds, where they have a time.
+    pub until: Option<i64>,
     /// When the grant ends, in milliseconds.
     pub expires_ms: Option<i64>,
 }

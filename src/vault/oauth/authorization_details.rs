@@ -28,8 +28,14 @@ pub struct AuthorizationDetails {
     pub commitments: Vec<String>,
     /// When the client says it has no more use for it, in milliseconds: a suggestion to the owner.
     pub expires_ms: Option<i64>,
+    /// Only records from here on are asked for, in milliseconds: what the form says at first.
+    pub since: Option<i64>,
+    /// Only records before here.
+    pub until: Option<i64>,
     /// What can be granted.
     pub choices: Vec<Choice>,
+    /// Connections and streams of a request for all, which has bounds in time that these cannot have.
+    pub undated: Vec<(String, String)>,
 }
 
 /// What a client wants data for.
@@ -170,6 +176,12 @@ struct AskedStream {
     resources: Option<Vec<String>>,
 }
 
+impl AskedStream {
+    fn is_bounded(&self) -> bool {
+        self.time_range.as_ref().is_some_and(|range| range.since.is_some() || range.until.is_some())
+    }
+}
+
 #[derive(Debug, Clone, Deserialize)]
 struct Range {
     #[serde(default)]
@@ -203,7 +215,10 @@ pub fn everything(catalog: &Catalog, base: &str, purpose: &Purpose) -> Authoriza
         single_use: false,
         commitments: Vec::new(),
         expires_ms: None,
+        since: None,
+        until: None,
         choices,
+        undated: Vec::new(),
     }
 }
 
@@ -303,7 +318,11 @@ impl Requested {
                 .param("source")
                 .with("available_sources", known));
         }
-        let choices = choices(catalog, &connectors, &details.streams, *is_whole)?;
+        let (choices, undated) = choices(catalog, &connectors, &details.streams, *is_whole)?;
+        let common = |of: fn(&Choice) -> Option<i64>| {
+            let first = choices.first().and_then(of);
+            first.filter(|_| choices.iter().all(|choice| of(choice) == first))
+        };
         let source = match connectors.as_slice() {
             [connector] if !is_whole => Source { kind: "connector".to_owned(), id: connector.id.clone() },
             _ => Source { kind: "provider_native".to_owned(), id: base.to_owned() },
@@ -314,19 +333,23 @@ impl Requested {
             single_use: *single_use,
             commitments: details.client_claims.clone().map(|claims| claims.commitments).unwrap_or_default(),
             expires_ms: *expires_ms,
+            since: common(|choice| choice.since),
+            until: common(|choice| choice.until),
             choices,
+            undated,
         })
     }
 }
 
-/// Every stream of every connection that is asked for.
+/// Every stream of every connection that is asked for, and those of a request for all that its bounds leave out.
 fn choices(
     catalog: &Catalog,
     connectors: &[&Arc<Connector>],
     asked_streams: &[AskedStream],
     is_whole: bool,
-) -> Result<Vec<Choice>, ApiError> {
+) -> Result<(Vec<Choice>, Vec<(String, String)>), ApiError> {
     let mut choices = Vec::new();
+    let mut undated = Vec::new();
     let wildcard = asked_streams.iter().any(|stream| stream.name == "*");
     for asked in asked_streams {
         let before = choices.len();
@@ -359,6 +382,11 @@ fn choices(
             let several = catalog.connections_of(&connector.key).count() > 1;
             for connection in catalog.connections_of(&connector.key).filter(|known| is_wanted(&known.id)) {
                 for stream in &streams {
+                    // Nobody named it, and what was asked for is not widened.
+                    if wildcard && asked.is_bounded() && stream.consent_time_field.is_none() {
+                        undated.push((connection.id.clone(), stream.name.clone()));
+                        continue;
+                    }
                     // Of a provider as a whole it is the sources that have the field which are meant.
                     let lacks = |name: &String| stream.field(name).is_none();
                     if is_whole && asked.fields.iter().flatten().any(lacks) {
@@ -394,7 +422,10 @@ fn choices(
             return Err(ApiError::invalid("Too many streams are asked for").param("streams"));
         }
     }
-    Ok(choices)
+    if choices.is_empty() && !undated.is_empty() {
+        return Err(ApiError::invalid("None of the streams has a time to limit by").param("time_range"));
+    }
+    Ok((choices, undated))
 }
 
 /// Of several sources' streams of one name, none has all the fields; each field that there is, with whose it is.

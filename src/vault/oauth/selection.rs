@@ -49,12 +49,11 @@ fn resolve(
         let required = |name: &String| stream.field(name).is_some_and(|field| field.required);
         let fields: Vec<String> =
             choice.fields.iter().filter(|name| required(name) || kept.contains(*name)).cloned().collect();
-        let since = match &stream.consent_time_field {
-            Some(_) => choice.since.max(selection.since),
-            None => None,
-        };
+        // What the request bounds is only ever narrowed.
+        let since = choice.since.max(selection.since);
+        let until = [choice.until, selection.until].into_iter().flatten().min();
         let time_constraint =
-            stream.consent_time_field.as_ref().filter(|_| since.is_some() || choice.until.is_some());
+            stream.consent_time_field.as_ref().filter(|_| since.is_some() || until.is_some());
         let granted = GrantStream {
             name: stream.name.clone(),
             instance_ids: vec![choice.connection.clone()],
@@ -62,7 +61,7 @@ fn resolve(
             time_constraint: time_constraint.map(|field| TimeConstraint {
                 field: field.clone(),
                 since: since.map(time::format_ms),
-                until: choice.until.map(time::format_ms),
+                until: until.map(time::format_ms),
             }),
             resources: choice.resources.clone(),
             source: native.then(|| Source { kind: "connector".to_owned(), id: connector.id.clone() }),

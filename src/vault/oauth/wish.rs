@@ -57,6 +57,8 @@ impl Wish {
         self.check_names(catalog)?;
         let mut details = everything(catalog, base, &self.purpose);
         details.expires_ms = self.expires_ms;
+        // Of all that is ticked, also beside what is named: the form says them, and the owner can change them there.
+        (details.since, details.until) = (self.since, self.until);
         for choice in &mut details.choices {
             let stream = self.streams.iter().find(|stream| {
                 stream.name == choice.stream
@@ -64,7 +66,7 @@ impl Wish {
             });
             choice.is_named = self.names(catalog, choice, stream);
             choice.since = stream.and_then(|stream| stream.since).filter(|_| choice.is_named);
-            choice.until = stream.and_then(|stream| stream.until).or(self.until).filter(|_| choice.is_named);
+            choice.until = stream.and_then(|stream| stream.until).filter(|_| choice.is_named);
         }
         Ok(details)
     }
@@ -107,8 +109,9 @@ impl Wish {
         }
         form.extend(accounts.into_iter().map(|account| ("connection".to_owned(), account)));
         form.extend(self.expires_ms.map(|_| ("expires".to_owned(), "asked".to_owned())));
-        // The field says a day; a time of day within it is kept by the choices.
-        form.extend(self.since.map(|since| ("since".to_owned(), time::format_ms(since)[..10].to_owned())));
+        // The fields say a day; one that is left as it is means the time of day too (`ticks::selection`).
+        form.extend(self.since.map(|since| ("since".to_owned(), time::day(since))));
+        form.extend(self.until.map(|until| ("until".to_owned(), time::day(until))));
         form
     }
 

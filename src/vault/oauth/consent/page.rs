@@ -11,7 +11,7 @@ use crate::vault::html::Html;
 use crate::vault::oauth::authorization_details::{
     AI_ASSISTANT, AI_TRAINING, ASSISTANT, AuthorizationDetails, Choice,
 };
-use crate::vault::oauth::flows::{Decision, Pending, Way};
+use crate::vault::oauth::flows::{Asked, Decision, Pending, Way};
 use crate::vault::store::Catalog;
 use crate::vault::time;
 use crate::vault::wire::Reply;
@@ -352,7 +352,13 @@ fn what(main: &mut Html, form: &Form<'_>) {
         .text(&counted(asked.choices.len(), "stream", "streams"))
         .markup(" from ")
         .text(&counted(accounts.len(), "account", "accounts"))
-        .markup(". Tick an account to share it; then open it to leave out streams and fields.");
+        .markup(match form.pending.asked {
+            // Nothing is ticked but what the options name (O7.6).
+            Asked::Wish(_) => {
+                ". Tick an account, then open it and tick its streams and fields; or begin with a set."
+            }
+            _ => ". Tick an account to share it; then open it to leave out streams and fields.",
+        });
     if asked.choices.iter().any(|choice| choice.is_ambiguous) {
         main.markup(" The app did not say which account it means.");
     }
@@ -366,10 +372,27 @@ fn what(main: &mut Html, form: &Form<'_>) {
             .markup("</button>\n");
     }
     main.markup("</p>\n");
+    left_out(main, form.catalog, asked.undated.iter().map(|(connection, stream)| (&**connection, &**stream)));
     for (connection, choices) in &accounts {
         source(main, form, connection, choices);
     }
     main.markup("</section>\n");
+}
+
+/// Streams that a day leaves out, by their connection and name.
+pub(super) fn left_out<'a>(
+    main: &mut Html,
+    catalog: &Catalog,
+    streams: impl Iterator<Item = (&'a str, &'a str)>,
+) {
+    let streams: Vec<String> = streams
+        .map(|(connection, stream)| format!("{} of {}", words(stream), accounts::label(catalog, connection)))
+        .collect();
+    if !streams.is_empty() {
+        main.markup("<p>Left out, because a day cannot narrow them: ")
+            .text(&streams.join(", "))
+            .markup(".</p>\n");
+    }
 }
 
 fn source(main: &mut Html, form: &Form<'_>, connection: &str, choices: &Numbered<'_>) {
@@ -458,36 +481,51 @@ fn stream(main: &mut Html, form: &Form<'_>, number: usize, choice: &Choice, disp
 
 fn period(main: &mut Html, choice: &Choice) {
     if let Some(since) = choice.since {
-        main.markup(", only those from ").text(&time::format_ms(since)[..10]).markup(" on");
+        main.markup(", only those from ").text(&time::day(since)).markup(" on");
     }
     if let Some(until) = choice.until {
-        main.markup(", only those before ").text(&time::format_ms(until)[..10]);
+        main.markup(", only those before ").text(&time::day(until));
     }
-}
-
-/// The day from which on all is asked for.
-fn asked_since(asked: &AuthorizationDetails) -> Option<String> {
-    let first = asked.choices.first()?.since?;
-    let is_common = asked.choices.iter().all(|choice| choice.since == Some(first));
-    is_common.then(|| time::format_ms(first)[..10].to_owned())
 }
 
 fn limits(main: &mut Html, form: &Form<'_>) {
-    let since = asked_since(form.asked).unwrap_or_default();
-    main.markup(
-        "<section aria-labelledby=\"far\">\n<h2 id=\"far\">How far</h2>\n<div class=\"limits\">\n\
-         <p><label for=\"since\">Only records from this day on</label>\
-         <input type=\"date\" id=\"since\" name=\"since\" aria-describedby=\"since-hint\"",
-    )
-    .attribute("value", form.value("since", &since))
-    .markup("><span class=\"hint\" id=\"since-hint\">");
-    if since.is_empty() {
-        main.markup("Without a day, all that it asks for. ");
-    } else {
-        main.markup("The app asks for no earlier ones. ");
+    let asked = form.asked;
+    main.markup("<section aria-labelledby=\"far\">\n<h2 id=\"far\">How far</h2>\n<div class=\"limits\">\n");
+    let bounds = [
+        ("since", "Only records from this day on", asked.since, "no earlier ones"),
+        ("until", "Only records before this day", asked.until, "no later ones"),
+    ];
+    for (id, label, at, none) in bounds {
+        let day = at.map(time::day).unwrap_or_default();
+        main.markup("<p><label")
+            .attribute("for", id)
+            .markup(">")
+            .text(label)
+            .markup("</label><input type=\"date\"")
+            .attribute("id", id)
+            .attribute("name", id)
+            .attribute("aria-describedby", &format!("{id}-hint days-hint"))
+            .attribute("value", form.value(id, &day))
+            .markup("><span class=\"hint\"")
+            .attribute("id", &format!("{id}-hint"))
+            .markup(">");
+        // The field has room for a day; left as it is, the time of day counts too.
+        let exactly = at.map(|at| time::day_or_minute(&time::format_ms(at))).filter(|text| *text != day);
+        if let Some(exactly) = exactly {
+            main.text(&format!("That day, to be exact: {exactly}. "));
+        }
+        match at {
+            None => main.markup("Without a day, all that it asks for."),
+            Some(_) if matches!(form.pending.way, Way::Here) => {
+                main.markup("You can change it, or take it away.")
+            }
+            Some(_) => main.text(&format!("The app asks for {none}.")),
+        };
+        main.markup("</span></p>\n");
     }
+    main.markup("<p class=\"hint\" id=\"days-hint\">");
     main.markup(
-        "A day counts by the field that “dated by” names, and leaves out streams marked “not dated”.</span></p>\n\
+        "A day counts by the field that “dated by” names, and leaves out streams marked “not dated”.</p>\n\
          <p><label for=\"expires\">The access ends after</label>\
          <select id=\"expires\" name=\"expires\" aria-describedby=\"expires-hint\">",
     );
@@ -520,7 +558,9 @@ pub(super) fn not_here(place: &Place<'_>, pending: &Pending, why: &str) -> Html 
     heading(&mut main, pending);
     main.markup("<p class=\"problem\" role=\"alert\"><strong>It asks for what is not here.</strong> ")
         .text(why)
-        .markup(". The app was not told. Deny, and ask it for what there is.</p>\n");
+        .markup(
+            ". The app learns nothing of what is here. Deny, and have it ask again for what there is.</p>\n",
+        );
     who_asks(&mut main, pending);
     place.deny_form(&mut main);
     main.markup("<div class=\"actions\">\n").markup(DENY).markup("</div>\n");

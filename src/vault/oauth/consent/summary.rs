@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 
 use super::page::{
-    DENY, Place, counted, heading, holds, kind, minute, page_reply, purpose, shell, who_asks, words,
+    DENY, Place, counted, heading, holds, kind, left_out, minute, page_reply, purpose, shell, who_asks, words,
 };
 use crate::vault::declaration::Stream;
 use crate::vault::grant::{Grant, GrantStream};
@@ -37,26 +37,27 @@ pub(super) fn shown(
     let grants = grants(catalog, profile, pending, asked, selection)?;
     let mut html = Html::new();
     list(&mut html, catalog, &grants);
-    let undated: Vec<String> = selection
-        .undated
-        .iter()
-        .filter_map(|number| asked.choices.get(*number))
-        .map(|choice| {
-            format!("{} of {}", words(&choice.stream), accounts::label(catalog, &choice.connection))
-        })
-        .collect();
-    if !undated.is_empty() {
-        html.markup("<p>Left out, because a day cannot narrow them: ")
-            .text(&undated.join(", "))
-            .markup(".</p>\n");
-    }
+    let of_selection = selection.undated.iter().filter_map(|number| asked.choices.get(*number));
+    let of_selection = of_selection.map(|choice| (&*choice.connection, &*choice.stream));
+    let of_request = asked.undated.iter().map(|(connection, stream)| (&**connection, &**stream));
+    left_out(&mut html, catalog, of_request.chain(of_selection));
     html.markup("<section aria-labelledby=\"end\">\n<h2 id=\"end\">Until when</h2>\n<p>")
         .text(&selection.expires_ms.map_or_else(|| "Without an end".to_owned(), minute))
         .markup(if asked.single_use { ", for one reading." } else { "." })
-        .markup(
-            " You can end it sooner: on the page that comes next, or with <code>pdpp disconnect</code> where the app has its \
-             token. What was read by then stays with the app.</p>\n</section>\n",
-        );
+        .markup(" You can end it sooner: ")
+        .markup(match (&pending.way, profile.holds) {
+            // The page that comes next has no button: it is gone as soon as its command has the tokens.
+            (Way::Here, _) => "with <code>pdpp provider revoke</code>",
+            // A store of one's own.
+            (_, Some(_)) => {
+                "on the page that comes next, later in <code>pdpp provider open</code> or with <code>pdpp provider \
+                 revoke</code>, or with <code>pdpp disconnect</code> where the app has its token"
+            }
+            (_, None) => {
+                "on the page that comes next, or with <code>pdpp disconnect</code> where the app has its token"
+            }
+        })
+        .markup(". What was read by then stays with the app.</p>\n</section>\n");
     purpose(&mut html, pending, asked);
     who_asks(&mut html, pending);
     holds(&mut html, profile);
@@ -120,7 +121,7 @@ pub(super) fn to_decide(
     if asks_passphrase {
         main.markup(
             "<p class=\"passphrase\"><label for=\"passphrase\">Your passphrase</label>\n<input id=\"passphrase\" \
-             type=\"password\" name=\"passphrase\" autocomplete=\"current-password\" required></p>\n",
+             type=\"password\" name=\"passphrase\" autocomplete=\"current-password\" required autofocus></p>\n",
         );
     }
     main.markup("<div class=\"actions\">\n")
@@ -218,14 +219,7 @@ fn stream(main: &mut Html, granted: &GrantStream, declared: &Stream) {
         main.text(&counted(keys.len(), "named record", "named records")).markup(", ");
     }
     if let Some(time) = &granted.time_constraint {
-        let day = |text: &str| text.get(..10).unwrap_or(text).to_owned();
-        if let Some(since) = &time.since {
-            main.markup("from ").text(&day(since)).markup(" on ");
-        }
-        if let Some(until) = &time.until {
-            main.markup("before ").text(&day(until)).markup(" ");
-        }
-        main.markup("by ").text(&words(&time.field)).markup(", ");
+        main.text(&time.in_words()).markup(", ");
     }
     let (given, all) = (granted.fields.len(), declared.fields.len());
     main.text(&if given == all {

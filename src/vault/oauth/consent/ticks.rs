@@ -127,13 +127,21 @@ pub(super) fn selection(
     let values = |wanted: &'static str| {
         posted.iter().filter(move |(name, _)| name == wanted).map(|(_, value)| value.as_str())
     };
-    let since = match values("since").next().filter(|text| !text.is_empty()) {
-        None => None,
-        Some(text) => Some(
-            time::parse_ms(text)
-                .ok_or_else(|| ApiError::invalid("The date does not read: write it as 2026-01-31"))?,
-        ),
+    // A form without the field, or with the day that it said at first, leaves the bound that was asked for.
+    let bound = |name: &'static str, asked: Option<i64>| match values(name).next() {
+        None => Ok(asked),
+        Some("") => Ok(None),
+        Some(text) if asked.is_some_and(|asked| time::day(asked) == text) => Ok(asked),
+        Some(text) => time::parse_ms(text)
+            .map(Some)
+            .ok_or_else(|| ApiError::invalid("The date does not read: write it as 2026-01-31")),
     };
+    let (since, until) = (bound("since", asked.since)?, bound("until", asked.until)?);
+    if since.zip(until).is_some_and(|(since, until)| since >= until) {
+        return Err(ApiError::invalid(
+            "Nothing would be shared: “from” has to be an earlier day than “before”; change one of them, or deny",
+        ));
+    }
     let accounts: BTreeSet<&str> = values("connection").collect();
     let mut fields: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
     for value in values("field") {
@@ -144,7 +152,7 @@ pub(super) fn selection(
             fields.entry(number).or_default().insert(name.clone());
         }
     }
-    let mut selection = Selection { since, ..Selection::default() };
+    let mut selection = Selection { since, until, ..Selection::default() };
     for number in values("stream").filter_map(|number| number.parse::<usize>().ok()).collect::<BTreeSet<_>>()
     {
         let Some(choice) = asked.choices.get(number) else { continue };
@@ -152,7 +160,8 @@ pub(super) fn selection(
             continue;
         }
         let stream = catalog.connector(&choice.connector).and_then(|known| known.stream(&choice.stream));
-        if since.is_some() && stream.is_some_and(|stream| stream.consent_time_field.is_none()) {
+        let is_bounded = since.is_some() || until.is_some();
+        if is_bounded && stream.is_some_and(|stream| stream.consent_time_field.is_none()) {
             selection.undated.push(number);
         } else {
             selection.kept.push((number, fields.remove(&number).unwrap_or_default()));
