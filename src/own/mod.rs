@@ -42,6 +42,7 @@ pub const PROFILE: Profile = Profile {
     title: "Your own data",
     owner: "On this machine",
     command: "pdpp connect local",
+    is_service: false,
     subject_id: "owner_local",
     declaration_version: "own.v1",
     introspection_client_id: "own_rs",
@@ -208,7 +209,7 @@ pub fn check_not_served(dir: &Path) -> Result<()> {
 
 /// Serves the vault in `dir`, which has to be there, at `listen`, a loopback address, and by its `public` name if it has one, with
 /// its owner's page, and notes what is read. Its owner learns of a request by `announce`, and approves it with the passphrase. In
-/// `cache` are their tokens and the log of their agents, where those are this user's.
+/// `cache` are their tokens and the log of their agents; none where those are another user's, whom this serves as a service.
 ///
 /// # Errors
 /// As [`open`]; `own_not_loopback` (2), `own_listen`, `own_in_use`.
@@ -222,7 +223,12 @@ pub fn serve(
 ) -> Result<Handle> {
     check(dir)?;
     let holds = if separate::place::person_of(dir).is_some() { HOLDS_SEPARATE } else { HOLDS_SERVED };
-    let profile = Profile { command: "pdpp provider serve", holds: Some(holds), ..PROFILE };
+    let profile = Profile {
+        command: "pdpp provider serve",
+        is_service: cache.is_none(),
+        holds: Some(holds),
+        ..PROFILE
+    };
     let config = Config { core, asks_passphrase: true, announce, public, profile, ..config(dir) };
     let for_proxy = config.public.as_ref().map(|public| public.listen).filter(|proxy| *proxy != listen);
     let (at, cache) = (dir.to_owned(), cache.cloned());

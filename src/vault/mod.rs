@@ -62,6 +62,8 @@ pub struct Profile {
     pub owner: &'static str,
     /// What runs it: its owner's links are printed where that was typed.
     pub command: &'static str,
+    /// Whether that is a service: nobody sees what it prints, and its owner decides on a page of their own.
+    pub is_service: bool,
     /// The subject of every grant.
     pub subject_id: &'static str,
     /// The revision of what its sources declare, as a grant names it.
