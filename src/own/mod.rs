@@ -25,7 +25,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::advice::Command;
+use crate::advice::{Command, Hint};
 use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::fs::{DirLock, PrivateDir};
@@ -346,7 +346,19 @@ fn unusable(dir: &Path, error: io::Error) -> Error {
     };
     Error::new(kind, "own_data_dir", format!("Could not use the directory {}", dir.display()))
         .because(error)
-        .hint("Make it your own user's, mode 700, or name another one with --data-dir")
+        .hint(to_use(dir))
+}
+
+/// What is done about a directory that cannot be used. One of the separate set-up is its service's, and must not become anybody else's:
+/// any program of theirs could read it then.
+fn to_use(dir: &Path) -> Hint {
+    if let Some(uid) = separate::place::whose(dir) {
+        return Hint::new(format!(
+            "Leave it as it is: it belongs to the service of the user {uid}, which that user asks without --data-dir: "
+        ))
+        .run(Command::new("provider"));
+    }
+    Hint::new("Make it your own user's, mode 700, or name another one with --data-dir")
 }
 
 /// The same command, for an address that can be used.
@@ -412,8 +424,13 @@ pub fn explain(error: OpenError) -> Error {
             let by = by.map_or("Another pdpp".to_owned(), |by| {
                 format!("The pdpp at {} (process {})", by.url, by.pid)
             });
-            Error::failed("own_in_use", format!("{by} serves {} already", dir.display()))
-                .hint("Use that one, or stop it first")
+            let error = Error::failed("own_in_use", format!("{by} serves {} already", dir.display()));
+            match separate::place::person_of(&dir) {
+                Some(uid) => {
+                    error.hint(format!("Stop it first: {}", separate::which::systemctl("stop", uid)))
+                }
+                None => error.hint("Use that one, or stop it first"),
+            }
         }
     }
 }
@@ -458,6 +475,23 @@ mod tests {
                 .count(),
             0
         );
+    }
+
+    #[test]
+    fn o9_1_nobody_is_told_to_make_a_services_directory_their_own() {
+        let advice = |dir: &str| {
+            let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+            unusable(Path::new(dir), denied).next().unwrap().to_string()
+        };
+        assert!(advice("/home/ana/own").contains("mode 700"));
+        for theirs in ["/var/lib/pdpp/1000", "/var/lib/pdpp/1000/inbox", "/var/lib/pdpp/kept-1000"] {
+            let advice = advice(theirs);
+            assert!(
+                advice.contains("the service of the user 1000") && advice.ends_with("pdpp provider"),
+                "{advice}"
+            );
+            assert!(!advice.contains("mode 700"), "{advice}");
+        }
     }
 
     #[test]
