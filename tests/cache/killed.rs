@@ -68,7 +68,8 @@ fn a_writer_killed_at_any_step_leaves_before_or_after() {
         next();
         let begun = Instant::now();
         let mut last = next();
-        let moment = Instant::now() + begun.elapsed().mul_f64(2.0 * f64::from(round % rounds) / f64::from(rounds));
+        let moment =
+            Instant::now() + begun.elapsed().mul_f64(2.0 * f64::from(round % rounds) / f64::from(rounds));
         while Instant::now() < moment {
             std::hint::spin_loop();
         }

@@ -337,7 +337,7 @@ fn o7_11_nothing_of_the_store_is_told_before_the_passphrase() {
     let hello = desk.caller().hello().unwrap();
     assert!(hello.has_passphrase && hello.url.starts_with("http://127.0.0.1:"), "{hello:?}");
     // Nobody sees a terminal of it: whoever was led to it by an app learns where to decide.
-    let page = get(&hello.url, "/oauth/consent");
+    let page = get(&hello.url, "/consent");
     assert!(page.contains("<code>pdpp provider open</code>") && !page.contains("terminal"), "{page}");
     let forget = Asked::Forget { account: "Work".to_owned() };
     for asked in [Asked::Status, Asked::Grants, Asked::Sources, Asked::Passphrase, forget] {

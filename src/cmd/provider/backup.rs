@@ -205,7 +205,9 @@ pub(super) fn restore_apart(args: &RestoreArgs, global: &Global, ui: &Ui) -> Res
         );
         passphrase::choose(ui, "New passphrase (not shown)", Command::typed_again("provider restore <file>"))
     };
-    restoring.restore(&args.file, args.place.json, &ask).map(Some)
+    // Ctrl-C is for the one that restores, at the same terminal: this one cleans up after it, and starts the service again.
+    runtime::while_signals_are_heard(|_| (), || restoring.restore(&args.file, args.place.json, &ask))
+        .map(Some)
 }
 
 /// None is where there is no separate set-up.

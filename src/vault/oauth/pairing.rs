@@ -46,7 +46,9 @@ pub fn page(vault: &Vault, sent: &Sent, problem: Option<&str>) -> Reply {
              shown ",
         );
     if vault.config.profile.is_service {
-        main.markup("on the owner’s page, which <code>pdpp provider open</code> opens on the owner’s computer");
+        main.markup(
+            "on the owner’s page, which <code>pdpp provider open</code> opens on the owner’s computer",
+        );
     } else {
         main.markup("where this provider runs: on the terminal of <code>")
             .text(vault.config.profile.command)
