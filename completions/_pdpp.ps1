@@ -435,6 +435,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             break
         }
         'pdpp;provider;restore' {
+            [CompletionResult]::new('--called', '--called', [CompletionResultType]::ParameterName, 'What the person calls the file, where root has copied it')
             [CompletionResult]::new('--data-dir', '--data-dir', [CompletionResultType]::ParameterName, 'Where your own data is [default: as before, else `own` beside the credentials]')
             [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
             [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never a secret or record data')
@@ -518,7 +519,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]')
             [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Trust the certificate authorities in this PEM file too')
             [CompletionResult]::new('--delete-data', '--delete-data', [CompletionResultType]::ParameterName, 'Delete the data too, for good')
-            [CompletionResult]::new('--keep-data', '--keep-data', [CompletionResultType]::ParameterName, 'Keep the data where it is')
+            [CompletionResult]::new('--keep-data', '--keep-data', [CompletionResultType]::ParameterName, 'Keep the data, and do not ask: it is in kept-UID beside where it was then')
             [CompletionResult]::new('-y', '-y', [CompletionResultType]::ParameterName, 'Ask nothing; without --delete-data the data stays')
             [CompletionResult]::new('--yes', '--yes', [CompletionResultType]::ParameterName, 'Ask nothing; without --delete-data the data stays')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the result, or the failure, as one JSON object')

@@ -2320,12 +2320,16 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__provider__subcmd__restore)
-            opts="-h -V --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version"
+            opts="-h -V --called --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --called)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --data-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

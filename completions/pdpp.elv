@@ -403,6 +403,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --version 'Print version'
         }
         &'pdpp;provider;restore'= {
+            cand --called 'What the person calls the file, where root has copied it'
             cand --data-dir 'Where your own data is [default: as before, else `own` beside the credentials]'
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
@@ -481,7 +482,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
             cand --ca-file 'Trust the certificate authorities in this PEM file too'
             cand --delete-data 'Delete the data too, for good'
-            cand --keep-data 'Keep the data where it is'
+            cand --keep-data 'Keep the data, and do not ask: it is in kept-UID beside where it was then'
             cand -y 'Ask nothing; without --delete-data the data stays'
             cand --yes 'Ask nothing; without --delete-data the data stays'
             cand --json 'Print the result, or the failure, as one JSON object'

@@ -422,6 +422,7 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subc
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from backup" -l json -d 'Print the result, or the failure, as one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from backup" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from backup" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from restore" -l called -d 'What the person calls the file, where root has copied it' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from restore" -l data-dir -d 'Where your own data is [default: as before, else `own` beside the credentials]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from restore" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from restore" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
@@ -497,7 +498,7 @@ info\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from uninstall" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from uninstall" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from uninstall" -l delete-data -d 'Delete the data too, for good'
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from uninstall" -l keep-data -d 'Keep the data where it is'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from uninstall" -l keep-data -d 'Keep the data, and do not ask: it is in kept-UID beside where it was then'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from uninstall" -s y -l yes -d 'Ask nothing; without --delete-data the data stays'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from uninstall" -l json -d 'Print the result, or the failure, as one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from uninstall" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -3,7 +3,8 @@
 use super::Check;
 use crate::advice::{Command, Hint};
 use crate::cache::Cache;
-use crate::own::separate::which::SetUp;
+use crate::own::separate::place::person_of;
+use crate::own::separate::which::{SetUp, systemctl};
 use crate::setup::NAME as ENTRY;
 use crate::setup::paths::Machine;
 use crate::setup::survey::{Configured, Surveyed, survey};
@@ -60,11 +61,10 @@ impl Found {
         const NAME: &str = "set-up";
         let words = self.in_words();
         match &self.set_up {
-            SetUp::Separate { runs: false, .. } => Check::stop(
-                NAME,
-                words,
-                "systemctl status 'pdpp-provider-*', then sudo systemctl restart the one that is yours",
-            ),
+            SetUp::Separate { runs: false, dir, .. } => {
+                let next = person_of(dir).map_or_else(String::new, |uid| systemctl("start", uid));
+                Check::stop(NAME, words, next)
+            }
             SetUp::Separate { beside: Some(beside), .. } => Check::warn(
                 NAME,
                 format!(
@@ -135,6 +135,7 @@ mod tests {
         }
         let stopped = found(separate(false, None), &[]).check();
         assert!(stopped.level == Level::Stop && stopped.message.contains("does not run"));
+        assert!(stopped.next.unwrap().to_string().starts_with("sudo systemctl start pdpp-provider-"));
         let older = found(separate(true, Some("/home/ana/own")), &[]).check();
         assert!(
             older.level == Level::Warn

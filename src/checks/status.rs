@@ -8,6 +8,8 @@ use crate::cache::Cache;
 use crate::cache::credential::Credential;
 use crate::cache::select::Selection;
 use crate::error::{Error, Kind, Result};
+use crate::own::separate::place::person_of;
+use crate::own::separate::which::{Installed, SetUp, systemctl};
 use crate::own::state::State;
 use crate::provider::http::Http;
 use crate::runtime::block_on_unless_stopped;
@@ -75,6 +77,19 @@ impl Status {
 /// That nothing is connected; where there is own data, that nothing of it is granted.
 pub fn not_connected(cache: &Cache) -> Error {
     let error = |message: String| Error::new(Kind::NotConnected, "not_connected", message);
+    if let SetUp::Separate { dir, runs, .. } = SetUp::here(cache) {
+        let uid = person_of(&dir);
+        let url = uid.and_then(Installed::of).and_then(|found| found.url);
+        let at = url.map(|url| format!(" at {url}")).unwrap_or_default();
+        let message =
+            format!("Nothing is connected on this machine; your own data is kept by its service{at}");
+        return match uid {
+            Some(uid) if !runs => {
+                error(message).because("that does not run now".to_owned()).hint(systemctl("start", uid))
+            }
+            _ => error(message).run(Command::connect("local")),
+        };
+    }
     match State::here(cache) {
         None => error("No provider is connected on this machine".to_owned()).run(Command::connect_any()),
         Some(Ok((_, state))) if state.accounts.is_empty() => {

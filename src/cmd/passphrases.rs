@@ -28,7 +28,7 @@ pub(in crate::cmd) fn for_service(
         ui.note("The passphrase is wrong.");
     }
     match which {
-        Which::Present => ask(ui, "Passphrase (not shown)"),
+        Which::Present => ask(ui, "Passphrase of your data (not shown)"),
         Which::New => choose(ui, "New passphrase (not shown)", again),
         Which::Backup => choose(ui, "Passphrase for the backup (not shown)", again),
     }

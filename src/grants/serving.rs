@@ -14,8 +14,8 @@ use crate::mcp::reading::package::{KnownSource, Member, Package, Roster};
 use crate::mcp::reading::reader::{BearerSource, DeadBearer, Reader};
 use crate::mcp::size::Bounds;
 use crate::mcp::tools::service::Tools;
-use crate::own;
 use crate::own::backend::InProcess;
+use crate::own::separate::which::SetUp;
 use crate::own::serving::Stores;
 use crate::provider::grant::{GrantedSource, TokenKind};
 use crate::provider::http::Http;
@@ -66,10 +66,10 @@ pub fn tools(cache: Cache, selection: Selection, http: Http, bounds: Bounds) -> 
     Ok(Tools::new(Package::new(roster)?, bounds))
 }
 
-/// The same failure to find a grant; where nothing is granted and the person's own data is here, that. Opens nothing.
+/// The same failure to find a grant; where nothing is granted and the person's own data is here, that. Opens no store.
 fn or_own(cache: &Cache, selection: &Selection, error: Error) -> Error {
     let has_none = || cache.credentials().is_ok_and(|all| all.is_empty());
-    let is_here = || own::dir(None, cache).is_ok_and(|dir| own::is_there(&dir));
+    let is_here = || SetUp::here(cache) != SetUp::None;
     if error.code() != "not_connected" || *selection != Selection::default() || !has_none() || !is_here() {
         return error;
     }

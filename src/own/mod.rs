@@ -25,7 +25,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::advice::Command;
+use crate::advice::{Command, Hint};
 use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::fs::{DirLock, PrivateDir};
@@ -42,6 +42,7 @@ pub const PROFILE: Profile = Profile {
     title: "Your own data",
     owner: "On this machine",
     command: "pdpp connect local",
+    is_service: false,
     subject_id: "owner_local",
     declaration_version: "own.v1",
     introspection_client_id: "own_rs",
@@ -208,7 +209,7 @@ pub fn check_not_served(dir: &Path) -> Result<()> {
 
 /// Serves the vault in `dir`, which has to be there, at `listen`, a loopback address, and by its `public` name if it has one, with
 /// its owner's page, and notes what is read. Its owner learns of a request by `announce`, and approves it with the passphrase. In
-/// `cache` are their tokens and the log of their agents, where those are this user's.
+/// `cache` are their tokens and the log of their agents; none where those are another user's, whom this serves as a service.
 ///
 /// # Errors
 /// As [`open`]; `own_not_loopback` (2), `own_listen`, `own_in_use`.
@@ -222,7 +223,12 @@ pub fn serve(
 ) -> Result<Handle> {
     check(dir)?;
     let holds = if separate::place::person_of(dir).is_some() { HOLDS_SEPARATE } else { HOLDS_SERVED };
-    let profile = Profile { command: "pdpp provider serve", holds: Some(holds), ..PROFILE };
+    let profile = Profile {
+        command: "pdpp provider serve",
+        is_service: cache.is_none(),
+        holds: Some(holds),
+        ..PROFILE
+    };
     let config = Config { core, asks_passphrase: true, announce, public, profile, ..config(dir) };
     let for_proxy = config.public.as_ref().map(|public| public.listen).filter(|proxy| *proxy != listen);
     let (at, cache) = (dir.to_owned(), cache.cloned());
@@ -340,7 +346,19 @@ fn unusable(dir: &Path, error: io::Error) -> Error {
     };
     Error::new(kind, "own_data_dir", format!("Could not use the directory {}", dir.display()))
         .because(error)
-        .hint("Make it your own user's, mode 700, or name another one with --data-dir")
+        .hint(to_use(dir))
+}
+
+/// What is done about a directory that cannot be used. One of the separate set-up is its service's, and must not become anybody else's:
+/// any program of theirs could read it then.
+fn to_use(dir: &Path) -> Hint {
+    if let Some(uid) = separate::place::whose(dir) {
+        return Hint::new(format!(
+            "Leave it as it is: it belongs to the service of the user {uid}, which that user asks without --data-dir: "
+        ))
+        .run(Command::new("provider"));
+    }
+    Hint::new("Make it your own user's, mode 700, or name another one with --data-dir")
 }
 
 /// The same command, for an address that can be used.
@@ -406,8 +424,13 @@ pub fn explain(error: OpenError) -> Error {
             let by = by.map_or("Another pdpp".to_owned(), |by| {
                 format!("The pdpp at {} (process {})", by.url, by.pid)
             });
-            Error::failed("own_in_use", format!("{by} serves {} already", dir.display()))
-                .hint("Use that one, or stop it first")
+            let error = Error::failed("own_in_use", format!("{by} serves {} already", dir.display()));
+            match separate::place::person_of(&dir) {
+                Some(uid) => {
+                    error.hint(format!("Stop it first: {}", separate::which::systemctl("stop", uid)))
+                }
+                None => error.hint("Use that one, or stop it first"),
+            }
         }
     }
 }
@@ -452,6 +475,23 @@ mod tests {
                 .count(),
             0
         );
+    }
+
+    #[test]
+    fn o9_1_nobody_is_told_to_make_a_services_directory_their_own() {
+        let advice = |dir: &str| {
+            let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+            unusable(Path::new(dir), denied).next().unwrap().to_string()
+        };
+        assert!(advice("/home/ana/own").contains("mode 700"));
+        for theirs in ["/var/lib/pdpp/1000", "/var/lib/pdpp/1000/inbox", "/var/lib/pdpp/kept-1000"] {
+            let advice = advice(theirs);
+            assert!(
+                advice.contains("the service of the user 1000") && advice.ends_with("pdpp provider"),
+                "{advice}"
+            );
+            assert!(!advice.contains("mode 700"), "{advice}");
+        }
     }
 
     #[test]

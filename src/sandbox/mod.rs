@@ -23,6 +23,7 @@ const PROFILE: Profile = Profile {
     title: "PDPP sandbox",
     owner: "Fictional data of Maren Solberg",
     command: "pdpp sandbox",
+    is_service: false,
     subject_id: "owner_sandbox",
     declaration_version: "sandbox.v1",
     introspection_client_id: "sandbox_rs",

@@ -62,6 +62,8 @@ pub struct Profile {
     pub owner: &'static str,
     /// What runs it: its owner's links are printed where that was typed.
     pub command: &'static str,
+    /// Whether that is a service: nobody sees what it prints, and its owner decides on a page of their own.
+    pub is_service: bool,
     /// The subject of every grant.
     pub subject_id: &'static str,
     /// The revision of what its sources declare, as a grant names it.
@@ -296,11 +298,23 @@ pub fn open_store(dir: &Path, profile: &Profile, filling: Option<&Filling<'_>>) 
 pub fn without_grants(dir: &PrivateDir, profile: &Profile) -> Result<(), OpenError> {
     let Some(name) = profile.grants else { return Ok(()) };
     let file = |error| OpenError::File("write to", error);
+    let open = || Store::open(Some(&dir.path().join(name)), profile.application_id, None);
+    // One that cannot be read has none to keep.
+    let is_there = dir.path().join(name).symlink_metadata().is_ok_and(|found| found.len() > 0);
+    let passphrase = if is_there {
+        open().ok().and_then(|grants| oauth::passphrase::kept(&grants).ok().flatten())
+    } else {
+        None
+    };
     for beside in ["", "-wal", "-shm", "-journal"] {
         dir.remove(&format!("{name}{beside}")).map_err(file)?;
     }
     dir.make_file(name).map_err(file)?;
-    seal_key(&Store::open(Some(&dir.path().join(name)), profile.application_id, None)?).map(drop)
+    let grants = open()?;
+    if let Some(hash) = passphrase {
+        oauth::passphrase::keep(&grants, &hash).map_err(store::OpenError::Sqlite)?;
+    }
+    seal_key(&grants).map(drop)
 }
 
 fn database(dir: &PrivateDir, profile: &Profile) -> Result<PathBuf, OpenError> {

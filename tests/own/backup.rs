@@ -132,7 +132,7 @@ fn leftovers(dir: &Path) -> Vec<String> {
 }
 
 fn restore_here(dir: &Path, file: &Path, passphrase: Option<&str>) -> Result<(), &'static str> {
-    let mut opened = backup::open(file).map_err(|error| error.code())?;
+    let mut opened = backup::open(file, file).map_err(|error| error.code())?;
     if let Some(passphrase) = passphrase.filter(|_| opened.is_encrypted()) {
         opened.unlock(&Passphrase::from(passphrase)).map_err(|error| error.code())?;
     }
@@ -213,6 +213,20 @@ fn o3_11_no_grant_and_no_token_comes_back() {
     let (file, dir) = (env.home().join("own.tar"), own(&env));
     let told = back_up(&env, &file, &[]);
     assert!(told["backup"]["store_id"].is_string(), "{told}");
+    let has_passphrase = || {
+        pdpp::vault::oauth::passphrase::is_right(
+            pdpp::own::open(&dir).unwrap().grants(),
+            &"heron under the bridge".into(),
+        )
+        .unwrap()
+    };
+    assert!(
+        pdpp::vault::oauth::passphrase::set(
+            pdpp::own::open(&dir).unwrap().grants(),
+            &"heron under the bridge".into()
+        )
+        .unwrap()
+    );
     // The database of grants is there still, and the token on this machine is too.
     for name in ["own.db", "own.db-wal", "own.db-shm"] {
         let _ = std::fs::remove_file(dir.join(name));
@@ -225,6 +239,7 @@ fn o3_11_no_grant_and_no_token_comes_back() {
     );
     let refused = read();
     assert_eq!(refused["isError"], true, "{refused}");
+    assert!(has_passphrase(), "the passphrase for grants is no grant: it stays");
     let grants = ok(&env.run(&["provider", "grants", "--json"]));
     assert_eq!(grants["grants"], json!([]), "{grants}");
     assert_eq!(ok(&env.run(&["provider", "--json"]))["live_grants"], 0);
@@ -656,7 +671,7 @@ fn o3_11_a_restore_takes_the_place_of_nothing_and_of_no_store_that_is_served() {
     let file = env.home().join("own.tar");
     back_up(&env, &file, &[]);
     let restore = |dir: &Path| {
-        let opened = backup::open(&file).unwrap();
+        let opened = backup::open(&file, &file).unwrap();
         let watch = Watch { stop: &AtomicBool::new(false), say: &|_| {} };
         backup::restore(dir, &opened, &watch).map(drop).map_err(|error| error.code())
     };

@@ -323,11 +323,22 @@ fn o9_2_a_dry_run_and_a_refused_plan_change_nothing() {
     );
 }
 
+/// What is answered at `path` of the service at `url`.
+fn get(url: &str, path: &str) -> String {
+    let host = url.strip_prefix("http://").unwrap();
+    let mut stream = std::net::TcpStream::connect(host).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+    std::io::read_to_string(stream).unwrap()
+}
+
 #[test]
 fn o7_11_nothing_of_the_store_is_told_before_the_passphrase() {
     let desk = Desk::filled();
     let hello = desk.caller().hello().unwrap();
     assert!(hello.has_passphrase && hello.url.starts_with("http://127.0.0.1:"), "{hello:?}");
+    // Nobody sees a terminal of it: whoever was led to it by an app learns where to decide.
+    let page = get(&hello.url, "/consent");
+    assert!(page.contains("<code>pdpp provider open</code>") && !page.contains("terminal"), "{page}");
     let forget = Asked::Forget { account: "Work".to_owned() };
     for asked in [Asked::Status, Asked::Grants, Asked::Sources, Asked::Passphrase, forget] {
         let refused = desk.ask(&asked, &[]).unwrap_err();
@@ -368,7 +379,7 @@ fn o9_3_the_passphrase_changes_accounts_go_and_a_backup_is_the_callers_file() {
     let Told::BackedUp { manifest, bytes } = told else { panic!("{told:?}") };
     assert_eq!((manifest.accounts, bytes), (3, file.as_file().metadata().unwrap().len()));
     assert_eq!(typist.asked, [Which::Present, Which::Backup]);
-    let mut opened = own::backup::open(file.path()).unwrap();
+    let mut opened = own::backup::open(file.path(), file.path()).unwrap();
     assert!(opened.is_encrypted() && opened.unlock(&"key of the backup".into()).unwrap());
     // What is no file to write a backup to.
     let read_only = File::open(file.path()).unwrap();

@@ -745,7 +745,7 @@ def as_an_agent_does(ana, links):
 
 
 def restore(pdpp, ben, work):
-    """A backup is put back by root: into an empty store only, by the store's own user, with a passphrase chosen anew."""
+    """A backup is put back by root: into an empty store only, by the store's own user; the passphrase stays."""
     backup = ben.home / "ben.pdpp"
     ben.typed("provider", "backup", backup)
     check(backup.stat().st_uid == ben.uid and backup.stat().st_size > 1000, "a backup is written into the person's own file")
@@ -753,9 +753,13 @@ def restore(pdpp, ben, work):
     data = ("provider", "restore", backup, "--data-dir", ben.store)
     done = ben.run(*data)
     check(done.returncode == 77 and b"install_needs_root" in done.stderr, "the person cannot restore")
+    done = ran(pdpp, *data, env=root_environment())
+    check(b"own_in_use" in done.stderr + done.stdout, "nor root while the service runs", done.stderr.decode()[-600:])
     ben.stop()
     done = ran(pdpp, *data, env=root_environment())
-    check(done.returncode != 0 and b"restore_not_empty" in done.stderr + done.stdout, "nor root over what is there")
+    said = done.stderr.decode() + done.stdout.decode()
+    check(done.returncode != 0 and "restore_not_empty" in said, "nor root over what is there")
+    check(str(backup) in said and ".restoring-" not in said, "the advice names the person's file", said[-600:])
     ben.start()
     for account in ben.accounts():
         told = None
@@ -770,10 +774,7 @@ def restore(pdpp, ben, work):
             raise Fault(f"{account} is not forgotten: {told}")
     check(ben.counts() == {}, "everything is forgotten")
     ben.stop()
-    ben.passphrase = PASSPHRASES[BEN] = "another one beside the third weir"
     with terminal(pdpp, *data, env=root_environment()) as at:
-        at.answer("New passphrase", ben.passphrase + "\n")
-        at.answer("The same again", ben.passphrase + "\n")
         code = at.ended()
     check(code == 0, "root restores into the empty store", at.said[-600:])
     check([path.name for path in STORES.iterdir() if path.name.startswith(".")] == [], "no copy of the backup is left")

@@ -203,6 +203,20 @@ fn service_url(args: &Args) -> Result<Option<String>> {
     Ok(Some(own::separate::caller::Caller::begin(&socket)?.hello()?.url))
 }
 
+/// Where the service serves that keeps the person's own data, if that is at `named`. What cannot be asked is no such one.
+#[cfg(target_os = "linux")]
+fn own_service(named: &str) -> Option<String> {
+    let socket = own::separate::of_this_user(None).ok()??;
+    let url = own::separate::caller::Caller::begin(&socket).ok()?.hello().ok()?.url;
+    (provider_url(&url).ok()? == provider_url(named).ok()?).then_some(url)
+}
+
+/// The same, where there is no such service.
+#[cfg(not(target_os = "linux"))]
+fn own_service(_: &str) -> Option<String> {
+    None
+}
+
 /// The same, where there is no such service.
 #[cfg(not(target_os = "linux"))]
 #[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
@@ -255,13 +269,16 @@ fn connect_local(args: &Args, global: &Global, ui: &Ui) -> Result<ConnectedHere>
 }
 
 fn connect(args: &Args, separate: Option<&str>, global: &Global, ui: &Ui) -> Result<Connected> {
-    if let Some(url) = separate {
+    let provider = separate.or(args.provider.as_deref()).map(provider_url).transpose()?;
+    let own = separate
+        .map(str::to_owned)
+        .or_else(|| provider.as_ref().and_then(|provider| own_service(provider.as_str())));
+    if let Some(url) = own {
         ui.explain(&format!(
-            "Your own data is kept by a service, at {url}. To decide there, open your page: {}",
+            "Your own data is kept by a service, at {url}, which prints no link. Decide on your page: {}",
             Command::new("provider open")
         ));
     }
-    let provider = separate.or(args.provider.as_deref()).map(provider_url).transpose()?;
     let (cache, network) = (global.cache()?, global.network()?);
     grants::connect(&args.request(provider), &cache, network, &Terminal { ui, progress: RefCell::default() })
 }

@@ -48,6 +48,9 @@ pub struct BackupArgs {
 
 /// Make a store of a backup, where there is none or one with nothing in it
 ///
+/// A passphrase for grants is in no backup: an empty store that has one keeps it. In the separate set-up root types this, and its service
+/// is stopped meanwhile.
+///
 /// The records, their ids and what a search finds are as they were. Nothing of it is granted: an agent reads it after the next
 /// `pdpp connect local`. If the backup is encrypted, its passphrase is asked for at the terminal.
 #[derive(Debug, clap::Args)]
@@ -55,6 +58,10 @@ pub struct RestoreArgs {
     /// A file that `pdpp provider backup` wrote
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
+
+    /// What the person calls the file, where root has copied it
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub called: Option<PathBuf>,
 
     #[command(flatten)]
     pub place: Place,
@@ -128,12 +135,17 @@ pub(super) fn restore(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Do
     let dir = args.place.dir(global)?;
     let is_separate = own::separate::place::person_of(&dir).is_some();
     // What is not there is said first: whatever else is done, it has to be named again.
-    let mut opened = backup::open(&args.file)?;
-    backup::check_empty(&dir, &args.file)?;
+    let file = args.called.as_ref().unwrap_or(&args.file);
+    let mut opened = backup::open(&args.file, file)?;
+    // Before a passphrase is asked for.
+    backup::check_empty(&dir, file)?;
+    if own::is_there(&dir) {
+        own::check_not_served(&dir)?;
+    }
     let usual = own::dir(None, &cache)?;
     let has_usual = own::is_there(&usual) && usual != dir;
     if opened.is_encrypted() {
-        unlock(&mut opened, &args.file, ui)?;
+        unlock(&mut opened, file, ui)?;
     }
     let restored = watched(ui, |watch| backup::restore(&dir, &opened, watch))?;
     // A store that is made to try a backup does not take the place of the one that imports go to.
@@ -142,16 +154,19 @@ pub(super) fn restore(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Do
     }
     let manifest = &restored.manifest;
     let mut text = format!(
-        "Restored {} to {} (only you can read it), as they were on {}.\n",
+        "Restored {} to {} ({}), as they were on {}.\n",
         in_short(manifest),
         dir.display(),
+        if is_separate { "only its service can read it" } else { "only you can read it" },
         crate::time_text::day_and_time(manifest.made_at)
     );
     if let Some(left) = left_in_place(manifest) {
         let _ = writeln!(text, "Not in the backup: {left}");
     }
     if is_separate {
-        text.push_str("No agent can read any of it before you grant it anew.");
+        text.push_str(
+            "No agent can read any of it before it is granted anew. The passphrase for grants is the one that this store had before.",
+        );
         let json = json!({ "data_dir": dir.display().to_string(), "encrypted": opened.is_encrypted(), "backup": manifest });
         return Ok(Done { text, json });
     }
@@ -166,7 +181,7 @@ pub(super) fn restore(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Do
     let _ = write!(text, "No agent can read any of it. To grant some: {next}");
     let json = json!({
         "data_dir": dir.display().to_string(),
-        "file": args.file.display().to_string(),
+        "file": file.display().to_string(),
         "encrypted": opened.is_encrypted(),
         "backup": manifest,
         "is_usual": !has_usual,
@@ -185,10 +200,14 @@ pub(super) fn restore_apart(args: &RestoreArgs, global: &Global, ui: &Ui) -> Res
     let dir = args.place.dir(global)?;
     let Some(restoring) = own::separate::install::restoring(&dir)? else { return Ok(None) };
     let ask = || {
-        ui.explain("A backup has no passphrase for grants in it: choose the one that every grant will need.");
+        ui.explain(
+            "This store has no passphrase yet, and a backup brings none: choose the one that every grant will need.",
+        );
         passphrase::choose(ui, "New passphrase (not shown)", Command::typed_again("provider restore <file>"))
     };
-    restoring.restore(&args.file, args.place.json, &ask).map(Some)
+    // Ctrl-C is for the one that restores, at the same terminal: this one cleans up after it, and starts the service again.
+    runtime::while_signals_are_heard(|_| (), || restoring.restore(&args.file, args.place.json, &ask))
+        .map(Some)
 }
 
 /// None is where there is no separate set-up.

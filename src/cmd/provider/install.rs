@@ -88,7 +88,7 @@ pub(super) fn run(args: &InstallArgs, ui: &Ui) -> Result<Done> {
     let again = || Command::typed_again("provider install");
     let ask = || {
         ui.explain(
-            "Every grant, and every import into an account that is granted, will need a passphrase of the person whose data it is. Let them type it. Only a hash of it is kept.",
+            "Every grant, and every import into an account that is there already, will need a passphrase of the person whose data it is. Let them type it. Only a hash of it is kept.",
         );
         passphrase::choose(ui, "New passphrase (not shown)", again())
     };
@@ -121,7 +121,7 @@ fn told(plan: &own::separate::install::Plan, made: &own::separate::install::Inst
         let why = if plan.has_systemd { "as you wished" } else { "since systemd does not run this system" };
         let mut text = format!("All is made, and the service is not started, {why}. Root starts it by:\n");
         for line in plan.by_hand() {
-            let _ = writeln!(text, "  {line}");
+            let _ = writeln!(text, "  {}", continued(&line));
         }
         text
     };
@@ -133,10 +133,29 @@ fn told(plan: &own::separate::install::Plan, made: &own::separate::install::Inst
         text,
         "Next, as {person} and without sudo:\n  \
          pdpp import <export>\n  \
-         pdpp connect {url}\n  \
-         pdpp provider open\n\
+         pdpp connect local\n  \
+         pdpp provider open      while that waits: you decide on your page\n\
+         Programs that speak HTTP connect to {url}.\n\
          Type the passphrase on the page, or to {program}: that file no program of {person}'s can have changed."
     );
+    text
+}
+
+/// A command, in lines that a shell reads as one: what a narrow terminal broke would be several.
+#[cfg(target_os = "linux")]
+fn continued(command: &str) -> String {
+    const WIDTH: usize = 72;
+    let (mut text, mut width) = (String::new(), 0);
+    for word in command.split(' ') {
+        if width > 0 && width + word.len() > WIDTH {
+            text.push_str(" \\\n    ");
+            width = 0;
+        } else if width > 0 {
+            text.push(' ');
+        }
+        text.push_str(word);
+        width += word.len() + 1;
+    }
     text
 }
 
@@ -228,4 +247,21 @@ fn from_standard_input() -> std::io::Result<Passphrase> {
 #[cfg(not(unix))]
 fn from_standard_input() -> std::io::Result<Passphrase> {
     Ok(Passphrase::new())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn o9_1_a_long_command_is_printed_so_that_it_can_be_copied() {
+        let command =
+            format!("setpriv {}-- /usr/local/lib/pdpp/pdpp provider serve", "--an-option=of-it ".repeat(9));
+        let shown = continued(&command);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert!(lines.len() > 2 && lines.iter().all(|line| line.len() < 79), "{shown}");
+        assert!(lines[..lines.len() - 1].iter().all(|line| line.ends_with(" \\")), "{shown}");
+        assert_eq!(shown.replace(" \\\n    ", " "), command);
+        assert_eq!(continued("install -d /run/pdpp"), "install -d /run/pdpp");
+    }
 }

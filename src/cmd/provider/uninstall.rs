@@ -19,7 +19,7 @@ pub struct UninstallArgs {
     #[arg(long, conflicts_with = "keep_data")]
     pub delete_data: bool,
 
-    /// Keep the data where it is
+    /// Keep the data, and do not ask: it is in kept-UID beside where it was then
     #[arg(long)]
     pub keep_data: bool,
 
@@ -64,7 +64,7 @@ pub(super) fn run(args: &UninstallArgs, ui: &Ui) -> Result<Done> {
         let text = format!("Nothing of a separate set-up is here for {name}.");
         return Ok(Done { text, json: json!({ "person": name, "removed": false, "kept": null }) });
     }
-    let mut plan = format!("Of {name}'s separate set-up these go:\n");
+    let mut plan = format!("To be taken away of {name}'s separate set-up:\n");
     if let Some(unit) = &removal.unit {
         let _ = writeln!(plan, "  service        {}", unit.display());
     }
@@ -73,17 +73,21 @@ pub(super) fn run(args: &UninstallArgs, ui: &Ui) -> Result<Done> {
     }
     let shown = removal.store.as_ref().or(removal.kept.as_ref()).map(|store| store.display().to_string());
     if let Some(store) = &shown {
-        let _ = writeln!(
-            plan,
-            "  the store in {store} {}",
-            if args.delete_data { "goes too, for good" } else { "stays" }
-        );
+        let _ = if args.delete_data {
+            writeln!(plan, "  data           {store}, deleted for good")
+        } else {
+            writeln!(
+                plan,
+                "Kept, unless you say otherwise:\n  data           {store}, as {}",
+                place::kept_dir(removal.uid).display()
+            )
+        };
     }
     ui.explain(plan.trim_end());
     confirm(args.yes, ui, "Take it away?", "take it away")?;
     let asks = shown.is_some() && !args.delete_data && !args.keep_data && !args.yes;
-    let deletes = args.delete_data
-        || asks && ui.confirm("Delete the data too, for good? Otherwise it stays where it is");
+    let deletes =
+        args.delete_data || asks && ui.confirm("Delete the data too, for good? Otherwise it is kept");
     let taken = {
         let progress = ui.progress();
         removal.take(deletes, &|what| progress.say(what))?

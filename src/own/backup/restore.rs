@@ -73,6 +73,9 @@ pub fn check_empty(dir: &Path, file: &Path) -> Result<()> {
 fn not_empty(dir: &Path, file: &Path) -> Error {
     let message =
         format!("The store in {} is not empty, and a backup is only restored to one that is", dir.display());
+    if let Some(uid) = own::separate::place::person_of(dir) {
+        return Error::new(Kind::Refused, "restore_not_empty", message).hint(emptied(uid, dir, file));
+    }
     let beside =
         dir.with_file_name(format!("{}-restored", dir.file_name().unwrap_or_default().to_string_lossy()));
     let beside = Command::new("provider restore")
@@ -82,16 +85,27 @@ fn not_empty(dir: &Path, file: &Path) -> Error {
         .hint(Hint::new("Make another store of it, which commands mean with --data-dir: ").run(beside))
 }
 
-/// Opens the file at `path` as a backup.
+/// How the store of a service is made an empty one, in which `file` is restored then: beside it none is served.
+fn emptied(uid: u32, dir: &Path, file: &Path) -> String {
+    let again = Command::new("provider restore")
+        .value(file.display().to_string())
+        .option("--data-dir", dir.display().to_string());
+    format!(
+        "Keep it, or have all that is in it deleted and restore then: sudo pdpp provider uninstall --for {uid} --delete-data, \
+         sudo pdpp provider install --for {uid}, sudo {again}"
+    )
+}
+
+/// Opens the file at `path` as a backup, which its messages call `shown`.
 ///
 /// # Errors
 /// `backup_file`, `backup_foreign`, `backup_truncated`, `backup_damaged`.
-pub fn open(path: &Path) -> Result<Opened> {
-    let unreadable = |error| told(path, Unreadable::Read(error));
+pub fn open(path: &Path, shown: &Path) -> Result<Opened> {
+    let unreadable = |error| told(shown, Unreadable::Read(error));
     // A link to a backup is as good as the backup.
     let real = path.canonicalize().map_err(unreadable)?;
     let source = Source::new(fs::open_plain(&real).map_err(unreadable)?);
-    Ok(Opened { path: path.to_owned(), source: source.map_err(|error| locked(path, error))? })
+    Ok(Opened { path: shown.to_owned(), source: source.map_err(|error| locked(shown, error))? })
 }
 
 impl Opened {
@@ -336,5 +350,21 @@ fn told(file: &Path, error: Unreadable) -> Error {
                 .because(error)
                 .hint("Name a file that is there and yours to read")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn o3_11_where_a_service_has_the_store_the_advice_is_for_root_and_names_the_persons_file() {
+        let told = not_empty(Path::new("/var/lib/pdpp/1000"), Path::new("/home/ana/my.pdpp"));
+        let next = told.next().unwrap().to_string();
+        assert_eq!(
+            next,
+            "Keep it, or have all that is in it deleted and restore then: sudo pdpp provider uninstall --for 1000 --delete-data, sudo \
+             pdpp provider install --for 1000, sudo pdpp provider restore /home/ana/my.pdpp --data-dir /var/lib/pdpp/1000"
+        );
     }
 }

@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use super::place;
+use super::{place, which};
 use crate::error::{Error, Kind, Result};
 
 const ROOT: u32 = 0;
@@ -78,9 +78,7 @@ pub fn socket_of_this_user() -> Result<Option<PathBuf>> {
 
 /// What starts the service again, for whoever may.
 pub(super) fn start() -> String {
-    let name = std::env::var("USER").unwrap_or_default();
-    let name = if name.is_empty() { "NAME".to_owned() } else { name };
-    format!("sudo systemctl start {}", crate::text::shell_word(&place::unit_name(&name)))
+    which::systemctl("start", own_user())
 }
 
 /// The socket at `path`, for the person with the user id `person`; none where there is none.

@@ -14,6 +14,8 @@ pub const PROGRAM: &str = "/usr/local/lib/pdpp/pdpp";
 /// Where an administrator's units are.
 pub const UNITS: &str = "/etc/systemd/system";
 
+/// What the names of the folders begin with that no service has.
+const KEPT: &str = "kept-";
 /// What the names of the services begin with, and end with.
 const UNIT: (&str, &str) = ("pdpp-provider-", ".service");
 /// What the names of the system users begin with.
@@ -30,7 +32,7 @@ pub fn data_dir(uid: u32) -> PathBuf {
 
 /// Where that store is kept while no service has it.
 pub fn kept_dir(uid: u32) -> PathBuf {
-    Path::new(STORES).join(format!("kept-{uid}"))
+    Path::new(STORES).join(format!("{KEPT}{uid}"))
 }
 
 /// The folder of their owner's socket: while the service runs it is there.
@@ -47,6 +49,13 @@ pub fn socket_path(uid: u32) -> PathBuf {
 pub fn person_of(dir: &Path) -> Option<u32> {
     let uid = dir.strip_prefix(STORES).ok()?.to_str()?.parse().ok()?;
     (data_dir(uid) == dir).then_some(uid)
+}
+
+/// Whose store `path` is, or is in, if it is in a place of this set-up: one that is kept too.
+pub fn whose(path: &Path) -> Option<u32> {
+    let first = path.strip_prefix(STORES).ok()?.components().next()?.as_os_str().to_str()?;
+    let uid = first.strip_prefix(KEPT).unwrap_or(first).parse().ok()?;
+    path.ancestors().any(|dir| dir == data_dir(uid) || dir == kept_dir(uid)).then_some(uid)
 }
 
 /// The system user that has the store of the person called `user`.
@@ -111,6 +120,12 @@ mod tests {
             "/var/lib/pdpp/+1",
         ] {
             assert_eq!(person_of(Path::new(other)), None, "{other}");
+        }
+        for of_theirs in ["/var/lib/pdpp/1000", "/var/lib/pdpp/1000/inbox/x", "/var/lib/pdpp/kept-1000"] {
+            assert_eq!(whose(Path::new(of_theirs)), Some(1000), "{of_theirs}");
+        }
+        for other in ["/var/lib/pdpp", "/var/lib/pdpp/01000", "/var/lib/pdpp/x", "/home/1000"] {
+            assert_eq!(whose(Path::new(other)), None, "{other}");
         }
     }
 

@@ -18,6 +18,7 @@ use super::frame::{Broken, MOST_ASKED, Received, Wire};
 use super::guess::{Guesses, failed};
 use super::importing;
 use super::peer;
+use super::place;
 use super::places::{Doing, Place, Places};
 use super::talk::{Ended, House, TYPING_TIME, Talk};
 use super::words::{Asked, Failure, ForgottenTold, Grants, Hello, Said, Status, Told, Which};
@@ -79,8 +80,14 @@ pub fn check_passphrase(dir: &std::path::Path) -> Result<()> {
         return Ok(());
     }
     let message = "The service has no passphrase yet, and without one nothing would be approved";
-    let command = Command::new("provider passphrase").option("--data-dir", dir.display().to_string());
-    Err(Error::new(Kind::NotConnected, "passphrase_missing", message).run(command))
+    let error = Error::new(Kind::NotConnected, "passphrase_missing", message);
+    Err(match place::person_of(dir) {
+        // Nobody but root acts as the store's user.
+        Some(uid) => error.hint(format!("sudo pdpp provider install --for {uid}")),
+        None => {
+            error.run(Command::new("provider passphrase").option("--data-dir", dir.display().to_string()))
+        }
+    })
 }
 
 impl Service {

@@ -58,7 +58,7 @@ impl SetUp {
         allow(dead_code, reason = "the separate set-up is built for Linux alone")
     )]
     fn of(simple: Option<PathBuf>, uid: u32, runs: bool, units: &Path) -> Self {
-        if runs || has_unit(uid, units) {
+        if runs || Installed::among(uid, units).is_some() {
             return Self::Separate { dir: place::data_dir(uid), runs, beside: simple };
         }
         simple.map_or(Self::None, Self::Simple)
@@ -74,15 +74,39 @@ impl SetUp {
     }
 }
 
-/// Whether `units` has the service of the user `uid`, running or not.
-fn has_unit(uid: u32, units: &Path) -> bool {
-    let wanted = format!(" --owner-uid {uid}");
-    let entries = std::fs::read_dir(units).into_iter().flatten().flatten();
-    let units = entries.filter(|entry| place::is_unit(&entry.file_name().to_string_lossy()));
-    let texts = units.filter_map(|entry| std::fs::read_to_string(entry.path()).ok());
-    texts
-        .into_iter()
-        .any(|text| text.lines().any(|line| line.starts_with("ExecStart=") && line.ends_with(&wanted)))
+/// The unit of a person's service, running or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installed {
+    /// Its name.
+    pub unit: String,
+    /// Where it serves.
+    pub url: Option<String>,
+}
+
+impl Installed {
+    /// That of whoever has the user id `uid`.
+    pub fn of(uid: u32) -> Option<Self> {
+        Self::among(uid, Path::new(place::UNITS))
+    }
+
+    fn among(uid: u32, units: &Path) -> Option<Self> {
+        let wanted = format!(" --owner-uid {uid}");
+        let entries = std::fs::read_dir(units).into_iter().flatten().flatten();
+        entries.into_iter().find_map(|entry| {
+            let unit = entry.file_name().to_string_lossy().into_owned();
+            let text = place::is_unit(&unit).then(|| std::fs::read_to_string(entry.path()).ok())??;
+            let mut lines = text.lines();
+            let line = lines.find(|line| line.starts_with("ExecStart=") && line.ends_with(&wanted))?;
+            let listen = line.split(' ').skip_while(|word| *word != "--listen").nth(1);
+            Some(Self { unit, url: listen.map(|listen| format!("http://{listen}")) })
+        })
+    }
+}
+
+/// What stops, or starts, the service of whoever has the user id `uid`: what root types.
+pub fn systemctl(verb: &str, uid: u32) -> String {
+    let unit = Installed::of(uid).map_or_else(|| place::unit_name("NAME"), |found| found.unit);
+    format!("sudo systemctl {verb} {}", unit.strip_suffix(".service").unwrap_or(&unit))
 }
 
 #[cfg(test)]
@@ -104,7 +128,8 @@ mod tests {
         };
         assert_eq!(of(Some(&own), true), separate(true, Some(&own)));
         let unit = |name: &str, uid: &str| {
-            let text = format!("[Service]\nExecStart=/x provider serve --owner-uid {uid}\n");
+            let text =
+                format!("[Service]\nExecStart=/x provider serve --listen 127.0.0.1:7400 --owner-uid {uid}\n");
             std::fs::write(units.path().join(name), text).unwrap();
         };
         unit("pdpp-provider-ben.service", "11000");
@@ -112,5 +137,8 @@ mod tests {
         assert_eq!(of(None, false), SetUp::None, "another person's, and none of ours");
         unit("pdpp-provider-ana.service", "1000");
         assert_eq!(of(None, false), separate(false, None));
+        let found = Installed::among(1000, units.path()).unwrap();
+        assert_eq!(found.unit, "pdpp-provider-ana.service");
+        assert_eq!(found.url.as_deref(), Some("http://127.0.0.1:7400"));
     }
 }

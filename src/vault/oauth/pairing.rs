@@ -43,13 +43,20 @@ pub fn page(vault: &Vault, sent: &Sent, problem: Option<&str>) -> Reply {
         .text(&consent::goes_back_to(&sent.redirect_uri))
         .markup(
             "</strong>. If you began nothing there, close this page.</p>\n<p>To see what it asks for, type the pairing code. It is \
-             shown where this provider runs: on the terminal of <code>",
-        )
-        .text(vault.config.profile.command)
-        .markup(
-            "</code>, or on the owner’s page. It is good once.</p>\n<form method=\"post\" action=\"/oauth/pair\">\n\
-             <input type=\"hidden\" name=\"request\"",
-        )
+             shown ",
+        );
+    if vault.config.profile.is_service {
+        main.markup(
+            "on the owner’s page, which <code>pdpp provider open</code> opens on the owner’s computer",
+        );
+    } else {
+        main.markup("where this provider runs: on the terminal of <code>")
+            .text(vault.config.profile.command)
+            .markup("</code>, or on the owner’s page");
+    }
+    main.markup(
+        ". It is good once.</p>\n<form method=\"post\" action=\"/oauth/pair\">\n<input type=\"hidden\" name=\"request\"",
+    )
         .attribute("value", &sent.as_query())
         .markup(
             ">\n<p class=\"passphrase\"><label for=\"code\">Pairing code</label>\n<input id=\"code\" name=\"code\" \

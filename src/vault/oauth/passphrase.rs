@@ -54,14 +54,24 @@ pub fn set(grants: &Store, new: &Passphrase) -> rusqlite::Result<bool> {
     let Ok(hash) = Argon2::default().hash_password(new.composed().expose()) else {
         return Ok(false);
     };
-    let hash = hash.to_string();
+    keep(grants, &hash.to_string()).map(|()| true)
+}
+
+/// Keeps a `hash` that is [`kept`] elsewhere.
+///
+/// # Errors
+/// Where the database fails.
+pub(in crate::vault) fn keep(grants: &Store, hash: &str) -> rusqlite::Result<()> {
     grants.write(|tx, _| {
-        tx.execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?1, ?2)", [NAME, &hash])?;
-        Ok(true)
+        tx.execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?1, ?2)", [NAME, hash]).map(drop)
     })
 }
 
-fn kept(grants: &Store) -> rusqlite::Result<Option<String>> {
+/// What is kept of the passphrase of the owner of `grants`.
+///
+/// # Errors
+/// Where the database fails.
+pub(in crate::vault) fn kept(grants: &Store) -> rusqlite::Result<Option<String>> {
     grants.read(|db, _| {
         db.query_row("SELECT value FROM meta WHERE name = ?1", [NAME], |row| row.get(0)).optional()
     })

@@ -47,6 +47,7 @@ pub(super) const PROFILE: Profile = Profile {
     title: "a test",
     owner: "nobody",
     command: "a test",
+    is_service: false,
     subject_id: "owner_test",
     declaration_version: "test.v1",
     introspection_client_id: "rs",

@@ -287,7 +287,9 @@ fn listen(
         (Some(wished), _) => Err(refused(format!("{wished} is taken"))),
         (None, Some(before)) => Ok(before),
         (None, None) => {
-            let ports = own::DEFAULT_PORT..own::DEFAULT_PORT + PORTS;
+            // Where whoever adds a public name has their proxy lead, unless they say otherwise.
+            let ports =
+                (own::DEFAULT_PORT..own::DEFAULT_PORT + PORTS).filter(|port| *port != own::PROXY_PORT);
             let addresses = ports.map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
             let mut free = addresses.filter(|address| is_free(*address));
             free.next().ok_or_else(|| {
@@ -390,7 +392,8 @@ mod tests {
         assert!(found.ip().is_loopback() && (7378..7578).contains(&found.port()), "{found}");
         // One that another person's service has is not taken, whether or not that runs.
         let ben = [unit_of("ben", found)];
-        assert_ne!(listen(None, None, &ben, &own).unwrap().port(), found.port());
+        let next = listen(None, None, &ben, &own).unwrap().port();
+        assert!(next != found.port() && next != own::PROXY_PORT, "{next}");
         let taken = listen(Some(found), None, &ben, &own).unwrap_err();
         assert_eq!((taken.code(), taken.kind()), ("install_listen", Kind::Usage));
         // It stays, though the service itself listens there.

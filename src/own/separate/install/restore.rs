@@ -1,5 +1,6 @@
 //! A backup becomes the store of the separate set-up: root opens the file, and the store's own user reads it.
 
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
@@ -14,6 +15,7 @@ use crate::secret::Passphrase;
 /// A store of this set-up that is to be made of a backup.
 #[derive(Debug)]
 pub struct Restoring {
+    uid: u32,
     dir: PathBuf,
     user: Account,
     /// The unit of its service.
@@ -39,15 +41,15 @@ pub fn restoring(dir: &Path) -> Result<Option<Restoring>> {
     let Some(user) = user else { return Ok(None) };
     let unit = plan::units().into_iter().find(|(_, text)| unit::owner_of(text) == Some(uid));
     let unit = unit.and_then(|(path, _)| Some(path.file_name()?.to_string_lossy().into_owned()));
-    Ok(Some(Restoring { dir: dir.to_owned(), user, unit }))
+    Ok(Some(Restoring { uid, dir: dir.to_owned(), user, unit }))
 }
 
 impl Restoring {
     /// Makes the store of the backup `file`, at this process's terminal; the service is stopped meanwhile. Gives the exit code of the
-    /// restore. A passphrase is asked for by `ask` where none is left.
+    /// restore. A passphrase is asked for by `ask` where the store has none, before anything is restored.
     ///
     /// # Errors
-    /// `backup_file`; those of the steps; those of `ask`.
+    /// `backup_file`; `own_in_use`: the service runs, and systemd does not know it; those of the steps; those of `ask`.
     pub fn restore(&self, file: &Path, is_json: bool, ask: &dyn Fn() -> Result<Passphrase>) -> Result<u8> {
         let unread = |error| {
             Error::failed("backup_file", format!("Could not read {}", file.display()))
@@ -61,7 +63,8 @@ impl Restoring {
             services::stop(unit)?;
         }
         let copy = Path::new(place::STORES).join(format!(".restoring-{}", std::process::id()));
-        let done = self.restore_copy(&copy, &mut from, is_json, ask);
+        let done =
+            self.check_stopped().and_then(|()| self.restore_copy(&copy, file, &mut from, is_json, ask));
         // Whatever came of it: the copy goes, and the service goes on.
         let removed = system::remove(&copy).map_err(|error| {
             programs::failed(&format!("Could not remove {}", copy.display())).because(error)
@@ -72,13 +75,28 @@ impl Restoring {
         Ok(code)
     }
 
+    /// That nobody answers at the owner's socket any more.
+    fn check_stopped(&self) -> Result<()> {
+        if UnixStream::connect(place::socket_path(self.uid)).is_err() {
+            return Ok(());
+        }
+        let message = format!("The service of {} runs, and systemd does not know it", self.dir.display());
+        Err(Error::failed("own_in_use", message)
+            .hint("Stop the process that serves it, as it was started; then run the same command again"))
+    }
+
     fn restore_copy(
         &self,
         copy: &Path,
+        file: &Path,
         from: &mut std::fs::File,
         is_json: bool,
         ask: &dyn Fn() -> Result<Passphrase>,
     ) -> Result<u8> {
+        // A restore leaves it, and whoever goes away at the question leaves all as it is.
+        if !prepare(&self.user, &self.dir, None)? {
+            prepare(&self.user, &self.dir, Some(&ask()?))?;
+        }
         let owner = (self.user.uid, self.user.gid);
         system::copy_for(copy, from, owner).map_err(|error| {
             Error::failed("backup_file", format!("Could not copy the backup to {}", copy.display()))
@@ -86,14 +104,11 @@ impl Restoring {
                 .hint("Make room on that disk, then run this again")
         })?;
         let (dir, copy) = (self.dir.display().to_string(), copy.display().to_string());
-        let mut arguments = vec!["provider", "restore", &copy, "--data-dir", &dir];
+        let called = file.display().to_string();
+        let mut arguments = vec!["provider", "restore", &copy, "--called", &called, "--data-dir", &dir];
         if is_json {
             arguments.push("--json");
         }
-        let code = programs::at_the_terminal(&self.user, &arguments)?;
-        if !prepare(&self.user, &self.dir, None)? {
-            prepare(&self.user, &self.dir, Some(&ask()?))?;
-        }
-        Ok(code)
+        programs::at_the_terminal(&self.user, &arguments)
     }
 }

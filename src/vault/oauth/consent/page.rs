@@ -570,15 +570,22 @@ pub(super) fn not_here(place: &Place<'_>, pending: &Pending, why: &str) -> Html 
 /// What whoever is not the owner of a request is shown, whether or not there is such a request.
 pub(super) fn stranger(profile: &Profile) -> Reply {
     let mut main = Html::new();
-    main.markup(
-        "<h1>Only the owner decides</h1>\n<p>Each request for access has a link of its own. It was printed where this \
-         provider runs: on the terminal of <code>",
-    )
-    .text(profile.command)
-    .markup(
-        "</code>. Open that link in this browser, within ten minutes of the request. It is good once.</p>\n\
-         <p>If you began nothing, there is nothing to do here: close this page.</p>\n",
-    );
+    main.markup("<h1>Only the owner decides</h1>\n");
+    if profile.is_service {
+        main.markup(
+            "<p>A request for access is decided on the owner’s page. Open it, within ten minutes of the request: \
+             <code>pdpp provider open</code>. The request is there under “Waiting for your decision”.</p>\n",
+        );
+    } else {
+        main.markup(
+            "<p>Each request for access has a link of its own. It was printed where this provider runs: on the terminal of <code>",
+        )
+        .text(profile.command)
+        .markup(
+            "</code>. Open that link in this browser, within ten minutes of the request. It is good once.</p>\n",
+        );
+    }
+    main.markup("<p>If you began nothing, there is nothing to do here: close this page.</p>\n");
     page_reply(StatusCode::OK, shell(profile, "Only the owner decides", &main))
 }
 
@@ -601,10 +608,14 @@ pub(super) fn spent_link(profile: &Profile) -> Reply {
     main.markup(
         "<h1>This link is not good any more</h1>\n<p>A link is good once, for ten minutes. If you opened it before, all is well: \
          decide in the tab or window that it opened first.</p>\n<p>If you did not open it, and its ten minutes are not over, somebody \
-         else saw it: stop <code>",
-    )
-    .text(profile.command)
-    .markup("</code>, and start again from the app.</p>\n");
+         else saw it: ",
+    );
+    if profile.is_service {
+        main.markup("deny the request on your page, which <code>pdpp provider open</code> opens");
+    } else {
+        main.markup("stop <code>").text(profile.command).markup("</code>");
+    }
+    main.markup(", and start again from the app.</p>\n");
     page_reply(StatusCode::NOT_FOUND, shell(profile, "This link is not good any more", &main))
 }
 
