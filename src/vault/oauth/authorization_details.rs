@@ -35,8 +35,11 @@ pub struct AuthorizationDetails {
     /// What can be granted.
     pub choices: Vec<Choice>,
     /// Connections and streams of a request for all, which has bounds in time that these cannot have.
-    pub undated: Vec<(String, String)>,
+    pub undated: Undated,
 }
+
+/// Connections, each with the name of a stream.
+pub type Undated = Vec<(String, String)>;
 
 /// What a client wants data for.
 #[derive(Debug, Clone, Default)]
@@ -347,7 +350,7 @@ fn choices(
     connectors: &[&Arc<Connector>],
     asked_streams: &[AskedStream],
     is_whole: bool,
-) -> Result<(Vec<Choice>, Vec<(String, String)>), ApiError> {
+) -> Result<(Vec<Choice>, Undated), ApiError> {
     let mut choices = Vec::new();
     let mut undated = Vec::new();
     let wildcard = asked_streams.iter().any(|stream| stream.name == "*");
