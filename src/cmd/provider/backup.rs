@@ -130,7 +130,23 @@ pub(super) fn backed_up(args: &BackupArgs, dir: &Path, done: &BackedUp, ui: &Ui)
     Done { text, json }
 }
 
+/// Makes a store of a backup.
+///
+/// # Errors
+/// Those of the backup and of the store.
 pub(super) fn restore(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Done> {
+    let Some(called) = &args.called else { return restore_here(args, global, ui) };
+    restore_here(args, global, ui).map_err(|error| match error.kind() {
+        // What was typed was root's, about the file that this one is a copy of.
+        Kind::Interrupted => {
+            let again = Command::new("provider restore").value(called.display().to_string());
+            error.hint(format!("sudo {}", args.place.again(again)))
+        }
+        _ => error,
+    })
+}
+
+fn restore_here(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Done> {
     let cache = global.cache()?;
     let dir = args.place.dir(global)?;
     let is_separate = own::separate::place::person_of(&dir).is_some();
