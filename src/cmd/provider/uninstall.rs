@@ -41,7 +41,7 @@ Examples:
 ///
 /// # Errors
 /// `install_needs_root`, `install_unconfirmed`, `not_confirmed` (77); `install_no_person`, `install_unknown_user` (2);
-/// `install_step_failed`, `install_program_missing`.
+/// `install_place`, `install_step_failed`, `install_program_missing`.
 #[cfg(target_os = "linux")]
 pub(super) fn run(args: &UninstallArgs, ui: &Ui) -> Result<Done> {
     use std::fmt::Write as _;
@@ -71,37 +71,40 @@ pub(super) fn run(args: &UninstallArgs, ui: &Ui) -> Result<Done> {
     if removal.program {
         let _ = writeln!(plan, "  program        {}", place::PROGRAM);
     }
-    let shown = removal.store.as_ref().or(removal.kept.as_ref()).map(|store| store.display().to_string());
-    if let Some(store) = &shown {
+    let data: Vec<String> =
+        removal.store.iter().chain(&removal.kept).map(|store| store.display().to_string()).collect();
+    if !args.delete_data && !data.is_empty() {
+        plan.push_str("Kept, unless you say otherwise:\n");
+    }
+    for store in &data {
         let _ = if args.delete_data {
             writeln!(plan, "  data           {store}, deleted for good")
         } else {
-            writeln!(
-                plan,
-                "Kept, unless you say otherwise:\n  data           {store}, as {}",
-                place::kept_dir(removal.uid).display()
-            )
+            writeln!(plan, "  data           {store}, as {}", place::kept_dir(removal.uid).display())
         };
     }
     ui.explain(plan.trim_end());
     confirm(args.yes, ui, "Take it away?", "take it away")?;
-    let asks = shown.is_some() && !args.delete_data && !args.keep_data && !args.yes;
+    let asks = !data.is_empty() && !args.delete_data && !args.keep_data && !args.yes;
     let deletes =
         args.delete_data || asks && ui.confirm("Delete the data too, for good? Otherwise it is kept");
+    if !deletes {
+        removal.check_kept()?;
+    }
     let taken = {
         let progress = ui.progress();
         removal.take(deletes, &|what| progress.say(what))?
     };
     let mut text = format!("{name}'s separate set-up is gone.\n");
-    let _ = match (&taken.kept, shown) {
+    let _ = match (&taken.kept, data.as_slice()) {
         (Some(store), _) => write!(
             text,
             "The data is kept in {}, and the system user {} with it. sudo pdpp provider install --for {name} uses it again, sudo pdpp provider uninstall --for {name} --delete-data deletes it.",
             store.display(),
             place::system_user(&name)
         ),
-        (None, Some(store)) => write!(text, "The data that was in {store} is deleted."),
-        (None, None) => write!(text, "There was no data."),
+        (None, []) => write!(text, "There was no data."),
+        (None, data) => write!(text, "The data that was in {} is deleted.", data.join(" and in ")),
     };
     let kept = taken.kept.as_ref().map(|store| store.display().to_string());
     Ok(Done { text, json: json!({ "person": name, "removed": true, "kept": kept }) })

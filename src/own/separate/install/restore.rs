@@ -25,13 +25,18 @@ pub struct Restoring {
 /// Whether a restore into `dir` is one of this set-up: `dir` is a store of it, and root asks.
 ///
 /// # Errors
-/// `install_needs_root` (77) for anybody else; those of the list of users.
+/// `install_needs_root` (77) for anybody else; `own_missing` (78), where there is no such service; those of the list of users.
 pub fn restoring(dir: &Path) -> Result<Option<Restoring>> {
     let Some(uid) = place::person_of(dir) else { return Ok(None) };
-    let Ok(Some((owner, _))) = system::dir_owner(dir) else { return Ok(None) };
-    if owner == geteuid().as_raw() {
-        return Ok(None);
+    let owner = system::dir_owner(dir).ok().flatten().map(|(owner, _)| owner);
+    if geteuid().is_root() && owner.is_none_or(|owner| owner == 0) {
+        // A store of root's there would be served by nobody, and stand in the way of the installation.
+        let message =
+            format!("{} is for the service of the user {uid}, which is not installed", dir.display());
+        return Err(Error::new(Kind::NotConnected, "own_missing", message)
+            .hint(format!("sudo pdpp provider install --for {uid}; then run the same command again")));
     }
+    let Some(owner) = owner.filter(|owner| *owner != geteuid().as_raw()) else { return Ok(None) };
     if !geteuid().is_root() {
         let message = format!("{} belongs to another user, and only root puts a backup there", dir.display());
         return Err(Error::new(Kind::Refused, "install_needs_root", message)

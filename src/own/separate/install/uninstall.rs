@@ -78,6 +78,25 @@ impl Removal {
         self.unit.is_none() && self.store.is_none() && self.kept.is_none() && self.user.is_none()
     }
 
+    /// That the store can be kept: where it would be is nothing yet.
+    ///
+    /// # Errors
+    /// `install_place`.
+    pub fn check_kept(&self) -> Result<()> {
+        match (&self.store, &self.kept) {
+            (Some(store), Some(kept)) => {
+                let message = format!(
+                    "{} cannot be kept as {}: what was kept before is there",
+                    store.display(),
+                    kept.display()
+                );
+                Err(Error::failed("install_place", message)
+                    .hint("Move one of the two away; or delete both with --delete-data"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Takes it away, the store only if `deletes_data`. What it finds gone is no failure: what a failure left is taken the next time.
     ///
     /// # Errors
@@ -190,6 +209,26 @@ mod tests {
     use std::os::unix::fs::MetadataExt as _;
 
     use super::*;
+
+    #[test]
+    fn o9_1_data_that_was_kept_before_is_not_written_over() {
+        let dir = |name: &str| Some(PathBuf::from(name));
+        let removal = |store, kept| Removal {
+            person: "ana".to_owned(),
+            uid: 1000,
+            unit: None,
+            store,
+            kept,
+            user: None,
+            program: false,
+        };
+        assert!(removal(dir("/var/lib/pdpp/1000"), None).check_kept().is_ok());
+        assert!(removal(None, dir("/var/lib/pdpp/kept-1000")).check_kept().is_ok());
+        let both =
+            removal(dir("/var/lib/pdpp/1000"), dir("/var/lib/pdpp/kept-1000")).check_kept().unwrap_err();
+        assert_eq!(both.code(), "install_place");
+        assert!(both.message().contains("kept-1000"));
+    }
 
     #[test]
     fn the_processes_of_a_user_are_found() {
