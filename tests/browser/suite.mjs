@@ -773,7 +773,7 @@ async function names_every_control() {
     }
     // A date brings the button that shows its calendar.
     const { checkbox, button, combobox, Date: dates } = kinds;
-    must(checkbox > 200 && button === 6 && combobox === 1 && dates === 1, JSON.stringify(kinds));
+    must(checkbox > 200 && button === 7 && combobox === 1 && dates === 2, JSON.stringify(kinds));
     equal([summaries.length, new Set(summaries).size], [42, 42], "disclosures, and names of theirs");
     for (const role of ["main", "banner", "heading", "group"]) {
       must(nodes.some((node) => node.role?.value === role && !node.ignored), `there is no ${role}`);

@@ -490,7 +490,7 @@ fn period(main: &mut Html, choice: &Choice) {
 
 fn limits(main: &mut Html, form: &Form<'_>) {
     let asked = form.asked;
-    main.markup("<section aria-labelledby=\"far\">\n<h2 id=\"far\">How far</h2>\n<div class=\"limits\">\n");
+    main.markup("<section aria-labelledby=\"far\">\n<h2 id=\"far\">How far</h2>\n<div class=\"limits\">\n<div class=\"days\">\n");
     let bounds = [
         ("since", "Only records from this day on", asked.since, "no earlier ones"),
         ("until", "Only records before this day", asked.until, "no later ones"),
@@ -514,16 +514,17 @@ fn limits(main: &mut Html, form: &Form<'_>) {
         if let Some(exactly) = exactly {
             main.text(&format!("That day, to be exact: {exactly}. "));
         }
-        match at {
-            None => main.markup("Without a day, all that it asks for."),
-            Some(_) if matches!(form.pending.way, Way::Here) => {
-                main.markup("You can change it, or take it away.")
-            }
-            Some(_) => main.text(&format!("The app asks for {none}.")),
-        };
+        if at.is_some() && matches!(form.pending.way, Way::Here) {
+            main.markup("You can change it, or take it away.");
+        } else if at.is_some() {
+            main.text(&format!("The app asks for {none}."));
+        }
         main.markup("</span></p>\n");
     }
-    main.markup("<p class=\"hint\" id=\"days-hint\">");
+    main.markup("</div>\n<p class=\"hint\" id=\"days-hint\">");
+    if asked.since.is_none() && asked.until.is_none() {
+        main.markup("Without a day, all that it asks for. ");
+    }
     main.markup(
         "A day counts by the field that “dated by” names, and leaves out streams marked “not dated”.</p>\n\
          <p><label for=\"expires\">The access ends after</label>\
