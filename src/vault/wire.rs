@@ -49,6 +49,11 @@ impl Request {
         self.headers.get(name)?.to_str().ok()
     }
 
+    /// The value of a cookie.
+    pub fn cookie(&self, name: &str) -> Option<&str> {
+        cookie(self.header("cookie")?, name)
+    }
+
     /// Whether a page of another site sent it, as far as its browser says (Fetch Metadata).
     pub fn is_foreign(&self) -> bool {
         self.header("origin").is_some_and(|origin| origin != self.base)
@@ -67,6 +72,11 @@ impl Request {
     pub fn form(&self) -> Vec<(String, String)> {
         url::form_urlencoded::parse(&self.body).into_owned().collect()
     }
+}
+
+/// The value of the cookie `name` among those that a browser sent (RFC 6265 §4.2.1).
+pub fn cookie<'a>(sent: &'a str, name: &str) -> Option<&'a str> {
+    sent.split(';').find_map(|pair| pair.trim().strip_prefix(name)?.strip_prefix('='))
 }
 
 /// The segments of a path, decoded; `None` if one is not UTF-8.

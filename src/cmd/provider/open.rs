@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::place::{Done, Place};
+use crate::cache::Cache;
 use crate::cmd::Global;
 use crate::cmd::doors::{framed, needs_ports, type_code};
 use crate::error::{Error, Kind, Result};
@@ -42,33 +43,46 @@ pub struct OpenArgs {
 /// `page_unopened` (77); `own_page`; `interrupted` (130).
 #[cfg(target_os = "linux")]
 pub(super) fn lead(address: &str, args: &OpenArgs, global: &Global, ui: &Ui) -> Result<Done> {
-    let cache = global.cache()?;
-    let page = Page { address, opens_browser: !args.no_browser, waits: WAITS };
-    let (terminal, began) = (Terminal(ui), Instant::now());
+    let began = Instant::now();
     let ended = |came: bool| {
         let is_over = began.elapsed() >= WAITS;
         if came { Some(Ended::Closed) } else { is_over.then_some(Ended::NobodyCame) }
     };
+    show(address, args, (&global.cache()?, ui), ended, Ended::NobodyCame)?;
+    Ok(Done { text: "Your page is open in the browser.".to_owned(), json: json!({ "opened": true }) })
+}
+
+/// Leads the browser to `address`, and waits until `ended` says how that ended, or until it is told to stop: then it has `stopped`.
+/// The browser has a moment more, to see the end or to get where it is on its way to.
+///
+/// # Errors
+/// `page_unopened` (77); `own_page`.
+fn show(
+    address: &str,
+    args: &OpenArgs,
+    (cache, ui): (&Cache, &Ui),
+    ended: impl FnMut(bool) -> Option<Ended>,
+    stopped: Ended,
+) -> Result<()> {
+    let page = Page { address, opens_browser: !args.no_browser, waits: WAITS };
+    let terminal = Terminal(ui);
     let ended: Result<Ended> = runtime::block_on(async {
         let mut stop = runtime::StopSignals::listen();
         tokio::select! {
-            ended = page.show(&cache, &terminal, ended) => ended,
-            () = stop.next() => Ok(Ended::NobodyCame),
+            ended = page.show(cache, &terminal, ended) => ended,
+            () = stop.next() => Ok(stopped),
         }
     })?;
     match ended? {
         Ended::Closed => {
-            // The browser is on its way there.
             std::thread::sleep(LASTS);
-            Ok(Done { text: "Your page is open in the browser.".to_owned(), json: json!({ "opened": true }) })
+            Ok(())
         }
-        Ended::NobodyCame => Err(unopened()),
+        Ended::NobodyCame => {
+            let message = "Nobody opened the page within ten minutes";
+            Err(Error::new(Kind::Refused, "page_unopened", message).hint("Run it again when you are there"))
+        }
     }
-}
-
-fn unopened() -> Error {
-    Error::new(Kind::Refused, "page_unopened", "Nobody opened the page within ten minutes")
-        .hint("Run it again when you are there")
 }
 
 /// How a page ended.
@@ -86,29 +100,16 @@ pub(super) fn run(args: &OpenArgs, global: &Global, ui: &Ui) -> Result<Done> {
     let cache = global.cache()?;
     let (served, pages) = own::serve_page(&dir, &cache)?;
     let address = served.owner_link().ok_or_else(|| own::explain(OpenError::NoRandomness))?;
-    let page = Page { address: &address, opens_browser: !args.no_browser, waits: WAITS };
-    let (terminal, began) = (Terminal(ui), Instant::now());
+    let began = Instant::now();
     let ended = |_| match (pages.was_opened(), pages.is_used()) {
         (true, false) => Some(Ended::Closed),
         (false, false) if began.elapsed() >= WAITS => Some(Ended::NobodyCame),
         _ => None,
     };
-    let ended: Result<Ended> = runtime::block_on(async {
-        let mut stop = runtime::StopSignals::listen();
-        tokio::select! {
-            ended = page.show(&cache, &terminal, ended) => ended,
-            // That is how its owner closes it.
-            () = stop.next() => Ok(Ended::Closed),
-        }
-    })?;
-    match ended? {
-        Ended::Closed => {
-            std::thread::sleep(LASTS);
-            drop(served);
-            Ok(Done { text: "The page is closed.".to_owned(), json: json!({ "closed": true }) })
-        }
-        Ended::NobodyCame => Err(unopened()),
-    }
+    // To stop it is how its owner closes it.
+    show(&address, args, (&cache, ui), ended, Ended::Closed)?;
+    drop(served);
+    Ok(Done { text: "The page is closed.".to_owned(), json: json!({ "closed": true }) })
 }
 
 /// Whoever sits at the terminal.

@@ -3,10 +3,10 @@
 use axum::http::StatusCode;
 
 use super::frame::{Frame, Part, page};
-use super::sources::{labels, segment};
+use super::sources::segment;
 use super::{Answer, Failed, Pages, see, value};
 use crate::own::forget::{self, OUT_OF_REACH};
-use crate::own::state::State;
+use crate::own::state::{State, account_names};
 use crate::vault::html::Html;
 
 /// The account of this id, as it is called, and how many records it has.
@@ -14,7 +14,7 @@ fn account(pages: &Pages, id: &str) -> Result<(String, String, u64), Failed> {
     let state = State::of(pages.vault.store(), &pages.dir)?;
     let found = state.accounts.into_iter().find(|account| account.id == id).ok_or_else(Failed::not_found)?;
     let records = found.streams.iter().map(|stream| stream.records).sum();
-    let label = labels(pages.vault.store())?.remove(id).unwrap_or_else(|| found.name.clone());
+    let label = account_names(pages.vault.store())?.remove(id).unwrap_or_else(|| found.name.clone());
     Ok((found.name, label, records))
 }
 

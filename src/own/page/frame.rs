@@ -6,7 +6,7 @@ use super::session::Session;
 use crate::time_text::day_and_time;
 use crate::vault::Profile;
 use crate::vault::html::Html;
-use crate::vault::oauth::consent::page_reply;
+use crate::vault::oauth::consent::{document, page_reply};
 use crate::vault::wire::Reply;
 
 /// What a page is made with.
@@ -125,14 +125,7 @@ pub(super) fn page_that_reloads(
 }
 
 fn shell(profile: &Profile, title: &str, head: &Html, nav: &Html, main: &Html, foot: &Html) -> Html {
-    let mut page = Html::new();
-    page.markup(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"robots\" content=\"noindex\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>",
-    );
-    page.text(title).markup(" – ").text(profile.title);
-    page.markup("</title>\n<link rel=\"stylesheet\" href=\"/consent.css\">\n");
+    let mut page = document(profile, title);
     page.html(head).markup("</head>\n<body>\n");
     if *nav != Html::new() {
         page.markup("<a class=\"skip\" href=\"#main\">Skip to the content</a>\n");

@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::frame::{Frame, Part, notice, page, words};
-use super::sources::{labels, segment};
+use super::sources::segment;
 use super::{Answer, Failed, Pages, reads, see};
-use crate::own::state::vault_failed;
+use crate::own::state::{account_names, vault_failed};
 use crate::time_text::{ago, day_and_time, left};
 use crate::vault::grant::{Grant, GrantStream};
 use crate::vault::html::Html;
@@ -66,7 +66,7 @@ fn reader(pages: &Pages, grant: &Grant) -> String {
 /// `GET …/grants`
 pub(super) fn list(pages: &Pages, frame: &Frame<'_>) -> Answer {
     let now = Timestamp::now();
-    let names = labels(pages.vault.store())?;
+    let names = account_names(pages.vault.store())?;
     let made = all(pages)?;
     let last_reads = reads::last(pages, &made);
     let (live, over): (Vec<_>, Vec<_>) = made
@@ -169,7 +169,7 @@ fn ends_and_reads(main: &mut Html, grant: &Grant, last_read: Option<Timestamp>, 
 /// `GET …/grants/{id}`: what its holder sees.
 pub(super) fn show(pages: &Pages, frame: &Frame<'_>, id: &str) -> Answer {
     let grant = live(pages, id)?;
-    let names = labels(pages.vault.store())?;
+    let names = account_names(pages.vault.store())?;
     let called = called(pages, &grant);
     let title = format!("What the grant {called} shows");
     let mut main = Html::new();
@@ -251,7 +251,7 @@ pub(super) fn ask_to_end(pages: &Pages, frame: &Frame<'_>, id: &str) -> Answer {
     let title = format!("End the grant {}?", called(pages, &grant));
     let mut main = Html::new();
     main.markup("<h1>").text(&title).markup("</h1>\n");
-    gives(&mut main, pages, &grant, &labels(pages.vault.store())?);
+    gives(&mut main, pages, &grant, &account_names(pages.vault.store())?);
     main.markup(
         "<p>From the next read on its token is good for nothing. What was read by then stays with the agent.</p>\n",
     );

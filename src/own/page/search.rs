@@ -8,8 +8,8 @@ use indicatif::HumanCount;
 use serde_json::Value;
 
 use super::frame::{Frame, Part, page, words};
-use super::sources::labels;
 use super::{Answer, Failed, Pages, value};
+use crate::own::state::account_names;
 use crate::text::prefix;
 use crate::vault::html::Html;
 use crate::vault::rs::Answer as Read;
@@ -60,7 +60,7 @@ fn hits(pages: &Pages, frame: &Frame<'_>, main: &mut Html, q: &str, answer: &Val
     main.markup("<section aria-labelledby=\"hits\">\n<h2 id=\"hits\">");
     main.text(&format!("{} {}", HumanCount(count), if count == 1 { "hit" } else { "hits" }))
         .markup("</h2>\n");
-    let labels = labels(pages.vault.store())?;
+    let labels = account_names(pages.vault.store())?;
     let titles = title_fields(pages)?;
     main.markup("<ol class=\"hits\">\n");
     for hit in answer["data"].as_array().map_or(&[][..], Vec::as_slice) {

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::vault::id::{random_id, random_token, token_hash};
 use crate::vault::oauth::passphrase::{Misses, Tries};
 use crate::vault::owner_pages::OWNER;
+use crate::vault::wire::cookie;
 
 use super::import::Importing;
 
@@ -127,8 +128,7 @@ impl Sessions {
 
     /// The visit of `page`, of the browser with these cookies.
     pub(super) fn of(&self, page: &str, cookies: Option<&str>, now_ms: i64) -> Option<Session> {
-        let secret = cookies?.split(';').find_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('='));
-        let hash = token_hash(secret?);
+        let hash = token_hash(cookie(cookies?, COOKIE)?);
         let mut state = self.state();
         state.sweep(now_ms);
         let visit = state.visits.get_mut(page).filter(|visit| visit.hash == hash)?;

@@ -9,9 +9,8 @@ use jiff::Timestamp;
 use super::frame::{Frame, Part, notice, page, words};
 use super::{Answer, Pages, import};
 use crate::import::formats;
-use crate::own::state::{State, failed, kept_apart};
+use crate::own::state::{State, account_names, failed, kept_apart};
 use crate::time_text::{ago, day_and_time};
-use crate::vault::accounts;
 use crate::vault::html::Html;
 use crate::vault::oauth::owners_view::WaitingRequest;
 use crate::vault::oauth::wish::GUARDED;
@@ -34,7 +33,7 @@ pub(super) fn show(pages: &Pages, frame: &Frame<'_>) -> Answer {
     let store = pages.vault.store();
     let state = State::of(store, &pages.dir)?;
     let files = came_from(store)?;
-    let labels = labels(store)?;
+    let labels = account_names(store)?;
     let mut main = Html::new();
     main.markup("<h1>Your own data</h1>\n");
     notice(&mut main, pages.sessions.said(frame.session));
@@ -60,15 +59,6 @@ pub(super) fn show(pages: &Pages, frame: &Frame<'_>) -> Answer {
     }
     main.markup("</section>\n");
     Ok(page(frame, StatusCode::OK, "Your own data", Some(Part::Sources), &main))
-}
-
-/// What each account is called, by its id.
-pub(super) fn labels(store: &Store) -> Result<BTreeMap<String, String>, super::Failed> {
-    let labels = store.read::<_, rusqlite::Error>(|_, catalog| {
-        let ids = catalog.connections.iter().map(|known| known.id.clone());
-        Ok(ids.map(|id| (id.clone(), accounts::label(catalog, &id))).collect())
-    });
-    labels.map_err(|error| failed(error).into())
 }
 
 /// What each account came from, by its id.

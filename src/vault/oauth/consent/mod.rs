@@ -11,7 +11,7 @@ mod session;
 mod summary;
 mod ticks;
 
-pub use page::{foreign_page, goes_back_to, page_reply, plain_page, refused_page, stylesheet};
+pub use page::{document, foreign_page, goes_back_to, page_reply, plain_page, refused_page, stylesheet};
 
 use std::collections::BTreeSet;
 

@@ -68,7 +68,8 @@ pub fn stylesheet() -> Reply {
         .with("cache-control", "no-cache")
 }
 
-pub(super) fn shell(profile: &Profile, title: &str, main: &Html) -> Html {
+/// The beginning of a page, up to what else its head has.
+pub fn document(profile: &Profile, title: &str) -> Html {
     let mut page = Html::new();
     page.markup(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -76,7 +77,13 @@ pub(super) fn shell(profile: &Profile, title: &str, main: &Html) -> Html {
          <meta name=\"robots\" content=\"noindex\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>",
     );
     page.text(title).markup(" – ").text(profile.title);
-    page.markup("</title>\n<link rel=\"stylesheet\" href=\"/consent.css\">\n</head>\n<body>\n<header><p>")
+    page.markup("</title>\n<link rel=\"stylesheet\" href=\"/consent.css\">\n");
+    page
+}
+
+pub(super) fn shell(profile: &Profile, title: &str, main: &Html) -> Html {
+    let mut page = document(profile, title);
+    page.markup("</head>\n<body>\n<header><p>")
         .text(profile.title)
         .markup("</p><p>")
         .text(profile.owner)

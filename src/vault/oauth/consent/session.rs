@@ -16,21 +16,16 @@ pub(super) fn cookie_header(base: &str, page: &str, secret: &str) -> String {
     format!("{COOKIE}={secret}; Path=/consent/{page}; HttpOnly; SameSite=Strict{secure}")
 }
 
-fn cookie(request: &Request) -> Option<&str> {
-    let cookies = request.header("cookie")?;
-    cookies.split(';').find_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('='))
-}
-
 /// The form's token: of this browser and this page.
 pub(super) fn csrf(vault: &Vault, request: &Request, page: &str) -> String {
-    let of = format!("{}\n{page}", cookie(request).unwrap_or_default());
+    let of = format!("{}\n{page}", request.cookie(COOKIE).unwrap_or_default());
     crate::hex::sha256(hmac::sign(&vault.csrf, of.as_bytes()).as_ref())
 }
 
 /// The request of a page, for the browser whose page it is; for anybody else what a stranger is shown.
 pub(super) fn owners(vault: &Vault, request: &Request, page: &str) -> Result<(String, Pending), Box<Reply>> {
     let profile = &vault.config.profile;
-    let found = cookie(request).and_then(|secret| vault.flows.of_page(page, secret));
+    let found = request.cookie(COOKIE).and_then(|secret| vault.flows.of_page(page, secret));
     // What was asked at one name is decided there.
     let found = found.filter(|(_, pending)| match &pending.way {
         Way::Redirect(redirect) => vault.is_public_base(&redirect.issuer) == vault.is_public(request),
