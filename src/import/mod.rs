@@ -25,6 +25,7 @@ pub mod lines;
 pub mod pipeline;
 pub mod places;
 mod queue;
+pub mod refresh;
 pub mod resume;
 pub mod survey;
 pub mod table;

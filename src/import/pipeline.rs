@@ -97,7 +97,7 @@ fn imported(import: &Import<'_>, job: &Job, outcome: &mut Outcome, watch: &mut d
         .store
         .write(|tx, _| resume::begin(tx, job, import.terms))
         .map_err(|error: rusqlite::Error| write_failed(error))?;
-    outcome.gone = begun.gone.len() as u64;
+    outcome.gone = begun.newly_gone;
     for task in &begun.tasks {
         outcome.counts.read += task.known;
         outcome.counts.same += task.known;
@@ -118,7 +118,7 @@ fn read(
     outcome: &mut Outcome,
     watch: &mut dyn Watch,
 ) -> Result<()> {
-    let Begun { account, source, shapes, tasks, gone, has_items, settings } = begun;
+    let Begun { account, source, shapes, tasks, gone, has_items, settings, .. } = begun;
     let has_gone = !gone.is_empty();
     let budget = Budget::new(BATCH_BYTES);
     let (to_parsers, from_splitter) = mpsc::channel();

@@ -31,6 +31,8 @@ pub struct Begun {
     pub tasks: Vec<Task>,
     /// Members that are not there any more, by their numbers in the ledger.
     pub gone: Vec<i64>,
+    /// How many of those were there the last time.
+    pub newly_gone: u64,
     /// Whether the account has items from before.
     pub has_items: bool,
     /// What the source's records depend on beside its bytes.
@@ -87,9 +89,7 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
         ledger.add_owner(account, owner, job.plan.whose.is_sure)?;
     }
     let path = job.source.path().to_string_lossy().into_owned();
-    let settings =
-        [job.settings.zone.as_deref(), job.settings.date_order.as_deref()].map(Option::unwrap_or_default);
-    let settings = settings.join(" ");
+    let settings = job.settings.joined();
     let is_archive = job.source.kind() == Kind::Archive;
     let stamp = job.source.stamp().ok();
     let mark = if is_archive { archive_mark(job, stamp) } else { Mark::default() };
@@ -163,16 +163,17 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
         let halves = Halves::new(old.is_some());
         tasks.push(Task { row, stamp, from, known, last: None, halves });
     }
-    let mut gone = Vec::new();
+    let (mut gone, mut newly_gone) = (Vec::new(), 0);
     for mut row in units.into_values() {
         gone.push(row.unit);
         if row.gone_ms.is_none() {
+            newly_gone += 1;
             row.gone_ms = Some(terms.now_ms);
             ledger.put_unit(source, &row)?;
         }
     }
     let has_items = tx.prepare("SELECT 1 FROM item WHERE account = ?1 LIMIT 1")?.exists([account])?;
-    Ok(Begun { account, source, shapes, tasks, gone, has_items, settings })
+    Ok(Begun { account, source, shapes, tasks, gone, newly_gone, has_items, settings })
 }
 
 /// The accounts that are there of the kind of source that `job` is, and what each has to do with its source.
@@ -246,7 +247,8 @@ fn sum(bytes: &[u8]) -> Vec<u8> {
     context.finish().as_ref()[..16].to_vec()
 }
 
-fn is_same_file(mark: &Mark, stamp: Option<Stamp>) -> bool {
+/// Whether a file is the one that was read: nothing of it has changed since.
+pub(super) fn is_same_file(mark: &Mark, stamp: Option<Stamp>) -> bool {
     stamp.is_some_and(|stamp| {
         mark.size > 0
             && Stamp {

@@ -14,6 +14,7 @@ use super::account::{self, Choice, Known};
 use super::digest;
 use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, Refused, Sure};
 use super::kind_of_file;
+use super::refresh::Before;
 use crate::advice::{Command, Hint};
 use crate::archive::{Kind, LeftOut, Member, Received, Skipped, Source};
 use crate::error::{Error, Kind as ErrorKind, Result};
@@ -60,6 +61,8 @@ pub struct Named {
     pub account: Option<String>,
     /// Its content, where it was handed over by a program that may read it.
     pub received: Option<Arc<Received>>,
+    /// What is known of it, where nobody names it: what else is in it is not imported.
+    pub before: Option<Arc<Before>>,
 }
 
 /// What is known of the accounts that were imported before, and who answers a format's question.
@@ -93,6 +96,8 @@ pub struct Job {
     pub settings: Settings,
     /// Whether all of the source could be listed: what is missing from it is gone then.
     pub is_whole: bool,
+    /// Items before this time were left out of the source before, and are again.
+    pub since_ms: Option<i64>,
 }
 
 impl Job {
@@ -120,6 +125,25 @@ pub struct Survey {
     pub unrecognised: Vec<(PathBuf, String)>,
     /// What is left out or cannot be read, by the source that it is in.
     pub left_out: Vec<(PathBuf, LeftOut)>,
+    /// What is in known sources and was not imported from them before: it is not imported now.
+    pub news: Vec<New>,
+    /// Sources that nothing which is known is in any more.
+    pub emptied: Vec<PathBuf>,
+}
+
+/// What is in a known source and was not imported from it before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct New {
+    /// The source.
+    pub path: PathBuf,
+    /// What a person calls its format.
+    pub title: &'static str,
+    /// The account that it seems to be of, where its format is known.
+    pub account: Option<String>,
+    /// How many files it is.
+    pub files: usize,
+    /// What has to be decided about it.
+    pub question: Option<String>,
 }
 
 impl Survey {
@@ -144,7 +168,11 @@ impl Survey {
         known
     }
 
-    fn look_at(
+    /// Looks at one source more. Where that fails, nothing of it is in the survey.
+    ///
+    /// # Errors
+    /// As [`Survey::of`].
+    pub fn look_at(
         &mut self,
         named: &Named,
         request: &Request,
@@ -183,11 +211,19 @@ impl Survey {
                 let peek = Peek { label: &member.label, head: &head, is_whole: whole };
                 let sure = |one: &Recognised| one.format.sniff(&peek);
                 // Of equally sure ones the first, in the order of the list.
-                let best: Option<(usize, Sure)> = found
-                    .iter()
-                    .enumerate()
-                    .filter_map(|(at, one)| Some((at, sure(one)?)))
-                    .reduce(|best, other| if other.1 > best.1 { other } else { best });
+                let surest = || {
+                    found
+                        .iter()
+                        .enumerate()
+                        .filter_map(|(at, one)| Some((at, sure(one)?)))
+                        .reduce(|best, other| if other.1 > best.1 { other } else { best })
+                };
+                let before = named.before.as_ref().and_then(|before| before.reader_of(&member.label));
+                let as_before = before.and_then(|name| {
+                    let at = found.iter().position(|one| one.format.name() == name)?;
+                    Some((at, sure(&found[at])?))
+                });
+                let best: Option<(usize, Sure)> = as_before.or_else(surest);
                 if let Some((at, _)) = best {
                     head.truncate(if left.get() >= head.len() {
                         head.len()
@@ -215,22 +251,75 @@ impl Survey {
             .map_err(|error| unusable(typed, error))?;
         left_out.unreadable.append(&mut damaged);
         if found.iter().all(|one| one.members.is_empty()) {
+            // A folder of which all is gone may be a disk that is not there: nothing is said to be gone.
+            if named.before.is_some() && source.kind() == Kind::Folder && left_out.unreadable.is_empty() {
+                self.emptied.push(typed.to_owned());
+                return Ok(());
+            }
             return Err(unrecognised_error(named, &left_out, why_not));
         }
-        for mut one in found.into_iter().filter(|one| !one.members.is_empty()) {
-            let known = self.declared(adviser.connectors());
-            let planned = match one.plan(&source, named, request, known.clone(), adviser) {
-                // What broke off while it was listed cannot be read whole: the rest is planned without it.
-                Err(error) if error.code() == UNREADABLE && one.drop_within(&left_out.unreadable) => {
-                    one.plan(&source, named, request, known, adviser)
-                }
-                planned => planned,
-            };
-            let is_whole = left_out.unreadable.is_empty();
-            self.jobs.extend(planned?.into_iter().map(|job| Job { is_whole, ..job }));
+        let before = (self.jobs.len(), self.news.len());
+        let looked = self.plan_all(found, &source, named, request, adviser, &mut left_out);
+        if let Err(error) = looked {
+            self.jobs.truncate(before.0);
+            self.news.truncate(before.1);
+            return Err(error);
         }
         self.unrecognised.extend(unrecognised.into_iter().map(|label| (typed.to_owned(), label)));
         self.left_out.push((typed.to_owned(), left_out));
+        Ok(())
+    }
+
+    /// Plans what the formats recognise of a source.
+    fn plan_all(
+        &mut self,
+        found: Vec<Recognised>,
+        source: &Arc<Source>,
+        named: &Named,
+        request: &Request,
+        adviser: &mut dyn Adviser,
+        left_out: &mut LeftOut,
+    ) -> Result<()> {
+        for mut one in found.into_iter().filter(|one| !one.members.is_empty()) {
+            let before = named.before.as_deref();
+            let title = one.format.title();
+            let new = |account: Option<String>, files: usize, question: Option<String>| New {
+                path: named.path.clone(),
+                title,
+                account,
+                files,
+                question,
+            };
+            if before.is_some_and(|before| !before.has_format(one.format.name())) {
+                self.news.push(new(None, one.members.len(), None));
+                continue;
+            }
+            let known = self.declared(adviser.connectors());
+            let planned = match one.plan(source, named, request, known.clone(), adviser) {
+                // What broke off while it was listed cannot be read whole: the rest is planned without it.
+                Err(error) if error.code() == UNREADABLE && one.drop_within(&left_out.unreadable) => {
+                    one.plan(source, named, request, known, adviser)
+                }
+                // What is new may be what nobody can answer for: what was there is read without it.
+                Err(error) => match before.and_then(|before| one.known_alone(before)) {
+                    Some((known_alone, files)) => {
+                        self.news.push(new(None, files, Some(error.message().to_owned())));
+                        known_alone.plan(source, named, request, known, adviser)
+                    }
+                    None => Err(error),
+                },
+                planned => planned,
+            };
+            let is_whole = left_out.unreadable.is_empty();
+            let since_ms = before.and_then(|before| before.since_ms);
+            for job in planned? {
+                if before.is_some_and(|before| !before.has_connection(&job.connection())) {
+                    self.news.push(new(Some(job.plan.account), job.units.len(), None));
+                    continue;
+                }
+                self.jobs.push(Job { is_whole, since_ms, ..job });
+            }
+        }
         Ok(())
     }
 }
@@ -268,6 +357,15 @@ impl Recognised {
         };
         self.members.retain(|(member, _)| !is_within(&member.label));
         (1..before).contains(&self.members.len())
+    }
+
+    /// Without what was not read before, if there is such a thing, and something is left; how many members that is.
+    fn known_alone(&self, before: &Before) -> Option<(Self, usize)> {
+        let is_known = |label: &str| before.reader_of(label) == Some(self.format.name());
+        let (known, new): (Vec<_>, Vec<_>) =
+            self.members.iter().cloned().partition(|(member, _)| is_known(&member.label));
+        let is_some = !known.is_empty() && !new.is_empty();
+        is_some.then(|| (Self { format: self.format, members: known }, new.len()))
     }
 
     fn plan(
@@ -431,6 +529,7 @@ impl Recognised {
             units,
             settings,
             is_whole: true,
+            since_ms: None,
         }
     }
 }

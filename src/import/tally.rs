@@ -108,7 +108,7 @@ pub struct Outcome {
     pub unread: Vec<Unread>,
     /// What changed while it was read, and is read again the next time.
     pub moving: Vec<String>,
-    /// Members that are not there any more; their records stay.
+    /// Members that were there the last time and are not any more; their records stay.
     pub gone: u64,
     /// Items known to be bad in what was not read again.
     pub known_bad: u64,
@@ -120,6 +120,17 @@ impl Outcome {
         if named < NAMED {
             self.bad.push(item);
         }
+    }
+}
+
+impl Outcome {
+    /// Whether all is as it was.
+    pub fn is_quiet(&self) -> bool {
+        let Counts { new, changed, bad, .. } = &self.counts;
+        *new + *changed + self.gone == 0
+            && bad.is_empty()
+            && self.unread.is_empty()
+            && self.moving.is_empty()
     }
 }
 

@@ -209,6 +209,7 @@ impl Place {
             is_as: false,
             account: None,
             received: None,
+            before: None,
         };
         let request = Request {
             paths: vec![named],

@@ -17,6 +17,7 @@ use crate::import::account::Known;
 use crate::import::format::Format;
 use crate::import::formats;
 use crate::import::pipeline::{self, Ended, Import, Watch};
+use crate::import::refresh::Refresh;
 use crate::import::resume::{self, Terms};
 use crate::import::survey::{self, Adviser, Job, Named, Request, Survey};
 use crate::import::tally::{BadItem, Outcome, Unread};
@@ -59,6 +60,7 @@ impl Wanted {
             is_as: self.format.is_some(),
             account: self.account.clone(),
             received: None,
+            before: None,
         }
     }
 
@@ -151,6 +153,16 @@ impl Adviser for Knowing<'_> {
 /// `own_store`.
 pub fn known_sources(store: &Store) -> Result<Vec<SourceRow>> {
     store.read(|db, _| Ledger(db).sources()).map_err(|error: rusqlite::Error| {
+        Error::failed("own_store", "Could not read the store of your own data").because(error)
+    })
+}
+
+/// The sources that were imported before, as they are now. With `is_again` all that are there are looked into.
+///
+/// # Errors
+/// `own_store`.
+pub fn refresh(store: &Store, is_again: bool) -> Result<Refresh> {
+    store.read(|db, catalog| Refresh::of(db, catalog, is_again)).map_err(|error: rusqlite::Error| {
         Error::failed("own_store", "Could not read the store of your own data").because(error)
     })
 }
@@ -296,6 +308,8 @@ pub fn run(
     let of = survey.jobs.iter().map(Job::bytes).fold(0, u64::saturating_add);
     let mut summed = Summed { heard, of, done: (0, 0), now: (0, 0) };
     for job in &survey.jobs {
+        let terms = Terms { since_ms: import.terms.since_ms.or(job.since_ms), ..import.terms };
+        let import = Import { terms, ..import };
         let Ended { outcome, stopped } = pipeline::run(&import, job, &mut summed);
         imported.outcomes.push(outcome);
         summed.next();

@@ -1,6 +1,7 @@
 //! `pdpp import`: a person's own exports into their store on this machine.
 
 mod args;
+mod refresh;
 mod render;
 #[cfg(target_os = "linux")]
 mod separate;
@@ -9,28 +10,20 @@ mod shown;
 pub use args::Args;
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
-
-use serde_json::json;
 
 use render::{Reader, plan_text};
 use shown::{Report, Shown, answer, confirm, show_plan, show_result, until_a_signal};
 
 use super::Global;
-use crate::advice::Command;
 use crate::cache::Cache;
-use crate::error::{Error, Kind, Result};
-use crate::import::formats;
-use crate::import::places;
-use crate::import::survey::{Named, Survey};
+use crate::error::Result;
+use crate::import::survey::{Request, Survey};
 use crate::import::tally::in_sum;
 use crate::own;
-use crate::own::import::{Knowing, Plan};
+use crate::own::import::{Imported, Knowing, Plan};
 use crate::ui::Ui;
-use crate::vault::store::Store;
-use crate::vault::store::ledger::SourceRow;
 
 /// Imports.
 ///
@@ -53,15 +46,10 @@ fn run_in(dir: &Path, args: &Args, cache: &Cache, ui: &Ui) -> Result<u8> {
     own::check_place(dir)?;
     let wanted = args.wanted()?;
     let known = if own::is_there(dir) { Some(own::open_store(dir)?) } else { None };
-    let paths = if args.paths.is_empty() {
-        known_paths(known.as_ref(), ui)?
-    } else {
-        args.paths.iter().map(|path| wanted.named(path)).collect()
-    };
-    if paths.is_empty() {
-        return name_places(args, ui);
+    if args.paths.is_empty() {
+        return refresh::run(dir, known, args, cache, ui);
     }
-    let request = wanted.request(paths)?;
+    let request = wanted.request(args.paths.iter().map(|path| wanted.named(path)).collect())?;
     let progress = ui.progress();
     progress.say("Looking at what is there");
     let mut answer =
@@ -81,18 +69,31 @@ fn run_in(dir: &Path, args: &Args, cache: &Cache, ui: &Ui) -> Result<u8> {
     }
     confirm(args, ui)?;
     drop(known);
+    let imported = import(dir, args, ui, &request, &survey)?;
+    remember(dir, args, cache, ui, &imported)?;
+    let bytes = Some(imported.store_bytes);
+    Ok(show_result(args, ui, &plan, &imported, (dir, bytes, Reader::You)))
+}
+
+/// Imports what was planned, while somebody watches.
+fn import(dir: &Path, args: &Args, ui: &Ui, request: &Request, survey: &Survey) -> Result<Imported> {
     let report = args.report.as_deref().map(Report::new).transpose()?;
     let names_bad = report.is_some();
     let stop = AtomicBool::new(false);
     let progress = ui.progress();
     let mut shown = Shown::new(ui, &progress, &stop, report);
     let imported = until_a_signal(ui, &progress, &stop, || {
-        own::import::run(dir, &request, &survey, names_bad, &stop, &mut shown)
+        own::import::run(dir, request, survey, names_bad, &stop, &mut shown)
     });
     let ended = shown.end();
     drop(progress);
     let imported = imported?;
     ended?;
+    Ok(imported)
+}
+
+/// Has other commands find the store, where something was kept in it.
+fn remember(dir: &Path, args: &Args, cache: &Cache, ui: &Ui, imported: &Imported) -> Result<()> {
     let all = in_sum(&imported.outcomes);
     // Not where nothing was kept: other commands would look for it there.
     if all.new + all.changed + all.same > 0 {
@@ -105,57 +106,5 @@ fn run_in(dir: &Path, args: &Args, cache: &Cache, ui: &Ui) -> Result<u8> {
             ));
         }
     }
-    let bytes = Some(imported.store_bytes);
-    Ok(show_result(args, ui, &plan, &imported, (dir, bytes, Reader::You)))
-}
-
-/// The sources that were imported before and are there still, as what they were imported then.
-fn known_paths(known: Option<&Store>, ui: &Ui) -> Result<Vec<Named>> {
-    let Some(store) = known else { return Ok(Vec::new()) };
-    let mut all: Vec<Named> = Vec::new();
-    let mut missing = Vec::new();
-    for SourceRow { path, format, .. } in own::import::known_sources(store)? {
-        let path = PathBuf::from(path);
-        if !path.exists() {
-            if !missing.contains(&path) {
-                ui.note(&format!("{} is not there any more; what was imported stays", path.display()));
-                missing.push(path);
-            }
-            continue;
-        }
-        let format = formats::ALL.iter().copied().filter(|known| known.name() == format);
-        match all.iter_mut().find(|named| named.path == path) {
-            Some(named) => named.formats.extend(format),
-            None => all.push(Named {
-                path,
-                formats: format.collect(),
-                is_as: false,
-                account: None,
-                received: None,
-            }),
-        }
-    }
-    Ok(all)
-}
-
-/// Nothing was named, and nothing is known: what could be.
-fn name_places(args: &Args, ui: &Ui) -> Result<u8> {
-    let home = directories::BaseDirs::new();
-    let seen = home.map(|home| places::seen(home.home_dir())).unwrap_or_default();
-    if seen.is_empty() {
-        return Err(Error::new(Kind::Usage, "import_nothing", "There is nothing to import: name an export")
-            .run(Command::new("import <export>")));
-    }
-    if args.json {
-        let seen: Vec<_> = seen.iter().map(|(kind, path)| json!({ "kind": kind, "path": path })).collect();
-        ui.json(&json!({ "sources": [], "places": seen }));
-        return Ok(0);
-    }
-    let mut text = String::from("Nothing was imported yet. This is here, and was not looked into:");
-    for (kind, path) in seen {
-        let command = Command::new("import").value(path.display().to_string());
-        let _ = write!(text, "\n  {kind}: {command}");
-    }
-    ui.say(&text);
-    Ok(0)
+    Ok(())
 }

@@ -3,18 +3,19 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dialoguer::console::measure_text_width;
 use serde_json::{Map, Value, json};
 
+use super::refresh::{Looked, places_json};
 use crate::advice::Command;
 use crate::archive::{LeftOut, Skipped};
 use crate::import::survey;
 use crate::import::tally::{self, BadItem, Counts, Outcome, in_sum};
 use crate::own;
-use crate::own::import::Plan;
+use crate::own::import::{Imported, Plan};
 
 /// Names that are listed in one line.
 const NAMED: usize = 3;
@@ -171,6 +172,79 @@ pub(super) fn result_text(
     width: u16,
 ) -> String {
     let mut text = accounts_of_items(outcomes, usize::from(width));
+    text.push_str(&details_text(outcomes));
+    if let Some(apart) = own::state::kept_apart(apart) {
+        let _ = writeln!(text, "{apart}");
+    }
+    let kept = dir.display();
+    let _ = write!(
+        text,
+        "Kept in {kept} ({}{} it). No agent can read what you have not granted.\nNext: {}",
+        bytes.map(|bytes| format!("{}, ", size(bytes))).unwrap_or_default(),
+        reader.words(),
+        Command::new("connect local")
+    );
+    text
+}
+
+/// What became of known sources, in few lines: a timer's.
+pub(super) fn refresh_text(imported: &Imported, looked: &Looked, width: u16) -> String {
+    let (quiet, changed): (Vec<Outcome>, Vec<Outcome>) =
+        imported.outcomes.iter().cloned().partition(Outcome::is_quiet);
+    let mut text = String::new();
+    if !changed.is_empty() {
+        text.push_str(&accounts_of_items(&changed, usize::from(width)));
+        text.push_str(&details_text(&changed));
+    }
+    let mut same: Vec<&Path> = quiet.iter().map(|one| one.path.as_path()).collect();
+    same.retain(|path| !changed.iter().any(|one| one.path == *path));
+    same.sort_unstable();
+    same.dedup();
+    let sources = if same.len() == 1 { "1 source".to_owned() } else { format!("{} sources", same.len()) };
+    if changed.is_empty() && !same.is_empty() {
+        let _ = writeln!(text, "Nothing new in {sources}.");
+    } else if !same.is_empty() {
+        let _ = writeln!(text, "Nothing new in {sources} beside.");
+    }
+    for (what, paths) in
+        [("Not there any more", &looked.gone), ("Empty, perhaps a disk that is not there", &looked.emptied)]
+    {
+        if !paths.is_empty() {
+            let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let _ = writeln!(text, "{what}; what was imported stays: {}", some(&names));
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// The same for a script.
+pub(super) fn refresh_json(imported: &Imported, looked: &Looked) -> Value {
+    let bytes = (imported.store_bytes > 0).then_some(imported.store_bytes);
+    let mut result = result_json(&imported.outcomes, bytes);
+    let new = |one: &survey::New| {
+        json!({ "path": one.path, "what": one.title, "account": one.account, "files": one.files, "question": one.question })
+    };
+    let failed = |(path, error): &(PathBuf, crate::error::Error)| {
+        let mut told = error.to_json();
+        json!({ "path": path, "error": told["error"].take() })
+    };
+    result["kept_apart"] = imported.kept_apart.into();
+    result["gone"] = json!(looked.gone);
+    result["empty"] = json!(looked.emptied);
+    result["left_out"] = looked.news.iter().map(new).collect();
+    result["failed"] = looked.failed.iter().map(failed).collect();
+    result["places"] = places_json(&looked.places);
+    if let Some(stopped) = &imported.stopped {
+        result["error"] = stopped.to_json()["error"].take();
+    }
+    result
+}
+
+/// What is to be said of items and members, by reason.
+fn details_text(outcomes: &[Outcome]) -> String {
+    let mut text = String::new();
     let all = in_sum(outcomes);
     for (why, count) in &all.skipped {
         let _ = writeln!(text, "{} skipped: {why}", grouped(*count));
@@ -216,17 +290,6 @@ pub(super) fn result_text(
                 writeln!(text, "not there any more, their records stay: {gone} of {}", name(&outcome.path));
         }
     }
-    if let Some(apart) = own::state::kept_apart(apart) {
-        let _ = writeln!(text, "{apart}");
-    }
-    let kept = dir.display();
-    let _ = write!(
-        text,
-        "Kept in {kept} ({}{} it). No agent can read what you have not granted.\nNext: {}",
-        bytes.map(|bytes| format!("{}, ", size(bytes))).unwrap_or_default(),
-        reader.words(),
-        Command::new("connect local")
-    );
     text
 }
 

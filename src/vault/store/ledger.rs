@@ -21,6 +21,13 @@ pub struct Settings {
     pub date_order: Option<String>,
 }
 
+impl Settings {
+    /// All of it in one text, as a source keeps it.
+    pub fn joined(&self) -> String {
+        [self.zone.as_deref(), self.date_order.as_deref()].map(Option::unwrap_or_default).join(" ")
+    }
+}
+
 /// A file, folder or archive that was imported, as far as one format read it for one account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceRow {

@@ -1,0 +1,194 @@
+//! `pdpp import` without a PATH: what was imported before is looked at again, and what grew or changed is taken up. For a timer, too:
+//! nobody is asked with `--yes`, and where nothing happened one line says so.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::args::Args;
+use super::render::{Reader, plan_text, refresh_json, refresh_text};
+use super::shown::{answer, confirm, show_plan};
+use super::{import, remember};
+use crate::advice::{Command, Hint};
+use crate::cache::Cache;
+use crate::error::{Error, Kind, Result};
+use crate::import::places;
+use crate::import::refresh::Refresh;
+use crate::import::survey::{New, Survey};
+use crate::import::tally;
+use crate::own;
+use crate::own::import::{Imported, Knowing, Plan};
+use crate::ui::Ui;
+use crate::vault::store::Store;
+
+/// What became of known sources, beside what was imported of them.
+pub(super) struct Looked {
+    /// Sources that are not there any more.
+    pub gone: Vec<PathBuf>,
+    /// Sources that nothing which is known is in any more.
+    pub emptied: Vec<PathBuf>,
+    /// What is in known sources and was not imported from them before.
+    pub news: Vec<New>,
+    /// Sources that could not be looked into, and why.
+    pub failed: Vec<(PathBuf, Error)>,
+    /// Where programs keep what could be imported too, and what it is.
+    pub places: Vec<(&'static str, PathBuf)>,
+}
+
+/// Takes up what grew or changed of what is in the store, `known`.
+///
+/// # Errors
+/// As [`super::run`]; `import_nothing` (2).
+pub(super) fn run(dir: &Path, known: Option<Store>, args: &Args, cache: &Cache, ui: &Ui) -> Result<u8> {
+    let wanted = args.wanted()?;
+    // What is to be done otherwise than before is done with all of it.
+    let is_again = args.report.is_some()
+        || args.copy_attachments
+        || args.since.is_some()
+        || args.timezone.is_some()
+        || args.date_order.is_some();
+    let mut found = match &known {
+        Some(store) => own::import::refresh(store, is_again)?,
+        None => Refresh::default(),
+    };
+    if found.is_empty() {
+        return name_places(args, ui);
+    }
+    let mut looked = Looked {
+        places: other_places(&found),
+        gone: std::mem::take(&mut found.gone),
+        emptied: Vec::new(),
+        news: Vec::new(),
+        failed: found.unseen.drain(..).map(unseen).collect(),
+    };
+    let request = wanted.request(found.named)?;
+    let mut survey = Survey::default();
+    let progress = ui.progress();
+    progress.say("Looking at what is there");
+    let mut answer =
+        |question: &str, choices: &[String]| answer(ui, &progress, args.can_answer(ui), question, choices);
+    let mut knowing = Knowing { store: known.as_ref(), answer: &mut answer };
+    for named in &request.paths {
+        if let Err(error) = survey.look_at(named, &request, dir, &mut knowing) {
+            looked.failed.push((named.path.clone(), error));
+        }
+    }
+    drop(progress);
+    looked.news.append(&mut survey.news);
+    looked.emptied.append(&mut survey.emptied);
+    let granted = own::granted(dir)?;
+    let mut plan = Plan::of(&survey, &request, &granted);
+    plan.typed.retain(|path| plan.sources.iter().any(|planned| planned.path == *path));
+    if args.dry_run {
+        show_plan(args, ui, &plan, dir, Reader::You);
+        tell(args, ui, &looked);
+        return Ok(exit_code(&plan, &looked, &Imported::default()));
+    }
+    let mut imported = Imported::default();
+    if !survey.jobs.is_empty() {
+        // Nobody reads a plan beforehand that a timer agreed to; what became of it is told.
+        if ui.is_interactive() {
+            ui.explain(&plan_text(&plan, dir, Reader::You));
+        }
+        confirm(args, ui)?;
+        drop(known);
+        imported = import(dir, args, ui, &request, &survey)?;
+        remember(dir, args, cache, ui, &imported)?;
+    }
+    imported.outcomes.append(&mut found.same);
+    if args.json {
+        ui.json(&refresh_json(&imported, &looked));
+    } else {
+        ui.say(&refresh_text(&imported, &looked, ui.prose_width()));
+        tell(args, ui, &looked);
+        if let Some(stopped) = &imported.stopped {
+            ui.error(stopped);
+        }
+    }
+    Ok(exit_code(&plan, &looked, &imported))
+}
+
+/// 1 where a file was not read to its end, or nothing of it could be; 77 where only a question is open (O2.4, O2.5). What is gone, and
+/// what is new and left out, is no failure: a timer goes on.
+fn exit_code(plan: &Plan, looked: &Looked, imported: &Imported) -> u8 {
+    if let Some(stopped) = &imported.stopped {
+        return stopped.kind().exit_code();
+    }
+    let changed: Vec<_> = imported.outcomes.iter().filter(|one| !one.is_quiet()).cloned().collect();
+    let is_failed = |(_, error): &(PathBuf, Error)| !matches!(error.kind(), Kind::Refused);
+    if plan.has_unreadable() || tally::is_failure(&changed) || looked.failed.iter().any(is_failed) {
+        return 1;
+    }
+    if looked.failed.is_empty() { 0 } else { Kind::Refused.exit_code() }
+}
+
+fn unseen((path, error): (PathBuf, std::io::Error)) -> (PathBuf, Error) {
+    let message = format!("Could not look at {}", path.display());
+    let hint = Hint::new("Make it readable to you, then: ").run(Command::new("import"));
+    (path, Error::failed("import_path", message).because(error).hint(hint))
+}
+
+/// Says on stderr what somebody has to do something about; at a terminal, what else is on this machine too.
+fn tell(args: &Args, ui: &Ui, looked: &Looked) {
+    for (_, error) in &looked.failed {
+        ui.error(error);
+    }
+    for new in &looked.news {
+        ui.warn(&new_text(new));
+    }
+    if ui.is_interactive() && !args.json && !looked.places.is_empty() {
+        ui.note(&format!("This is here too, and was not looked into:{}", lines_of_places(&looked.places)));
+    }
+}
+
+fn new_text(new: &New) -> String {
+    let New { path, title, account, files, question } = new;
+    let files = if *files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+    let whose = account.as_ref().map(|account| format!(" of {account}")).unwrap_or_default();
+    let why = question.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+    let command = Command::new("import").value(path.display().to_string());
+    format!(
+        "{} has something that was not imported from it before: {title}{whose}, {files}. It was left out{why}. To see and \
+         import it: {command}",
+        path.display()
+    )
+}
+
+fn lines_of_places(places: &[(&'static str, PathBuf)]) -> String {
+    let line = |(kind, path): &(&str, PathBuf)| {
+        format!("\n  {kind}: {}", Command::new("import").value(path.display().to_string()))
+    };
+    places.iter().map(line).collect()
+}
+
+/// Places on this machine that nothing known lies in.
+fn other_places(found: &Refresh) -> Vec<(&'static str, PathBuf)> {
+    let is_other =
+        |place: &Path| !found.paths().any(|known| known.starts_with(place) || place.starts_with(known));
+    here().into_iter().filter(|(_, place)| is_other(place)).collect()
+}
+
+/// Places on this machine where programs keep what could be imported.
+fn here() -> Vec<(&'static str, PathBuf)> {
+    directories::BaseDirs::new().map(|home| places::seen(home.home_dir())).unwrap_or_default()
+}
+
+pub(super) fn places_json(places: &[(&'static str, PathBuf)]) -> Value {
+    places.iter().map(|(kind, path)| json!({ "kind": kind, "path": path })).collect()
+}
+
+/// Nothing was named, and nothing is known: what could be.
+fn name_places(args: &Args, ui: &Ui) -> Result<u8> {
+    let seen = here();
+    if seen.is_empty() {
+        return Err(Error::new(Kind::Usage, "import_nothing", "There is nothing to import: name an export")
+            .run(Command::new("import <export>")));
+    }
+    if args.json {
+        ui.json(&json!({ "sources": [], "places": places_json(&seen) }));
+        return Ok(0);
+    }
+    let lines = lines_of_places(&seen);
+    ui.say(&format!("Nothing was imported yet. This is here, and was not looked into:{lines}"));
+    Ok(0)
+}

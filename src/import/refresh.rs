@@ -1,0 +1,199 @@
+//! What was imported before, looked at again (O2.2): what is gone, what is as it was, and what has to be looked into.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rusqlite::Connection as Sqlite;
+
+use super::format::Format;
+use super::formats;
+use super::resume::is_same_file;
+use super::survey::Named;
+use super::tally::{Counts, Outcome};
+use crate::archive::Stamp;
+use crate::vault::store::Catalog;
+use crate::vault::store::ledger::{Ledger, SourceRow, UnitRow};
+
+/// What is known of a source that is read again without anybody naming it: what else is in it by now is somebody's decision.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Before {
+    /// Which format read which member.
+    members: HashMap<String, &'static str>,
+    formats: BTreeSet<&'static str>,
+    connections: BTreeSet<String>,
+    /// Items before this time were left out, of each member.
+    pub since_ms: Option<i64>,
+}
+
+impl Before {
+    /// The format that read a member.
+    pub fn reader_of(&self, label: &str) -> Option<&'static str> {
+        self.members.get(label).copied()
+    }
+
+    /// Whether a format read anything of it.
+    pub fn has_format(&self, name: &str) -> bool {
+        self.formats.contains(name)
+    }
+
+    /// Whether it was read into this connection.
+    pub fn has_connection(&self, id: &str) -> bool {
+        self.connections.contains(id)
+    }
+}
+
+/// The sources that were imported before, as they are now.
+#[derive(Default)]
+pub struct Refresh {
+    /// Those to look into.
+    pub named: Vec<Named>,
+    /// What was read of those that are as they were: they are not opened.
+    pub same: Vec<Outcome>,
+    /// Those that are not there any more.
+    pub gone: Vec<PathBuf>,
+    /// Those that nobody can look at.
+    pub unseen: Vec<(PathBuf, io::Error)>,
+}
+
+impl Refresh {
+    /// Looks at each source by its name, size and time alone. With `is_again` all that are there are looked into.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn of(db: &Sqlite, catalog: &Catalog, is_again: bool) -> rusqlite::Result<Self> {
+        let ledger = Ledger(db);
+        let mut by_path: BTreeMap<PathBuf, Vec<SourceRow>> = BTreeMap::new();
+        for row in ledger.sources()? {
+            let path = PathBuf::from(&row.path);
+            // What was handed over through a page lies nowhere.
+            if path.is_absolute() {
+                by_path.entry(path).or_default().push(row);
+            }
+        }
+        // The one that was imported first, first.
+        let mut all: Vec<(PathBuf, Vec<SourceRow>)> = by_path.into_iter().collect();
+        all.sort_by_key(|(_, rows)| rows.iter().map(|row| row.source).min());
+        let mut found = Self::default();
+        for (path, rows) in all {
+            match fs::metadata(&path) {
+                Err(error) if is_gone(&error) => found.gone.push(path),
+                Err(error) => found.unseen.push((path, error)),
+                Ok(now) => {
+                    let readings = readings(ledger, catalog, rows)?;
+                    let stamp = now.is_file().then(|| Stamp::of(&now));
+                    if !is_again && readings.iter().all(|one| one.is_same(stamp)) {
+                        found.same.extend(readings.iter().map(|one| one.outcome(&path)));
+                    } else {
+                        found.named.push(named(path, &readings));
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether nothing was imported before that could be there.
+    pub const fn is_empty(&self) -> bool {
+        self.named.is_empty() && self.same.is_empty() && self.gone.is_empty() && self.unseen.is_empty()
+    }
+
+    /// Where the sources are or were.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        let named = self.named.iter().map(|named| named.path.as_path());
+        let same = self.same.iter().map(|one| one.path.as_path());
+        let unseen = self.unseen.iter().map(|(path, _)| path.as_path());
+        named.chain(same).chain(self.gone.iter().map(PathBuf::as_path)).chain(unseen)
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// A source as one format read it into one account.
+struct Reading {
+    row: SourceRow,
+    units: Vec<UnitRow>,
+    format: Option<&'static dyn Format>,
+    connection: String,
+    connector: String,
+    account: String,
+    /// What is settled for the account by now.
+    settings: String,
+}
+
+fn readings(ledger: Ledger<'_>, catalog: &Catalog, rows: Vec<SourceRow>) -> rusqlite::Result<Vec<Reading>> {
+    let mut all = Vec::with_capacity(rows.len());
+    for row in rows {
+        // Of an account that was forgotten meanwhile nothing is known.
+        let Some(id) = ledger.connection(row.account)? else { continue };
+        let Some(connection) = catalog.connections.iter().find(|known| known.id == id) else { continue };
+        let settled = ledger.account(&id)?.map(|(_, settings)| settings).unwrap_or_default();
+        all.push(Reading {
+            units: ledger.units(row.source)?,
+            format: formats::ALL.iter().copied().find(|format| format.name() == row.format),
+            connector: connection.connector.clone(),
+            account: connection.display_name.clone(),
+            connection: id,
+            settings: settled.joined(),
+            row,
+        });
+    }
+    Ok(all)
+}
+
+impl Reading {
+    /// Whether all of it was read as it would be now, of a file that is as it was then.
+    fn is_same(&self, stamp: Option<Stamp>) -> bool {
+        let is_archive = self.row.mark.size > 0;
+        let is_whole = |unit: &UnitRow| {
+            unit.has_ended
+                && unit.gone_ms.is_none()
+                && (is_archive || is_same_file(&unit.mark, stamp))
+        };
+        self.format.is_some_and(|format| format.version() == self.row.version)
+            && self.settings == self.row.settings
+            && (!is_archive || is_same_file(&self.row.mark, stamp))
+            && !self.units.is_empty()
+            && self.units.iter().all(is_whole)
+    }
+
+    fn outcome(&self, path: &Path) -> Outcome {
+        let items = self.units.iter().map(|unit| unit.items).sum();
+        Outcome {
+            format: self.row.format.clone().into(),
+            connector: self.connector.clone(),
+            account: self.account.clone(),
+            path: path.to_owned(),
+            counts: Counts { read: items, same: items, ..Counts::default() },
+            known_bad: self.units.iter().map(|unit| unit.bad).sum(),
+            ..Outcome::default()
+        }
+    }
+}
+
+fn named(path: PathBuf, readings: &[Reading]) -> Named {
+    let mut before = Before::default();
+    let units = || readings.iter().flat_map(|one| &one.units);
+    if units().all(|unit| unit.since_ms.is_some()) {
+        before.since_ms = units().filter_map(|unit| unit.since_ms).max();
+    }
+    for one in readings {
+        before.connections.insert(one.connection.clone());
+        let Some(format) = one.format else { continue };
+        before.formats.insert(format.name());
+        let labels = one.units.iter().map(|unit| (unit.label.clone(), format.name()));
+        before.members.extend(labels);
+    }
+    Named {
+        path,
+        formats: formats::ALL.to_vec(),
+        is_as: false,
+        account: None,
+        received: None,
+        before: Some(Arc::new(before)),
+    }
+}
