@@ -9,6 +9,7 @@ mod circles;
 mod commands;
 mod links;
 mod map;
+mod timers;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

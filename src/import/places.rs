@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::formats;
 
 /// A place below the home directory, and the formats that read what is there.
-const PLACES: [(&str, &str, &[&str]); 12] = [
+const PLACES: &[(&str, &str, &[&str])] = &[
     ("Claude Code", ".claude/projects", &["claude-code"]),
     ("Codex", ".codex/sessions", &["codex"]),
     ("Maildir", "Maildir", &["maildir"]),

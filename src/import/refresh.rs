@@ -150,9 +150,7 @@ impl Reading {
     fn is_same(&self, stamp: Option<Stamp>) -> bool {
         let is_archive = self.row.mark.size > 0;
         let is_whole = |unit: &UnitRow| {
-            unit.has_ended
-                && unit.gone_ms.is_none()
-                && (is_archive || is_same_file(&unit.mark, stamp))
+            unit.has_ended && unit.gone_ms.is_none() && (is_archive || is_same_file(&unit.mark, stamp))
         };
         self.format.is_some_and(|format| format.version() == self.row.version)
             && self.settings == self.row.settings

@@ -127,10 +127,7 @@ impl Outcome {
     /// Whether all is as it was.
     pub fn is_quiet(&self) -> bool {
         let Counts { new, changed, bad, .. } = &self.counts;
-        *new + *changed + self.gone == 0
-            && bad.is_empty()
-            && self.unread.is_empty()
-            && self.moving.is_empty()
+        *new + *changed + self.gone == 0 && bad.is_empty() && self.unread.is_empty() && self.moving.is_empty()
     }
 }
 

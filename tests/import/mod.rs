@@ -3,6 +3,7 @@
 mod archives;
 mod interrupted;
 mod read;
+mod refreshed;
 mod refused;
 
 use std::path::{Path, PathBuf};

@@ -387,6 +387,27 @@ def unit_is_sound(person):
         shutil.rmtree(copy.parent)
 
 
+def timers_are_sound(pdpp):
+    """The timers of docs/refresh.md, by systemd's own tool and as property list and XML."""
+    page = (ROOT / "docs/refresh.md").read_text()
+    blocks = {kind: re.findall(rf"^```{kind}\n(.*?)^```", page, re.M | re.S) for kind in ("ini", "xml")}
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="pdpp-timer-"))
+    try:
+        for name, text in zip(("pdpp-import.service", "pdpp-import.timer"), blocks["ini"], strict=True):
+            (folder / name).write_text(text.replace("/usr/local/bin/pdpp", str(pdpp)))
+        said = ran("systemd-analyze", "--user", "--man=no", "verify", *sorted(folder.iterdir()), env={**os.environ, "XDG_RUNTIME_DIR": str(folder)})
+        complaints = [line for line in (said.stderr + said.stdout).decode().splitlines() if "pdpp-import" in line]
+        check(said.returncode == 0 and not complaints, "systemd-analyze verify has nothing to say of the timer of docs/refresh.md", complaints)
+        when = ran("systemd-analyze", "calendar", "hourly")
+        check(when.returncode == 0, "its calendar is one")
+    finally:
+        shutil.rmtree(folder)
+    plist, task = blocks["xml"]
+    check(plistlib.loads(plist.encode())["ProgramArguments"][1:] == ["import", "--yes"], "its property list is read")
+    space = "{http://schemas.microsoft.com/windows/2004/02/mit/task}"
+    check(xml.etree.ElementTree.fromstring(task).findtext(f"{space}Actions/{space}Exec/{space}Arguments") == "import --yes", "its task is read")
+
+
 def definitions_elsewhere():
     """The definitions for other systems, as far as they can be looked at here."""
     found = plistlib.loads((ROOT / "packaging/launchd/pdpp-provider.plist").read_bytes())
@@ -842,6 +863,7 @@ def run(pdpp, work):
     mailbox(work / "ben.mbox", "Ben", 30)
     mailbox(work / "one.mbox", "One", 1)
     definitions_elsewhere()
+    timers_are_sound(pdpp)
     UNITS.mkdir(parents=True, exist_ok=True)
     refusals(pdpp, ana)
     install(pdpp, ana, first=True)

@@ -17,7 +17,7 @@ use crate::ui::Ui;
 /// Files, folders and archives (zip, tgz) are recognised by their contents, read where they are, and left as they are.
 /// Nothing leaves this computer, and no agent can read anything before you grant it: `pdpp connect local`. Before anything
 /// is written you see what would be imported. The same command again, after an interruption or with newer exports, goes on
-/// and updates; without a PATH it reads known sources again.
+/// and updates; without a PATH it takes up what grew or changed of all that was imported before.
 /// Where a service of another user keeps your data, what you name is opened here and handed to it, and attachments are copied.
 #[allow(clippy::struct_excessive_bools, reason = "one for each option")]
 #[derive(Debug, clap::Args)]
@@ -36,11 +36,11 @@ pub struct Args {
     pub copy_attachments: bool,
 
     /// Read it as this format; it is refused if it is another
-    #[arg(long = "as", value_name = "FORMAT", value_parser = PossibleValuesParser::new(names()), hide_possible_values = true)]
+    #[arg(long = "as", value_name = "FORMAT", requires = "paths", value_parser = PossibleValuesParser::new(names()), hide_possible_values = true)]
     pub format: Option<String>,
 
     /// Whose data it is: the name of the account
-    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "NAME", requires = "paths", value_parser = NonEmptyStringValueParser::new())]
     pub account: Option<String>,
 
     /// The time zone of times that name none, such as Europe/Oslo [default: the account's, else this computer's]
@@ -81,7 +81,8 @@ fn after_help() -> StyledStr {
         "Examples:
   pdpp import --dry-run ~/Downloads/takeout-001.zip   what would be imported
   pdpp import ~/Downloads/takeout-001.zip             import it
-  pdpp import                                         read what is known again
+  pdpp import                                         take up what grew or changed
+  pdpp import --yes                                   the same from a timer
 
 Formats:",
     );
@@ -91,7 +92,8 @@ Formats:",
     }
     text.push_str(
         "\n\nEnds with 0 if every file was read to its end, items that could not be read included; with 1 if one was not, \
-         nothing was recognised, or no item could be read.",
+         nothing was recognised, or no item could be read; with 77 if a question is open. Without a PATH, what is gone or new in \
+         a known source is said, and is no failure.",
     );
     text.into()
 }

@@ -99,7 +99,10 @@ pub(super) fn run(dir: &Path, known: Option<Store>, args: &Args, cache: &Cache, 
     if args.json {
         ui.json(&refresh_json(&imported, &looked));
     } else {
-        ui.say(&refresh_text(&imported, &looked, ui.prose_width()));
+        let text = refresh_text(&imported, &looked, ui.prose_width());
+        if !text.is_empty() {
+            ui.say(&text);
+        }
         tell(args, ui, &looked);
         if let Some(stopped) = &imported.stopped {
             ui.error(stopped);

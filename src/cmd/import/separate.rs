@@ -7,7 +7,9 @@ use jiff::tz::TimeZone;
 
 use super::args::Args;
 use super::render::{Reader, grouped, plan_text, size};
-use super::shown::{Report, Shown, answer, confirm, show_plan, show_result, until_a_signal_or};
+use super::shown::{
+    Report, Shown, answer, ask_to_import, confirm, show_plan, show_result, until_a_signal_or,
+};
 use crate::advice::Command;
 use crate::archive::Stamp;
 use crate::cmd::passphrases::for_service;
@@ -20,17 +22,13 @@ use crate::own::separate::words::{Asked, ImportAsked, Told, Which};
 use crate::secret::Passphrase;
 use crate::ui::{Progress, Ui};
 
-/// Sources that are told to have been imported last.
-const LAST: usize = 10;
-
 /// Has the service import what is named.
 ///
 /// # Errors
 /// As [`super::run`]; `owner_service_away` (69), `owner_service_gone`, `owner_socket_unsafe` (77), `passphrase_terminal` (77).
 pub(super) fn run(socket: &Socket, args: &Args, ui: &Ui) -> Result<u8> {
-    if args.paths.is_empty() {
-        return Err(nothing_named(socket, args, ui));
-    }
+    let is_refresh = args.paths.is_empty();
+    let paths = if is_refresh { known_paths(socket, args, ui)? } else { args.paths.clone() };
     let own_zone = TimeZone::system().iana_name().map(str::to_owned);
     let wanted = Wanted { own_zone, ..args.wanted()? };
     let dir = PathBuf::from(Caller::begin(socket)?.hello()?.data_dir);
@@ -39,14 +37,22 @@ pub(super) fn run(socket: &Socket, args: &Args, ui: &Ui) -> Result<u8> {
     let progress = ui.progress();
     progress.say("Looking at what is there");
     let caller = Caller::begin(socket)?;
-    let mut person =
-        AtTerminal { args, ui, dir: &dir, progress: &progress, stop: &stop, plan: None, shown: None };
+    let mut person = AtTerminal {
+        args,
+        is_refresh,
+        ui,
+        dir: &dir,
+        progress: &progress,
+        stop: &stop,
+        plan: None,
+        shown: None,
+    };
     let imported = until_a_signal_or(
         ui,
         &progress,
         &stop,
         || caller.stop(),
-        || caller.import(asked, &args.paths, &stop, &mut person),
+        || caller.import(asked, &paths, &stop, &mut person),
     );
     let AtTerminal { plan, shown, .. } = person;
     let ended = shown.map_or(Ok(()), Shown::end);
@@ -69,29 +75,44 @@ pub(super) fn run(socket: &Socket, args: &Args, ui: &Ui) -> Result<u8> {
     };
     let kept = (dir.as_path(), told.store_bytes, Reader::Service);
     let code = show_result(args, ui, &plan.unwrap_or_default(), &imported, kept);
-    if code == 0 {
+    if code == 0 && !is_refresh {
         offer(args, ui, &handed);
     }
     Ok(code)
 }
 
-/// That nothing is named, and what could be.
-fn nothing_named(socket: &Socket, args: &Args, ui: &Ui) -> Error {
-    if args.can_answer(ui) {
-        ui.explain(
-            "Your own data is kept by a service, which cannot read your files by itself: name what to import. With your \
-             passphrase it says what was imported last.",
-        );
-        let told =
-            Caller::begin(socket).and_then(|caller| caller.ask(&Asked::Sources, None, &mut Typing(ui)));
-        if let Ok(Told::Sources { paths }) = told {
-            let last = paths.iter().rev().take(LAST).rev();
-            let last: Vec<_> = last.map(|path| format!("  {}", Command::new("import").value(path))).collect();
-            ui.note(&format!("Imported last:\n{}", last.join("\n")));
-        }
+/// What was imported before and is there still: the service tells that for the passphrase, so no timer can ask it.
+fn known_paths(socket: &Socket, args: &Args, ui: &Ui) -> Result<Vec<PathBuf>> {
+    if !args.can_answer(ui) {
+        let message = "The service of your own data cannot read your files by itself, and nothing is named";
+        let hint = "Name what to import. Without a PATH your passphrase has to be typed at a terminal, so no timer can do it";
+        return Err(Error::new(Kind::Usage, "import_nothing", message).hint(hint));
     }
-    let message = "The service of your own data cannot read your files by itself, and nothing is named";
-    Error::new(Kind::Usage, "import_nothing", message).run(Command::new("import <export>"))
+    ui.explain(
+        "Your own data is kept by a service. With your passphrase it says what was imported before; what of that is here is \
+         handed to it again, and your passphrase is asked for once more.",
+    );
+    let told = Caller::begin(socket)?.ask(&Asked::Sources, None, &mut Typing(ui))?;
+    let Told::Sources { paths } = told else {
+        return Err(Error::failed("owner_service", "The service said nothing of earlier imports"));
+    };
+    let known = paths.into_iter().map(PathBuf::from).filter(|path| path.is_absolute());
+    let (here, gone): (Vec<PathBuf>, Vec<PathBuf>) = known.partition(|path| has_something(path));
+    if !gone.is_empty() {
+        let gone: Vec<String> = gone.iter().map(|path| format!("\n  {}", path.display())).collect();
+        ui.note(&format!("Not there any more; what was imported stays:{}", gone.concat()));
+    }
+    if here.is_empty() {
+        let message = "Nothing that was imported before is here any more";
+        let error = Error::new(Kind::Usage, "import_nothing", message);
+        return Err(error.run(Command::new("import <export>")));
+    }
+    Ok(here)
+}
+
+/// Whether a path is a file, or a folder that is not empty.
+fn has_something(path: &Path) -> bool {
+    path.is_file() || std::fs::read_dir(path).is_ok_and(|mut within| within.next().is_some())
 }
 
 /// Whoever types a passphrase, and nothing else.
@@ -106,6 +127,8 @@ impl Person for Typing<'_> {
 /// Whoever sits at the terminal.
 struct AtTerminal<'a> {
     args: &'a Args,
+    /// Whether nothing was named: what is new in a known source is in the plan, and for somebody to decide.
+    is_refresh: bool,
     ui: &'a Ui,
     dir: &'a Path,
     progress: &'a Progress<'a>,
@@ -138,7 +161,7 @@ impl Person for AtTerminal<'_> {
             if !self.args.json || self.ui.is_interactive() {
                 self.ui.explain(&plan_text(plan, self.dir, Reader::Service));
             }
-            confirm(self.args, self.ui)
+            if self.is_refresh { ask_to_import(self.ui) } else { confirm(self.args, self.ui) }
         })?;
         let report = self.args.report.as_deref().map(Report::new).transpose()?;
         self.shown = Some(Shown::new(self.ui, self.progress, self.stop, report));

@@ -69,6 +69,11 @@ pub(super) fn confirm(args: &Args, ui: &Ui) -> Result<()> {
         )
         .hint("Look at it with --dry-run, then add --yes"));
     }
+    ask_to_import(ui)
+}
+
+/// Asks whoever sits at the terminal.
+pub(super) fn ask_to_import(ui: &Ui) -> Result<()> {
     if ui.confirm("Import this?") {
         return Ok(());
     }

@@ -1,0 +1,225 @@
+//! Without a PATH: what was imported before, looked at again.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::SystemTime;
+
+use serde_json::Value;
+
+use super::{Desk, counts, json, mailbox, table};
+use crate::support::env::Ran;
+
+fn refresh(desk: &Desk, more: &[&str]) -> Ran {
+    desk.env.run(&[&["import", "--yes"], more].concat())
+}
+
+fn import(desk: &Desk, path: &Path, more: &[&str]) {
+    let ran = desk.run(path, &[&["--yes"], more].concat());
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+}
+
+/// Writes `bytes` over a file as if nothing had been: the same size and time.
+fn unseen(path: &Path, bytes: &[u8]) {
+    let before = path.metadata().unwrap();
+    assert_eq!(before.len(), bytes.len() as u64);
+    std::fs::write(path, bytes).unwrap();
+    set_time(path, before.modified().unwrap());
+}
+
+fn set_time(path: &Path, at: SystemTime) {
+    File::options().write(true).open(path).unwrap().set_modified(at).unwrap();
+}
+
+fn source<'a>(result: &'a Value, path: &Path) -> &'a Value {
+    let all = result["sources"].as_array().unwrap();
+    let name = path.file_name().unwrap().to_str().unwrap();
+    all.iter().find(|one| one["path"].as_str().unwrap().ends_with(name)).unwrap_or_else(|| panic!("{result}"))
+}
+
+#[test]
+fn o2_2_what_grew_is_taken_up_and_what_did_not_change_is_not_opened() {
+    let desk = Desk::new();
+    let (mail, rows) = (desk.file("all.mbox", mailbox("ana@example.org", 3)), desk.file("a.csv", table(5)));
+    import(&desk, &mail, &[]);
+    import(&desk, &rows, &[]);
+    let ran = refresh(&desk, &[]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
+        (Some(0), "Nothing new in 2 sources.\n", "")
+    );
+    // Who opened it would see that it is another.
+    unseen(&rows, table(5).replace("hay", "hey").as_bytes());
+    std::fs::write(&mail, mailbox("ana@example.org", 5)).unwrap();
+    let ran = refresh(&desk, &[]);
+    let all = format!(
+        "mail  ana@example.org  all.mbox\n  5 read = 2 new + 0 changed + 3 same + 0 skipped + 0 bad\n"
+    );
+    assert_eq!(
+        (ran.code, ran.stdout, ran.stderr.as_str()),
+        (Some(0), format!("{all}Nothing new in 1 source beside.\n"), "")
+    );
+    assert!(!desk.content().join(" ").contains("hey"));
+    let ran = refresh(&desk, &["--json"]);
+    let result = json(&ran);
+    assert_eq!(
+        (counts(source(&result, &mail)), counts(source(&result, &rows))),
+        ([5, 0, 0, 5], [5, 0, 0, 5])
+    );
+    // What is to be read otherwise is read.
+    let report = desk.path("report").display().to_string();
+    let ran = refresh(&desk, &["--json", "--report", &report]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    set_time(&rows, SystemTime::now());
+    refresh(&desk, &[]);
+    assert!(desk.content().join(" ").contains("hey"), "its time is another");
+}
+
+#[test]
+fn o2_2_what_is_gone_or_broken_is_told_and_keeps_nothing_else_back() {
+    let desk = Desk::new();
+    let gone = desk.file("gone.csv", table(3));
+    let (mail, rows) = (desk.file("all.mbox", mailbox("ana@example.org", 3)), desk.file("a.csv", table(5)));
+    let folder = desk.file("box/cur/1:2,S", "From: a@example.org\nSubject: x\n\nHi.\n");
+    let folder = folder.parent().unwrap().parent().unwrap().to_owned();
+    std::fs::create_dir(folder.join("new")).unwrap();
+    for path in [&gone, &mail, &rows, &folder] {
+        import(&desk, path, &["--account", path.file_name().unwrap().to_str().unwrap()]);
+    }
+    let content = desk.content();
+    std::fs::remove_file(&gone).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    let ran = refresh(&desk, &[]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    let said = format!("Not there any more; what was imported stays: {}\n", gone.display());
+    assert!(ran.stdout.contains(&said), "{}", ran.stdout);
+    let said =
+        format!("Empty, perhaps a disk that is not there; what was imported stays: {}\n", folder.display());
+    assert!(ran.stdout.contains(&said), "{}", ran.stdout);
+    assert_eq!(desk.content(), content);
+    // One that is something else by now fails alone.
+    std::fs::write(&rows, [0xff; 100]).unwrap();
+    std::fs::write(&mail, mailbox("ana@example.org", 4)).unwrap();
+    let ran = refresh(&desk, &[]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stdout);
+    assert!(ran.stderr.contains("code: import_unrecognised"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("4 read = 1 new + 0 changed + 3 same"), "{}", ran.stdout);
+    let result = json(&refresh(&desk, &["--json"]));
+    assert_eq!(result["failed"][0]["error"]["code"], "import_unrecognised", "{result}");
+    assert_eq!(result["gone"][0], gone.to_str().unwrap(), "{result}");
+    assert_eq!(result["empty"][0], folder.to_str().unwrap(), "{result}");
+    // All of it gone is no failure, and no beginning.
+    for path in [&mail, &rows] {
+        std::fs::remove_file(path).unwrap();
+    }
+    let ran = refresh(&desk, &[]);
+    assert_eq!((ran.code, ran.stdout.contains("(4 in all)")), (Some(0), false), "{}", ran.stdout);
+    assert!(ran.stdout.contains("… (3 in all)") || ran.stdout.contains("a.csv"), "{}", ran.stdout);
+}
+
+#[test]
+fn o1_9_a_new_account_in_a_known_folder_is_left_out_until_somebody_names_it() {
+    let desk = Desk::new();
+    let first = desk.file("mails/one.mbox", mailbox("ana@example.org", 3));
+    let folder = first.parent().unwrap().to_owned();
+    import(&desk, &folder, &[]);
+    let content = desk.content();
+    desk.file("mails/bob.mbox", mailbox("bob@example.org", 2));
+    desk.file("mails/table.csv", table(4));
+    let ran = refresh(&desk, &[]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let command = format!("pdpp import {}", folder.display());
+    assert_eq!(ran.stderr.matches(&command).count(), 2, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("mail in an mbox file of bob@example.org, 1 file. It was left out."),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(desk.content(), content);
+    let ran = desk.env.run(&["import", "--dry-run"]);
+    assert!(!ran.stdout.contains("bob@example.org:") && ran.stderr.contains("bob@example.org"), "{ran:?}");
+    let result = json(&refresh(&desk, &["--json"]));
+    assert_eq!(result["left_out"].as_array().unwrap().len(), 2, "{result}");
+    // A new file of an account that is known comes in by itself.
+    desk.file("mails/two.mbox", mailbox("ana@example.org", 6));
+    let ran = refresh(&desk, &[]);
+    assert!(ran.stdout.contains("9 read = 3 new + 0 changed + 6 same"), "{}{}", ran.stdout, ran.stderr);
+    // Whoever names the folder has all of it.
+    let ran = desk.run(&folder, &["--yes", "--json"]);
+    assert_eq!(json(&ran)["sources"].as_array().unwrap().len(), 3, "{}", ran.stderr);
+    let ran = refresh(&desk, &[]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+}
+
+#[test]
+fn o2_4_a_question_leaves_out_what_is_new_or_the_source_and_says_so() {
+    let desk = Desk::new();
+    // Which number is the day does not stand in it.
+    let unsure = |day: u32| format!("id,date,text\n1,0{day}/02/2026,a\n2,0{day}/02/2026,b\n");
+    let first = desk.file("tables/a.csv", table(3));
+    let folder = first.parent().unwrap().to_owned();
+    import(&desk, &folder, &[]);
+    desk.file("tables/unsure.csv", unsure(3));
+    desk.file("tables/a.csv", table(4));
+    let ran = refresh(&desk, &[]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("4 read = 1 new + 0 changed + 3 same"), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("It was left out ("), "{}", ran.stderr);
+    // Another person's mail where hers was: whose it is nobody can say.
+    let mail = desk.file("all.mbox", mailbox("ana@example.org", 3));
+    import(&desk, &mail, &["--account", "Work"]);
+    std::fs::write(&mail, mailbox("dora@example.org", 2).replace("Delivered-To", "To")).unwrap();
+    let ran = refresh(&desk, &[]);
+    assert_eq!(ran.code, Some(77), "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stderr.contains("code: import_question") && ran.stderr.contains("--account"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn o2_1_what_since_left_out_stays_left_out() {
+    let desk = Desk::new();
+    let path = desk.file("a.csv", table(28));
+    import(&desk, &path, &["--since", "2026-01-15", "--timezone", "UTC"]);
+    let content = desk.content();
+    let text = table(28) + "100,2026-02-01,new\n101,2026-01-02,old and new\n";
+    std::fs::write(&path, text).unwrap();
+    let ran = refresh(&desk, &["--json"]);
+    let one = json(&ran)["sources"][0].clone();
+    assert_eq!(one["new"], 1, "{one}");
+    assert_eq!(desk.content().len(), content.len() + 1);
+}
+
+#[test]
+fn o2_2_places_are_named_beside_what_is_known_and_a_timer_begins_nothing() {
+    let desk = Desk::new();
+    let ran = refresh(&desk, &[]);
+    assert_eq!((ran.code, ran.stderr.contains("code: import_nothing")), (Some(2), true), "{}", ran.stderr);
+    // Nobody can open it, and nobody has to.
+    let place = desk.env.home().join(".claude/projects");
+    std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+    std::fs::write(&place, "no folder at all").unwrap();
+    let rows = desk.file("a.csv", table(3));
+    import(&desk, &rows, &[]);
+    let ran = refresh(&desk, &[]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "nobody reads it");
+    let result = json(&refresh(&desk, &["--json"]));
+    assert_eq!(result["places"][0]["kind"], "Claude Code", "{result}");
+    assert_eq!(result["places"][0]["path"], place.to_str().unwrap(), "{result}");
+    // What is typed about one source is of none here.
+    for option in ["--account", "--as"] {
+        let ran = desk.env.run(&["import", "--yes", option, "csv"]);
+        assert_eq!(ran.code, Some(2), "{option}: {}", ran.stderr);
+    }
+    // Nobody agreed.
+    std::fs::write(&rows, table(4)).unwrap();
+    let ran = desk.env.run(&["import"]);
+    assert_eq!(
+        (ran.code, ran.stderr.contains("code: import_unconfirmed")),
+        (Some(77), true),
+        "{}",
+        ran.stderr
+    );
+}
