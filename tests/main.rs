@@ -12,6 +12,8 @@ mod hostile_providers;
 mod import;
 mod inspect;
 mod journeys;
+#[cfg(target_os = "linux")]
+mod life;
 mod own;
 mod owner_commands;
 mod replay;

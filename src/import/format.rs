@@ -74,6 +74,11 @@ pub trait Format: Sync {
         false
     }
 
+    /// Whether each file is one item of a folder that goes on, as a mail in a Maildir: whose a single one is says nothing.
+    fn is_of_folder(&self) -> bool {
+        false
+    }
+
     /// Whether many items give the records of `stream`: a label is of many mails. Where an item was read before all of it was there
     /// ([`Raw::next`]), the others that it made are taken back once it gives none of them.
     fn shares(&self, stream: &str) -> bool {

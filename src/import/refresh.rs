@@ -23,6 +23,8 @@ pub struct Before {
     /// Which format read which member.
     members: HashMap<String, &'static str>,
     formats: BTreeSet<&'static str>,
+    /// The folders that members lie in.
+    folders: BTreeSet<String>,
     connections: BTreeSet<String>,
     /// Items before this time were left out, of each member.
     pub since_ms: Option<i64>,
@@ -34,6 +36,11 @@ impl Before {
         self.members.get(label).copied()
     }
 
+    /// Whether something that was read lies in the same folder as a member.
+    pub fn has_folder_of(&self, label: &str) -> bool {
+        self.folders.contains(folder_of(label))
+    }
+
     /// Whether a format read anything of it.
     pub fn has_format(&self, name: &str) -> bool {
         self.formats.contains(name)
@@ -42,6 +49,15 @@ impl Before {
     /// Whether it was read into this connection.
     pub fn has_connection(&self, id: &str) -> bool {
         self.connections.contains(id)
+    }
+}
+
+/// The folder of a member; the two of a Maildir are one.
+pub fn folder_of(label: &str) -> &str {
+    let folder = label.rsplit_once('/').map_or("", |(folder, _)| folder);
+    match folder.rsplit_once('/').map_or(("", folder), |parts| parts) {
+        (above, "cur" | "new") => above,
+        _ => folder,
     }
 }
 
@@ -185,6 +201,7 @@ fn named(path: PathBuf, readings: &[Reading]) -> Named {
         before.formats.insert(format.name());
         let labels = one.units.iter().map(|unit| (unit.label.clone(), format.name()));
         before.members.extend(labels);
+        before.folders.extend(one.units.iter().map(|unit| folder_of(&unit.label).to_owned()));
     }
     Named {
         path,

@@ -3,7 +3,7 @@
 //! Nothing is written here: a person sees the plan first.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::account::{self, Choice, Known};
 use super::digest;
 use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, Refused, Sure};
 use super::kind_of_file;
-use super::refresh::Before;
+use super::refresh::{Before, folder_of};
 use crate::advice::{Command, Hint};
 use crate::archive::{Kind, LeftOut, Member, Received, Skipped, Source};
 use crate::error::{Error, Kind as ErrorKind, Result};
@@ -294,6 +294,14 @@ impl Survey {
                 self.news.push(new(None, one.members.len(), None));
                 continue;
             }
+            if let Some(before) = before {
+                for (account, files) in one.drop_of_others(source, named, request, before, adviser) {
+                    self.news.push(new(Some(account), files, None));
+                }
+                if one.members.is_empty() {
+                    continue;
+                }
+            }
             let known = self.declared(adviser.connectors());
             let planned = match one.plan(source, named, request, known.clone(), adviser) {
                 // What broke off while it was listed cannot be read whole: the rest is planned without it.
@@ -359,6 +367,63 @@ impl Recognised {
         (1..before).contains(&self.members.len())
     }
 
+    /// Leaves out new files that say that they are somebody else's than what was read of the source before; whose, and how many.
+    fn drop_of_others(
+        &mut self,
+        source: &Arc<Source>,
+        named: &Named,
+        request: &Request,
+        before: &Before,
+        adviser: &dyn Adviser,
+    ) -> Vec<(String, usize)> {
+        let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (at, (member, _)) in self.members.iter().enumerate() {
+            let is_known = before.reader_of(&member.label).is_some()
+                || self.format.is_of_folder() && before.has_folder_of(&member.label);
+            if !is_known {
+                let group = if self.format.is_of_folder() { folder_of(&member.label) } else { &member.label };
+                groups.entry(group).or_default().push(at);
+            }
+        }
+        let (mut others, mut dropped) = (Vec::new(), HashSet::<usize>::new());
+        for group in groups.into_values() {
+            let members = group.iter().map(|at| self.members[*at].clone()).collect();
+            let alone = Self { format: self.format, members };
+            // What it cannot say alone, it may together with the others.
+            let plans = alone.plans(source, &mut self.ask_of(source, named, request, Vec::new()));
+            for plan in plans.unwrap_or_default() {
+                let Some(owner) = plan.whose.owner.clone().filter(|_| plan.whose.is_sure) else { continue };
+                let job = alone.job(source, &named.path, plan, Settings::default());
+                let known = adviser.accounts(&job);
+                let is_theirs = |one: &Known| one.name == owner || one.owners.contains_key(&owner);
+                let is_of_source = |one: &Known| {
+                    let plan = Plan { account: one.name.clone(), ..job.plan.clone() };
+                    before.has_connection(&connection_of(&plan))
+                };
+                if !known.iter().any(|one| is_of_source(one) && is_theirs(one)) {
+                    others.push((owner, group.len()));
+                    dropped.extend(&group);
+                    break;
+                }
+            }
+        }
+        let mut at = 0..;
+        self.members.retain(|_| at.next().is_some_and(|at| !dropped.contains(&at)));
+        others
+    }
+
+    /// What is known before anything is asked.
+    fn ask_of(&self, source: &Source, named: &Named, request: &Request, known: Vec<Arc<Connector>>) -> Ask {
+        let name = source.path().file_name().unwrap_or_default();
+        Ask {
+            account: named.account.clone(),
+            zone: request.zone.clone().or_else(|| request.own_zone.clone()).unwrap_or_else(TimeZone::system),
+            date_order: request.date_order,
+            known,
+            source_name: name.to_string_lossy().into_owned(),
+        }
+    }
+
     /// Without what was not read before, if there is such a thing, and something is left; how many members that is.
     fn known_alone(&self, before: &Before) -> Option<(Self, usize)> {
         let is_known = |label: &str| before.reader_of(label) == Some(self.format.name());
@@ -377,14 +442,7 @@ impl Recognised {
         adviser: &mut dyn Adviser,
     ) -> Result<Vec<Job>> {
         let typed = named.path.as_path();
-        let source_name = source.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let mut ask = Ask {
-            account: named.account.clone(),
-            zone: request.zone.clone().or_else(|| request.own_zone.clone()).unwrap_or_else(TimeZone::system),
-            date_order: request.date_order,
-            known,
-            source_name,
-        };
+        let mut ask = self.ask_of(source, named, request, known);
         let mut plans = self.ask(source, typed, &mut ask, adviser)?;
         if ask.account.is_none() {
             let chosen = plans.iter().map(|plan| self.choose(source, typed, plan, adviser));

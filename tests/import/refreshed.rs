@@ -51,9 +51,7 @@ fn o2_2_what_grew_is_taken_up_and_what_did_not_change_is_not_opened() {
     unseen(&rows, table(5).replace("hay", "hey").as_bytes());
     std::fs::write(&mail, mailbox("ana@example.org", 5)).unwrap();
     let ran = refresh(&desk, &[]);
-    let all = format!(
-        "mail  ana@example.org  all.mbox\n  5 read = 2 new + 0 changed + 3 same + 0 skipped + 0 bad\n"
-    );
+    let all = "mail  ana@example.org  all.mbox  5 read = 2 new + 0 changed + 3 same + 0 skipped + 0 bad\n";
     assert_eq!(
         (ran.code, ran.stdout, ran.stderr.as_str()),
         (Some(0), format!("{all}Nothing new in 1 source beside.\n"), "")
@@ -131,7 +129,7 @@ fn o1_9_a_new_account_in_a_known_folder_is_left_out_until_somebody_names_it() {
     let command = format!("pdpp import {}", folder.display());
     assert_eq!(ran.stderr.matches(&command).count(), 2, "{}", ran.stderr);
     assert!(
-        ran.stderr.contains("mail in an mbox file of bob@example.org, 1 file. It was left out."),
+        ran.stderr.contains(" of bob@example.org, 1 file. It was left out."),
         "{}",
         ran.stderr
     );
@@ -144,11 +142,25 @@ fn o1_9_a_new_account_in_a_known_folder_is_left_out_until_somebody_names_it() {
     desk.file("mails/two.mbox", mailbox("ana@example.org", 6));
     let ran = refresh(&desk, &[]);
     assert!(ran.stdout.contains("9 read = 3 new + 0 changed + 6 same"), "{}{}", ran.stdout, ran.stderr);
-    // Whoever names the folder has all of it.
-    let ran = desk.run(&folder, &["--yes", "--json"]);
-    assert_eq!(json(&ran)["sources"].as_array().unwrap().len(), 3, "{}", ran.stderr);
+    // Neither is a Maildir of somebody else's, while a mail to another address in a known one is.
+    let to =
+        |owner: &str| format!("Delivered-To: {owner}\nFrom: eva@example.org\nSubject: to {owner}\n\nHi.\n");
+    desk.file("mails/ana/cur/1:2,S", to("ana@example.org"));
+    std::fs::create_dir(desk.path("mails/ana/new")).unwrap();
+    let ran = desk.run(&folder, &["--yes", "--json", "--as", "maildir"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    desk.file("mails/ana/new/2", to("ana+shop@example.org"));
+    desk.file("mails/bob/cur/1:2,S", to("bob@example.org"));
+    std::fs::create_dir(desk.path("mails/bob/new")).unwrap();
     let ran = refresh(&desk, &[]);
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    assert!(ran.stderr.contains("of bob@example.org, 1 file."), "{}{}", ran.stdout, ran.stderr);
+    assert!(desk.content().join(" ").contains("to ana+shop@example.org"));
+    assert!(!desk.content().join(" ").contains("to bob@example.org"));
+    // Whoever names it has all of it.
+    for path in ["mails/bob.mbox", "mails/table.csv", "mails/bob"] {
+        import(&desk, &desk.path(path), &[]);
+    }
+    assert!(desk.content().join(" ").contains("to bob@example.org"));
 }
 
 #[test]

@@ -4,10 +4,10 @@
 //! No model: one scripted reader ([`reader`]) plays every task of `tests/fixtures/journeys`, which are data.
 //! What is true is computed from the seed ([`oracle`]).
 
-mod oracle;
-mod reader;
-mod stage;
-mod view;
+pub mod oracle;
+pub mod reader;
+pub mod stage;
+pub mod view;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -39,10 +39,10 @@ fn tasks() -> Vec<Task> {
     files.iter().flat_map(read).collect()
 }
 
-struct Line {
-    task: String,
-    view: View,
-    played: Played,
+pub struct Line {
+    pub task: String,
+    pub view: View,
+    pub played: Played,
 }
 
 /// Plays every task of `seed` in both views.
@@ -77,7 +77,7 @@ fn median(sizes: impl IntoIterator<Item = usize>) -> usize {
 }
 
 /// The table that a change to the surface is judged by.
-fn table(lines: &[Line]) -> String {
+pub fn table(lines: &[Line]) -> String {
     let mut out = format!(
         "{:<34} {:<10} {:>5} {:>6} {:>8} {:>7}  result\n",
         "task", "view", "calls", "fewest", "bytes", "largest"

@@ -22,6 +22,12 @@ struct Record {
     was: Map<String, Value>,
 }
 
+/// What is true.
+pub trait Truth: Sync {
+    /// The answer to `question`, its `$names` filled in already.
+    fn answer(&self, question: &Value) -> Value;
+}
+
 /// The whole life of one seed.
 pub struct Oracle {
     records: Vec<Record>,
@@ -98,8 +104,7 @@ impl Oracle {
         Self { records, blobs, cursors }
     }
 
-    /// The answer to `question`, its `$names` filled in already.
-    pub fn answer(&self, question: &Value) -> Value {
+    fn answer_to(&self, question: &Value) -> Value {
         let question: Question =
             serde_json::from_value(question.clone()).unwrap_or_else(|error| panic!("{error}: {question}"));
         let mut found = self.records.iter().filter(|record| question.is_about(record)).collect::<Vec<_>>();
@@ -199,6 +204,12 @@ impl Oracle {
             }
             _ => panic!("nothing to take: {}", question.take),
         }
+    }
+}
+
+impl Truth for Oracle {
+    fn answer(&self, question: &Value) -> Value {
+        self.answer_to(question)
     }
 }
 

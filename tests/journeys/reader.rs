@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::oracle::{Oracle, holds};
+use super::oracle::{Truth, holds};
 use super::stage::{Answer, Provider, Tools};
 use super::view::{Item, Seen, View};
 
@@ -144,7 +144,7 @@ struct Reader<'a> {
 }
 
 /// Plays `task` in one view.
-pub async fn play(task: &Task, view: View, tools: &Tools, oracle: &Oracle) -> Played {
+pub async fn play(task: &Task, view: View, tools: &Tools, oracle: &dyn Truth) -> Played {
     let mut names = Map::new();
     for (name, question) in &task.given {
         let answer = oracle.answer(&fill(question, &names));
@@ -181,7 +181,7 @@ pub async fn play(task: &Task, view: View, tools: &Tools, oracle: &Oracle) -> Pl
 }
 
 impl Reader<'_> {
-    async fn run(&mut self, task: &Task, oracle: &Oracle) -> Result<(), String> {
+    async fn run(&mut self, task: &Task, oracle: &dyn Truth) -> Result<(), String> {
         for step in &task.steps {
             if let Some(code) = self.seen.error.clone()
                 && !matches!(step, Step::Recover { .. })
@@ -389,7 +389,7 @@ impl Reader<'_> {
         self.call(&tool, arguments).await
     }
 
-    /// `rows` (what was gathered), `rows:a,b` (with values), `gone` (what was gathered and is deleted),
+    /// `rows` (what was gathered), `rows:a,b` (with values), `values:a,b` (the values alone), `gone` (what was gathered and is deleted),
     /// `count`, `text`, `groups`, `fact:name`, `$name`.
     fn claim(&self, claim: &str) -> Result<Value, String> {
         let (what, rest) = claim.split_once(':').unwrap_or((claim, ""));
@@ -399,6 +399,11 @@ impl Reader<'_> {
                 let rows = self.items.iter().filter(|item| !is_gone(item));
                 let fields = rest.split(',').filter(|field| !field.is_empty()).collect::<Vec<_>>();
                 rows.map(|item| shown(item, &fields)).collect::<Result<_, _>>()?
+            }
+            "values" => {
+                let rows = self.items.iter().filter(|item| !is_gone(item));
+                let fields = rest.split(',').collect::<Vec<_>>();
+                rows.map(|item| values_of(item, &fields)).collect::<Result<_, _>>()?
             }
             "gone" => self.items.iter().filter(is_gone).map(|item| item.identity.clone()).collect(),
             "count" => json!(self.items.len()),
@@ -415,14 +420,19 @@ impl Reader<'_> {
 
 fn shown(item: &Item, fields: &[&str]) -> Result<Value, String> {
     let mut row = item.identity.clone();
-    for field in fields {
-        if item.cut.iter().any(|cut| cut == field) {
-            return Err(format!("{field} of {row} is cut"));
-        }
-        let value = item.values.get(*field).cloned().unwrap_or_default();
-        row.as_array_mut().ok_or("a row without an id")?.push(value);
-    }
+    let Value::Array(mut values) = values_of(item, fields)? else { return Ok(row) };
+    row.as_array_mut().ok_or("a row without an id")?.append(&mut values);
     Ok(row)
+}
+
+fn values_of(item: &Item, fields: &[&str]) -> Result<Value, String> {
+    let value = |field: &&str| {
+        if item.cut.iter().any(|cut| cut == field) {
+            return Err(format!("{field} of {} is cut", item.identity));
+        }
+        Ok(item.values.get(*field).cloned().unwrap_or_default())
+    };
+    fields.iter().map(value).collect()
 }
 
 /// R4.8, and R3.3 for the index.

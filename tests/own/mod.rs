@@ -23,4 +23,4 @@ mod served;
 #[cfg(target_os = "linux")]
 mod set_up;
 #[cfg(target_os = "linux")]
-mod terminal;
+pub mod terminal;

@@ -28,6 +28,7 @@ const KEPT: usize = 4096;
 impl MailFile for Mbox {
     const NAME: &'static str = "mbox";
     const TITLE: &'static str = "mail in an mbox file (Google Takeout, Thunderbird, Apple Mail)";
+    const IS_OF_FOLDER: bool = false;
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
         separator::begins(peek.head, peek.is_whole).then_some(Sure::Certain)

@@ -36,6 +36,8 @@ trait MailFile: Sync {
     const NAME: &'static str;
     /// As [`Format::title`].
     const TITLE: &'static str;
+    /// As [`Format::is_of_folder`].
+    const IS_OF_FOLDER: bool = true;
 
     /// As [`Format::sniff`].
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure>;
@@ -55,6 +57,10 @@ impl<F: MailFile> Format for F {
 
     fn version(&self) -> u32 {
         VERSION
+    }
+
+    fn is_of_folder(&self) -> bool {
+        F::IS_OF_FOLDER
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {

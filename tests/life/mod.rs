@@ -1,0 +1,131 @@
+//! Journeys over a life that imports alone have brought in: exports of a made-up person, imported by the binary, granted at a terminal,
+//! and questions whose right answers follow from the life itself.
+//!
+//! One scripted reader ([`crate::journeys::reader`]) plays every task in each view alone. `PDPP_LIFE=FOLDER cargo test -- --ignored
+//! a_life_to_look_at` writes such a life, to import it and to ask by hand.
+
+pub mod export;
+mod person;
+mod stage;
+mod tasks;
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::journeys::oracle::Truth;
+use crate::journeys::reader::play;
+use crate::journeys::view::View;
+use crate::journeys::{Line, table};
+use person::Person;
+use stage::{Stage, begin};
+use tasks::{Asked, Under};
+
+/// What is told is true already.
+struct Told;
+
+impl Truth for Told {
+    fn answer(&self, question: &Value) -> Value {
+        question.clone()
+    }
+}
+
+/// Plays all tasks of a life in both views.
+async fn play_all(seed: u64) -> (Vec<Line>, [usize; 2]) {
+    let person = Person::new(seed);
+    let stage = Stage::new(&person);
+    stage.grant();
+    stage.grant_narrowly(&export::mail::owner(&person, person::Box_::Private));
+    let only = std::env::var("PDPP_JOURNEY").ok();
+    let mut asked = tasks::all(&person);
+    asked.retain(|asked| only.as_ref().is_none_or(|only| asked.task.name.contains(only)));
+    let (mut lines, mut looks) = (Vec::new(), [0; 2]);
+    for (view, looks) in [View::Text, View::Structured].into_iter().zip(&mut looks) {
+        let (all, names, calls) = begin(&stage.env, &person, view, true).await;
+        let (narrow, few, more) = begin(&stage.narrow, &person, view, false).await;
+        *looks = calls + more;
+        for Asked { task, under } in &asked {
+            let (tools, names) = match under {
+                Under::All => (&all, &names),
+                Under::Bounded => (&narrow, &few),
+            };
+            let mut task = task.clone();
+            task.given.clone_from(names);
+            let played = play(&task, view, tools, &Told).await;
+            lines.push(Line { task: task.name.clone(), view, played });
+        }
+    }
+    (lines, looks)
+}
+
+/// All are solved, by few more calls than whoever knows the life would make.
+#[allow(clippy::print_stderr, reason = "the harness keeps it unless asked")]
+async fn check(seed: u64) {
+    let (lines, looks) = play_all(seed).await;
+    let table = table(&lines);
+    let is_asked = std::env::var_os("PDPP_JOURNEY").is_some();
+    for line in lines.iter().filter(|line| is_asked || line.played.failure.is_some()) {
+        eprintln!("== {} {:?}\n{}", line.task, line.view, line.played.trace);
+    }
+    eprintln!("seed {seed}\n{table}");
+    assert!(lines.iter().all(|line| line.played.failure.is_none()), "tasks fail on seed {seed}:\n{table}");
+    if is_asked {
+        return;
+    }
+    assert!(lines.len() >= 2 * 60, "{}", lines.len());
+    for (view, looks) in [View::Text, View::Structured].into_iter().zip(looks) {
+        let of_view = || lines.iter().filter(|line| line.view == view);
+        let calls = of_view().map(|line| line.played.calls).sum::<usize>() + looks;
+        let fewest = of_view().map(|line| line.played.fewest).sum::<usize>();
+        assert!(calls * 10 <= fewest * 12, "{view:?}: {calls} calls, {fewest} are enough\n{table}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn o8_9_questions_about_a_life_are_answered_in_both_views() {
+    check(1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn o8_9_questions_about_another_life_are_answered() {
+    check(20_261_130).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn o8_9_questions_about_a_third_life_are_answered() {
+    check(4_711).await;
+}
+
+/// Everything that was written is imported, once.
+#[test]
+fn o4_4_all_of_a_life_is_imported_and_a_second_import_changes_nothing() {
+    let person = Person::new(7);
+    let stage = Stage::new(&person);
+    let sources = stage.imported["sources"].as_array().unwrap();
+    let of = |name: &str| -> u64 {
+        let theirs = sources.iter().filter(|one| one["path"].as_str().unwrap().contains(name));
+        theirs.map(|one| one["new"].as_u64().unwrap()).sum()
+    };
+    for (name, items) in export::items(&person) {
+        assert_eq!(of(name), items, "{name}: {sources:#?}");
+    }
+    assert!(sources.iter().all(|one| one["bad"] == serde_json::json!({})), "{sources:#?}");
+    let again = stage.import(&[]);
+    for one in again["sources"].as_array().unwrap() {
+        assert_eq!((&one["new"], &one["changed"]), (&0.into(), &0.into()), "{one}");
+    }
+    let ran = stage.env.run(&["import", "--yes"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    assert!(ran.stdout.starts_with("Nothing new in "), "{}", ran.stdout);
+}
+
+#[test]
+#[ignore = "writes a life to look at, where PDPP_LIFE names a folder"]
+fn a_life_to_look_at() {
+    let folder = PathBuf::from(std::env::var_os("PDPP_LIFE").expect("PDPP_LIFE names a folder"));
+    let seed = std::env::var("PDPP_LIFE_SEED").ok().map_or(1, |seed| seed.parse().unwrap());
+    export::write(&Person::new(seed), &folder);
+    for path in export::paths(&folder) {
+        assert!(path.exists(), "{}", path.display());
+    }
+}

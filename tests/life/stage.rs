@@ -1,0 +1,145 @@
+//! Where a life is asked: its exports imported by the binary, granted at a terminal, served to a reader.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+
+use super::person::Person;
+use super::{export, tasks};
+use crate::journeys::stage::{Tools, serve};
+use crate::journeys::view::{Seen, View};
+use crate::own::terminal::Terminal;
+use crate::support::env::TestEnv;
+
+/// A person's HOME with a store that imports alone have filled, and another one for an agent that was granted less.
+pub struct Stage {
+    pub env: TestEnv,
+    pub narrow: TestEnv,
+    pub exports: tempfile::TempDir,
+    /// What the import said.
+    pub imported: Value,
+}
+
+impl Stage {
+    pub fn new(person: &Person) -> Self {
+        let mut stage = Self {
+            env: TestEnv::new(),
+            narrow: TestEnv::new(),
+            exports: tempfile::tempdir().unwrap(),
+            imported: Value::Null,
+        };
+        export::write(person, stage.exports.path());
+        stage.imported = stage.import(&[]);
+        stage
+    }
+
+    /// Where the store is.
+    pub fn store(&self) -> PathBuf {
+        self.env.cache_dir().join("own")
+    }
+
+    /// Imports each export by itself, as a person would, and gives what was said.
+    pub fn import(&self, options: &[&str]) -> Value {
+        let mut paths: Vec<String> = Vec::new();
+        for path in export::paths(self.exports.path()) {
+            paths.push(path.to_str().unwrap().to_owned());
+        }
+        let paths = paths.iter().map(String::as_str);
+        let words = ["import", "--yes", "--json", "--timezone", "UTC"]
+            .into_iter()
+            .chain(paths)
+            .chain(options.iter().copied());
+        let ran = self.env.run(&words.collect::<Vec<_>>());
+        assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+        serde_json::from_str(&ran.stdout).unwrap()
+    }
+
+    /// Grants everything but what is kept apart.
+    pub fn grant(&self) {
+        let status: Value =
+            serde_json::from_str(&self.env.run(&["provider", "status", "--json"]).stdout).unwrap();
+        let mut streams = BTreeSet::new();
+        gather(&status, &mut streams);
+        streams.remove("security_messages");
+        let mut words = vec!["connect", "local", "--in-terminal", "--json"];
+        for stream in &streams {
+            words.extend(["--stream", stream]);
+        }
+        approve(&self.env, &words);
+    }
+
+    /// Grants the private mailbox from 2026 on, without texts, to another agent.
+    pub fn grant_narrowly(&self, account: &str) {
+        let store = self.store();
+        let words = ["connect", "local", "--in-terminal", "--json", "--data-dir", store.to_str().unwrap()];
+        let narrow = ["--account", account, "--stream", "messages", "--since", "2026-01-01"];
+        let fields = ["--field", "messages.subject", "--field", "messages.from_name"];
+        approve(&self.narrow, &[&words[..], &narrow, &fields].concat());
+    }
+}
+
+/// The names of the streams in what `provider status` says.
+fn gather(value: &Value, streams: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(map) => {
+            if let Some(list) = map.get("streams").and_then(Value::as_array) {
+                streams.extend(
+                    list.iter()
+                        .filter_map(|one| one["name"].as_str().or_else(|| one.as_str()))
+                        .map(str::to_owned),
+                );
+            }
+            map.values().for_each(|value| gather(value, streams));
+        }
+        Value::Array(list) => list.iter().for_each(|value| gather(value, streams)),
+        _ => {}
+    }
+}
+
+/// What the options name is approved, for 30 days.
+fn approve(env: &TestEnv, words: &[&str]) {
+    let mut terminal = Terminal::run(env, words);
+    terminal.answer("What may be read", "\r");
+    terminal.answer("Which fields", "\r");
+    terminal.answer("When does it end", "\r");
+    terminal.answer("Approve?", "y");
+    let ran = terminal.end();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+/// A reader's first look in one view: the tools, and the connections by the names that tasks give them.
+pub async fn begin(
+    env: &TestEnv,
+    person: &Person,
+    view: View,
+    is_whole: bool,
+) -> (Tools, Map<String, Value>, usize) {
+    let tools = serve(env).await;
+    let (mut names, mut calls, mut next) = (Map::new(), 0, Some(Map::new()));
+    let mut shown = String::new();
+    while let Some(arguments) = next.take() {
+        let answer = tools.call("schema", arguments).await;
+        calls += 1;
+        shown += &answer.text;
+        let seen = Seen::read(view, &answer);
+        assert_eq!(seen.error, None, "{}", answer.text);
+        for (name, connector, account) in tasks::names(person) {
+            let found = seen.items.iter().find(|item| {
+                item.values.get("connector") == Some(&json!(connector))
+                    && item.values.get("label") == Some(&json!(account))
+            });
+            if let Some(found) = found {
+                names.insert(name.to_owned(), found.values["connection_id"].clone());
+            }
+        }
+        next = seen.offer("next", None).map(|offer| offer.arguments.clone());
+        assert!(calls < 20, "{}", answer.text);
+    }
+    if is_whole {
+        for (name, connector, account) in tasks::names(person) {
+            assert!(names.contains_key(name), "{view:?}: no {connector} {account}: {shown}");
+        }
+    }
+    (tools, names, calls)
+}
