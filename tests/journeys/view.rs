@@ -332,6 +332,8 @@ fn of_text(text: &str) -> Seen {
             }
         } else if let Some(item) = hit_line(line) {
             seen.items.push(item);
+        } else if is_more_of_a_hit(line, seen.items.last()) {
+            // What stands in further fields of the same hit.
         } else if let Some(head) = aggregate_head(line).filter(|_| at == 0) {
             grouped = head.is_none();
             if let Some(value) = head {
@@ -484,6 +486,13 @@ fn hit_line(line: &str) -> Option<Item> {
     }
     let (_, excerpt) = rest.split_once(": ")?;
     Some(Item::of(&[("excerpt", json_at(excerpt)?.0)]))
+}
+
+/// `  from_name: "excerpt"` between the first evidence of a hit and the line that names it.
+fn is_more_of_a_hit(line: &str, last: Option<&Item>) -> bool {
+    let is_open = |hit: &Item| hit.values.contains_key("excerpt") && !hit.values.contains_key("handle");
+    let evidence = line.strip_prefix("  ").and_then(|line| line.split_once(": ")).map(|(_, rest)| rest);
+    last.is_some_and(is_open) && evidence.and_then(json_at).is_some_and(|(value, _)| value.is_string())
 }
 
 /// `count in messages = 5`, or `count in messages by label` whose groups follow.

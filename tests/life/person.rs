@@ -6,6 +6,8 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 use pdpp::sandbox::seed::rng::Rng;
 
+use super::days::Days;
+
 /// A moment, in seconds since 1970.
 pub type At = i64;
 
@@ -119,6 +121,7 @@ pub struct Person {
     pub runs: Vec<Run>,
     pub books: Vec<Book>,
     pub facts: Facts,
+    pub days: Days,
 }
 
 /// What is asked about by a word that stands in one place alone.
@@ -251,10 +254,12 @@ impl Person {
             runs: Vec::new(),
             books: Vec::new(),
             facts: Facts::default(),
+            days: Days::default(),
         };
         person.write_mail();
         person.talk_to_models();
         person.run_and_read();
+        person.days = Days::new(seed, &person.me, &person.landlord, &person.friends, &person.colleagues);
         person
     }
 

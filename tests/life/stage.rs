@@ -62,7 +62,12 @@ impl Stage {
         let mut streams = BTreeSet::new();
         gather(&status, &mut streams);
         streams.remove("security_messages");
+        let accounts = status["accounts"].as_array().unwrap();
+        let accounts: BTreeSet<&str> = accounts.iter().map(|one| one["name"].as_str().unwrap()).collect();
         let mut words = vec!["connect", "local", "--in-terminal", "--json"];
+        for account in accounts {
+            words.extend(["--account", account]);
+        }
         for stream in &streams {
             words.extend(["--stream", stream]);
         }
@@ -73,7 +78,9 @@ impl Stage {
     pub fn grant_narrowly(&self, account: &str) {
         let store = self.store();
         let words = ["connect", "local", "--in-terminal", "--json", "--data-dir", store.to_str().unwrap()];
-        let narrow = ["--account", account, "--stream", "messages", "--since", "2026-01-01"];
+        let mail = "https://local.pdpp.invalid/connectors/mail";
+        let narrow =
+            ["--source", mail, "--account", account, "--stream", "messages", "--since", "2026-01-01"];
         let fields = ["--field", "messages.subject", "--field", "messages.from_name"];
         approve(&self.narrow, &[&words[..], &narrow, &fields].concat());
     }
