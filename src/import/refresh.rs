@@ -19,7 +19,7 @@ use crate::vault::store::ledger::{Ledger, SourceRow, UnitRow};
 
 /// What is known of a source that is read again without anybody naming it: what else is in it by now is somebody's decision.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Before {
+pub struct Seen {
     /// Which format read which member.
     members: HashMap<String, &'static str>,
     formats: BTreeSet<&'static str>,
@@ -30,7 +30,7 @@ pub struct Before {
     pub since_ms: Option<i64>,
 }
 
-impl Before {
+impl Seen {
     /// The format that read a member.
     pub fn reader_of(&self, label: &str) -> Option<&'static str> {
         self.members.get(label).copied()
@@ -190,7 +190,7 @@ impl Reading {
 }
 
 fn named(path: PathBuf, readings: &[Reading]) -> Named {
-    let mut before = Before::default();
+    let mut before = Seen::default();
     let units = || readings.iter().flat_map(|one| &one.units);
     if units().all(|unit| unit.since_ms.is_some()) {
         before.since_ms = units().filter_map(|unit| unit.since_ms).max();

@@ -14,7 +14,7 @@ use super::account::{self, Choice, Known};
 use super::digest;
 use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, Refused, Sure};
 use super::kind_of_file;
-use super::refresh::{Before, folder_of};
+use super::refresh::{Seen, folder_of};
 use crate::advice::{Command, Hint};
 use crate::archive::{Kind, LeftOut, Member, Received, Skipped, Source};
 use crate::error::{Error, Kind as ErrorKind, Result};
@@ -62,7 +62,7 @@ pub struct Named {
     /// Its content, where it was handed over by a program that may read it.
     pub received: Option<Arc<Received>>,
     /// What is known of it, where nobody names it: what else is in it is not imported.
-    pub before: Option<Arc<Before>>,
+    pub before: Option<Arc<Seen>>,
 }
 
 /// What is known of the accounts that were imported before, and who answers a format's question.
@@ -373,7 +373,7 @@ impl Recognised {
         source: &Arc<Source>,
         named: &Named,
         request: &Request,
-        before: &Before,
+        before: &Seen,
         adviser: &dyn Adviser,
     ) -> Vec<(String, usize)> {
         let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -425,7 +425,7 @@ impl Recognised {
     }
 
     /// Without what was not read before, if there is such a thing, and something is left; how many members that is.
-    fn known_alone(&self, before: &Before) -> Option<(Self, usize)> {
+    fn known_alone(&self, before: &Seen) -> Option<(Self, usize)> {
         let is_known = |label: &str| before.reader_of(label) == Some(self.format.name());
         let (known, new): (Vec<_>, Vec<_>) =
             self.members.iter().cloned().partition(|(member, _)| is_known(&member.label));
