@@ -57,6 +57,7 @@ pub struct Payment {
     pub cents: i64,
     pub name: String,
     pub memo: String,
+    pub category: &'static str,
 }
 
 #[derive(Debug, Clone)]
@@ -117,7 +118,7 @@ pub struct Days {
     pub channels: Vec<&'static str>,
     pub posts: Vec<Post>,
     pub events: Vec<Event>,
-    /// An account by OFX, and one by its table.
+    /// An account by a bank's table, and a card by OFX.
     pub giro: Vec<Payment>,
     pub card: Vec<Payment>,
     pub plays: Vec<Play>,
@@ -272,35 +273,47 @@ impl Days {
     }
 
     fn pay(&mut self, rng: &mut Rng, landlord: &Human) {
+        let payment = |id: String,
+                       on: Date,
+                       cents: i64,
+                       name: String,
+                       memo: String,
+                       category: &'static str| {
+            Payment { id, on, cents, name, memo, category }
+        };
         for n in 0..24_i64 {
             let on = day(2025, 1, 2).checked_add(n.months()).unwrap();
             let rent = RENTS[usize::from(on.year() == 2026)];
-            self.giro.push(Payment {
-                id: format!("R{n:05}"),
-                on,
-                cents: -rent,
-                name: format!("{} Brick Homes", landlord.name()),
-                memo: format!("Rent {}", on.strftime("%B %Y")),
-            });
+            let memo = format!("Rent {}", on.strftime("%B %Y"));
+            self.giro.push(payment(format!("R{n:05}"), on, -rent, landlord.name(), memo, "Wohnen"));
             let on = on.checked_add(24.days()).unwrap();
-            self.giro.push(Payment {
-                id: format!("S{n:05}"),
+            let salary = 312_000 + 500 * n;
+            self.giro.push(payment(
+                format!("S{n:05}"),
                 on,
-                cents: 312_000 + 500 * n,
-                name: "Tern Studio".to_owned(),
-                memo: "Salary".to_owned(),
-            });
+                salary,
+                "Tern Studio".to_owned(),
+                "Salary".to_owned(),
+                "Gehalt",
+            ));
         }
         for n in 0..130_i64 {
             let on = day(2025, 1, 4).checked_add((n * 5).days()).unwrap();
-            let name = ["Greengrocer Blum", "Bakery Ohm", "Tramway", "Bookshop Leaf"][rng.below(4) as usize];
-            self.giro.push(Payment {
-                id: format!("P{n:05}"),
+            let (name, category) = [
+                ("Greengrocer Blum", "Lebensmittel"),
+                ("Bakery Ohm", "Lebensmittel"),
+                ("Tramway", "Verkehr"),
+                ("Bookshop Leaf", "Freizeit"),
+            ][rng.below(4) as usize];
+            let cents = -(300 + rng.below(9_000) as i64);
+            self.giro.push(payment(
+                format!("P{n:05}"),
                 on,
-                cents: -(300 + rng.below(9_000) as i64),
-                name: name.to_owned(),
-                memo: format!("Card {}", 1000 + n),
-            });
+                cents,
+                name.to_owned(),
+                format!("Receipt {}", 1000 + n),
+                category,
+            ));
         }
         self.giro.sort_by(|left, right| (left.on, &left.id).cmp(&(right.on, &right.id)));
         let dear = rng.below(60) as i64;
@@ -308,13 +321,14 @@ impl Days {
             let on = day(2025, 2, 14).checked_add((n * 9).days()).unwrap();
             let name = ["Camera Hall", "Hotel Seagull", "Ferry Line", "Garden Centre"][rng.below(4) as usize];
             let cents = if n == dear { 181_237 } else { 1_000 + rng.below(60_000) as i64 };
-            self.card.push(Payment {
-                id: String::new(),
+            self.card.push(payment(
+                format!("F{n:05}"),
                 on,
-                cents: -cents,
-                name: name.to_owned(),
-                memo: format!("Voucher {n}"),
-            });
+                -cents,
+                name.to_owned(),
+                format!("Voucher {n}"),
+                "",
+            ));
         }
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::super::days::{Chat, Days, Event, Payment};
+use super::super::days::{Chat, Days, Event};
 use super::super::person::{At, Human, Person, iso, stamp};
 use super::file;
 
@@ -131,36 +131,43 @@ fn euros(cents: i64, mark: char) -> String {
     format!("{}{}{mark}{:02}", if cents < 0 { "-" } else { "" }, cents.abs() / 100, cents.abs() % 100)
 }
 
-/// A current account as OFX, and a card's table.
+/// A current account as a bank's table, and a card as OFX.
 pub fn bank(days: &Days, folder: &Path) {
+    let mut text = String::from(
+        "\"Auftragskonto\";\"Buchungstag\";\"Valutadatum\";\"Buchungstext\";\"Verwendungszweck\";\"Beguenstigter/Zahlungspflichtiger\";\
+         \"Kontonummer/IBAN\";\"BIC (SWIFT-Code)\";\"Betrag\";\"Waehrung\";\"Info\";\"Kategorie\"\r\n",
+    );
+    // The newest first, as a bank gives them.
+    for one in days.giro.iter().rev() {
+        let (on, kind) =
+            (one.on.strftime("%d.%m.%y"), if one.cents < 0 { "LASTSCHRIFT" } else { "GUTSCHRIFT" });
+        text += &format!(
+            "\"DE99990000000040012345\";\"{on}\";\"{on}\";\"{kind}\";\"{}\";\"{}\";\"\";\"\";\"{}\";\"EUR\";\"Umsatz gebucht\";\"{}\"\r\n",
+            one.memo,
+            one.name,
+            euros(one.cents, ','),
+            one.category
+        );
+    }
+    file(folder, "giro.csv", text);
     let mut text = String::from(
         "OFXHEADER:100\r\nDATA:OFXSGML\r\nVERSION:102\r\nSECURITY:NONE\r\nENCODING:USASCII\r\nCHARSET:1252\r\nCOMPRESSION:NONE\r\nOLDFILEUID:NONE\r\n\
          NEWFILEUID:NONE\r\n\r\n<OFX><SIGNONMSGSRSV1><SONRS><STATUS><CODE>0<SEVERITY>INFO</STATUS><DTSERVER>20270101120000<LANGUAGE>ENG</SONRS>\
-         </SIGNONMSGSRSV1><BANKMSGSRSV1><STMTTRNRS><TRNUID>1<STATUS><CODE>0<SEVERITY>INFO</STATUS><STMTRS><CURDEF>EUR<BANKACCTFROM><BANKID>990\
-         <ACCTID>40012345<ACCTTYPE>CHECKING</BANKACCTFROM><BANKTRANLIST><DTSTART>20250101<DTEND>20261231\r\n",
+         </SIGNONMSGSRSV1><CREDITCARDMSGSRSV1><CCSTMTTRNRS><TRNUID>1<STATUS><CODE>0<SEVERITY>INFO</STATUS><CCSTMTRS><CURDEF>EUR<CCACCTFROM>\
+         <ACCTID>5555000011112222</CCACCTFROM><BANKTRANLIST><DTSTART>20250101<DTEND>20261231\r\n",
     );
-    let payment = |one: &Payment| {
-        let kind = if one.cents < 0 { "DEBIT" } else { "CREDIT" };
-        format!(
-            "<STMTTRN><TRNTYPE>{kind}<DTPOSTED>{}<TRNAMT>{}<FITID>{}<NAME>{}<MEMO>{}</STMTTRN>\r\n",
+    for one in &days.card {
+        text += &format!(
+            "<STMTTRN><TRNTYPE>DEBIT<DTPOSTED>{}<TRNAMT>{}<FITID>{}<NAME>{}<MEMO>{}</STMTTRN>\r\n",
             one.on.strftime("%Y%m%d"),
             euros(one.cents, '.'),
             one.id,
             one.name,
             one.memo
-        )
-    };
-    text += &days.giro.iter().map(payment).collect::<String>();
-    text += "</BANKTRANLIST><LEDGERBAL><BALAMT>1234.56<DTASOF>20261231</LEDGERBAL></STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>\r\n";
-    file(folder, "giro.ofx", text);
-    let mut text = String::from(
-        "Buchungstag;Wertstellung;Beguenstigter/Zahlungspflichtiger;Verwendungszweck;Betrag;Waehrung\r\n",
-    );
-    for one in &days.card {
-        let on = one.on.strftime("%d.%m.%Y");
-        text += &format!("{on};{on};{};{};{};EUR\r\n", one.name, one.memo, euros(one.cents, ','));
+        );
     }
-    file(folder, "card.csv", text);
+    text += "</BANKTRANLIST><LEDGERBAL><BALAMT>-1234.56<DTASOF>20261231</LEDGERBAL></CCSTMTRS></CCSTMTTRNRS></CREDITCARDMSGSRSV1></OFX>\r\n";
+    file(folder, "card.ofx", text);
 }
 
 /// What was listened to.

@@ -37,11 +37,11 @@ const ON: &[More] = &[
         items: |person| person.days.events.len() as u64,
     },
     More {
-        path: "giro.ofx",
+        path: "giro.csv",
         write: |person, folder| days::bank(&person.days, folder),
         items: |person| person.days.giro.len() as u64,
     },
-    More { path: "card.csv", write: |_, _| (), items: |person| person.days.card.len() as u64 },
+    More { path: "card.ofx", write: |_, _| (), items: |person| person.days.card.len() as u64 },
     More {
         path: "spotify",
         write: |person, folder| days::spotify(&person.days, folder),
