@@ -8,6 +8,7 @@ pub mod csv;
 #[cfg(test)]
 mod example;
 pub mod jsonl;
+pub mod location;
 pub mod mail;
 pub mod vcard;
 
@@ -26,4 +27,5 @@ pub const ALL: &[&dyn Format] = &[
     &csv::Csv,
     &jsonl::Jsonl,
     &vcard::VCard,
+    &location::Location,
 ];
