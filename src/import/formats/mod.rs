@@ -10,6 +10,7 @@ mod example;
 pub mod jsonl;
 pub mod location;
 pub mod mail;
+pub mod spotify;
 pub mod vcard;
 
 use super::format::Format;
@@ -28,4 +29,5 @@ pub const ALL: &[&dyn Format] = &[
     &jsonl::Jsonl,
     &vcard::VCard,
     &location::Location,
+    &spotify::Spotify,
 ];
