@@ -11,6 +11,7 @@ pub mod jsonl;
 pub mod location;
 pub mod mail;
 pub mod spotify;
+pub mod takeout_activity;
 pub mod vcard;
 
 use super::format::Format;
@@ -28,6 +29,7 @@ pub const ALL: &[&dyn Format] = &[
     &csv::Csv,
     &jsonl::Jsonl,
     &vcard::VCard,
+    &takeout_activity::TakeoutActivity,
     &location::Location,
     &spotify::Spotify,
 ];
