@@ -17,7 +17,7 @@ const PLACES: [(&str, &str, &[&str]); 12] = [
     ("Chrome", ".config/google-chrome", &["chrome"]),
     ("Chromium", ".config/chromium", &["chrome"]),
     ("Messages", "Library/Messages/chat.db", &["imessage"]),
-    ("Google Takeout", "Takeout", &["mbox"]),
+    ("Google Takeout", "Takeout", &["mbox", "takeout-activity", "location"]),
 ];
 
 /// The places that are there and that a format reads: what keeps it, and where.

@@ -8,7 +8,10 @@ pub mod csv;
 #[cfg(test)]
 mod example;
 pub mod jsonl;
+pub mod location;
 pub mod mail;
+pub mod spotify;
+pub mod takeout_activity;
 pub mod vcard;
 
 use super::format::Format;
@@ -26,4 +29,7 @@ pub const ALL: &[&dyn Format] = &[
     &csv::Csv,
     &jsonl::Jsonl,
     &vcard::VCard,
+    &takeout_activity::TakeoutActivity,
+    &location::Location,
+    &spotify::Spotify,
 ];

@@ -21,6 +21,7 @@ mod whole;
 
 pub use eml::Eml;
 pub use emlx::Emlx;
+pub use html::decoded as without_entities;
 pub use maildir::Maildir;
 pub use mbox::Mbox;
 
