@@ -214,6 +214,9 @@ impl Survey {
             })
             .map_err(|error| unusable(typed, error))?;
         left_out.unreadable.append(&mut damaged);
+        if !named.is_as {
+            unrecognised.extend(found.iter_mut().flat_map(Recognised::drop_unclaimed));
+        }
         if found.iter().all(|one| one.members.is_empty()) {
             return Err(unrecognised_error(named, &left_out, why_not));
         }
@@ -258,6 +261,26 @@ struct Recognised {
 impl Recognised {
     const fn new(format: &'static dyn Format) -> Self {
         Self { format, members: Vec::new() }
+    }
+
+    /// Leaves out what its format does not claim; their names.
+    fn drop_unclaimed(&mut self) -> Vec<String> {
+        let peeks: Vec<Peek<'_>> = self
+            .members
+            .iter()
+            .map(|(member, head)| Peek {
+                label: &member.label,
+                head,
+                is_whole: member.size == Some(head.len() as u64),
+            })
+            .collect();
+        let claims = self.format.claims(&peeks);
+        if claims.iter().all(|is_own| *is_own) {
+            return Vec::new();
+        }
+        let mut claims = claims.into_iter();
+        let others = self.members.extract_if(.., |_| claims.next() == Some(false));
+        others.map(|(member, _)| member.label).collect()
     }
 
     /// Leaves out what lies in archives that are damaged; whether there was such a thing, and something is left.

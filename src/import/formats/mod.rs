@@ -1,5 +1,6 @@
 //! The formats, one file each. docs/formats.md says how to write one.
 
+pub mod apple_health;
 pub mod chatgpt;
 pub mod claude;
 pub mod claude_code;
@@ -9,12 +10,16 @@ pub mod csv;
 mod example;
 pub mod jsonl;
 pub mod mail;
+pub mod meta;
+pub mod notes;
 pub mod vcard;
+pub mod x;
 
 use super::format::Format;
 
 /// All formats, in the order in which help lists them.
 pub const ALL: &[&dyn Format] = &[
+    &notes::Notes,
     &mail::Mbox,
     &mail::Maildir,
     &mail::Eml,
@@ -26,4 +31,7 @@ pub const ALL: &[&dyn Format] = &[
     &csv::Csv,
     &jsonl::Jsonl,
     &vcard::VCard,
+    &x::X,
+    &meta::Meta,
+    &apple_health::AppleHealth,
 ];
