@@ -81,132 +81,62 @@ pub fn scan(
     longest: usize,
     out: &mut dyn FnMut(Element) -> ControlFlow<()>,
 ) -> io::Result<u64> {
-    let mut within = Within::Text;
-    let mut depth = 0_usize;
+    let mut scanner = Scanner::default();
     let mut at = 0_u64;
     let mut child: Option<Child> = None;
-    // Whether a line has nothing but spaces so far.
-    let mut is_indent = false;
-    let (mut name, mut root) = (Vec::new(), Vec::new());
     loop {
         let chunk = bytes.fill_buf()?;
         if chunk.is_empty() {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file ends before its XML does"));
         }
         let (mut index, mut start) = (0, 0);
-        while let Some(byte) = chunk.get(index).copied() {
+        while index < chunk.len() {
+            if scanner.within == Within::Text {
+                // Most of a file is between tags or within them.
+                index += memchr::memchr(b'<', &chunk[index..]).unwrap_or(chunk.len() - index);
+            }
+            let Some(byte) = chunk.get(index).copied() else { break };
             let here = at + index as u64;
-            match within {
-                Within::Text => {
-                    // Most of a file is between tags or within them.
-                    let Some(found) = memchr::memchr(b'<', &chunk[index..]) else {
-                        index = chunk.len();
-                        continue;
-                    };
-                    index += found;
-                    if depth == 1 && child.is_none() {
-                        child = Some(Child::at(at + index as u64));
-                        start = index;
-                    }
-                    within = Within::Opened;
+            let found = match scanner.step(byte, child.is_some()) {
+                Step::On => None,
+                Step::Begins => {
+                    child = Some(Child::at(here));
+                    start = index;
+                    None
                 }
-                Within::Opened => {
-                    if depth == 1 && matches!(byte, b'/' | b'?' | b'!') {
-                        // Not a child: the root's end, or what is between its children.
-                        child = None;
-                    }
-                    name.clear();
-                    within = match byte {
-                        b'?' => Within::Instruction { last: 0 },
-                        b'!' => Within::Declared { read: 0, kind: Kind::Unknown },
-                        b'>' => Within::Text,
-                        first => {
-                            name.push(first);
-                            Within::Tag { first, last: first, quote: None, is_named: false }
-                        }
-                    };
+                Step::IsNone => {
+                    child = None;
+                    None
                 }
-                Within::Tag { first, quote: Some(mark), is_named, .. } => match byte {
-                    _ if byte == mark => within = Within::Tag { first, last: byte, quote: None, is_named },
-                    b'\n' => is_indent = true,
-                    b' ' | b'\t' | b'\r' => {}
-                    // A value may go over lines, but no line of it begins with a tag: its quotation mark is missing.
-                    b'<' if is_indent => {
-                        if let Some(open) = child.take() {
-                            let wrong = Element { offset: open.offset, next: here, bytes: Err(Wrong::Open) };
-                            if out(wrong).is_break() {
-                                return Ok(here);
-                            }
-                            depth = 1;
-                        }
-                        within = Within::Text;
-                        is_indent = false;
-                        continue;
+                Step::IsDeep => {
+                    if let Some(open) = &mut child {
+                        open.wrong = Some(Wrong::Deep);
                     }
-                    _ => is_indent = false,
-                },
-                Within::Tag { first, last, quote: None, is_named } => match byte {
-                    b'"' | b'\'' => {
-                        within = Within::Tag { first, last, quote: Some(byte), is_named };
-                        is_indent = false;
-                    }
-                    b'>' => {
-                        within = Within::Text;
-                        match (first == b'/', last == b'/') {
-                            // Of an element that was given up.
-                            (true, _) if depth == 1 && name[1..] != root[..] => {}
-                            (true, _) => depth = depth.saturating_sub(1),
-                            (false, true) => {}
-                            (false, false) => {
-                                if depth == 0 {
-                                    root.clone_from(&name);
-                                }
-                                depth += 1;
-                            }
-                        }
-                        if depth == 0 {
-                            return Ok(here + 1);
-                        }
-                        if let Some(open) = &mut child
-                            && depth > DEEPEST
-                        {
-                            open.wrong = Some(Wrong::Deep);
-                        }
-                        if depth == 1
-                            && let Some(mut open) = child.take()
-                        {
-                            open.keep(&chunk[start..=index], longest);
-                            let next = here + 1;
-                            let bytes = open.wrong.map_or(Ok(open.bytes), Err);
-                            if out(Element { offset: open.offset, next, bytes }).is_break() {
-                                return Ok(next);
-                            }
-                        }
-                    }
-                    _ => {
-                        let is_named = is_named || byte.is_ascii_whitespace() || byte == b'/';
-                        if !is_named && name.len() < LONGEST_NAME {
-                            name.push(byte);
-                        }
-                        within = Within::Tag { first, last: byte, quote: None, is_named };
-                    }
-                },
-                Within::Instruction { last } => {
-                    within = if byte == b'>' && last == b'?' {
-                        Within::Text
-                    } else {
-                        Within::Instruction { last: byte }
-                    };
+                    None
                 }
-                Within::Declared { mut read, mut kind } => {
-                    within = if declared(byte, &mut read, &mut kind) {
-                        Within::Text
-                    } else {
-                        Within::Declared { read, kind }
-                    };
+                Step::Ends => child.take().map(|mut open| {
+                    open.keep(&chunk[start..=index], longest);
+                    let bytes = open.wrong.map_or(Ok(open.bytes), Err);
+                    Element { offset: open.offset, next: here + 1, bytes }
+                }),
+                Step::RootEnds => return Ok(here + 1),
+                Step::IsOpen => {
+                    // This byte is read again, as the first one of a tag.
+                    index = index.wrapping_sub(1);
+                    child.take().map(|open| Element {
+                        offset: open.offset,
+                        next: here,
+                        bytes: Err(Wrong::Open),
+                    })
+                }
+            };
+            if let Some(found) = found {
+                let next = found.next;
+                if out(found).is_break() {
+                    return Ok(next);
                 }
             }
-            index += 1;
+            index = index.wrapping_add(1);
         }
         if let Some(open) = &mut child {
             open.keep(&chunk[start..], longest);
@@ -214,6 +144,130 @@ pub fn scan(
         let read = chunk.len();
         at += read as u64;
         bytes.consume(read);
+    }
+}
+
+/// Where in the document the bytes are.
+struct Scanner {
+    within: Within,
+    depth: usize,
+    /// Whether a line of a value has nothing but spaces so far.
+    is_indent: bool,
+    /// The name of the tag, and that of the root.
+    name: Vec<u8>,
+    root: Vec<u8>,
+}
+
+/// What a byte does.
+enum Step {
+    On,
+    /// A child begins with it.
+    Begins,
+    /// What seemed to be a child is none.
+    IsNone,
+    /// The child goes too deep.
+    IsDeep,
+    /// The child ends with it.
+    Ends,
+    /// The child is given up; the byte is read again.
+    IsOpen,
+    RootEnds,
+}
+
+impl Default for Scanner {
+    fn default() -> Self {
+        Self { within: Within::Text, depth: 0, is_indent: false, name: Vec::new(), root: Vec::new() }
+    }
+}
+
+impl Scanner {
+    fn step(&mut self, byte: u8, has_child: bool) -> Step {
+        match self.within {
+            // Only a `<` gets here.
+            Within::Text => {
+                self.within = Within::Opened;
+                if self.depth == 1 && !has_child {
+                    return Step::Begins;
+                }
+            }
+            Within::Opened => {
+                self.name.clear();
+                self.within = match byte {
+                    b'?' => Within::Instruction { last: 0 },
+                    b'!' => Within::Declared { read: 0, kind: Kind::Unknown },
+                    b'>' => Within::Text,
+                    first => {
+                        self.name.push(first);
+                        Within::Tag { first, last: first, quote: None, is_named: false }
+                    }
+                };
+                if self.depth == 1 && matches!(byte, b'/' | b'?' | b'!' | b'>') {
+                    // The root's end, or what is between its children.
+                    return Step::IsNone;
+                }
+            }
+            Within::Tag { first, quote: Some(mark), is_named, .. } => match byte {
+                _ if byte == mark => self.within = Within::Tag { first, last: byte, quote: None, is_named },
+                b'\n' => self.is_indent = true,
+                b' ' | b'\t' | b'\r' => {}
+                // A value may go over lines, but no line of it begins with a tag: its quotation mark is missing.
+                b'<' if self.is_indent => {
+                    self.within = Within::Text;
+                    self.is_indent = false;
+                    self.depth = self.depth.min(1);
+                    return Step::IsOpen;
+                }
+                _ => self.is_indent = false,
+            },
+            Within::Tag { first, last, quote: None, is_named } => match byte {
+                b'"' | b'\'' => {
+                    self.within = Within::Tag { first, last, quote: Some(byte), is_named };
+                    self.is_indent = false;
+                }
+                b'>' => {
+                    self.within = Within::Text;
+                    return self.tag_ends(first == b'/', last == b'/');
+                }
+                _ => {
+                    let is_named = is_named || byte.is_ascii_whitespace() || byte == b'/';
+                    if !is_named && self.name.len() < LONGEST_NAME {
+                        self.name.push(byte);
+                    }
+                    self.within = Within::Tag { first, last: byte, quote: None, is_named };
+                }
+            },
+            Within::Instruction { last } => {
+                let is_end = byte == b'>' && last == b'?';
+                self.within = if is_end { Within::Text } else { Within::Instruction { last: byte } };
+            }
+            Within::Declared { mut read, mut kind } => {
+                let is_end = declared(byte, &mut read, &mut kind);
+                self.within = if is_end { Within::Text } else { Within::Declared { read, kind } };
+            }
+        }
+        Step::On
+    }
+
+    fn tag_ends(&mut self, is_end: bool, is_empty: bool) -> Step {
+        if is_end {
+            // The rest of an element that was given up ends nothing.
+            if self.depth != 1 || self.name[1..] == self.root[..] {
+                self.depth = self.depth.saturating_sub(1);
+            }
+        } else if !is_empty {
+            if self.depth == 0 {
+                self.root.clone_from(&self.name);
+                self.depth = 1;
+                return Step::On;
+            }
+            self.depth += 1;
+        }
+        match self.depth {
+            0 => Step::RootEnds,
+            1 => Step::Ends,
+            depth if depth > DEEPEST => Step::IsDeep,
+            _ => Step::On,
+        }
     }
 }
 
@@ -325,19 +379,13 @@ pub fn tags(text: &str) -> impl Iterator<Item = Tag<'_>> {
                 continue;
             }
             let mut quote = None;
-            let end = behind.bytes().position(|byte| match quote {
-                Some(mark) => {
-                    if byte == mark {
-                        quote = None;
-                    }
-                    false
+            let end = behind.bytes().position(|byte| {
+                if quote == Some(byte) {
+                    quote = None;
+                } else if quote.is_none() && matches!(byte, b'"' | b'\'') {
+                    quote = Some(byte);
                 }
-                None => {
-                    if matches!(byte, b'"' | b'\'') {
-                        quote = Some(byte);
-                    }
-                    byte == b'>'
-                }
+                quote.is_none() && byte == b'>'
             })?;
             let (inner, after) = (&behind[..end], &behind[end + 1..]);
             rest = after;
@@ -369,15 +417,12 @@ fn decoded(value: &str) -> Cow<'_, str> {
         text.push_str(before);
         // The longest is `&#x10ffff;`.
         let end = behind.bytes().take(9).position(|byte| byte == b';');
-        match end.and_then(|end| Some((character(&behind[..end])?, end))) {
-            Some((character, end)) => {
-                text.push(character);
-                rest = &behind[end + 1..];
-            }
-            None => {
-                text.push('&');
-                rest = behind;
-            }
+        if let Some((character, end)) = end.and_then(|end| Some((character(&behind[..end])?, end))) {
+            text.push(character);
+            rest = &behind[end + 1..];
+        } else {
+            text.push('&');
+            rest = behind;
         }
     }
     text.push_str(rest);

@@ -71,6 +71,7 @@ struct Record<'a> {
 }
 
 #[derive(Serialize)]
+#[allow(clippy::struct_field_names, reason = "upstream's names")]
 struct Workout<'a> {
     id: &'a str,
     workout_activity_type: Option<&'a str>,
@@ -436,4 +437,281 @@ fn instant(text: &str) -> Option<i64> {
     let digits: i32 = digits.replace(':', "").parse().ok().filter(|digits| (0..=9999).contains(digits))?;
     let offset = Offset::from_seconds(sign * (digits / 100 * 3600 + digits % 100 * 60)).ok()?;
     Some(offset.to_timestamp(local).ok()?.as_millisecond())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::import::harness::{
+        Counts, Kept, ask, assert_twice_is_once_in_any_order, imported, plan, sniff, split,
+    };
+
+    /// With a declaration that is broken, as Apple's is.
+    const HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE HealthData [\n<!-- HealthKit [Export] > -->\n<!ELEMENT HealthData (ExportDate,Me,(Record|Workout)*)>\n\
+        <!ATTLIST Record\n  type CDATA #REQUIRED\n  unit\n<!ENTITY a \"<Record/>\">\n]>\n<HealthData locale=\"nb_NO\">\n <ExportDate value=\"2026-02-01 10:00:00 +0100\"/>\n\
+        <Me HKCharacteristicTypeIdentifierDateOfBirth=\"1990-01-01\" HKCharacteristicTypeIdentifierBiologicalSex=\"HKBiologicalSexFemale\"/>\n";
+
+    fn export(elements: &str) -> Vec<u8> {
+        format!("{HEAD}{elements}</HealthData>\n").into_bytes()
+    }
+
+    fn steps(start: &str, value: &str) -> String {
+        format!(
+            " <Record type=\"HKQuantityTypeIdentifierStepCount\" sourceName=\"Anas iPhone\" sourceVersion=\"19\" device=\"&lt;&lt;HKDevice: 0x1&gt;&gt;\" \
+             unit=\"count\" creationDate=\"{start}\" startDate=\"{start}\" endDate=\"{start}\" value=\"{value}\"/>\n"
+        )
+    }
+
+    fn import(elements: &str) -> (Kept, Counts) {
+        imported(&AppleHealth, &[("apple_health_export/eksport.xml", &export(elements))])
+    }
+
+    fn records(kept: &Kept, stream: &str) -> Vec<Value> {
+        let all = kept.records.iter().filter(|((_, of, _), _)| of == stream);
+        let mut all: Vec<Value> = all.map(|(_, data)| serde_json::from_str(data).unwrap()).collect();
+        all.sort_by_key(|record| record["start_date"].as_str().map(str::to_owned));
+        for record in &mut all {
+            assert_eq!(record["id"].as_str().unwrap().len(), 24);
+            record.as_object_mut().unwrap().remove("id");
+        }
+        all
+    }
+
+    #[test]
+    fn o5_1_records_have_their_numbers_units_and_instants() {
+        let (kept, counts) = import(
+            "<Record type=\"HKQuantityTypeIdentifierBodyMass\" sourceName=\"Ana’s\u{a0}Apple Watch &amp; co\" unit=\"kg\" startDate=\"2026-01-31 14:03:22 +0100\"\n  \
+             endDate=\"2026-01-31 14:03:23 +0100\" value=\"61.20\">\n  <MetadataEntry key=\"HKWasUserEntered\" value=\"1\"/>\n</Record>\n\
+             <Record type=\"HKCategoryTypeIdentifierSleepAnalysis\" sourceName=\"Klokke\" startDate=\"2026-02-01 23:00:00 -0330\" endDate=\"x\" value=\"HKCategoryValueSleepAnalysisAsleepREM\"/>\n\
+             <Record type=\"HKQuantityTypeIdentifierStepCount\" startDate=\"soon\" value=\"1\"/><Record startDate=\"2026-01-31 14:03:22 +0100\"/>\n",
+        );
+        assert_eq!(
+            records(&kept, RECORDS),
+            [
+                json!({"type": "BodyMass", "source_name": "Ana’s Apple Watch & co", "unit": "kg", "value": serde_json::from_str::<Value>("61.20").unwrap(),
+                    "value_raw": null, "start_date": "2026-01-31T13:03:22.000Z", "end_date": "2026-01-31T13:03:23.000Z"}),
+                json!({"type": "SleepAnalysis", "source_name": "Klokke", "unit": null, "value": null,
+                    "value_raw": "HKCategoryValueSleepAnalysisAsleepREM", "start_date": "2026-02-02T02:30:00.000Z", "end_date": null}),
+            ]
+        );
+        assert_eq!(counts.bad, [("no time", 1), ("no type", 1)].into());
+        assert_eq!(
+            counts.skipped,
+            [("the date of the export", 1), ("date of birth, sex and blood type", 1)].into()
+        );
+        assert!(kept.records.values().all(|data| !data.contains("1990")));
+    }
+
+    #[test]
+    fn o5_1_workouts_have_energy_and_distance_wherever_they_stand() {
+        let times = "startDate=\"2026-01-31 14:00:00 +0100\" endDate=\"2026-01-31 14:30:00 +0100\" sourceName=\"Klokke\"";
+        let (kept, counts) = import(&format!(
+            "<Workout workoutActivityType=\"HKWorkoutActivityTypeRunning\" duration=\"30.50\" durationUnit=\"min\" totalDistance=\"2\" totalDistanceUnit=\"mi\" \
+             totalEnergyBurned=\"418.4\" totalEnergyBurnedUnit=\"kJ\" {times}/>\n\
+             <Workout workoutActivityType=\"HKWorkoutActivityTypeSwimBikeRun\" {}>\n\
+              <WorkoutStatistics type=\"HKQuantityTypeIdentifierActiveEnergyBurned\" sum=\"210.25\" unit=\"Cal\"/>\n\
+              <WorkoutStatistics type=\"HKQuantityTypeIdentifierBasalEnergyBurned\" sum=\"50\" unit=\"kcal\"/>\n\
+              <WorkoutStatistics type=\"HKQuantityTypeIdentifierDistanceSwimming\" sum=\"400\" unit=\"m\"/>\n\
+              <WorkoutStatistics type=\"HKQuantityTypeIdentifierDistanceCycling\" sum=\"10\" unit=\"km\"/>\n\
+              <WorkoutActivity uuid=\"1\">\n<WorkoutStatistics type=\"HKQuantityTypeIdentifierDistanceCycling\" sum=\"10\" unit=\"km\"/>\n</WorkoutActivity>\n\
+              <WorkoutRoute><FileReference path=\"/workout-routes/r.gpx\"/></WorkoutRoute></Workout>\n",
+            times.replace("14:", "15:")
+        ));
+        assert_eq!(counts.new, 2);
+        assert_eq!(
+            records(&kept, WORKOUTS),
+            [
+                json!({"workout_activity_type": "Running", "duration_minutes": serde_json::from_str::<Value>("30.50").unwrap(), "total_energy_burned_kcal": 100.0,
+                    "total_distance_km": 3.218_688, "source_name": "Klokke", "start_date": "2026-01-31T13:00:00.000Z", "end_date": "2026-01-31T13:30:00.000Z"}),
+                json!({"workout_activity_type": "SwimBikeRun", "duration_minutes": 30.0, "total_energy_burned_kcal": 210.25,
+                    "total_distance_km": 10.4, "source_name": "Klokke", "start_date": "2026-01-31T14:00:00.000Z", "end_date": "2026-01-31T14:30:00.000Z"}),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_no_record_is_skipped_by_what_it_is() {
+        let step = steps("2026-01-31 14:00:00 +0100", "1");
+        let (kept, counts) = import(&format!(
+            "<Correlation type=\"HKCorrelationTypeIdentifierFood\" startDate=\"2026-01-31 14:00:00 +0100\">\n{step}</Correlation>\n{step}\
+             <ActivitySummary dateComponents=\"2026-01-31\" activeEnergyBurned=\"1\"/><ClinicalRecord type=\"x\" resourceFilePath=\"/a.json\"/><Audiogram/>"
+        ));
+        assert_eq!(records(&kept, RECORDS).len(), 1);
+        for why in [
+            "a correlation, whose records stand beside it",
+            "the rings of a day",
+            "a clinical record",
+            "another kind of element",
+        ] {
+            assert_eq!(counts.skipped[why], 1, "{why}");
+        }
+        assert_eq!((counts.new, counts.read), (1, 7));
+    }
+
+    #[test]
+    fn equal_records_are_several_and_the_zone_of_the_phone_makes_no_new_ones() {
+        let here =
+            steps("2026-01-31 14:00:00 +0100", "5").repeat(3) + &steps("2026-01-31 15:00:00 +0100", "5");
+        let there =
+            steps("2026-01-31 21:00:00 +0800", "5").repeat(3) + &steps("2026-01-31 22:00:00 +0800", "5");
+        let (mut kept, counts) = import(&here);
+        assert_eq!((records(&kept, RECORDS).len(), counts.new), (4, 4));
+        let before = kept.records.clone();
+        let counts = kept.import(&AppleHealth, &[("Export.xml", &export(&there))]);
+        assert_eq!((&kept.records, counts.new + counts.changed), (&before, 0));
+    }
+
+    #[test]
+    fn files_beside_the_export_are_skipped_and_counted_and_others_stay_what_they_are() {
+        let (kept, counts) = imported(
+            &AppleHealth,
+            &[
+                ("apple_health_export/export.xml", &export(&steps("2026-01-31 14:00:00 +0100", "1"))),
+                ("apple_health_export/export_cda.xml", b"<?xml version=\"1.0\"?><ClinicalDocument/>"),
+                ("apple_health_export/electrocardiograms/ecg_2026-01-01.csv", b"Name,Ana\n"),
+                ("apple_health_export/electrocardiograms/ecg_2026-01-02.csv", b"Name,Ana\n"),
+                ("apple_health_export/workout-routes/route_2026-01-01.gpx", b"<?xml?><gpx>"),
+            ],
+        );
+        assert_eq!((counts.skipped[ECG], counts.skipped[ROUTE], counts.skipped[CLINICAL]), (2, 1, 1));
+        assert_eq!(records(&kept, RECORDS).len(), 1);
+        for (label, head) in [
+            ("a.csv", "Name,Ana\n"),
+            ("routes/a.gpx", "<gpx>"),
+            ("export.xml", "<?xml version=\"1.0\"?><gpx>"),
+            ("export_cda.xml", "<html>"),
+            ("", ""),
+        ] {
+            assert_eq!(sniff(&AppleHealth, label, head.as_bytes()), None, "{label}");
+        }
+        let claims = |heads: &[(&str, &[u8])]| {
+            let peeks: Vec<Peek<'_>> =
+                heads.iter().map(|(label, head)| Peek { label, head, is_whole: false }).collect();
+            AppleHealth.claims(&peeks)
+        };
+        let ecg = ("electrocardiograms/ecg_1.csv", &b"Name"[..]);
+        assert_eq!(claims(&[ecg]), [false]);
+        assert_eq!(claims(&[ecg, ("x.xml", b"<!DOCTYPE HealthData [")]), [true, true]);
+        assert!(matches!(plan(&AppleHealth, &[ecg], ask()), Err(Refused::Unfit { .. })));
+    }
+
+    #[test]
+    fn o5_2_streams_are_upstreams_and_the_account_can_be_named() {
+        let file = export("");
+        let plans = plan(&AppleHealth, &[("x", &file)], ask()).unwrap();
+        assert_eq!(
+            (plans[0].account.as_str(), plans[0].connector.id.as_str()),
+            (KEY, "https://registry.pdpp.dev/connectors/apple-health")
+        );
+        assert!(plans[0].notes.iter().any(|note| note.contains("--account")));
+        let named = Ask { account: Some("Ana".to_owned()), ..ask() };
+        assert_eq!(plan(&AppleHealth, &[("x", &file)], named).unwrap()[0].account, "Ana");
+    }
+
+    #[test]
+    fn o4_14_a_broken_element_costs_itself_and_a_cut_export_is_told() {
+        let broken = steps("2026-01-31 14:00:00 +0100", "1").replace("value=\"1\"", "value=\"1");
+        let deep = format!("<Record>{}{}</Record>", "<a>".repeat(100), "</a>".repeat(100));
+        let (kept, counts) = import(&format!("{broken}{deep}{}", steps("2026-01-31 15:00:00 +0100", "2")));
+        assert_eq!(
+            counts.bad,
+            [("a value without its quotation mark", 1), ("an element with others nested too deeply", 1)]
+                .into()
+        );
+        assert_eq!(records(&kept, RECORDS)[0]["value"], 2);
+        let whole = export(&steps("2026-01-31 15:00:00 +0100", "2"));
+        let plan = &plan(&AppleHealth, &[("x", &whole)], ask()).unwrap()[0];
+        let mut unit = Unit {
+            label: "x",
+            modified_ms: None,
+            bytes: Box::new(io::Cursor::new(whole[..whole.len() - 12].to_vec())),
+        };
+        let mut given = Vec::new();
+        let end = AppleHealth.split(plan, &mut unit, 0, &mut |raw| {
+            given.push(raw);
+            std::ops::ControlFlow::Continue(())
+        });
+        assert_eq!((end.unwrap_err().kind(), given.len()), (io::ErrorKind::UnexpectedEof, 3));
+    }
+
+    #[test]
+    fn numbers_keep_their_digits_and_times_are_instants() {
+        for (text, expected) in [
+            ("0.970", Some("0.970")),
+            ("72", Some("72")),
+            (".5", Some("0.5")),
+            (" 1 ", Some("1")),
+            ("NaN", None),
+            ("HKX", None),
+            ("", None),
+        ] {
+            assert_eq!(number(text).map(|number| number.to_string()).as_deref(), expected, "{text}");
+        }
+        for text in [
+            "2026-01-31",
+            "2026-01-31 14:03:22",
+            "2026-01-31 14:03:22 0100",
+            "2026-13-31 14:03:22 +0100",
+            "2026-01-31 14:03:22 +é",
+            "2026-01-31 14:03:22 +9999",
+        ] {
+            assert_eq!(instant(text), None, "{text}");
+        }
+        assert_eq!(instant("2026-01-31 14:03:22 +05:30"), time::parse_ms("2026-01-31T08:33:22Z"));
+    }
+
+    fn elements() -> impl Strategy<Value = Vec<String>> {
+        let one = (0_u32..3, 0_u32..3)
+            .prop_map(|(hour, value)| steps(&format!("2026-01-31 1{hour}:00:00 +0100"), &value.to_string()));
+        proptest::collection::vec(one, 0..8)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn twice_is_once_and_no_order_counts(first in elements(), second in elements()) {
+            let files = [export(&first.concat()), export(&second.concat())];
+            assert_twice_is_once_in_any_order(&AppleHealth, &[("a", &files[0]), ("b", &files[1])]);
+            let (kept, _) = import(&first.concat());
+            prop_assert_eq!(kept.records.len(), first.len());
+        }
+
+        #[test]
+        fn cut_anywhere_and_finished_is_whole(elements in elements(), limit in 1_usize..4) {
+            let whole = export(&elements.concat());
+            let (kept, _) = imported(&AppleHealth, &[("a", &whole)]);
+            let mut parts = Kept::default();
+            for _ in 0..12 {
+                parts.import_some(&AppleHealth, &[("a", &whole)], ask(), limit);
+            }
+            prop_assert_eq!(parts.records, kept.records);
+            let plan = &plan(&AppleHealth, &[("a", &whole)], ask()).unwrap()[0];
+            let (all, end) = split(&AppleHealth, plan, "a", &whole, 0);
+            for (at, raw) in all.iter().enumerate() {
+                let (rest, ended) = split(&AppleHealth, plan, "a", &whole, raw.next);
+                prop_assert_eq!((&rest[..], ended), (&all[at + 1..], end));
+            }
+        }
+
+        #[test]
+        fn no_bytes_cause_a_panic(text in "[<>/=\"' &;a\n]{0,60}", at in 0_usize..3000) {
+            let mut changed = export(&steps("2026-01-31 14:00:00 +0100", "1").repeat(2));
+            let at = at % changed.len();
+            changed.splice(at..at, text.into_bytes());
+            sniff(&AppleHealth, "a", &changed);
+            let plan = &plan(&AppleHealth, &[("a", &changed)], ask()).unwrap()[0];
+            let mut unit = Unit { label: "a", modified_ms: None, bytes: Box::new(io::Cursor::new(changed)) };
+            let mut count = 0;
+            let _ = AppleHealth.split(plan, &mut unit, 0, &mut |raw| {
+                let _ = AppleHealth.parse(plan, &raw);
+                count += 1;
+                std::ops::ControlFlow::Continue(())
+            });
+            prop_assert!(count < 100);
+        }
+    }
 }

@@ -452,7 +452,7 @@ impl Format for Meta {
     }
 
     fn parse(&self, _: &Plan, raw: &Raw) -> Result<Parsed, Bad> {
-        let (what, chat) = raw.facts.split_once('\n').unwrap_or((&raw.facts, ""));
+        let (what, more) = raw.facts.split_once('\n').unwrap_or((&raw.facts, ""));
         match what {
             "long" => return Err(Bad("an element of more than 64 MiB")),
             "chat" => {
@@ -468,12 +468,12 @@ impl Format for Meta {
             return Err(Bad("not a JSON object"));
         }
         match what {
-            "message" => message(&element, chat, raw.copy),
+            "message" => message(&element, more, raw.copy),
             "post" => post(&element, raw.copy),
             "comment" => comment(&element, raw.copy),
             "media comment" => media_comment(&element, raw.copy),
             "search" => search(&element, raw.copy),
-            kind => media(&element, kind, raw.copy),
+            _ => media(&element, more, raw.copy),
         }
     }
 
@@ -544,7 +544,7 @@ impl Splitter {
                 Kind::Comments => "comment".to_owned(),
                 Kind::MediaComments => "media comment".to_owned(),
                 Kind::Searches => "search".to_owned(),
-                Kind::Media(kind) => kind.to_owned(),
+                Kind::Media(kind) => format!("media\n{kind}"),
                 Kind::Profile(_) | Kind::Html => return ControlFlow::Continue(()),
             };
         }
@@ -680,11 +680,12 @@ fn guess(label: &str, head: &[u8], kind: Kind) -> Option<Service> {
             Some(Service::Facebook)
         }
         Kind::Media(_) | Kind::MediaComments => Some(Service::Instagram),
-        Kind::Comments | Kind::Posts | Kind::SecureChat => Some(Service::Facebook),
-        Kind::Searches if says("searches_keyword") || says("searches_user") || says("searches_hashtag") => {
+        Kind::Searches
+            if ["searches_keyword", "searches_user", "searches_hashtag"].iter().any(|mark| says(mark)) =>
+        {
             Some(Service::Instagram)
         }
-        Kind::Searches => Some(Service::Facebook),
+        Kind::Comments | Kind::Posts | Kind::SecureChat | Kind::Searches => Some(Service::Facebook),
         _ => None,
     }
 }
@@ -896,7 +897,7 @@ fn post(post: &Value, copy: u32) -> Result<Parsed, Bad> {
         media,
         created_at: time::format_ms(ms),
     };
-    one(POSTS, &id, &record)
+    Ok(one(POSTS, &id, &record))
 }
 
 /// A post or a story of Instagram: the text of one with a single picture stands at the picture.
@@ -930,7 +931,7 @@ fn media(element: &Value, kind: &str, copy: u32) -> Result<Parsed, Bad> {
         media,
         created_at: time::format_ms(ms),
     };
-    one(POSTS, &id, &record)
+    Ok(one(POSTS, &id, &record))
 }
 
 fn comment(element: &Value, copy: u32) -> Result<Parsed, Bad> {
@@ -946,7 +947,7 @@ fn comment(element: &Value, copy: u32) -> Result<Parsed, Bad> {
         about: text("group"),
         created_at: time::format_ms(ms),
     };
-    one(COMMENTS, &id, &record)
+    Ok(one(COMMENTS, &id, &record))
 }
 
 /// A comment of Instagram: its values have names in the person's language.
@@ -982,7 +983,7 @@ fn media_comment(element: &Value, copy: u32) -> Result<Parsed, Bad> {
         about,
         created_at: time::format_ms(ms),
     };
-    one(COMMENTS, &id, &record)
+    Ok(one(COMMENTS, &id, &record))
 }
 
 fn search(element: &Value, copy: u32) -> Result<Parsed, Bad> {
@@ -996,15 +997,15 @@ fn search(element: &Value, copy: u32) -> Result<Parsed, Bad> {
             values.iter().find_map(|(_, value)| value["value"].as_str().filter(|value| !value.is_empty()))
         })
         .or_else(|| {
-            let attached = list(&element["attachments"]).flat_map(|one| list(&one["data"]));
-            attached.filter_map(|one| one["text"].as_str()).next().map(|text| text.trim_matches('"'))
+            let mut attached = list(&element["attachments"]).flat_map(|one| list(&one["data"]));
+            attached.find_map(|one| one["text"].as_str()).map(|text| text.trim_matches('"'))
         })
         .or_else(|| element["title"].as_str())
         .filter(|query| !query.is_empty())
         .ok_or(Bad("nothing was searched for"))?;
     let query = mended(query);
     let id = digest::name([b"search", &ms.to_be_bytes()[..], query.as_bytes(), &copy.to_be_bytes()]);
-    one(SEARCHES, &id, &Search { id: &id, query: query.clone(), searched_at: time::format_ms(ms) })
+    Ok(one(SEARCHES, &id, &Search { id: &id, query: query.clone(), searched_at: time::format_ms(ms) }))
 }
 
 /// The values that Instagram names in the person's language.
@@ -1017,8 +1018,8 @@ fn values_of(element: &Value) -> Vec<(&str, &Value)> {
     }
 }
 
-fn one(stream: &'static str, id: &str, record: &impl Serialize) -> Result<Parsed, Bad> {
-    Ok(Parsed::Records(vec![Draft::new(stream, id, as_json(record))]))
+fn one(stream: &'static str, id: &str, record: &impl Serialize) -> Parsed {
+    Parsed::Records(vec![Draft::new(stream, id, as_json(record))])
 }
 
 /// A time in seconds or in milliseconds since 1970; 0 is none.
@@ -1056,10 +1057,9 @@ fn media_type(filename: &str, kind: &str) -> Option<&'static str> {
         ("gif", _) => "image/gif",
         ("webp", _) => "image/webp",
         ("heic", _) => "image/heic",
-        ("mp4", "audio") => "audio/mp4",
+        ("m4a", _) | ("mp4", "audio") => "audio/mp4",
         ("mp4", _) => "video/mp4",
         ("mov", _) => "video/quicktime",
-        ("m4a", _) => "audio/mp4",
         ("mp3", _) => "audio/mpeg",
         ("wav", _) => "audio/wav",
         ("aac", _) => "audio/aac",
@@ -1075,4 +1075,471 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 
 fn as_json(record: &impl Serialize) -> String {
     serde_json::to_string(record).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::import::harness::{
+        Counts, Kept, ask, assert_twice_is_once_in_any_order, imported, plan, sniff, split,
+    };
+
+    const INBOX: &str = "your_facebook_activity/messages/inbox/bjrg_9876543210";
+
+    /// As the export writes a text: each byte of UTF-8 as a letter of its own.
+    fn broken(text: &str) -> String {
+        text.bytes().map(char::from).collect()
+    }
+
+    fn said(at: u64, sender: &str, text: &str) -> Value {
+        json!({"sender_name": broken(sender), "timestamp_ms": at, "content": broken(text), "is_geoblocked_for_viewer": false})
+    }
+
+    fn chat(title: &str, people: &[&str], messages: &[Value]) -> Vec<u8> {
+        let people: Vec<Value> = people.iter().map(|name| json!({"name": broken(name)})).collect();
+        // In the order of an export, which is not that of the alphabet.
+        format!(
+            r#"{{"participants": {}, "messages": {}, "title": {}, "is_still_participant": true, "thread_path": "inbox/bjrg_9876543210", "magic_words": []}}"#,
+            Value::from(people),
+            Value::from(messages.to_vec()),
+            Value::from(broken(title))
+        )
+        .into_bytes()
+    }
+
+    fn record(kept: &Kept, stream: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let all = kept.records.iter().filter(|((_, of, _), _)| of == stream);
+        let mut all = all.map(|(_, data)| serde_json::from_str(data).unwrap());
+        all.find(|data| wanted(data)).unwrap_or(Value::Null)
+    }
+
+    fn count(kept: &Kept, stream: &str) -> usize {
+        kept.records.keys().filter(|(_, of, _)| of == stream).count()
+    }
+
+    fn all_of(files: &[(&str, &[u8])]) -> (Kept, Counts) {
+        imported(&Meta, files)
+    }
+
+    #[test]
+    fn o4_11_a_text_is_mended_only_where_that_gives_one() {
+        for text in ["caf\u{e9}", "Ž", "Ana", "", "naïve – “x”", "日本"] {
+            assert_eq!(mended(text), text);
+            assert_eq!(mended(&broken(text)), text);
+        }
+        // A byte of a letter is missing, or the text has letters beyond Latin-1.
+        assert_eq!(mended("\u{c3}"), "\u{c3}");
+        assert_eq!(mended("\u{c3}\u{a9} 😀"), "\u{c3}\u{a9} 😀");
+    }
+
+    #[test]
+    fn o5_1_a_chat_of_several_files_is_one_with_its_people_and_times() {
+        let newest = chat(
+            "Bjørg",
+            &["Bjørg", "Ana"],
+            &[said(1_772_359_200_500, "Bjørg", "Ses vi?"), said(1_772_359_100_000, "Ana", "Ja 😀")],
+        );
+        let oldest = chat("Bjorg", &["Bjørg", "Ana"], &[said(1_500_000_000_000, "Ana", "Hej")]);
+        let (first, second) = (format!("{INBOX}/message_1.json"), format!("{INBOX}/message_2.json"));
+        let files = [(&first[..], &newest[..]), (&second[..], &oldest[..])];
+        assert_twice_is_once_in_any_order(&Meta, &files);
+        let (kept, counts) = all_of(&files);
+        // Three messages, and what each of the two files says of the chat.
+        assert_eq!((counts.read, counts.new, counts.changed), (5, 4, 1));
+        assert_eq!(
+            record(&kept, CHATS, |_| true),
+            json!({"id": "9876543210", "title": "Bjørg", "participants": ["Bjørg", "Ana"], "folder": "inbox",
+                "first_message_date": "2017-07-14T02:40:00.000Z", "last_message_date": "2026-03-01T10:00:00.500Z"})
+        );
+        let message = record(&kept, MESSAGES, |message| message["content"] == "Ja 😀");
+        assert_eq!(message["author"], "Ana");
+        assert_eq!(message["chat_id"], "9876543210");
+        assert_eq!(message["sent_at"], "2026-03-01T09:58:20.000Z");
+        assert_eq!(count(&kept, MESSAGES), 3);
+    }
+
+    #[test]
+    fn o5_1_pictures_shares_calls_reactions_and_unsent_messages_are_kept_as_what_they_are() {
+        let messages = [
+            json!({"sender_name": "Ana", "timestamp_ms": 1_000_000_000_001_u64, "photos": [
+                {"uri": "your_facebook_activity/messages/inbox/x_1/photos/1_n.jpg", "creation_timestamp": 1}, {"uri": "b.png"}],
+                "videos": [{"uri": "v/c.mp4"}], "audio_files": [{"uri": "a/d.mp4"}], "sticker": {"uri": "s/e.webp"},
+                "gifs": [{"uri": "https://media.example/f.gif?x=/1"}]}),
+            json!({"sender_name": "Ben", "timestamp_ms": 1_000_000_000_002_u64, "content": "See", "share": {"link": "https://example.org/a", "share_text": broken("Ærlig")},
+                "reactions": [{"reaction": broken("❤"), "actor": broken("Bjørg")}, {"actor": "Ana"}], "type": "Share"}),
+            json!({"sender_name": "Ben", "timestamp_ms": 1_000_000_000_003_u64, "call_duration": 61, "type": "Call"}),
+            json!({"sender_name": "Ben", "timestamp_ms": 1_000_000_000_004_u64, "is_unsent": true}),
+            json!({"sender_name": "Ben", "content": "When?"}),
+            json!(7),
+        ];
+        let file = chat("Ben", &["Ben", "Ana"], &messages);
+        let (kept, counts) = all_of(&[("messages/archived_threads/ben_abcdefghij/message_1.json", &file)]);
+        assert_eq!(counts.bad, [("no time", 1), ("not a JSON object", 1)].into());
+        assert_eq!(record(&kept, CHATS, |_| true)["folder"], "archived_threads");
+        let at = |ms: u64| {
+            record(&kept, MESSAGES, |message| {
+                message["sent_at"] == time::format_ms(i64::try_from(ms).unwrap())
+            })
+        };
+        assert_eq!(at(1_000_000_000_001)["has_attachment"], true);
+        let share = at(1_000_000_000_002);
+        assert_eq!((&share["link"], &share["link_text"]), (&json!("https://example.org/a"), &json!("Ærlig")));
+        assert_eq!((&share["reactions"], &share["is_system"]), (&json!(["❤ Bjørg"]), &json!(false)));
+        assert_eq!(
+            (&at(1_000_000_000_003)["call_seconds"], &at(1_000_000_000_003)["is_system"]),
+            (&json!(61), &json!(true))
+        );
+        assert_eq!(
+            (&at(1_000_000_000_004)["is_unsent"], &at(1_000_000_000_004)["content"]),
+            (&json!(true), &Value::Null)
+        );
+        let mut names: Vec<(String, String)> = kept
+            .records
+            .iter()
+            .filter(|((_, stream, _), _)| stream == ATTACHMENTS)
+            .map(|(_, data)| serde_json::from_str::<Value>(data).unwrap())
+            .map(|file| {
+                (
+                    file["filename"].as_str().unwrap().to_owned(),
+                    file["content_type"].as_str().unwrap().to_owned(),
+                )
+            })
+            .collect();
+        names.sort();
+        let wanted = [
+            ("1_n.jpg", "image/jpeg"),
+            ("b.png", "image/png"),
+            ("c.mp4", "video/mp4"),
+            ("d.mp4", "audio/mp4"),
+            ("e.webp", "image/webp"),
+            ("f.gif", "image/gif"),
+        ];
+        assert_eq!(names, wanted.map(|(name, kind)| (name.to_owned(), kind.to_owned())));
+    }
+
+    #[test]
+    fn messages_of_one_moment_are_several_and_a_renamed_author_is_no_new_message() {
+        let two = [said(1_000_000_000_000, "Ben", "a"), said(1_000_000_000_000, "Ben", "b")];
+        let (mut kept, _) = all_of(&[(&format!("{INBOX}/message_1.json"), &chat("Ben", &[], &two))]);
+        assert_eq!(count(&kept, MESSAGES), 2);
+        // He left: his name is gone, and the chat's folder is called otherwise.
+        let two =
+            [said(1_000_000_000_000, "Facebook user", "a"), said(1_000_000_000_000, "Facebook user", "b")];
+        let counts = kept.import(
+            &Meta,
+            &[(
+                "your_facebook_activity/messages/archived_threads/facebookuser_9876543210/message_1.json",
+                &chat("Facebook user", &[], &two),
+            )],
+        );
+        assert_eq!((count(&kept, MESSAGES), count(&kept, CHATS)), (2, 1));
+        assert_eq!(counts.changed, 3);
+    }
+
+    #[test]
+    fn chats_of_one_title_are_two() {
+        let file = chat("Ana", &["Ana"], &[said(1_000_000_000_000, "Ana", "a")]);
+        let (kept, _) = all_of(&[
+            ("messages/inbox/ana_1111111111/message_1.json", &file),
+            ("messages/message_requests/ana_2222222222/message_1.json", &file),
+        ]);
+        assert_eq!((count(&kept, CHATS), count(&kept, MESSAGES)), (2, 2));
+        // A file alone says where it was.
+        let (kept, _) = all_of(&[("message_1.json", &file)]);
+        assert_eq!(record(&kept, CHATS, |_| true)["id"], "9876543210");
+    }
+
+    #[test]
+    fn encrypted_chats_have_a_form_of_their_own() {
+        let file = br#"{"participants":["Ana","Bj\u00f8rg"],"threadName":"Bj\u00f8rg_7","messages":[
+            {"isUnsent":false,"media":[{"uri":"./media/a.jpg"}],"reactions":[{"actor":"Ana","reaction":"x"}],"senderName":"Bj\u00f8rg","text":"Ses","timestamp":1772359200500,"type":"text"}]}"#;
+        let (kept, _) = all_of(&[("messages/Bj_7.json", file)]);
+        assert_eq!(record(&kept, CHATS, |_| true)["title"], "Bjørg");
+        let message = record(&kept, MESSAGES, |_| true);
+        assert_eq!(
+            (&message["author"], &message["content"], &message["reactions"]),
+            (&json!("Bjørg"), &json!("Ses"), &json!(["x Ana"]))
+        );
+        assert_eq!(record(&kept, ATTACHMENTS, |_| true)["filename"], "a.jpg");
+    }
+
+    const FACEBOOK: &[u8] = br#"{"profile_v2":{"name":{"full_name":"Ana"},"emails":{"emails":["Ana@Example.org"]},"username":"ana.h"}}"#;
+    const INSTAGRAM: &[u8] = br#"{"profile_user":[{"title":"","string_map_data":{"E-Mail":{"value":"ana@example.org"},"Benutzername":{"value":"Ana_H"}}}]}"#;
+
+    #[test]
+    fn o5_1_posts_comments_and_searches_of_facebook() {
+        let posts = json!([{"timestamp": 1_600_000_000, "title": "Ana updated her status.", "data": [{"post": broken("På tur")}, {"update_timestamp": 1}],
+                "attachments": [{"data": [{"external_context": {"url": "https://example.org"}}, {"place": {"name": "Bergen"}},
+                    {"media": {"uri": "posts/media/a.jpg", "description": broken("På tur")}}]}]},
+            {"timestamp": 1_600_000_000, "data": []}, {"title": "no time"}]);
+        let comments = json!({"comments_v2": [{"timestamp": 1_600_000_001, "data": [{"comment": {"timestamp": 1_600_000_001, "comment": "Fint",
+            "author": "Ana", "group": "Turer"}}], "title": "Ana commented on a post."}]});
+        let searches = json!({"searches_v2": [{"timestamp": 1_600_000_002, "title": "You searched", "data": [{"text": broken("kåpe")}]},
+            {"timestamp": 1_600_000_003, "attachments": [{"data": [{"text": "\"hat\""}]}]}]});
+        let files = [posts, comments, searches].map(|file| file.to_string().into_bytes());
+        let files = [
+            ("facebook-ana/your_facebook_activity/posts/your_posts_1.json", &files[0][..]),
+            ("facebook-ana/your_facebook_activity/comments_and_reactions/comments.json", &files[1]),
+            ("facebook-ana/logged_information/search/your_search_history.json", &files[2]),
+            ("facebook-ana/personal_information/profile_information/profile_information.json", FACEBOOK),
+        ];
+        let (kept, counts) = all_of(&files);
+        assert_eq!(counts.bad, [("no time", 1)].into());
+        assert!(kept.records.keys().all(|(account, ..)| account == "ana@example.org"));
+        let post = record(&kept, POSTS, |post| post["link"] != Value::Null);
+        assert_eq!(
+            (&post["text"], &post["place"], &post["media"]),
+            (&json!("På tur"), &json!("Bergen"), &json!(["a.jpg"]))
+        );
+        assert_eq!(count(&kept, POSTS), 2);
+        let comment = record(&kept, COMMENTS, |_| true);
+        assert_eq!(
+            (&comment["text"], &comment["about"], &comment["created_at"]),
+            (&json!("Fint"), &json!("Turer"), &json!("2020-09-13T12:26:41.000Z"))
+        );
+        assert_eq!(
+            record(&kept, SEARCHES, |search| search["query"] == "kåpe")["searched_at"],
+            "2020-09-13T12:26:42.000Z"
+        );
+        assert_eq!(
+            record(&kept, SEARCHES, |search| search["query"] == "hat")["searched_at"],
+            "2020-09-13T12:26:43.000Z"
+        );
+        assert_twice_is_once_in_any_order(&Meta, &files[..1]);
+    }
+
+    #[test]
+    fn o5_1_posts_comments_and_searches_of_instagram() {
+        let posts = json!([{"media": [{"uri": "media/posts/a.jpg", "creation_timestamp": 1_600_000_000, "title": broken("På tur")}]},
+            {"media": [{"uri": "media/posts/b.jpg", "creation_timestamp": 1_600_000_001, "title": ""}, {"uri": "media/posts/c.jpg", "creation_timestamp": 1_600_000_001}],
+                "title": "Two", "creation_timestamp": 1_600_000_002}]);
+        let stories = json!({"ig_stories": [{"uri": "media/stories/d.mp4", "creation_timestamp": 1_600_000_003, "title": ""}]});
+        let comments = json!([{"media_list_data": [{"uri": ""}], "string_map_data": {"Kommentar": {"value": "Fint"}, "Medieninhaber*in": {"value": "ben_hansen"}, "Zeit": {"timestamp": 1_600_000_004}}},
+            {"media_list_data": [], "string_map_data": {"Autre": {"value": "Que c'est beau"}, "Propri": {"value": "ben_hansen_hansen_hansen"}, "Heure": {"timestamp": 1_600_000_005}}}]);
+        let searches = json!({"searches_keyword": [{"title": "", "string_map_data": {"Search": {"value": broken("kåpe")}, "Time": {"timestamp": 1_600_000_006}}}]});
+        let files = [posts, stories, comments, searches].map(|file| file.to_string().into_bytes());
+        let (kept, counts) = all_of(&[
+            ("your_instagram_activity/media/posts_1.json", &files[0]),
+            ("your_instagram_activity/media/stories.json", &files[1]),
+            ("your_instagram_activity/comments/post_comments_1.json", &files[2]),
+            ("logged_information/recent_searches/word_or_phrase_searches.json", &files[3]),
+            ("personal_information/personal_information/personal_information.json", INSTAGRAM),
+        ]);
+        assert_eq!((counts.new, counts.bad.len()), (6, 0));
+        assert!(kept.records.keys().all(|(account, ..)| account == "ana_h"));
+        let two = record(&kept, POSTS, |post| post["text"] == "Two");
+        assert_eq!(
+            (&two["media"], &two["created_at"]),
+            (&json!(["b.jpg", "c.jpg"]), &json!("2020-09-13T12:26:42.000Z"))
+        );
+        assert_eq!(record(&kept, POSTS, |post| post["text"] == "På tur")["kind"], "post");
+        assert_eq!(record(&kept, POSTS, |post| post["kind"] == "story")["text"], Value::Null);
+        let comment = record(&kept, COMMENTS, |comment| comment["text"] == "Fint");
+        assert_eq!(comment["about"], "ben_hansen");
+        assert_eq!(
+            record(&kept, COMMENTS, |comment| comment["text"] == "Que c'est beau")["about"],
+            "ben_hansen_hansen_hansen"
+        );
+        assert_eq!(record(&kept, SEARCHES, |_| true)["query"], "kåpe");
+    }
+
+    #[test]
+    fn o4_13_two_exports_in_a_folder_are_two_accounts_and_parts_of_one_are_one() {
+        let file = chat("Ben", &["Ben"], &[said(1_000_000_000_000, "Ben", "a")]);
+        let of = |files: &[(&str, &[u8])]| -> Vec<(String, String, usize)> {
+            let plans = plan(&Meta, files, ask()).unwrap();
+            plans
+                .into_iter()
+                .map(|plan| (plan.connector.key.clone(), plan.account.clone(), plan.units.len()))
+                .collect()
+        };
+        let found = |key: &str, account: &str, units| (key.to_owned(), account.to_owned(), units);
+        let other = br#"{"profile_v2":{"name":{"full_name":"Ben"},"username":"ben.h"}}"#;
+        let (facebook, instagram) = (
+            "profile_information/profile_information.json",
+            "personal_information/personal_information.json",
+        );
+        let at = |folder: &str, rest: &str| format!("{folder}/{rest}");
+        assert_eq!(
+            of(&[
+                (&at("a", "messages/inbox/x_1234567/message_1.json"), &file),
+                (&at("a", facebook), FACEBOOK),
+                (&at("b", "messages/inbox/x_1234567/message_1.json"), &file),
+                (&at("b", facebook), other),
+                (&at("c", "messages/inbox/x_1234567/message_1.json"), &file),
+                (&at("c", instagram), INSTAGRAM),
+            ]),
+            [
+                found("facebook", "ana@example.org", 1),
+                found("facebook", "ben.h", 1),
+                found("instagram", "ana_h", 1)
+            ]
+        );
+        // The second part of an export does not say whose it is.
+        assert_eq!(
+            of(&[
+                (&at("1.zip", "messages/inbox/x_1234567/message_1.json"), &file),
+                (&at("1.zip", instagram), INSTAGRAM),
+                (&at("2.zip", "messages/inbox/y_1234567/message_1.json"), &file),
+            ]),
+            [found("instagram", "ana_h", 2)]
+        );
+        // Nobody says whose it is: the name of the folder says of which service.
+        assert_eq!(
+            of(&[("instagram-ana-2026/messages/inbox/x_1234567/message_1.json", &file)]),
+            [found("instagram", "instagram", 1)]
+        );
+        assert_eq!(
+            of(&[("messages/inbox/x_1234567/message_1.json", &file)]),
+            [found("facebook", "facebook", 1)]
+        );
+        let plans = plan(&Meta, &[("messages/inbox/x_1234567/message_1.json", &file)], ask()).unwrap();
+        assert!(plans[0].notes.iter().any(|note| note.contains("--account")));
+        let named = Ask { account: Some("me".to_owned()), ..ask() };
+        assert_eq!(
+            plan(&Meta, &[("messages/inbox/x_1234567/message_1.json", &file)], named).unwrap()[0].account,
+            "me"
+        );
+    }
+
+    #[test]
+    fn o5_2_connectors_are_local_and_each_service_has_its_own() {
+        for (label, key) in [("your_facebook_activity", "facebook"), ("your_instagram_activity", "instagram")]
+        {
+            let file = chat("Ben", &[], &[]);
+            let plans =
+                plan(&Meta, &[(&format!("{label}/messages/inbox/x_1234567/message_1.json"), &file)], ask())
+                    .unwrap();
+            assert_eq!(plans[0].connector.id, format!("https://local.pdpp.invalid/connectors/{key}"));
+        }
+    }
+
+    #[test]
+    fn the_export_in_html_is_refused_with_what_to_ask_for() {
+        let page = b"<html><head><base href=\"../\"/></head><body>Ana</body></html>";
+        for label in
+            ["your_facebook_activity/messages/inbox/x_1/message_1.html", "messages/inbox/x_1/message_1.html"]
+        {
+            assert_eq!(sniff(&Meta, label, page), Some(Sure::Certain));
+            let Err(Refused::Unfit { why }) = plan(&Meta, &[(label, page)], ask()) else { panic!("{label}") };
+            assert!(why.contains("choose JSON"), "{why}");
+        }
+        assert_eq!(sniff(&Meta, "Takeout/index.html", page), None);
+        let Err(Refused::Unfit { why }) = plan(&Meta, &[("profile_information.json", FACEBOOK)], ask())
+        else {
+            panic!()
+        };
+        assert!(why.contains("name the whole export"), "{why}");
+    }
+
+    #[test]
+    fn o2_1_contents_decide_what_is_an_export() {
+        for (label, other) in [
+            ("message_1.json", "{}"),
+            ("message_1.json", r#"{"messages":[{"text":"x"}]}"#),
+            ("result.json", r#"{"name":"Ana","type":"personal_chat","messages":[]}"#),
+            ("posts/a.json", "[1]"),
+            ("posts/a.json", r#"[{"id":1}]"#),
+            ("comments.json", r#"{"comments":[{"id":1}]}"#),
+            ("conversations.json", r#"[{"mapping":{}}]"#),
+            ("x.json", r#"{"profile":{"id":1}}"#),
+            ("x.json", ""),
+        ] {
+            assert_eq!(sniff(&Meta, label, other.as_bytes()), None, "{other}");
+        }
+        // Whatever it is called, also with spaces and a mark before it.
+        let pretty = [b"\xef\xbb\xbf\n", &chat("Ben", &["Ben"], &[])[..]].concat();
+        assert_eq!(sniff(&Meta, "anything", &pretty), Some(Sure::Certain));
+    }
+
+    #[test]
+    fn times_are_seconds_or_milliseconds() {
+        for (value, expected) in [
+            (json!(1_600_000_000), Some(1_600_000_000_000)),
+            (json!(1_600_000_000_123_u64), Some(1_600_000_000_123)),
+            (json!("1600000000"), Some(1_600_000_000_000)),
+            (json!(0), None),
+            (json!(-5), None),
+            (json!(1e18), None),
+            (json!("soon"), None),
+            (json!(null), None),
+        ] {
+            assert_eq!(instant(&value), expected, "{value}");
+        }
+    }
+
+    fn messages() -> impl Strategy<Value = Vec<Value>> {
+        let one = (0_u64..6, 0_usize..3).prop_map(|(at, who)| {
+            said(
+                1_000_000_000_000 + at,
+                ["Ana", "Bjørg", "Čedo"][who],
+                ["a", "b"][usize::try_from(at % 2).unwrap()],
+            )
+        });
+        proptest::collection::vec(one, 0..6).prop_map(|mut all| {
+            // An export has each moment in one order, the newest first.
+            all.sort_by_key(|one| std::cmp::Reverse((one["timestamp_ms"].as_u64(), one.to_string())));
+            all.dedup_by_key(|one| one["timestamp_ms"].as_u64());
+            // What one says is the same in each export.
+            for one in &mut all {
+                let at = one["timestamp_ms"].as_u64().unwrap_or_default();
+                one["sender_name"] =
+                    broken(["Ana", "Bjørg", "Čedo"][usize::try_from(at % 3).unwrap()]).into();
+            }
+            all
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn twice_is_once_and_no_order_counts(first in messages(), second in messages()) {
+            let files = [chat("Ben", &["Ben"], &first), chat("Ana", &["Ana"], &second)];
+            let label = |at: usize| format!("{at}/your_facebook_activity/messages/inbox/ben_1234567890/message_1.json");
+            let named = [(label(0), &files[0][..]), (label(1), &files[1][..])];
+            let named: Vec<(&str, &[u8])> = named.iter().map(|(label, file)| (&label[..], *file)).collect();
+            assert_twice_is_once_in_any_order(&Meta, &named);
+        }
+
+        #[test]
+        fn cut_anywhere_and_finished_is_whole(messages in messages(), limit in 1_usize..4, from in 0.0_f64..1.0) {
+            let whole = chat("Ben", &["Ben"], &messages);
+            let label = &format!("{INBOX}/message_1.json");
+            let (kept, _) = all_of(&[(label, &whole)]);
+            let mut parts = Kept::default();
+            for _ in 0..8 {
+                parts.import_some(&Meta, &[(label, &whole)], ask(), limit);
+            }
+            prop_assert_eq!(parts.records, kept.records);
+            // An item is the same wherever the run began.
+            let plan = &plan(&Meta, &[(label, &whole)], ask()).unwrap()[0];
+            let (all, _) = split(&Meta, plan, label, &whole, 0);
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+            let at = (all.len() as f64 * from) as usize;
+            let (rest, _) = split(&Meta, plan, label, &whole, all[at].offset);
+            prop_assert_eq!(&rest[..], &all[at..]);
+        }
+
+        #[test]
+        fn no_bytes_cause_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60), at in 0_usize..3000) {
+            let label = "your_facebook_activity/messages/inbox/x_1/message_1.json";
+            let mut changed = chat("Ben", &["Ben"], &[said(1_000_000_000_000, "Ana", "a"), said(1, "Ben", "b")]);
+            let at = at % changed.len();
+            changed.splice(at..at, bytes);
+            sniff(&Meta, label, &changed);
+            let plan = &plan(&Meta, &[(label, &chat("Ben", &[], &[]))], ask()).unwrap()[0];
+            let mut unit = Unit { label, modified_ms: None, bytes: Box::new(io::Cursor::new(changed)) };
+            let mut count = 0;
+            let _ = Meta.split(plan, &mut unit, 0, &mut |raw| {
+                let _ = Meta.parse(plan, &raw);
+                count += 1;
+                ControlFlow::Continue(())
+            });
+            prop_assert!(count < 200);
+        }
+    }
 }

@@ -501,3 +501,235 @@ fn instant(text: &str, zone: &TimeZone) -> Option<i64> {
             .or_else(|| Some(text.parse::<Date>().ok()?.to_datetime(jiff::civil::Time::midnight())))?;
     Some(zone.to_ambiguous_zoned(local).compatible().ok()?.timestamp().as_millisecond())
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::import::harness::{
+        Counts, Kept, ask, assert_twice_is_once_in_any_order, imported, plan, sniff,
+    };
+
+    const CONFIG: (&str, &[u8]) = ("Garden/.obsidian/app.json", b"{}");
+
+    fn import(files: &[(&str, &[u8])]) -> (Kept, Counts) {
+        imported(&Notes, files)
+    }
+
+    fn note(text: &str) -> Value {
+        let (kept, _) = import(&[CONFIG, ("Garden/Beds/North bed.md", text.as_bytes())]);
+        serde_json::from_str(kept.records.values().next().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn o5_1_a_note_has_its_title_tags_links_and_times() {
+        let text = "---\ntitle: The north bed\ntags: [garden, \"2026\", Garden]\ncreated: 2026-01-31\n---\n\n# Beds\nSee [[South bed#Soil|the other]] and ![[plan.png]] \
+                    #todo/now (#Soil), [list](../My%20list.md#a), [web](https://example.org/x.md).\n`#no [[no]]`\n```\n#no [[no]]\n```\n#12 a#b [[South bed]]\n";
+        assert_eq!(
+            note(text),
+            json!({"id": "Beds/North bed.md", "title": "The north bed", "path": "Beds/North bed.md", "folder": "Beds",
+                "body": text.split_once("---\n\n").unwrap().1, "tags": ["garden", "2026", "todo/now", "Soil"],
+                "tag_text": "garden 2026 todo/now Soil", "links": ["South bed", "plan.png", "../My list.md"],
+                "created_at": "2026-01-31T00:00:00.000Z", "updated_at": "2023-11-14T22:13:20.000Z"})
+        );
+    }
+
+    #[test]
+    fn a_title_is_from_front_matter_a_heading_or_the_file() {
+        assert_eq!(
+            note("---\nname: x\n---\n```\n# code\n```\n## Second\n# First #\n# Other")["title"],
+            "First"
+        );
+        assert_eq!(note("Text")["title"], "North bed");
+        assert_eq!(note("")["title"], "North bed");
+        assert_eq!(note("---\ntitle: 2026\n---\n# First")["title"], "2026");
+        // Notion puts an id behind a page's name.
+        assert_eq!(stem("North bed 0123456789abcdef0123456789abcdef.md"), "North bed");
+        assert_eq!(stem("North bed 0123.md"), "North bed 0123");
+        assert_eq!(stem("Nr. 5.md"), "Nr. 5");
+    }
+
+    #[test]
+    fn broken_front_matter_is_text() {
+        for text in [
+            "---\ntitle: [a\n---\nText",
+            "---\ntitle: \"a\n---\nText",
+            "---\n- a\n---\nText",
+            "---\ntitle: x\nText without an end",
+            "--- \ntitle: x\n---\nText",
+            "----\ntitle: x\n---\n",
+        ] {
+            let note = note(text);
+            assert_eq!((&note["body"], &note["title"]), (&json!(text), &json!("North bed")), "{text}");
+        }
+        assert_eq!(note("---\n---\nText")["body"], "Text");
+        assert_eq!(
+            note("---\r\ntitle: x\r\ntags: a, b c\r\n---\r\nText\r\n")["tags"],
+            json!(["a", "b", "c"])
+        );
+        assert_eq!(note("---\ntags:\n  - '#a'\n  - b c\n  - {d: e}\n...\nText")["tags"], json!(["a", "b c"]));
+    }
+
+    #[test]
+    fn o4_14_front_matter_that_nests_or_multiplies_is_not_parsed() {
+        for bomb in [
+            "[".repeat(5000),
+            "- ".repeat(5000),
+            "? ".repeat(5000),
+            "{a: ".repeat(5000),
+            "a: &a [x]\n".to_owned() + &"b: [*a,*a]\n".repeat(3000),
+        ] {
+            let text = format!("---\n{bomb}\n---\nText");
+            assert!(note(&text)["body"].as_str().unwrap().ends_with("Text"));
+        }
+        let long = format!("---\ntitle: {}\n---\nText", "x".repeat(100_000));
+        assert_eq!(note(&long)["body"], long.as_str());
+        let aliases = format!(
+            "---\na: &a [{}]\n{}---\nText",
+            "x,".repeat(100),
+            (0..2000).map(|at| format!("k{at}: *a\n")).collect::<String>()
+        );
+        assert!(note(&aliases)["body"].as_str().unwrap().ends_with("Text"));
+    }
+
+    #[test]
+    fn o4_12_times_without_a_zone_are_the_persons() {
+        let oslo = TimeZone::get("Europe/Oslo").unwrap();
+        for (text, expected) in [
+            ("2026-01-31", Some("2026-01-30T23:00:00.000Z")),
+            ("2026-07-31 14:03", Some("2026-07-31T12:03:00.000Z")),
+            ("2026-01-31T14:03:22", Some("2026-01-31T13:03:22.000Z")),
+            ("2026-01-31T14:03:22Z", Some("2026-01-31T14:03:22.000Z")),
+            ("2026-01-31T14:03:22+02:00", Some("2026-01-31T12:03:22.000Z")),
+            ("2026/01/31", Some("2026-01-30T23:00:00.000Z")),
+            ("[[2026-01-31]]", Some("2026-01-30T23:00:00.000Z")),
+            ("yesterday", None),
+            ("", None),
+        ] {
+            assert_eq!(instant(text, &oslo).map(time::format_ms).as_deref(), expected, "{text}");
+        }
+        // The note of a day is called after it.
+        let (kept, counts) = import(&[CONFIG, ("Garden/2026-01-31.md", b""), ("Garden/other.md", b"")]);
+        assert_eq!(counts.told, [("a note that does not say when it was made", 1)].into());
+        let daily: Value = serde_json::from_str(kept.records.values().next().unwrap()).unwrap();
+        assert_eq!(daily["created_at"], "2026-01-31T00:00:00.000Z");
+    }
+
+    #[test]
+    fn o2_1_only_a_vault_is_recognised_unless_the_person_names_the_format() {
+        assert_eq!(sniff(&Notes, "a/b.md", b"Text"), Some(Sure::Certain));
+        assert_eq!(sniff(&Notes, "a/b.MARKDOWN", b""), Some(Sure::Certain));
+        assert_eq!(sniff(&Notes, "a/.obsidian/app.json", b"{}"), Some(Sure::Certain));
+        assert_eq!(sniff(&Notes, "a/b.txt", b"Text"), Some(Sure::Fallback));
+        assert_eq!(sniff(&Notes, "a/b.md", b"\0\x01\x02\x03\x04\0"), None);
+        for other in ["a/b.json", "a/b", "a/.obsidian/plugins/x/main.js", "a/b.png"] {
+            assert_eq!(sniff(&Notes, other, b"Text"), None, "{other}");
+        }
+        let claims = |labels: &[&str]| {
+            let peeks: Vec<Peek<'_>> =
+                labels.iter().map(|label| Peek { label, head: b"", is_whole: true }).collect();
+            Notes.claims(&peeks)
+        };
+        assert_eq!(claims(&["README.md", "a/b.md"]), [false, false]);
+        assert_eq!(
+            claims(&["a/.obsidian/app.json", "a/b.md", "a/c/d.md", "a/e.txt", "README.md"]),
+            [true, true, true, false, false]
+        );
+        assert_eq!(claims(&[".obsidian/app.json", "b.md"]), [true, true]);
+        // A folder that is only called so much as one.
+        assert_eq!(claims(&["x.obsidian/app.json", "b.md"]), [false, false]);
+    }
+
+    #[test]
+    fn vaults_are_accounts_and_hidden_folders_are_left_out() {
+        let of = |files: &[(&str, &[u8])], source: &str| -> Vec<(String, usize, String)> {
+            let ask = Ask { source_name: source.to_owned(), ..ask() };
+            let plans = plan(&Notes, files, ask).unwrap();
+            let paths =
+                |plan: &Plan| plan.state.downcast_ref::<State>().unwrap().0.values().next().unwrap().clone();
+            plans.into_iter().map(|plan| (plan.account.clone(), plan.units.len(), paths(&plan))).collect()
+        };
+        let found = |account: &str, units, path: &str| (account.to_owned(), units, path.to_owned());
+        let (a, b) = (("x/A/.obsidian/app.json", &b"{}"[..]), ("x/A/in/B/.obsidian/app.json", &b"{}"[..]));
+        assert_eq!(
+            of(
+                &[
+                    a,
+                    b,
+                    ("x/A/1.md", b""),
+                    ("x/A/in/B/c/2.md", b""),
+                    ("x/A/.trash/3.md", b""),
+                    ("x/A/.git/4.md", b"")
+                ],
+                "x"
+            ),
+            [found("A", 1, "1.md"), found("B", 1, "c/2.md")]
+        );
+        assert_eq!(
+            of(&[(".obsidian/app.json", b"{}"), ("1.md", b"")], "Garden"),
+            [found("Garden", 1, "1.md")]
+        );
+        // Named by the person: a folder, an archive of one, a file.
+        assert_eq!(of(&[("Garden/1.md", b"")], "Garden"), [found("Garden", 1, "Garden/1.md")]);
+        assert_eq!(of(&[("Garden/1.md", b"")], "Garden.zip"), [found("Garden", 1, "1.md")]);
+        assert_eq!(of(&[("1.md", b"")], "1.md"), [found(KEY, 1, "1.md")]);
+        assert!(matches!(plan(&Notes, &[(".trash/1.md", b"")], ask()), Err(Refused::Unfit { .. })));
+    }
+
+    #[test]
+    fn o4_11_notes_are_read_in_any_charset_and_a_long_one_is_bad() {
+        let utf16: Vec<u8> =
+            [0xff, 0xfe].into_iter().chain("# Bjørg".encode_utf16().flat_map(u16::to_le_bytes)).collect();
+        let long = vec![b'x'; LONGEST + 1];
+        let (kept, counts) = import(&[
+            CONFIG,
+            ("Garden/1.md", &utf16),
+            ("Garden/2.md", b"\xef\xbb\xbf# Bed"),
+            ("Garden/3.md", b"# Bj\xf8rg"),
+            ("Garden/4.md", &long),
+        ]);
+        let titles: Vec<Value> = kept
+            .records
+            .values()
+            .map(|data| serde_json::from_str::<Value>(data).unwrap()["title"].clone())
+            .collect();
+        assert_eq!(titles, ["Bjørg", "Bed", "Bjørg"]);
+        assert_eq!(counts.bad, [("a note of more than 16 MiB", 1)].into());
+        // One file system has the accent apart, another not.
+        let (apart, _) = import(&[CONFIG, ("Garden/Cafe\u{301}.md", b"")]);
+        assert_eq!(apart.records.keys().next().unwrap().2, "Caf\u{e9}.md");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn twice_is_once_and_no_order_counts(texts in proptest::collection::vec("(---\n)?(title: [a-c]\n)?(tags: \\[a\\]\n)?(---\n)?[#a-c \\[\\]`\n]{0,20}", 1..4)) {
+            let files: Vec<(String, String)> = texts.into_iter().enumerate().map(|(at, text)| (format!("{at}.md"), text)).collect();
+            let files: Vec<(&str, &[u8])> = files.iter().map(|(label, text)| (&label[..], text.as_bytes())).collect();
+            assert_twice_is_once_in_any_order(&Notes, &files);
+        }
+
+        #[test]
+        fn a_note_that_grew_or_changed_is_what_it_is_now(first in "[#a-c \n-]{0,12}", second in "[#a-c \n-]{0,12}") {
+            for second in [second.clone(), format!("{first}{second}")] {
+                let mut kept = Kept::default();
+                kept.import(&Notes, &[("a.md", first.as_bytes())]);
+                let counts = kept.import(&Notes, &[("a.md", second.as_bytes())]);
+                prop_assert_eq!(counts.read, 1);
+                let (now, _) = import(&[("a.md", second.as_bytes())]);
+                prop_assert_eq!(&kept.records, &now.records);
+            }
+        }
+
+        #[test]
+        fn no_bytes_cause_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..120), text in "---\n[a: \\[\\]{}&*!|>'\"?#\n-]{0,60}\n---\n[\\[\\]()#`\u{e9}a\n]{0,40}") {
+            for bytes in [bytes, text.into_bytes()] {
+                let (kept, counts) = import(&[("a.md", &bytes)]);
+                prop_assert_eq!((kept.records.len(), counts.read), (1, 1));
+            }
+        }
+    }
+}

@@ -586,3 +586,294 @@ fn unescaped(text: &str) -> Cow<'_, str> {
 fn as_json(record: &impl Serialize) -> String {
     serde_json::to_string(record).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::import::harness::{
+        Counts, Kept, ask, assert_twice_is_once_in_any_order, imported, plan, sniff, split,
+    };
+
+    const ACCOUNT: &[u8] =
+        br#"window.YTD.account.part0 = [ { "account" : { "email" : "ana@example.org", "username" : "Ana_H", "accountId" : "42" } } ]"#;
+
+    fn file(variable: &str, elements: &[Value]) -> Vec<u8> {
+        format!("window.YTD.{variable} = {:#}", Value::from(elements.to_vec())).into_bytes()
+    }
+
+    fn tweet(id: &str, text: &str) -> Value {
+        json!({"tweet": {"id": id, "id_str": id, "full_text": text, "created_at": "Wed Nov 20 12:00:00 +0000 2019", "lang": "en",
+            "source": "<a href=\"http://x/iphone\" rel=\"nofollow\">X for iPhone</a>", "favorite_count": "3", "retweet_count": "1",
+            "entities": {"urls": [], "hashtags": [], "user_mentions": []}}})
+    }
+
+    fn record(kept: &Kept, stream: &str, key: &str) -> Value {
+        let found = kept.records.iter().find(|((_, of, id), _)| of == stream && id == key);
+        found.map_or(Value::Null, |(_, data)| serde_json::from_str(data).unwrap())
+    }
+
+    fn import(files: &[(&str, &[u8])]) -> (Kept, Counts) {
+        imported(&X, files)
+    }
+
+    #[test]
+    fn o5_1_a_tweet_has_its_words_and_where_its_links_lead() {
+        let mut one = tweet(
+            "1196990000000000001",
+            "RT @ben: 1 &lt; 2 &amp;amp; https://t.co/aB1 https://t.co/aB12 https://t.co/pic",
+        );
+        one["tweet"]["entities"] = json!({
+            "urls": [{"url": "https://t.co/aB1", "expanded_url": "https://example.org/a&b"}],
+            "media": [{"url": "https://t.co/pic", "expanded_url": "https://x.com/a/status/1/photo/1", "media_url_https": "https://pbs/1.jpg"}],
+            "hashtags": [{"text": "hage"}], "user_mentions": [{"screen_name": "ben", "id_str": "7"}]});
+        one["tweet"]["extended_entities"] = json!({"media": [{"media_url_https": "https://pbs/1.jpg"}, {"media_url_https": "https://pbs/2.jpg"}]});
+        one["tweet"]["in_reply_to_status_id_str"] = "5".into();
+        one["tweet"]["in_reply_to_screen_name"] = "ben".into();
+        let (kept, counts) =
+            import(&[("data/tweets.js", &file("tweets.part0", &[one])), ("data/account.js", ACCOUNT)]);
+        assert_eq!((counts.read, counts.new), (1, 1));
+        assert_eq!(kept.records.keys().next().unwrap().0, "ana_h");
+        assert_eq!(
+            record(&kept, TWEETS, "1196990000000000001"),
+            json!({"id": "1196990000000000001",
+                "text": "RT @ben: 1 < 2 &amp; https://example.org/a&b https://t.co/aB12 https://x.com/a/status/1/photo/1",
+                "created_at": "2019-11-20T12:00:00.000Z", "is_retweet": true, "is_reply": true, "in_reply_to_id": "5",
+                "in_reply_to": "ben", "lang": "en", "app": "X for iPhone", "mentions": ["ben"], "hashtags": ["hage"],
+                "links": ["https://example.org/a&b"], "media": ["https://pbs/1.jpg", "https://pbs/2.jpg"],
+                "has_attachment": true, "favorite_count": 3, "retweet_count": 1,
+                "url": "https://x.com/i/status/1196990000000000001"})
+        );
+    }
+
+    #[test]
+    fn o5_1_direct_messages_of_several_kinds() {
+        let direct = json!({"dmConversation": {"conversationId": "42-7", "messages": [
+            {"messageCreate": {"id": "900", "senderId": "42", "recipientId": "7", "text": "See https://t.co/x &gt;", "createdAt": "2020-01-02T03:04:05.678Z",
+                "urls": [{"url": "https://t.co/x", "expanded": "https://example.org", "display": "example.org"}],
+                "mediaUrls": ["https://ton.x.com/dm/900/1/a.jpg"],
+                "reactions": [{"senderId": "7", "reactionKey": "like", "eventId": "901", "createdAt": "2020-01-02T03:05:00.000Z"}]}},
+            {"messageCreate": {"id": "902", "senderId": "7", "recipientId": "42", "text": "Ja"}}]}});
+        let group = json!({"dmConversation": {"conversationId": "555", "messages": [
+            {"conversationNameUpdate": {"initiatingUserId": "7", "name": "Hagen", "createdAt": "2020-01-02T03:04:05.000Z"}},
+            {"participantsJoin": {"initiatingUserId": "7", "userIds": ["8"], "createdAt": "2020-01-02T03:04:06.000Z"}},
+            {"participantsJoin": {"initiatingUserId": "7", "userIds": ["9"], "createdAt": "2020-01-02T03:04:06.000Z"}},
+            {"novelty": {"createdAt": "2020-01-02T03:04:07.000Z"}}, 7]}});
+        let empty = json!({"dmConversation": {"conversationId": "1-2", "messages": []}});
+        let (kept, counts) = import(&[
+            ("data/account.js", ACCOUNT),
+            (
+                "data/direct-messages.js",
+                &file("direct_messages.part0", &[direct, empty, json!({"dmConversation": {}})]),
+            ),
+            ("data/direct-messages-group.js", &file("direct_messages_group.part0", &[group])),
+        ]);
+        assert_eq!(
+            (counts.new, counts.skipped.len(), counts.told["a direct message without a time"]),
+            (2, 1, 1)
+        );
+        assert_eq!(counts.bad, [("no conversation", 1)].into());
+        let first = record(&kept, DIRECT_MESSAGES, "900");
+        assert_eq!(
+            first,
+            json!({"id": "900", "conversation_id": "42-7", "sender_id": "42", "sender": "Ana_H", "recipient_id": "7",
+                "text": "See https://example.org >", "sent_at": "2020-01-02T03:04:05.678Z", "kind": "message", "is_from_me": true,
+                "is_group": false, "links": ["https://example.org"], "media": ["https://ton.x.com/dm/900/1/a.jpg"],
+                "has_attachment": true, "reactions": ["like 7"]})
+        );
+        let second = record(&kept, DIRECT_MESSAGES, "902");
+        assert_eq!(
+            (&second["sent_at"], &second["is_from_me"], &second["sender"]),
+            (&Value::Null, &json!(false), &json!("7"))
+        );
+        let mut kinds: Vec<(String, String)> = kept
+            .records
+            .values()
+            .map(|data| serde_json::from_str::<Value>(data).unwrap())
+            .filter(|record| record["is_group"] == true)
+            .map(|record| {
+                (
+                    record["kind"].as_str().unwrap().to_owned(),
+                    record["text"].as_str().unwrap_or("-").to_owned(),
+                )
+            })
+            .collect();
+        kinds.sort();
+        let wanted = [("join", "-"), ("join", "-"), ("name", "Hagen"), ("other", "-")];
+        assert_eq!(kinds, wanted.map(|(kind, text)| (kind.to_owned(), text.to_owned())));
+    }
+
+    #[test]
+    fn likes_long_tweets_and_old_archives_are_read() {
+        let likes = file(
+            "like.part0",
+            &[
+                json!({"like": {"tweetId": "12", "fullText": "A &amp; B", "expandedUrl": "https://x.com/i/web/status/12"}}),
+                json!({}),
+            ],
+        );
+        let long = file(
+            "note_tweet.part0",
+            &[json!({"noteTweet": {"noteTweetId": "77", "createdAt": "2023-05-01T00:00:00.000Z",
+            "core": {"text": "Long https://t.co/q", "urls": [{"shortUrl": "x", "url": "https://t.co/q", "expandedUrl": "https://q.example"}], "mentions": [{"screenName": "ben"}], "hashtags": []}}})],
+        );
+        let bare = format!("window.YTD.tweet.part0 = {}", json!([tweet("3", "x")["tweet"]]));
+        let oldest = br#"Grailbird.data.tweets_2013_01 = [ { "id_str" : "4", "id" : 4, "text" : "Old", "created_at" : "2013-01-31 12:00:00 +0100" } ]"#;
+        let (kept, counts) = import(&[
+            ("like.js", &likes),
+            ("note-tweet.js", &long),
+            ("tweet.js", bare.as_bytes()),
+            ("data/js/tweets/2013_01.js", oldest),
+        ]);
+        assert_eq!(counts.bad, [("no id", 1)].into());
+        assert_eq!(
+            record(&kept, LIKES, "12"),
+            json!({"id": "12", "text": "A & B", "url": "https://x.com/i/web/status/12"})
+        );
+        assert_eq!(record(&kept, LONG_TWEETS, "77")["text"], "Long https://q.example");
+        assert_eq!(record(&kept, LONG_TWEETS, "77")["mentions"], json!(["ben"]));
+        assert_eq!(record(&kept, TWEETS, "3")["text"], "x");
+        assert_eq!(record(&kept, TWEETS, "4")["created_at"], "2013-01-31T11:00:00.000Z");
+    }
+
+    #[test]
+    fn o2_1_contents_decide_what_is_an_archive() {
+        for (label, head) in [
+            ("tweets.js", "window.YTD.tweets.part0 = ["),
+            ("x", "\u{feff}window.YTD.tweets.part12=[\n"),
+            ("account.js", "window.YTD.account.part0 = [ {"),
+        ] {
+            assert_eq!(sniff(&X, label, head.as_bytes()), Some(Sure::Certain), "{head}");
+        }
+        for head in [
+            "",
+            "window.YTD.ad_engagements.part0 = [",
+            "window.YTD.tweet_headers.part0 = [",
+            "window.YTD.tweets.part0 = {",
+            "window.YTD.tweets = [",
+            "window.__THAR_CONFIG = {",
+            "<!DOCTYPE html>",
+            "var tweets = [",
+        ] {
+            assert_eq!(sniff(&X, "tweets.js", head.as_bytes()), None, "{head}");
+        }
+    }
+
+    #[test]
+    fn o4_13_the_account_is_a_name_and_its_owner_a_number() {
+        let tweets = file("tweets.part0", &[tweet("1", "a")]);
+        let plans =
+            plan(&X, &[("a/data/tweets.js", &tweets), ("a/data/account.js", ACCOUNT)], ask()).unwrap();
+        assert_eq!(
+            (plans[0].account.as_str(), plans[0].whose.owner.as_deref(), plans[0].whose.is_sure),
+            ("ana_h", Some("42"), true)
+        );
+        assert_eq!(plans[0].connector.id, "https://local.pdpp.invalid/connectors/x");
+        let other = br#"window.YTD.account.part0 = [{"account":{"username":"ben","accountId":"7"}}]"#;
+        let plans = plan(
+            &X,
+            &[
+                ("a/account.js", ACCOUNT),
+                ("a/tweets-part1.js", &file("tweets.part1", &[])),
+                ("a/tweets.js", &tweets),
+                ("b/account.js", other),
+                ("b/tweets.js", &tweets),
+            ],
+            ask(),
+        );
+        let found: Vec<_> = plans.unwrap().into_iter().map(|plan| (plan.account, plan.units)).collect();
+        assert_eq!(found, [("ana_h".to_owned(), vec![1, 2]), ("ben".to_owned(), vec![4])]);
+        let plans = plan(&X, &[("tweets.js", &tweets)], ask()).unwrap();
+        assert_eq!((plans[0].account.as_str(), plans[0].whose.is_sure), (KEY, false));
+        assert!(plans[0].notes.iter().any(|note| note.contains("--account")));
+        let Err(Refused::Unfit { why }) = plan(&X, &[("account.js", ACCOUNT)], ask()) else { panic!() };
+        assert!(why.contains("data folder"), "{why}");
+    }
+
+    #[test]
+    fn a_later_archive_counts_whichever_is_imported_first() {
+        let early = file("tweets.part0", &[tweet("1", "a"), tweet("2", "b")]);
+        let mut liked = tweet("1", "a");
+        liked["tweet"]["favorite_count"] = "12".into();
+        let late = file("tweets.part0", &[liked]);
+        let files = [("early/tweets.js", &early[..]), ("late/tweets.js", &late[..])];
+        assert_twice_is_once_in_any_order(&X, &files);
+        let (kept, counts) = import(&files);
+        assert_eq!(record(&kept, TWEETS, "1")["favorite_count"], 12);
+        assert_eq!((counts.new, counts.changed), (2, 1));
+    }
+
+    #[test]
+    fn odd_elements_are_counted_and_a_cut_file_is_told() {
+        let mut timeless = tweet("2", "b");
+        timeless["tweet"]["created_at"] = "soon".into();
+        let whole = file("tweets.part0", &[json!(1), timeless, tweet("3", "c")]);
+        let (kept, counts) = import(&[("tweets.js", &whole)]);
+        assert_eq!(counts.bad, [("not a JSON object", 1), ("no time", 1)].into());
+        assert_eq!(kept.records.len(), 1);
+        let plan = &plan(&X, &[("tweets.js", &whole)], ask()).unwrap()[0];
+        for (cut, kind) in [(whole.len() - 2, io::ErrorKind::UnexpectedEof), (12, io::ErrorKind::InvalidData)]
+        {
+            let bytes = Box::new(io::Cursor::new(whole[..cut].to_vec()));
+            let mut unit = Unit { label: "tweets.js", modified_ms: None, bytes };
+            let end = X.split(plan, &mut unit, 0, &mut |_| std::ops::ControlFlow::Continue(()));
+            assert_eq!(end.unwrap_err().kind(), kind);
+        }
+    }
+
+    fn tweets() -> impl Strategy<Value = Vec<Value>> {
+        let one = (0_u32..6, 0_u32..3).prop_map(|(id, likes)| {
+            let mut one = tweet(&id.to_string(), &format!("said {id}"));
+            one["tweet"]["favorite_count"] = likes.to_string().into();
+            one
+        });
+        proptest::collection::vec(one, 0..6)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn twice_is_once_and_no_order_counts(first in tweets(), second in tweets()) {
+            let files = [file("tweets.part0", &first), file("tweets.part1", &second)];
+            assert_twice_is_once_in_any_order(&X, &[("a/tweets.js", &files[0]), ("b/tweets.js", &files[1])]);
+        }
+
+        #[test]
+        fn cut_anywhere_and_finished_is_whole(tweets in tweets(), limit in 1_usize..4) {
+            let whole = file("tweets.part0", &tweets);
+            let (kept, _) = import(&[("a", &whole)]);
+            let mut parts = Kept::default();
+            for _ in 0..8 {
+                parts.import_some(&X, &[("a", &whole)], ask(), limit);
+            }
+            prop_assert_eq!(parts.records, kept.records);
+            let plan = &plan(&X, &[("a", &whole)], ask()).unwrap()[0];
+            let (all, end) = split(&X, plan, "a", &whole, 0);
+            for (at, raw) in all.iter().enumerate() {
+                let (rest, ended) = split(&X, plan, "a", &whole, raw.next);
+                prop_assert_eq!((&rest[..], ended), (&all[at + 1..], end));
+            }
+        }
+
+        #[test]
+        fn no_bytes_cause_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60), at in 0_usize..3000) {
+            let mut changed = file("direct_messages.part0", &[json!({"dmConversation": {"conversationId": "1-2", "messages": [
+                {"messageCreate": {"id": "1", "text": "https://t.co/", "urls": [{"url": "https://t.co/", "expanded": "x"}]}}]}})]);
+            let at = at % changed.len();
+            changed.splice(at..at, bytes);
+            sniff(&X, "a", &changed);
+            let plan = &plan(&X, &[("a", b"window.YTD.direct_messages.part0 = []")], ask()).unwrap()[0];
+            let mut unit = Unit { label: "a", modified_ms: None, bytes: Box::new(io::Cursor::new(changed)) };
+            let mut count = 0;
+            let _ = X.split(plan, &mut unit, 0, &mut |raw| {
+                let _ = X.parse(plan, &raw);
+                count += 1;
+                std::ops::ControlFlow::Continue(())
+            });
+            prop_assert!(count < 200);
+        }
+    }
+}
