@@ -253,8 +253,9 @@ enum Kind {
 }
 
 /// Lists by the key that an object begins with.
-const LISTS: [(&str, Kind); 17] = [
+const LISTS: [(&str, Kind); 18] = [
     ("messages", Kind::Chat),
+    ("status_updates", Kind::Posts),
     ("comments_v2", Kind::Comments),
     ("comments", Kind::Comments),
     ("group_comments_v2", Kind::Comments),
@@ -619,10 +620,14 @@ fn kind_of(label: &str, head: &[u8]) -> Option<Kind> {
         if !inner.trim_start().starts_with('{') {
             return None;
         }
+        // The form since 2024 has names in the person's language, and is told by its file.
+        let is_labelled = has("\"string_map_data\"") || has("\"label_values\"");
         return match () {
-            () if has("\"string_map_data\"") && (is_in("comments") || file.contains("comments")) => {
+            () if is_labelled && (is_in("comments") || file.contains("comments")) => {
                 Some(Kind::MediaComments)
             }
+            () if is_labelled && file.contains("searches") => Some(Kind::Searches),
+            () if is_labelled => None,
             () if has("\"creation_timestamp\"")
                 && has("\"uri\"")
                 && has("\"media\"")
@@ -643,16 +648,20 @@ fn kind_of(label: &str, head: &[u8]) -> Option<Kind> {
     match key {
         "profile_v2" | "profile" if has("\"name\"") => Some(Kind::Profile(Service::Facebook)),
         "profile_user" => Some(Kind::Profile(Service::Instagram)),
-        "participants" | "messages" | "threadName" if has("\"participants\"") && has("\"messages\"") => {
-            // A list of people may be longer than what is seen.
-            if has("\"threadName\"") || has("\"senderName\"") {
-                Some(Kind::SecureChat)
-            } else {
-                Some(Kind::Chat)
-            }
+        "participants" | "messages" | "threadName" | "title" | "is_still_participant"
+            if has("\"messages\"") && has("\"participants\"") =>
+        {
+            let is_secure = has("\"threadName\"") || has("\"senderName\"");
+            Some(if is_secure { Kind::SecureChat } else { Kind::Chat })
+        }
+        // Some programs sort the keys: then the people come last.
+        "messages" | "title" | "is_still_participant"
+            if has("\"messages\"") && has("\"sender_name\"") && has("\"timestamp_ms\"") =>
+        {
+            Some(Kind::Chat)
         }
         // These are called so elsewhere too.
-        "messages" | "participants" | "threadName" => None,
+        "messages" => None,
         "comments" | "searches" if !has("\"timestamp\"") => None,
         key => LISTS.iter().find(|(known, _)| *known == key).map(|(_, kind)| *kind),
     }
@@ -758,10 +767,9 @@ fn chat_id(member: &Member<'_>, kind: Kind) -> Result<String, Refused> {
     if kind != Kind::Chat {
         return Ok(String::new());
     }
-    let folder = parts.next().filter(|folder| !TOP.contains(folder) && *folder != "inbox");
-    let folder = match folder {
+    let folder = match parts.next().filter(|_| folder_of(member.label).is_some()) {
         Some(folder) => folder.to_owned(),
-        // A file alone: its end says where it was.
+        // It was taken out of its place: its end says where that was.
         None => thread_path(member)
             .map_err(|error| Refused::Unreadable(format!("{} cannot be read: {error}", member.label)))?,
     };
@@ -785,7 +793,8 @@ fn thread_path(member: &Member<'_>) -> io::Result<String> {
     {
         return Err(error);
     }
-    Ok(path.filter(|path: &String| name(path).is_some()).unwrap_or_else(|| "chat".to_owned()))
+    let folder = || member.label.rsplit('/').nth(1).unwrap_or("chat").to_owned();
+    Ok(path.filter(|path: &String| name(path).is_some()).unwrap_or_else(folder))
 }
 
 /// Where a chat lies: `inbox`, `archived_threads`.
@@ -953,7 +962,11 @@ fn comment(element: &Value, copy: u32) -> Result<Parsed, Bad> {
 /// A comment of Instagram: its values have names in the person's language.
 fn media_comment(element: &Value, copy: u32) -> Result<Parsed, Bad> {
     let values = values_of(element);
-    let ms = values.iter().find_map(|(_, value)| instant(&value["timestamp"])).ok_or(Bad("no time"))?;
+    let ms = values
+        .iter()
+        .find_map(|(_, value)| instant(&value["timestamp"]))
+        .or_else(|| instant(&element["timestamp"]))
+        .ok_or(Bad("no time"))?;
     let texts: Vec<(&str, Cow<'_, str>)> = values
         .iter()
         .filter_map(|(key, value)| {
@@ -974,15 +987,10 @@ fn media_comment(element: &Value, copy: u32) -> Result<Parsed, Bad> {
             (text, about)
         }
     };
+    let author = element["title"].as_str().filter(|title| !title.is_empty()).map(mended);
     let id = digest::name([b"comment", &ms.to_be_bytes()[..], text.as_bytes(), &copy.to_be_bytes()]);
-    let record = Comment {
-        id: &id,
-        text: Some(text),
-        title: None,
-        author: None,
-        about,
-        created_at: time::format_ms(ms),
-    };
+    let record =
+        Comment { id: &id, text: Some(text), title: None, author, about, created_at: time::format_ms(ms) };
     Ok(one(COMMENTS, &id, &record))
 }
 
@@ -1010,6 +1018,9 @@ fn search(element: &Value, copy: u32) -> Result<Parsed, Bad> {
 
 /// The values that Instagram names in the person's language.
 fn values_of(element: &Value) -> Vec<(&str, &Value)> {
+    if let Some(values) = element["label_values"].as_array() {
+        return values.iter().map(|value| (value["label"].as_str().unwrap_or_default(), value)).collect();
+    }
     let map = ["string_map_data", "string_list_data"].into_iter().find_map(|key| element.get(key));
     match map {
         Some(Value::Object(map)) => map.iter().map(|(key, value)| (key.as_str(), value)).collect(),
@@ -1248,8 +1259,10 @@ mod tests {
         ]);
         assert_eq!((count(&kept, CHATS), count(&kept, MESSAGES)), (2, 2));
         // A file alone says where it was.
-        let (kept, _) = all_of(&[("message_1.json", &file)]);
-        assert_eq!(record(&kept, CHATS, |_| true)["id"], "9876543210");
+        for label in ["message_1.json", "data/message_1.json"] {
+            let (kept, _) = all_of(&[(label, &file)]);
+            assert_eq!(record(&kept, CHATS, |_| true)["id"], "9876543210");
+        }
     }
 
     #[test]
@@ -1344,6 +1357,27 @@ mod tests {
             "ben_hansen_hansen_hansen"
         );
         assert_eq!(record(&kept, SEARCHES, |_| true)["query"], "kåpe");
+    }
+
+    #[test]
+    fn the_newer_form_of_instagram_and_the_older_one_of_facebook_are_read() {
+        let comments = json!([{"timestamp": 1_600_000_000, "media": [], "label_values": [{"label": "Comment", "value": broken("På tur")},
+            {"label": "Media Owner", "value": "ben"}], "fbid": "1"}]);
+        let searches = json!([{"timestamp": 1_600_000_001, "media": [], "label_values": [{"label": "Suche", "value": "hatt"}]}]);
+        let likes = json!([{"timestamp": 1_600_000_001, "media": [], "label_values": [{"label": "URL", "value": "x", "href": "x"}]}]);
+        let posts = json!({"status_updates": [{"timestamp": 1_300_000_000, "data": [{"post": "Old"}]}]});
+        let files = [comments, searches, posts, likes].map(|file| file.to_string().into_bytes());
+        let (kept, counts) = all_of(&[
+            ("your_instagram_activity/comments/post_comments_1.json", &files[0]),
+            ("your_instagram_activity/logged_information/word_or_phrase_searches.json", &files[1]),
+        ]);
+        assert_eq!((counts.new, counts.bad.len()), (2, 0));
+        let comment = record(&kept, COMMENTS, |_| true);
+        assert_eq!((&comment["text"], &comment["about"]), (&json!("På tur"), &json!("ben")));
+        assert_eq!(record(&kept, SEARCHES, |_| true)["query"], "hatt");
+        let (kept, _) = all_of(&[("posts/your_posts.json", &files[2])]);
+        assert_eq!(record(&kept, POSTS, |_| true)["text"], "Old");
+        assert_eq!(sniff(&Meta, "your_instagram_activity/likes/liked_posts.json", &files[3]), None);
     }
 
     #[test]
@@ -1453,6 +1487,8 @@ mod tests {
         // Whatever it is called, also with spaces and a mark before it.
         let pretty = [b"\xef\xbb\xbf\n", &chat("Ben", &["Ben"], &[])[..]].concat();
         assert_eq!(sniff(&Meta, "anything", &pretty), Some(Sure::Certain));
+        let sorted = br#"{"is_still_participant":true,"messages":[{"sender_name":"Ana","timestamp_ms":1}],"title":"x"}"#;
+        assert_eq!(sniff(&Meta, "anything", sorted), Some(Sure::Certain));
     }
 
     #[test]
