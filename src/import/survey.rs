@@ -215,7 +215,8 @@ impl Survey {
             .map_err(|error| unusable(typed, error))?;
         left_out.unreadable.append(&mut damaged);
         if !named.is_as {
-            unrecognised.extend(found.iter_mut().flat_map(Recognised::drop_unclaimed));
+            let is_only = found.len() == 1;
+            unrecognised.extend(found.iter_mut().flat_map(|one| one.drop_unclaimed(is_only)));
         }
         if found.iter().all(|one| one.members.is_empty()) {
             return Err(unrecognised_error(named, &left_out, why_not));
@@ -263,8 +264,9 @@ impl Recognised {
         Self { format, members: Vec::new() }
     }
 
-    /// Leaves out what its format does not claim; their names.
-    fn drop_unclaimed(&mut self) -> Vec<String> {
+    /// Leaves out what its format does not claim; their names. Where no other format is looked for, the source was imported as this one
+    /// before, and where it claims nothing, the person had named it.
+    fn drop_unclaimed(&mut self, is_only: bool) -> Vec<String> {
         let peeks: Vec<Peek<'_>> = self
             .members
             .iter()
@@ -275,7 +277,7 @@ impl Recognised {
             })
             .collect();
         let claims = self.format.claims(&peeks);
-        if claims.iter().all(|is_own| *is_own) {
+        if claims.iter().all(|is_own| *is_own) || is_only && claims.iter().all(|is_own| !is_own) {
             return Vec::new();
         }
         let mut claims = claims.into_iter();

@@ -19,6 +19,7 @@ use super::format::{
     Ask, Bad, Blob, Draft, Encoding, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
     Whose,
 };
+use super::formats::ALL;
 use super::formats::claude_code::ClaudeCode;
 use super::formats::codex::Codex;
 use super::formats::csv::Csv;
@@ -421,17 +422,11 @@ fn o4_7_a_note_that_is_renamed_is_a_new_one_and_the_old_one_is_gone() {
 
 #[test]
 fn o2_1_what_a_format_does_not_claim_is_not_recognised() {
-    let mut place = Place::new();
-    place.format = &Notes;
+    let place = Place::new();
     place.file("a/README.md", "# Read me");
-    let survey = |is_as: bool| {
-        let named = Named {
-            path: place.root.path().join("a"),
-            formats: vec![place.format],
-            is_as,
-            account: None,
-            received: None,
-        };
+    let survey = |formats: &[&'static dyn Format], is_as: bool| {
+        let path = place.root.path().join("a");
+        let named = Named { path, formats: formats.to_vec(), is_as, account: None, received: None };
         let request = Request {
             paths: vec![named],
             zone: Some(TimeZone::UTC),
@@ -448,12 +443,14 @@ fn o2_1_what_a_format_does_not_claim_is_not_recognised() {
             )
         })
     };
-    assert_eq!(survey(false).err().unwrap().code(), "import_unrecognised");
-    assert_eq!(survey(true).unwrap().0, ["README.md"]);
+    assert_eq!(survey(ALL, false).err().unwrap().code(), "import_unrecognised");
+    assert_eq!(survey(&[&Notes], true).unwrap().0, ["README.md"]);
+    // What was imported as notes before still is.
+    assert_eq!(survey(&[&Notes], false).unwrap().0, ["README.md"]);
     place.file("a/Garden/.obsidian/app.json", "{}");
     place.file("a/Garden/1.md", "# One");
     place.file("a/Garden/plan.png", "");
-    let (units, mut others) = survey(false).unwrap();
+    let (units, mut others) = survey(ALL, false).unwrap();
     others.sort();
     assert_eq!(
         (units, others),

@@ -704,13 +704,17 @@ fn owner(profile: &Value, service: Service) -> Option<String> {
     let found = match service {
         Service::Facebook => {
             let profile = profile.get("profile_v2").unwrap_or(&profile["profile"]);
-            let full_name = profile["name"]["full_name"].as_str();
+            let named = || {
+                // A name alone is many people's.
+                let since = instant(&profile["registration_timestamp"])?;
+                Some(format!("{} since {}", mended(profile["name"]["full_name"].as_str()?), time::day(since)))
+            };
             list(&profile["emails"]["emails"])
                 .find_map(Value::as_str)
                 .or_else(|| profile["username"].as_str())
                 .or_else(|| profile["profile_uri"].as_str())
-                .or(full_name)
                 .map(|text| mended(text).into_owned())
+                .or_else(named)
         }
         Service::Instagram => {
             let values = profile["profile_user"][0]["string_map_data"].as_object();
@@ -1411,6 +1415,11 @@ mod tests {
                 found("facebook", "ben.h", 1),
                 found("instagram", "ana_h", 1)
             ]
+        );
+        let nobody = br#"{"profile":{"name":{"full_name":"Ana Hansen"},"emails":{"emails":[]},"registration_timestamp":1262304000}}"#;
+        assert_eq!(
+            of(&[(&at("a", "messages/inbox/x_1234567/message_1.json"), &file), (&at("a", facebook), nobody)]),
+            [found("facebook", "ana hansen since 2010-01-01", 1)]
         );
         // The second part of an export does not say whose it is.
         assert_eq!(
