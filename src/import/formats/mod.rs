@@ -19,7 +19,6 @@ use super::format::Format;
 
 /// All formats, in the order in which help lists them.
 pub const ALL: &[&dyn Format] = &[
-    &notes::Notes,
     &mail::Mbox,
     &mail::Maildir,
     &mail::Eml,
@@ -34,4 +33,5 @@ pub const ALL: &[&dyn Format] = &[
     &x::X,
     &meta::Meta,
     &apple_health::AppleHealth,
+    &notes::Notes,
 ];
