@@ -41,6 +41,12 @@ pub trait Format: Sync {
         None
     }
 
+    /// Which of the members that [`Format::sniff`] recognised in a source are its own, where nobody named the format: a text is a
+    /// note if a vault is around it. The others count as not recognised.
+    fn claims(&self, members: &[Peek<'_>]) -> Vec<bool> {
+        vec![true; members.len()]
+    }
+
     /// Whose data the members are, and what they are declared to hold: one plan for each account. [`Format::sniff`] has
     /// recognised each of them, also where a person named the format.
     ///

@@ -287,6 +287,142 @@ impl Walk {
     }
 }
 
+/// A value of the object that a file is, or an element of one of its lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The key of the value or of the list; empty where the file is a list itself.
+    pub key: String,
+    /// Whether it is an element of a list.
+    pub is_element: bool,
+    /// Where it stands, and its bytes.
+    pub element: Element,
+}
+
+/// What [`parts`] reads next.
+enum Place {
+    Before,
+    /// A key of the object, or its end.
+    Key,
+    /// Within a key; whether the next byte is escaped.
+    InKey(Vec<u8>, bool),
+    /// The colon behind a key.
+    Colon(String),
+    /// The value of a key.
+    Value(String),
+    /// An element of a list, or its end.
+    List(String),
+    /// A value or element that began at this offset.
+    Within(String, bool, u64, Nesting),
+}
+
+/// A key is at most this long, in bytes: what is behind that is not kept of it.
+const LONGEST_KEY: usize = 256;
+
+/// Gives the values of the object that `bytes` are, one after the other, to `out`, until it breaks; of those that `is_list` says are
+/// lists, the elements. A file that is an array is a list without a key. What has more than `longest` bytes comes without them. Returns
+/// where the file's value ended.
+///
+/// # Errors
+/// As [`scan`].
+pub fn parts(
+    bytes: &mut dyn BufRead,
+    longest: usize,
+    is_list: &dyn Fn(&str) -> bool,
+    out: &mut dyn FnMut(Part) -> ControlFlow<()>,
+) -> io::Result<u64> {
+    let invalid = || io::Error::new(io::ErrorKind::InvalidData, "the file is not a JSON object or array");
+    let mut place = Place::Before;
+    let mut is_array = false;
+    let mut kept = Vec::new();
+    let mut at = 0;
+    loop {
+        let chunk = bytes.fill_buf()?;
+        if chunk.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file ends before its JSON does"));
+        }
+        let (mut index, mut start) = (0, 0);
+        while let Some(byte) = chunk.get(index) {
+            let is_space = matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
+            let next = match &mut place {
+                Place::Within(key, is_element, offset, nesting) => {
+                    let step = nesting.step(*byte);
+                    if step != Step::Behind {
+                        index += 1;
+                    }
+                    if step == Step::Within {
+                        continue;
+                    }
+                    keep(&mut kept, &chunk[start..index], longest);
+                    let next = at + index as u64;
+                    let element = Element {
+                        offset: *offset,
+                        next,
+                        bytes: (kept.len() <= longest).then(|| std::mem::take(&mut kept)),
+                    };
+                    let part = Part { key: key.clone(), is_element: *is_element, element };
+                    let after = if *is_element { Place::List(std::mem::take(key)) } else { Place::Key };
+                    if out(part).is_break() {
+                        return Ok(next);
+                    }
+                    place = after;
+                    continue;
+                }
+                Place::InKey(key, is_escaped) => {
+                    match byte {
+                        _ if *is_escaped => *is_escaped = false,
+                        b'\\' => *is_escaped = true,
+                        b'"' => {
+                            place = Place::Colon(String::from_utf8_lossy(key).into_owned());
+                            index += 1;
+                            continue;
+                        }
+                        _ => {}
+                    }
+                    if key.len() < LONGEST_KEY {
+                        key.push(*byte);
+                    }
+                    index += 1;
+                    continue;
+                }
+                // The byte order mark, if there is one.
+                Place::Before if matches!(byte, 0xef | 0xbb | 0xbf) => None,
+                _ if is_space => None,
+                Place::Before if *byte == b'[' => {
+                    is_array = true;
+                    Some(Place::List(String::new()))
+                }
+                Place::Key | Place::List(_) if *byte == b',' => None,
+                Place::Key if *byte == b'"' => Some(Place::InKey(Vec::new(), false)),
+                Place::Key if *byte == b'}' => return Ok(at + index as u64 + 1),
+                Place::Colon(key) if *byte == b':' => Some(Place::Value(std::mem::take(key))),
+                Place::Value(key) if *byte == b'[' && is_list(key) => Some(Place::List(std::mem::take(key))),
+                Place::List(_) if *byte == b']' && is_array => return Ok(at + index as u64 + 1),
+                Place::Before if *byte == b'{' => Some(Place::Key),
+                Place::List(_) if *byte == b']' => Some(Place::Key),
+                Place::Value(key) | Place::List(key) if !matches!(byte, b'}' | b']' | b':' | b',') => {
+                    let key = std::mem::take(key);
+                    let is_element = matches!(place, Place::List(_));
+                    place = Place::Within(key, is_element, at + index as u64, Nesting::default());
+                    start = index;
+                    kept = Vec::new();
+                    continue;
+                }
+                _ => return Err(invalid()),
+            };
+            if let Some(next) = next {
+                place = next;
+            }
+            index += 1;
+        }
+        if matches!(place, Place::Within(..)) {
+            keep(&mut kept, &chunk[start..], longest);
+        }
+        let read = chunk.len();
+        at += read as u64;
+        bytes.consume(read);
+    }
+}
+
 /// One byte more than `longest` tells that there were too many.
 fn keep(kept: &mut Vec<u8>, more: &[u8], longest: usize) {
     let room = (longest + 1).saturating_sub(kept.len());
@@ -399,6 +535,58 @@ mod tests {
         assert_eq!(elements(text.as_bytes(), 0, 8192, LONGEST).0.len(), 1);
     }
 
+    fn found_parts(text: &[u8], chunk: usize) -> (Vec<(String, bool, String)>, io::Result<u64>) {
+        let mut found = Vec::new();
+        let mut bytes = BufReader::with_capacity(chunk, Cursor::new(text));
+        let end = parts(&mut bytes, 20, &|key| key == "list", &mut |part| {
+            let (from, next) =
+                (usize::try_from(part.element.offset).unwrap(), usize::try_from(part.element.next).unwrap());
+            assert!(part.element.bytes.as_ref().is_none_or(|bytes| *bytes == text[from..next]));
+            let bytes = part.element.bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+            found.push((part.key, part.is_element, bytes.unwrap_or_else(|| "too long".to_owned())));
+            ControlFlow::Continue(())
+        });
+        (found, end)
+    }
+
+    #[test]
+    fn lists_of_an_object_are_given_by_element_and_its_other_values_whole() {
+        let text = br#" {"a\"b": 1, "list" :[ {"x":[1,2]}, "],", 3 ] ,"c":[1,{"list":[]}],"list":[],"d":"}","e":"aaaaaaaaaaaaaaaaaaaaaaaaa"} x"#;
+        let part = |key: &str, is_element, bytes: &str| (key.to_owned(), is_element, bytes.to_owned());
+        for chunk in 1..40 {
+            let (found, end) = found_parts(text, chunk);
+            assert_eq!(end.unwrap(), text.len() as u64 - 2);
+            assert_eq!(
+                found,
+                [
+                    part("a\\\"b", false, "1"),
+                    part("list", true, r#"{"x":[1,2]}"#),
+                    part("list", true, r#""],""#),
+                    part("list", true, "3"),
+                    part("c", false, r#"[1,{"list":[]}]"#),
+                    part("d", false, r#""}""#),
+                    part("e", false, "too long"),
+                ]
+            );
+            assert_eq!(
+                found_parts(b"\xef\xbb\xbf[1, [2]]", chunk).0,
+                [part("", true, "1"), part("", true, "[2]")]
+            );
+        }
+        for (text, kind) in [
+            ("", io::ErrorKind::UnexpectedEof),
+            ("{\"a\":[1", io::ErrorKind::UnexpectedEof),
+            ("{\"list\":[1,", io::ErrorKind::UnexpectedEof),
+            ("{\"a", io::ErrorKind::UnexpectedEof),
+            ("x", io::ErrorKind::InvalidData),
+            ("{1:2}", io::ErrorKind::InvalidData),
+            ("{\"a\" 1}", io::ErrorKind::InvalidData),
+            ("{\"a\":}", io::ErrorKind::InvalidData),
+        ] {
+            assert_eq!(found_parts(text.as_bytes(), 3).1.unwrap_err().kind(), kind, "{text}");
+        }
+    }
+
     fn value() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),
@@ -453,6 +641,9 @@ mod tests {
             let (found, _) = elements(&text, 0, chunk, 50);
             prop_assert!(found.windows(2).all(|pair| pair[0].next <= pair[1].offset));
             prop_assert!(found.iter().all(|element| element.offset < element.next));
+            let text = [b"{\"list\":", &bytes[..]].concat();
+            let (found, end) = found_parts(&text, chunk);
+            prop_assert!(end.is_err() || found.len() <= text.len());
         }
 
         #[test]

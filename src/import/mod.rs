@@ -31,3 +31,4 @@ pub mod table;
 pub mod tally;
 #[cfg(test)]
 mod tests;
+pub mod xml_elements;

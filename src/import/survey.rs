@@ -214,6 +214,10 @@ impl Survey {
             })
             .map_err(|error| unusable(typed, error))?;
         left_out.unreadable.append(&mut damaged);
+        if !named.is_as {
+            let is_only = found.len() == 1;
+            unrecognised.extend(found.iter_mut().flat_map(|one| one.drop_unclaimed(is_only)));
+        }
         if found.iter().all(|one| one.members.is_empty()) {
             return Err(unrecognised_error(named, &left_out, why_not));
         }
@@ -258,6 +262,27 @@ struct Recognised {
 impl Recognised {
     const fn new(format: &'static dyn Format) -> Self {
         Self { format, members: Vec::new() }
+    }
+
+    /// Leaves out what its format does not claim; their names. Where no other format is looked for, the source was imported as this one
+    /// before, and where it claims nothing, the person had named it.
+    fn drop_unclaimed(&mut self, is_only: bool) -> Vec<String> {
+        let peeks: Vec<Peek<'_>> = self
+            .members
+            .iter()
+            .map(|(member, head)| Peek {
+                label: &member.label,
+                head,
+                is_whole: member.size == Some(head.len() as u64),
+            })
+            .collect();
+        let claims = self.format.claims(&peeks);
+        if claims.iter().all(|is_own| *is_own) || is_only && claims.iter().all(|is_own| !is_own) {
+            return Vec::new();
+        }
+        let mut claims = claims.into_iter();
+        let others = self.members.extract_if(.., |_| claims.next() == Some(false));
+        others.map(|(member, _)| member.label).collect()
     }
 
     /// Leaves out what lies in archives that are damaged; whether there was such a thing, and something is left.

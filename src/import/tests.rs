@@ -19,10 +19,13 @@ use super::format::{
     Ask, Bad, Blob, Draft, Encoding, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
     Whose,
 };
+use super::formats::ALL;
 use super::formats::claude_code::ClaudeCode;
 use super::formats::codex::Codex;
 use super::formats::csv::Csv;
 use super::formats::mail::{Maildir, Mbox};
+use super::formats::meta::Meta;
+use super::formats::notes::Notes;
 use super::pipeline::{self, Import, Watch};
 use super::resume::Terms;
 use super::survey::{Adviser, Job, Named, Request, Survey};
@@ -389,6 +392,96 @@ fn o4_7_a_mail_that_is_renamed_is_there_and_one_that_is_deleted_is_gone() {
     place.file("Mail/cur/1.a:2,RS", MAILS[0]);
     assert_eq!(place.counts(&folder), [2, 0, 1, 1]);
     assert_eq!(gone(&place.store(), "messages"), [false, false]);
+}
+
+#[test]
+fn o4_7_a_note_that_is_renamed_is_a_new_one_and_the_old_one_is_gone() {
+    let mut place = Place::new();
+    place.format = &Notes;
+    let vault = place.root.path().join("Garden");
+    place.file("Garden/.obsidian/app.json", "{}");
+    place.file("Garden/1.md", "# One");
+    place.file("Garden/Beds/2.md", "# Two");
+    place.file("Garden/.trash/3.md", "# Three");
+    assert_eq!(place.counts(&vault), [2, 2, 0, 0]);
+    assert_eq!(place.counts(&vault), [2, 0, 0, 2]);
+    fs::rename(vault.join("1.md"), vault.join("4.md")).unwrap();
+    let outcome = place.import(&vault);
+    assert_eq!((outcome.counts.new, outcome.counts.same, outcome.gone), (1, 1, 1));
+    assert_eq!(gone(&place.store(), "notes"), [true, false, false]);
+    // One that grew is read whole, and counts once.
+    place.file("Garden/Beds/2.md", "# Two\nand more");
+    assert_eq!(place.counts(&vault), [2, 0, 1, 1]);
+    assert!(place.records()[2].contains("and more"));
+    // One that was thrown away is gone too, and one that is there again is not.
+    fs::rename(vault.join("4.md"), vault.join(".trash/4.md")).unwrap();
+    place.file("Garden/1.md", "# One");
+    place.import(&vault);
+    assert_eq!(gone(&place.store(), "notes"), [false, true, false]);
+}
+
+#[test]
+fn o2_1_what_a_format_does_not_claim_is_not_recognised() {
+    let place = Place::new();
+    place.file("a/README.md", "# Read me");
+    let survey = |formats: &[&'static dyn Format], is_as: bool| {
+        let path = place.root.path().join("a");
+        let named = Named { path, formats: formats.to_vec(), is_as, account: None, received: None };
+        let request = Request {
+            paths: vec![named],
+            zone: Some(TimeZone::UTC),
+            own_zone: None,
+            date_order: None,
+            since_ms: None,
+            copies_attachments: false,
+        };
+        Survey::of(&request, &place.own(), &mut Nobody).map(|survey| {
+            let units = survey.jobs.iter().flat_map(|job| &job.units).map(|unit| unit.label.clone());
+            (
+                units.collect::<Vec<_>>(),
+                survey.unrecognised.into_iter().map(|(_, label)| label).collect::<Vec<_>>(),
+            )
+        })
+    };
+    assert_eq!(survey(ALL, false).err().unwrap().code(), "import_unrecognised");
+    assert_eq!(survey(&[&Notes], true).unwrap().0, ["README.md"]);
+    // What was imported as notes before still is.
+    assert_eq!(survey(&[&Notes], false).unwrap().0, ["README.md"]);
+    place.file("a/Garden/.obsidian/app.json", "{}");
+    place.file("a/Garden/1.md", "# One");
+    place.file("a/Garden/plan.png", "");
+    let (units, mut others) = survey(ALL, false).unwrap();
+    others.sort();
+    assert_eq!(
+        (units, others),
+        (vec!["Garden/1.md".to_owned()], vec!["Garden/plan.png".to_owned(), "README.md".to_owned()])
+    );
+}
+
+#[test]
+fn o5_1_a_chat_in_two_files_is_one_and_reading_it_again_changes_nothing() {
+    let mut place = Place::new();
+    place.format = &Meta;
+    let folder = place.root.path().join("export");
+    let file = |messages: &str| {
+        format!(
+            r#"{{"participants":[{{"name":"Ben"}}],"messages":[{messages}],"title":"Ben","thread_path":"inbox/ben_1234567"}}"#
+        )
+    };
+    let inbox = "export/your_facebook_activity/messages/inbox/ben_1234567";
+    place.file(
+        &format!("{inbox}/message_1.json"),
+        &file(r#"{"sender_name":"Ben","timestamp_ms":1600000000002,"content":"b"}"#),
+    );
+    place.file(
+        &format!("{inbox}/message_2.json"),
+        &file(r#"{"sender_name":"Ben","timestamp_ms":1600000000001,"content":"a"}"#),
+    );
+    assert_eq!(place.counts(&folder), [4, 3, 1, 0]);
+    assert_eq!(place.counts(&folder), [4, 0, 0, 4]);
+    let records = place.records();
+    let chat = records.iter().find(|record| record.contains("last_message_date")).unwrap();
+    assert!(chat.contains(r#""first_message_date":"2020-09-13T12:26:40.001Z","last_message_date":"2020-09-13T12:26:40.002Z""#), "{chat}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The formats, one file each. docs/formats.md says how to write one.
 
+pub mod apple_health;
 pub mod chatgpt;
 pub mod claude;
 pub mod claude_code;
@@ -12,7 +13,10 @@ pub mod location;
 pub mod mail;
 pub mod spotify;
 pub mod takeout_activity;
+pub mod meta;
+pub mod notes;
 pub mod vcard;
+pub mod x;
 
 use super::format::Format;
 
@@ -32,4 +36,8 @@ pub const ALL: &[&dyn Format] = &[
     &takeout_activity::TakeoutActivity,
     &location::Location,
     &spotify::Spotify,
+    &x::X,
+    &meta::Meta,
+    &apple_health::AppleHealth,
+    &notes::Notes,
 ];
