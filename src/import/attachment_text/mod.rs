@@ -24,6 +24,8 @@ const LONGEST: usize = 1 << 20;
 const OF_ONE: usize = 64 << 20;
 /// The same of all attachments of one item.
 const OF_ITEM: usize = 128 << 20;
+/// How much more than a byte that is read one costs that is held.
+const HELD: usize = 8;
 /// So much of a beginning shows what a file of no particular type is.
 pub const HEAD: usize = 1024;
 
@@ -174,9 +176,11 @@ pub fn read(kind: Kind, declared: Option<&str>, bytes: &[u8], budget: &mut Budge
         Kind::Document if pdf::is(bytes) => pdf::read(bytes, &mut own, &mut text),
         Kind::Document => office::read(bytes, &mut own, &mut text),
     }));
-    budget.0 -= before - own.0;
-    let Ok(ended) = ended else { return Found::none("failed") };
     let text = text.end();
+    // A text costs more than what it was read from: all of them are held until the item is written.
+    let cost = (before - own.0).saturating_add(text.len().saturating_mul(HELD));
+    budget.0 = budget.0.saturating_sub(cost);
+    let Ok(ended) = ended else { return Found::none("failed") };
     match (ended, text.is_empty()) {
         (Ok(()), true) => Found::none("empty"),
         (Ok(()), false) => Found { status: "read", text: Some(text) },

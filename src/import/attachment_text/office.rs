@@ -2,8 +2,8 @@
 
 use std::io::{BufReader, Cursor, Read as _};
 
-use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Reader, XmlVersion};
 use zip::ZipArchive;
 use zip::read::ZipFile;
 use zip::result::ZipError;
@@ -165,7 +165,8 @@ fn walk(
 
 fn attribute<'a>(element: &'a BytesStart<'_>, local: &str) -> Option<std::borrow::Cow<'a, str>> {
     let mut all = element.attributes();
-    all.with_checks(false).flatten().find(|one| one.key.local_name().as_ref() == local).map(|one| one.value)
+    let found = all.with_checks(false).flatten().find(|one| one.key.local_name().as_ref() == local)?;
+    found.normalized_value(XmlVersion::Implicit1_0).ok()
 }
 
 /// DOCX and PPTX: words in `t`, paragraphs `p`.

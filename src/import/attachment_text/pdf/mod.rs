@@ -25,8 +25,9 @@ use object::{Dict, Lexer, Object};
 
 /// Objects at most.
 const MOST_OBJECTS: usize = 250_000;
-/// Pages at most.
+/// Pages at most, and at most of those that nothing leads to.
 const MOST_PAGES: usize = 5_000;
+const MOST_LOST: usize = 100;
 /// Bytes of inflated object streams at most.
 const MOST_PACKED: usize = 24 << 20;
 /// References that lead to each other at most.
@@ -259,7 +260,7 @@ impl<'a> File<'a> {
         Ok(bytes)
     }
 
-    /// What all pages hang on: the last that the file names.
+    /// What all pages hang on: the last that the file names, or, where its end is lost, one that says that it is it.
     fn root(&self, budget: &mut Budget) -> Result<Option<Dict>, Stop> {
         let named = memmem::rfind_iter(self.bytes, b"/Root").take(LONGEST_CHAIN);
         for at in named {
@@ -275,7 +276,27 @@ impl<'a> File<'a> {
                 return Ok(Some(root));
             }
         }
-        Ok(None)
+        Ok(self.of_type(b"Catalog", 1, budget)?.pop().map(|(_, root)| root))
+    }
+
+    /// The first dictionaries of a type, by their numbers.
+    fn of_type(&self, kind: &[u8], most: usize, budget: &mut Budget) -> Result<Vec<(u32, Dict)>, Stop> {
+        let mut numbers: Vec<u32> = self.places.keys().copied().collect();
+        numbers.sort_unstable();
+        let mut found = Vec::new();
+        for number in numbers {
+            match self.object(number, budget) {
+                Ok(Object::Dict(dict)) if dict.get("Type").and_then(Object::name) == Some(kind) => {
+                    found.push((number, dict));
+                }
+                Err(Stop::TooLarge) => return Err(Stop::TooLarge),
+                _ => {}
+            }
+            if found.len() == most {
+                break;
+            }
+        }
+        Ok(found)
     }
 
     /// The pages in their order.
@@ -308,23 +329,10 @@ impl<'a> File<'a> {
         if pages.is_empty() { self.pages_anywhere(budget) } else { Ok(pages) }
     }
 
-    /// All objects that say that they are pages: of a file whose end is lost.
+    /// All objects that say that they are pages: of a file that has lost what they hang on.
     fn pages_anywhere(&self, budget: &mut Budget) -> Result<Vec<Page>, Stop> {
-        let mut numbers: Vec<u32> = self.places.keys().copied().collect();
-        numbers.sort_unstable();
-        let mut pages = Vec::new();
-        for number in numbers {
-            let Ok(Object::Dict(dict)) = self.object(number, budget) else {
-                if budget.rest() == 0 {
-                    return Err(Stop::TooLarge);
-                }
-                continue;
-            };
-            if dict.get("Type").and_then(Object::name) == Some(b"Page") && pages.len() < MOST_PAGES {
-                pages.push(Page { number, resources_of: number });
-            }
-        }
-        Ok(pages)
+        let pages = self.of_type(b"Page", MOST_LOST, budget)?;
+        Ok(pages.into_iter().map(|(number, _)| Page { number, resources_of: number }).collect())
     }
 }
 

@@ -33,11 +33,6 @@ impl Dict {
         self.0.iter().find(|(known, _)| known == name.as_bytes()).map(|(_, object)| object)
     }
 
-    /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &Object)> {
-        self.0.iter().map(|(name, object)| (name.as_slice(), object))
-    }
-
     fn put(&mut self, name: Vec<u8>, object: Object) {
         self.0.push((name, object));
     }
@@ -337,8 +332,8 @@ mod tests {
             dict.get("B").unwrap().array().unwrap(),
             [Object::Reference(1), Object::Text(b"a()(b)".to_vec()), Object::Text(b"AP".to_vec())]
         );
-        assert_eq!(dict.get("C D"), None, "a name without a value before another name is a value");
-        assert_eq!(dict.get("E").unwrap().name(), Some(&b"F"[..]));
+        assert_eq!(dict.get("C D").unwrap().name(), Some(&b"E"[..]));
+        assert_eq!((dict.get("F"), dict.get("G")), (Some(&Object::Number(-0.5)), Some(&Object::Null)));
         assert_eq!(all(b"--1 +2 .5 1.2-3"), [-1.0, 2.0, 0.5, 1.2].map(Object::Number));
     }
 
