@@ -62,6 +62,10 @@ enum Base {
     Hangul,
     /// They are left out, but the letters behind it say whose flag it is.
     Flag,
+    /// They are left out, but what draws a key round it.
+    Key,
+    /// They are left out, but what makes a picture of it.
+    Sign,
 }
 
 const NFKD: DecomposingNormalizerBorrowed<'_> = DecomposingNormalizerBorrowed::new_nfkd();
@@ -186,7 +190,13 @@ impl Folding<'_> {
             && is_drawn(c, chars.as_str())
         {
             let place = self.at..self.at + c.len_utf8();
-            (self.at, self.base) = (place.end, Base::Plain);
+            self.at = place.end;
+            // A number in a key is found by the number.
+            self.base = match c {
+                '#' | '*' => Base::Key,
+                _ if c.is_ascii() => Base::Plain,
+                _ => Base::Sign,
+            };
             return self.ready.push_back(Folded { place, class: Class::Emoji, c });
         }
         let mut decomposed: Vec<(u8, Range<usize>, char)> = Vec::new();
@@ -220,8 +230,11 @@ impl Folding<'_> {
         if c == ZERO_WIDTH_SPACE {
             return self.is(Base::Plain, Class::Other);
         }
-        if self.base == Base::Flag && TAGS.contains(&c) {
-            return Class::Mark;
+        match self.base {
+            Base::Flag if TAGS.contains(&c) => return Class::Mark,
+            Base::Key if c == KEYCAP => return self.is(Base::Plain, Class::Mark),
+            Base::Sign if c == AS_EMOJI => return self.is(Base::Plain, Class::Mark),
+            _ => {}
         }
         if c == TATWEEL || IGNORABLE.contains(c) {
             return Class::Dropped;
@@ -229,7 +242,7 @@ impl Folding<'_> {
         match CLUSTER.get(c) {
             GraphemeClusterBreak::Extend | GraphemeClusterBreak::SpacingMark => {
                 return match self.base {
-                    Base::Plain | Base::Flag => Class::Dropped,
+                    Base::Plain | Base::Flag | Base::Key | Base::Sign => Class::Dropped,
                     Base::CyrillicI if c != BREVE => Class::Dropped,
                     Base::CyrillicI | Base::Marked | Base::Hangul => Class::Mark,
                 };
@@ -292,9 +305,9 @@ fn is_drawn(c: char, behind: &str) -> bool {
 /// Whether `text` has what stores of format 6 and before have other words of.
 pub fn was_read_otherwise(text: &str) -> bool {
     !text.is_ascii()
-        && text.chars().any(|c| {
-            matches!(c, TATWEEL | AS_EMOJI | KEYCAP | BLACK_FLAG | '\u{1f170}'..='\u{1f17f}')
-        })
+        && text
+            .chars()
+            .any(|c| matches!(c, TATWEEL | AS_EMOJI | KEYCAP | BLACK_FLAG | '\u{1f170}'..='\u{1f17f}'))
 }
 
 /// What Unicode does not take apart.

@@ -4,8 +4,18 @@ use super::{Budget, Stop, Text, charset};
 
 /// The properties that are read.
 const READ: [&str; 12] = [
-    "summary", "description", "location", "comment", "contact", "categories", "organizer", "attendee", "dtstart", "dtend",
-    "due", "url",
+    "summary",
+    "description",
+    "location",
+    "comment",
+    "contact",
+    "categories",
+    "organizer",
+    "attendee",
+    "dtstart",
+    "dtend",
+    "due",
+    "url",
 ];
 /// The longest line, with those that continue it.
 const LONGEST_LINE: usize = 256 << 10;
@@ -13,7 +23,12 @@ const LONGEST_LINE: usize = 256 << 10;
 pub fn read(bytes: &[u8], declared: Option<&str>, budget: &mut Budget, text: &mut Text) -> Result<(), Stop> {
     budget.pay(bytes.len().saturating_mul(2))?;
     let (decoded, _) = charset::decode(bytes, declared);
-    if !decoded.trim_start_matches('\u{feff}').trim_start().get(..15).is_some_and(|head| head.eq_ignore_ascii_case("BEGIN:VCALENDAR")) {
+    if !decoded
+        .trim_start_matches('\u{feff}')
+        .trim_start()
+        .get(..15)
+        .is_some_and(|head| head.eq_ignore_ascii_case("BEGIN:VCALENDAR"))
+    {
         return Err(Stop::Failed);
     }
     let mut line = String::new();

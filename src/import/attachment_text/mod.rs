@@ -158,7 +158,8 @@ pub fn is(media_type: &str, name: Option<&str>, head: &[u8]) -> Option<Kind> {
         _ => return None,
     };
     // UTF-16 has NULs too, and begins with its mark.
-    let is_text = memchr::memchr(0, head).is_none() || head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
+    let is_text =
+        memchr::memchr(0, head).is_none() || head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
     is_text.then_some(kind)
 }
 

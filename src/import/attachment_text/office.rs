@@ -46,7 +46,10 @@ pub fn read(bytes: &[u8], budget: &mut Budget, text: &mut Text) -> Result<(), St
     let names: Vec<String> = archive.file_names().flatten().map(|name| name.into_owned()).collect();
     let has = |name: &str| names.iter().any(|known| known == name);
     if has("word/document.xml") {
-        let others = numbered(&names, &["word/footnotes", "word/endnotes", "word/header", "word/footer", "word/comments"]);
+        let others = numbered(
+            &names,
+            &["word/footnotes", "word/endnotes", "word/header", "word/footer", "word/comments"],
+        );
         let members = std::iter::once("word/document.xml".to_owned()).chain(others);
         return members.into_iter().try_for_each(|name| prose(&mut archive, &name, budget, text));
     }
@@ -60,7 +63,10 @@ pub fn read(bytes: &[u8], budget: &mut Budget, text: &mut Text) -> Result<(), St
     if has("mimetype") && has("content.xml") {
         if has("META-INF/manifest.xml") {
             let mut manifest = Vec::new();
-            member(&mut archive, "META-INF/manifest.xml")?.take(1 << 20).read_to_end(&mut manifest).map_err(|_| Stop::Failed)?;
+            member(&mut archive, "META-INF/manifest.xml")?
+                .take(1 << 20)
+                .read_to_end(&mut manifest)
+                .map_err(|_| Stop::Failed)?;
             budget.pay(manifest.len())?;
             if memchr::memmem::find(&manifest, b"encryption-data").is_some() {
                 return Err(Stop::Encrypted);
@@ -179,7 +185,9 @@ fn prose(archive: &mut Archive<'_>, name: &str, budget: &mut Budget, text: &mut 
                 "t" => words += 1,
                 "Fallback" => fallback += 1,
                 "r" => hidden = false,
-                "vanish" => hidden = !matches!(attribute(element, "val").as_deref(), Some("0" | "false" | "off")),
+                "vanish" => {
+                    hidden = !matches!(attribute(element, "val").as_deref(), Some("0" | "false" | "off"))
+                }
                 "tab" | "ptab" => text.blank()?,
                 "br" | "cr" => text.line()?,
                 _ => {}
@@ -204,7 +212,12 @@ fn prose(archive: &mut Archive<'_>, name: &str, budget: &mut Budget, text: &mut 
 }
 
 /// XLSX: each row a line, its cells apart by tabs.
-fn sheets(archive: &mut Archive<'_>, names: &[String], budget: &mut Budget, text: &mut Text) -> Result<(), Stop> {
+fn sheets(
+    archive: &mut Archive<'_>,
+    names: &[String],
+    budget: &mut Budget,
+    text: &mut Text,
+) -> Result<(), Stop> {
     let mut shared: Vec<String> = Vec::new();
     if names.iter().any(|name| name == "xl/sharedStrings.xml") {
         let (mut is_words, mut phonetic, mut bytes) = (false, 0_usize, 0);
@@ -233,13 +246,15 @@ fn sheets(archive: &mut Archive<'_>, names: &[String], budget: &mut Budget, text
         })?;
     }
     walk(archive, "xl/workbook.xml", budget, |step| match step {
-        Step::Begin(element) if element.local_name().as_ref() == "sheet" => match attribute(element, "name") {
-            Some(name) => {
-                text.push(&name)?;
-                text.line()
+        Step::Begin(element) if element.local_name().as_ref() == "sheet" => {
+            match attribute(element, "name") {
+                Some(name) => {
+                    text.push(&name)?;
+                    text.line()
+                }
+                None => Ok(()),
             }
-            None => Ok(()),
-        },
+        }
         _ => Ok(()),
     })?;
     for name in numbered(names, &["xl/worksheets/sheet", "xl/comments"]) {

@@ -48,8 +48,12 @@ impl Pdf {
         for (_, place) in &self.places {
             write!(table, "{place:010} 00000 n \n").unwrap();
         }
-        write!(table, "trailer\n<</Size {}/Root 1 0 R{trailer}>>\nstartxref\n{at}\n%%EOF\n", self.places.len() + 1)
-            .unwrap();
+        write!(
+            table,
+            "trailer\n<</Size {}/Root 1 0 R{trailer}>>\nstartxref\n{at}\n%%EOF\n",
+            self.places.len() + 1
+        )
+        .unwrap();
         self.bytes.extend_from_slice(table.as_bytes());
         std::mem::take(&mut self.bytes)
     }
@@ -92,7 +96,10 @@ pub fn page(font: &str, content: &[u8]) -> Vec<u8> {
     Pdf::new()
         .object(1, "<</Type/Catalog/Pages 2 0 R>>")
         .object(2, "<</Type/Pages/Kids[3 0 R]/Count 1>>")
-        .object(3, "<</Type/Page/Parent 2 0 R/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>/XObject<</X 6 0 R>>>>>>")
+        .object(
+            3,
+            "<</Type/Page/Parent 2 0 R/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>/XObject<</X 6 0 R>>>>>>",
+        )
         .stream(4, "/Filter/FlateDecode", &packed(content))
         .object(5, font)
         .end("")

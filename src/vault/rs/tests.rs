@@ -448,6 +448,9 @@ proptest! {
                 if words.len() < 6 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             });
             for (written, folded) in words {
+                // What is written can be a part of more than one word: the 2 of ½ begins the next one in ½①.
+                let is_alone = Query::parse(&written) == Query::parse(&folded);
+                let written = if is_alone { written } else { folded.clone() };
                 let nfc = ComposingNormalizerBorrowed::new_nfc();
                 let nfd = DecomposingNormalizerBorrowed::new_nfd();
                 let spellings = [

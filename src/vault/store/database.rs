@@ -15,8 +15,7 @@ use super::catalog::{Catalog, catalog_version};
 use super::ingest::{self, Ingest};
 use super::packed;
 use super::tables::{
-    FORMAT, TABLES, TABLES_2, TABLES_4, TABLES_5, TABLES_6_PACKED, TABLES_6_VALUES, TABLES_6_WORDS,
-    WORDS_7,
+    FORMAT, TABLES, TABLES_2, TABLES_4, TABLES_5, TABLES_6_PACKED, TABLES_6_VALUES, TABLES_6_WORDS, WORDS_7,
 };
 use crate::vault::{folding, time};
 
@@ -517,7 +516,9 @@ mod tests {
         let found = |store: &Store, q: &str| {
             let tags = [(Tag::new(0).unwrap(), false)];
             let query = Query::parse(q);
-            store.read::<_, rusqlite::Error>(|db, _| Ok(find(db, 1, &query, &tags)?.all.iter().collect::<Vec<_>>()))
+            store.read::<_, rusqlite::Error>(|db, _| {
+                Ok(find(db, 1, &query, &tags)?.all.iter().collect::<Vec<_>>())
+            })
         };
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.db");
@@ -535,7 +536,7 @@ mod tests {
             }
             old.write(&tx, 1).unwrap();
             tx.pragma_update(None, "user_version", format).unwrap();
-            for reworded in reworded {
+            if let Some(reworded) = reworded {
                 tx.execute("INSERT INTO meta VALUES ('reworded', ?1)", [reworded]).unwrap();
             }
             tx.commit().unwrap();

@@ -186,7 +186,8 @@ fn lzw(bytes: &[u8], is_early: bool, budget: &mut Budget) -> Result<Vec<u8>, Sto
 
 /// What a predictor of PNG's or TIFF's made of the bytes, undone.
 fn predicted(bytes: &[u8], settings: &Dict, budget: &mut Budget) -> Result<Option<Vec<u8>>, Stop> {
-    let number = |name: &str, otherwise: usize| settings.get(name).and_then(Object::whole).unwrap_or(otherwise);
+    let number =
+        |name: &str, otherwise: usize| settings.get(name).and_then(Object::whole).unwrap_or(otherwise);
     let kind = number("Predictor", 1);
     if kind < 10 {
         return if kind == 2 { Err(Stop::Unsupported) } else { Ok(None) };

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use encoding_rs::Encoding;
 
 use super::super::{Budget, Stop};
-use super::object::{Dict, Lexer, Object};
 use super::File;
+use super::object::{Dict, Lexer, Object};
 use crate::vault::folding;
 
 /// Codes that one font names at most.
@@ -43,7 +43,9 @@ struct Widths {
 
 impl Widths {
     fn of(&self, code: u32) -> f64 {
-        let range = || self.ranges.iter().find(|(from, to, _)| (*from..=*to).contains(&code)).map(|(.., width)| *width);
+        let range = || {
+            self.ranges.iter().find(|(from, to, _)| (*from..=*to).contains(&code)).map(|(.., width)| *width)
+        };
         self.one.get(&code).copied().or_else(range).unwrap_or(self.other)
     }
 }
@@ -203,7 +205,8 @@ fn bytes(file: &File<'_>, dict: &Dict, budget: &mut Budget) -> Result<Vec<String
         _ => encoding_rs::WINDOWS_1252,
     };
     let (text, _) = charset.decode_without_bom_handling(&all);
-    let mut table: Vec<String> = text.chars().map(|c| if c < ' ' { String::new() } else { c.to_string() }).collect();
+    let mut table: Vec<String> =
+        text.chars().map(|c| if c < ' ' { String::new() } else { c.to_string() }).collect();
     if base.is_none() {
         for (code, text) in STANDARD {
             (*text).clone_into(&mut table[usize::from(*code)]);
@@ -231,17 +234,59 @@ fn bytes(file: &File<'_>, dict: &Dict, budget: &mut Budget) -> Result<Vec<String
 
 /// Where Adobe's standard encoding is another than that of Windows.
 const STANDARD: &[(u8, &str)] = &[
-    (0x27, "’"), (0x60, "‘"), (0xa4, "⁄"), (0xa6, "ƒ"), (0xa8, "¤"), (0xa9, "'"), (0xaa, "“"), (0xac, "‹"), (0xad, "›"),
-    (0xae, "fi"), (0xaf, "fl"), (0xb1, "–"), (0xb2, "†"), (0xb3, "‡"), (0xb4, "·"), (0xb7, "•"), (0xb8, "‚"), (0xb9, "„"),
-    (0xba, "”"), (0xbc, "…"), (0xbd, "‰"), (0xc1, "`"), (0xd0, "—"), (0xe1, "Æ"), (0xe3, "ª"), (0xe8, "Ł"), (0xe9, "Ø"),
-    (0xea, "Œ"), (0xeb, "º"), (0xf1, "æ"), (0xf5, "ı"), (0xf8, "ł"), (0xf9, "ø"), (0xfa, "œ"), (0xfb, "ß"),
+    (0x27, "’"),
+    (0x60, "‘"),
+    (0xa4, "⁄"),
+    (0xa6, "ƒ"),
+    (0xa8, "¤"),
+    (0xa9, "'"),
+    (0xaa, "“"),
+    (0xac, "‹"),
+    (0xad, "›"),
+    (0xae, "fi"),
+    (0xaf, "fl"),
+    (0xb1, "–"),
+    (0xb2, "†"),
+    (0xb3, "‡"),
+    (0xb4, "·"),
+    (0xb7, "•"),
+    (0xb8, "‚"),
+    (0xb9, "„"),
+    (0xba, "”"),
+    (0xbc, "…"),
+    (0xbd, "‰"),
+    (0xc1, "`"),
+    (0xd0, "—"),
+    (0xe1, "Æ"),
+    (0xe3, "ª"),
+    (0xe8, "Ł"),
+    (0xe9, "Ø"),
+    (0xea, "Œ"),
+    (0xeb, "º"),
+    (0xf1, "æ"),
+    (0xf5, "ı"),
+    (0xf8, "ł"),
+    (0xf9, "ø"),
+    (0xfa, "œ"),
+    (0xfb, "ß"),
 ];
 
 /// Marks, as the names of letters that have them end.
 const MARKS: &[(&str, char)] = &[
-    ("grave", '\u{300}'), ("acute", '\u{301}'), ("circumflex", '\u{302}'), ("tilde", '\u{303}'), ("macron", '\u{304}'),
-    ("breve", '\u{306}'), ("dotaccent", '\u{307}'), ("dieresis", '\u{308}'), ("ring", '\u{30a}'), ("hungarumlaut", '\u{30b}'),
-    ("caron", '\u{30c}'), ("commaaccent", '\u{327}'), ("cedilla", '\u{327}'), ("ogonek", '\u{328}'),
+    ("grave", '\u{300}'),
+    ("acute", '\u{301}'),
+    ("circumflex", '\u{302}'),
+    ("tilde", '\u{303}'),
+    ("macron", '\u{304}'),
+    ("breve", '\u{306}'),
+    ("dotaccent", '\u{307}'),
+    ("dieresis", '\u{308}'),
+    ("ring", '\u{30a}'),
+    ("hungarumlaut", '\u{30b}'),
+    ("caron", '\u{30c}'),
+    ("commaaccent", '\u{327}'),
+    ("cedilla", '\u{327}'),
+    ("ogonek", '\u{328}'),
 ];
 
 /// Names of glyphs that are no letter with a mark.
@@ -268,7 +313,8 @@ fn glyph(name: &[u8]) -> String {
 
 fn component(name: &str) -> String {
     let code = |digits: &str| u32::from_str_radix(digits, 16).ok().and_then(char::from_u32);
-    if let Some(digits) = name.strip_prefix("uni").filter(|digits| digits.len() % 4 == 0 && digits.is_ascii()) {
+    if let Some(digits) = name.strip_prefix("uni").filter(|digits| digits.len() % 4 == 0 && digits.is_ascii())
+    {
         let all: Option<String> =
             (0..digits.len()).step_by(4).take(8).map(|at| digits.get(at..at + 4).and_then(code)).collect();
         if let Some(all) = all.filter(|all| !all.is_empty()) {
@@ -424,8 +470,20 @@ mod tests {
     #[test]
     fn names_of_glyphs_are_read() {
         for (name, text) in [
-            ("A", "A"), ("eacute", "é"), ("Scaron", "Š"), ("uni20AC", "€"), ("u1F600", "😀"), ("f_i", "fi"), ("a.sc", "a"),
-            ("space", " "), ("germandbls", "ß"), ("g123", ""), ("", ""), ("uni", ""), ("tcommaaccent", "ţ"), ("Omega", "Ω"),
+            ("A", "A"),
+            ("eacute", "é"),
+            ("Scaron", "Š"),
+            ("uni20AC", "€"),
+            ("u1F600", "😀"),
+            ("f_i", "fi"),
+            ("a.sc", "a"),
+            ("space", " "),
+            ("germandbls", "ß"),
+            ("g123", ""),
+            ("", ""),
+            ("uni", ""),
+            ("tcommaaccent", "ţ"),
+            ("Omega", "Ω"),
         ] {
             assert_eq!(glyph(name.as_bytes()), text, "{name}");
         }
@@ -440,17 +498,18 @@ mod tests {
         )
         .unwrap();
         let of = |code| map.get(2, code).unwrap_or_default();
-        assert_eq!([of(3), of(5), of(0x10), of(0x12), of(0x20), of(0x21), of(0x13)], [" ", "fi", "A", "C", "é", "😀", ""]);
+        assert_eq!(
+            [of(3), of(5), of(0x10), of(0x12), of(0x20), of(0x21), of(0x13)],
+            [" ", "fi", "A", "C", "é", "😀", ""]
+        );
         assert_eq!(map.length_of(b"\x00\x03"), 2);
     }
 
     #[test]
     fn o4_14_a_map_of_all_codes_is_not_written_out() {
-        let map = Map::parse(
-            b"1 beginbfrange <00000000> <FFFFFFFF> <0041> endbfrange",
-            &mut Budget::default(),
-        )
-        .unwrap();
+        let map =
+            Map::parse(b"1 beginbfrange <00000000> <FFFFFFFF> <0041> endbfrange", &mut Budget::default())
+                .unwrap();
         assert_eq!(map.get(4, 1).as_deref(), Some("B"));
         assert_eq!(map.get(4, 0x1_0000), None);
     }

@@ -96,8 +96,13 @@ impl<'a> File<'a> {
         if is_encrypted(bytes) {
             return Err(Stop::Encrypted);
         }
-        let mut file =
-            Self { bytes, places: HashMap::new(), packed: Vec::new(), packed_bytes: 0, undone: RefCell::default() };
+        let mut file = Self {
+            bytes,
+            places: HashMap::new(),
+            packed: Vec::new(),
+            packed_bytes: 0,
+            undone: RefCell::default(),
+        };
         let (mut at, mut has_end) = (0, true);
         // Later definitions are of later versions of the file.
         while let Some(found) = memmem::find(&bytes[at..], b"obj") {
@@ -184,7 +189,12 @@ impl<'a> File<'a> {
     }
 
     /// What is called so in a dictionary, resolved.
-    fn get<'o>(&self, dict: &'o Dict, name: &str, budget: &mut Budget) -> Result<Option<Cow<'o, Object>>, Stop> {
+    fn get<'o>(
+        &self,
+        dict: &'o Dict,
+        name: &str,
+        budget: &mut Budget,
+    ) -> Result<Option<Cow<'o, Object>>, Stop> {
         dict.get(name).map(|object| self.resolved(object, budget)).transpose()
     }
 
@@ -268,7 +278,8 @@ impl<'a> File<'a> {
             let (number, generation, reference) =
                 (lexer.object(budget)?, lexer.object(budget)?, lexer.object(budget)?);
             let is_reference = matches!(reference, Some(Object::Word(word)) if word == b"R");
-            let number = number.filter(|_| is_reference && generation.is_some()).and_then(|number| number.whole());
+            let number =
+                number.filter(|_| is_reference && generation.is_some()).and_then(|number| number.whole());
             let Some(number) = number.and_then(|number| u32::try_from(number).ok()) else { continue };
             if let Object::Dict(root) = self.object(number, budget)?
                 && root.get("Pages").is_some()
@@ -304,7 +315,8 @@ impl<'a> File<'a> {
         let mut pages = Vec::new();
         let Some(root) = self.root(budget)? else { return self.pages_anywhere(budget) };
         let mut known = HashSet::new();
-        let number = |object: &Object| if let Object::Reference(number) = object { Some(*number) } else { None };
+        let number =
+            |object: &Object| if let Object::Reference(number) = object { Some(*number) } else { None };
         let first = root.get("Pages").and_then(number);
         let mut open: Vec<(u32, u32)> = first.map(|first| (first, first)).into_iter().collect();
         while let Some((number_of, inherited)) = open.pop() {
@@ -346,7 +358,8 @@ fn is_encrypted(bytes: &[u8]) -> bool {
 
 /// The number of the object whose `obj` stands behind `before`.
 fn number_before(before: &[u8]) -> Option<u32> {
-    let digits_end = |bytes: &[u8]| bytes.iter().rev().take(10).take_while(|byte| byte.is_ascii_digit()).count();
+    let digits_end =
+        |bytes: &[u8]| bytes.iter().rev().take(10).take_while(|byte| byte.is_ascii_digit()).count();
     let trimmed = before.trim_ascii_end();
     let generation = digits_end(trimmed);
     let rest = &trimmed[..trimmed.len() - generation];

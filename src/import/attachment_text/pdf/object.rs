@@ -53,7 +53,11 @@ impl Object {
 
     /// As a whole number that is no less than 0.
     pub fn whole(&self) -> Option<usize> {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "what is out of range becomes the nearest")]
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "what is out of range becomes the nearest"
+        )]
         self.number().filter(|number| *number >= 0.0).map(|number| number as usize)
     }
 
@@ -196,7 +200,8 @@ impl<'a> Lexer<'a> {
         let mut name = Vec::new();
         while let Some(byte) = self.peek().filter(|byte| !is_blank(*byte) && !is_delimiter(*byte)) {
             self.at += 1;
-            let escaped = (byte == b'#').then(|| self.bytes.get(self.at..self.at + 2).and_then(byte_of)).flatten();
+            let escaped =
+                (byte == b'#').then(|| self.bytes.get(self.at..self.at + 2).and_then(byte_of)).flatten();
             self.at += if escaped.is_some() { 2 } else { 0 };
             name.push(escaped.unwrap_or(byte));
         }

@@ -96,7 +96,9 @@ impl<'f, 'a> Drawing<'f, 'a> {
         let notes = self.file.get(&dict, "Annots", budget)?;
         for note in notes.as_ref().and_then(|notes| notes.array()).unwrap_or_default() {
             let note = self.file.resolved(note, budget)?;
-            let Some(looks) = note.dict().map(|note| self.file.dict(note, "AP", budget)).transpose()?.flatten() else {
+            let Some(looks) =
+                note.dict().map(|note| self.file.dict(note, "AP", budget)).transpose()?.flatten()
+            else {
                 continue;
             };
             if let Some(Object::Reference(number)) = looks.get("N") {
@@ -169,7 +171,8 @@ impl<'f, 'a> Drawing<'f, 'a> {
                 }
                 b"BT" => (line, at) = (SAME, SAME),
                 b"Tf" => {
-                    let named = operands.first().and_then(Object::name).map(|name| String::from_utf8_lossy(name));
+                    let named =
+                        operands.first().and_then(Object::name).map(|name| String::from_utf8_lossy(name));
                     let font = named.and_then(|name| fonts.get(&name));
                     state.font = font.map(|font| self.font(font, budget)).transpose()?.flatten();
                     state.size = number(1);
@@ -220,7 +223,8 @@ impl<'f, 'a> Drawing<'f, 'a> {
                     if forms.is_none() {
                         forms = Some(self.file.dict(resources, "XObject", budget)?.unwrap_or_default());
                     }
-                    let named = operands.last().and_then(Object::name).map(|name| String::from_utf8_lossy(name));
+                    let named =
+                        operands.last().and_then(Object::name).map(|name| String::from_utf8_lossy(name));
                     let form = named.zip(forms.as_ref()).and_then(|(name, forms)| forms.get(&name));
                     if let Some(Object::Reference(number)) = form {
                         self.form(*number, state.matrix, depth, budget, text)?;

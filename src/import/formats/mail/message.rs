@@ -785,7 +785,9 @@ impl Gathered<'_> {
             self.decide();
         }
         let charset = self.part.charset.as_deref();
-        self.kind.map_or(Found::none("unsupported"), |kind| attachment_text::read(kind, charset, &self.bytes, budget))
+        self.kind.map_or(Found::none("unsupported"), |kind| {
+            attachment_text::read(kind, charset, &self.bytes, budget)
+        })
     }
 }
 

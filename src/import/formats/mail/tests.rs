@@ -213,7 +213,8 @@ fn with_attachments(attachments: &[(&str, &str, Vec<u8>)]) -> String {
     );
     for (kind, name, bytes) in attachments {
         let encoded = base64::engine::general_purpose::STANDARD.encode(bytes);
-        let lines: Vec<&str> = encoded.as_bytes().chunks(76).map(|line| str::from_utf8(line).unwrap()).collect();
+        let lines: Vec<&str> =
+            encoded.as_bytes().chunks(76).map(|line| str::from_utf8(line).unwrap()).collect();
         mail += &format!(
             "--b\nContent-Type: {kind}\nContent-Disposition: attachment; filename=\"{name}\"\n\
              Content-Transfer-Encoding: base64\n\n{}\n",
@@ -242,23 +243,31 @@ fn o5_7_attachments_have_their_text() {
     let (kept, counts) = harness::imported(&Mbox, &[("mbox", &mbox(&[&mail]))]);
     assert!(counts.bad.is_empty(), "a file without a text is no bad item: {counts:?}");
     let all = records(&kept, "attachments");
-    let told: Vec<(&str, &str)> = all
-        .values()
+    let mut parts: Vec<&Value> = all.values().collect();
+    parts.sort_by_key(|data| data["part_index"].as_str().unwrap().parse::<u32>().unwrap());
+    let told: Vec<(&str, &str)> = parts
+        .iter()
         .map(|data| (data["text_status"].as_str().unwrap(), data["text"].as_str().unwrap_or("-")))
         .collect();
-    assert_eq!(told, [
-        ("read", "Zählerstand 4711"),
-        ("read", "Zählerstand 4711"),
-        ("read", "a letter"),
-        ("read", "fünf;1"),
-        ("unsupported", "-"),
-        ("unsupported", "-"),
-        ("failed", "-"),
-        ("encrypted", "-"),
-        ("empty", "-"),
-    ]);
+    assert_eq!(
+        told,
+        [
+            ("read", "Zählerstand 4711"),
+            ("read", "Zählerstand 4711"),
+            ("read", "a letter"),
+            ("read", "fünf;1"),
+            ("unsupported", "-"),
+            ("unsupported", "-"),
+            ("failed", "-"),
+            ("encrypted", "-"),
+            ("empty", "-"),
+        ]
+    );
     for data in all.values() {
-        assert_eq!((&data["subject"], &data["from_name"], &data["from_email"]), (&"your bill".into(), &"Eva Moe".into(), &"eva@example.org".into()));
+        assert_eq!(
+            (&data["subject"], &data["from_name"], &data["from_email"]),
+            (&"your bill".into(), &"Eva Moe".into(), &"eva@example.org".into())
+        );
     }
     // It is the sender's own text that a mail is known by.
     assert_eq!(only(&kept, "message_bodies")["body_text"], "see below");
