@@ -1,4 +1,4 @@
-//! The text inside attachments (O5.7): plain text, HTML, PDF, DOCX, XLSX, OpenDocument and calendars.
+//! The text inside attachments (O5.7): plain text, HTML, PDF, office files and calendars.
 //!
 //! An attachment comes from anybody. Nothing here runs for longer than its bytes allow: whatever a file asks for (to inflate, to
 //! parse, to draw again) is paid from a [`Budget`], which is counted in bytes and not in time, so that the same file gives the same
@@ -8,7 +8,7 @@ mod calendar;
 mod office;
 mod pdf;
 #[cfg(test)]
-pub mod samples;
+pub(in crate::import) mod samples;
 #[cfg(test)]
 mod tests;
 
@@ -42,16 +42,9 @@ impl Default for Budget {
 impl Budget {
     /// Pays for so many bytes.
     fn pay(&mut self, bytes: usize) -> Result<(), Stop> {
-        match self.0.checked_sub(bytes) {
-            Some(rest) => {
-                self.0 = rest;
-                Ok(())
-            }
-            None => {
-                self.0 = 0;
-                Err(Stop::TooLarge)
-            }
-        }
+        let rest = self.0.checked_sub(bytes);
+        self.0 = rest.unwrap_or(0);
+        rest.map(drop).ok_or(Stop::TooLarge)
     }
 
     /// What is left.
@@ -183,13 +176,12 @@ pub fn read(kind: Kind, declared: Option<&str>, bytes: &[u8], budget: &mut Budge
     budget.0 = budget.0.saturating_sub(cost);
     let Ok(ended) = ended else { return Found::none("failed") };
     match (ended, text.is_empty()) {
-        (Ok(()), true) => Found::none("empty"),
+        (Ok(()) | Err(Stop::Full), true) => Found::none("empty"),
         (Ok(()), false) => Found { status: "read", text: Some(text) },
         (Err(Stop::Encrypted), _) => Found::none("encrypted"),
         (Err(Stop::Unsupported), _) => Found::none("unsupported"),
         (Err(Stop::Failed), true) => Found::none("failed"),
         (Err(Stop::TooLarge), true) => Found::none("too_large"),
-        (Err(Stop::Full), true) => Found::none("empty"),
         (Err(_), false) => Found { status: "cut", text: Some(text) },
     }
 }

@@ -1,5 +1,6 @@
-//! Office files: DOCX, XLSX, PPTX and OpenDocument. All are XML in a zip archive, of which only the members with text are opened.
+//! Office files: DOCX, XLSX, PPTX, ODT, ODS and ODP. All are XML in a zip archive, of which only the members with text are opened.
 
+use std::borrow::Cow;
 use std::io::{BufReader, Cursor, Read as _};
 
 use quick_xml::events::{BytesStart, Event};
@@ -43,7 +44,7 @@ pub fn read(bytes: &[u8], budget: &mut Budget, text: &mut Text) -> Result<(), St
     if archive.len() > MOST_MEMBERS {
         return Err(Stop::TooLarge);
     }
-    let names: Vec<String> = archive.file_names().flatten().map(|name| name.into_owned()).collect();
+    let names: Vec<String> = archive.file_names().flatten().map(Cow::into_owned).collect();
     let has = |name: &str| names.iter().any(|known| known == name);
     if has("word/document.xml") {
         let others = numbered(
@@ -169,7 +170,7 @@ fn walk(
     }
 }
 
-fn attribute<'a>(element: &'a BytesStart<'_>, local: &str) -> Option<std::borrow::Cow<'a, str>> {
+fn attribute<'a>(element: &'a BytesStart<'_>, local: &str) -> Option<Cow<'a, str>> {
     let mut all = element.attributes();
     let found = all.with_checks(false).flatten().find(|one| one.key.local_name().as_ref() == local)?;
     found.normalized_value(XmlVersion::Implicit1_0).ok()
@@ -186,7 +187,7 @@ fn prose(archive: &mut Archive<'_>, name: &str, budget: &mut Budget, text: &mut 
                 "Fallback" => fallback += 1,
                 "r" => hidden = false,
                 "vanish" => {
-                    hidden = !matches!(attribute(element, "val").as_deref(), Some("0" | "false" | "off"))
+                    hidden = !matches!(attribute(element, "val").as_deref(), Some("0" | "false" | "off"));
                 }
                 "tab" | "ptab" => text.blank()?,
                 "br" | "cr" => text.line()?,
@@ -275,7 +276,6 @@ fn sheets(
                 value.push_str(more);
                 Ok(())
             }
-            Step::Words(_) => Ok(()),
             Step::End("v" | "t") => {
                 is_words = false;
                 if is_shared {
@@ -286,14 +286,14 @@ fn sheets(
             }
             Step::End("c") => text.push("\t"),
             Step::End("row" | "comment") => text.line(),
-            Step::End(_) => Ok(()),
+            Step::End(_) | Step::Words(_) => Ok(()),
         })?;
         text.line()?;
     }
     Ok(())
 }
 
-/// OpenDocument: all words in `body`, but for what was deleted.
+/// ODT and its like: all words in `body`, but for what was deleted.
 fn open_document(archive: &mut Archive<'_>, budget: &mut Budget, text: &mut Text) -> Result<(), Stop> {
     let (mut body, mut deleted, mut paragraphs) = (0_usize, 0_usize, 0_usize);
     walk(archive, "content.xml", budget, |step| match step {

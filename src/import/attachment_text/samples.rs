@@ -1,5 +1,4 @@
 //! Files for tests, made here.
-#![allow(missing_docs, reason = "they are for tests")]
 
 use std::fmt::Write as _;
 use std::io::{Cursor, Write as _};
@@ -46,7 +45,7 @@ impl Pdf {
         let at = self.bytes.len();
         let mut table = format!("xref\n0 {}\n0000000000 65535 f \n", self.places.len() + 1);
         for (_, place) in &self.places {
-            write!(table, "{place:010} 00000 n \n").unwrap();
+            writeln!(table, "{place:010} 00000 n ").unwrap();
         }
         write!(
             table,
@@ -57,6 +56,13 @@ impl Pdf {
         self.bytes.extend_from_slice(table.as_bytes());
         std::mem::take(&mut self.bytes)
     }
+}
+
+fn hex(codes: impl Iterator<Item = usize>) -> String {
+    codes.fold(String::new(), |mut out, code| {
+        write!(out, "{code:04X}").unwrap();
+        out
+    })
 }
 
 /// Lines, as programs write them today: glyphs by numbers of the font's own, which only its map knows, and all packed.
@@ -70,13 +76,13 @@ pub fn pdf(lines: &[&str]) -> Vec<u8> {
          1 begincodespacerange <0000> <FFFF> endcodespacerange\n",
     );
     for c in &letters {
-        let code: String = c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("{unit:04X}")).collect();
+        let code = hex(c.encode_utf16(&mut [0; 2]).iter().map(|unit| usize::from(*unit)));
         writeln!(map, "1 beginbfchar <{:04X}> <{code}> endbfchar", glyph(*c)).unwrap();
     }
     map.push_str("endcmap end end");
     let mut content = String::from("BT /F1 11 Tf 72 720 Td 14 TL\n");
     for line in lines {
-        let codes: String = line.chars().map(|c| format!("{:04X}", glyph(c))).collect();
+        let codes = hex(line.chars().map(glyph));
         writeln!(content, "<{codes}> Tj T*").unwrap();
     }
     content.push_str("ET");

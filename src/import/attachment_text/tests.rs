@@ -272,7 +272,7 @@ fn o4_14_hostile_pdfs_end() {
         assert!(found.text.is_none(), "{piece}: {found:?}");
     }
     // A stream of objects that are all of it.
-    let header: String = (0..50_000).map(|number| format!("{number} 0 ")).collect();
+    let header = (0..50_000).map(|number| number.to_string()).collect::<Vec<_>>().join(" 0 ") + " 0 ";
     let objects = format!("{header}{}", "[1 1]".repeat(50_000));
     let all = Pdf::new()
         .stream(

@@ -43,13 +43,11 @@ pub fn undone(bytes: &[u8], dict: &Dict, budget: &mut Budget) -> Result<Vec<u8>,
         let settings = settings.get(at).and_then(Object::dict);
         out = Some(settings.map_or(Ok(None), |settings| predicted(&next, settings, budget))?.unwrap_or(next));
     }
-    match out {
-        Some(out) => Ok(out),
-        None => {
-            budget.pay(bytes.len())?;
-            Ok(bytes.to_vec())
-        }
+    if let Some(out) = out {
+        return Ok(out);
     }
+    budget.pay(bytes.len())?;
+    Ok(bytes.to_vec())
 }
 
 fn flate(bytes: &[u8], budget: &mut Budget) -> Result<Vec<u8>, Stop> {

@@ -218,13 +218,12 @@ impl<'a> File<'a> {
         let ends_there = |length: &usize| {
             rest.get(*length..).is_some_and(|behind| behind.trim_ascii_start().starts_with(b"endstream"))
         };
-        let length = match length.filter(ends_there) {
-            Some(length) => length,
-            None => {
-                let end = memmem::find(rest, b"endstream").unwrap_or(rest.len());
-                budget.pay(end)?;
-                end
-            }
+        let length = if let Some(length) = length.filter(ends_there) {
+            length
+        } else {
+            let end = memmem::find(rest, b"endstream").unwrap_or(rest.len());
+            budget.pay(end)?;
+            end
         };
         // The filters may stand elsewhere.
         for name in ["Filter", "DecodeParms"] {

@@ -23,16 +23,11 @@ const SAME: Matrix = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0];
 
 /// First `one`, then `other`.
 fn times(one: &Matrix, other: &Matrix) -> Matrix {
-    let [a, b, c, d, e, f] = *one;
-    let [g, h, i, j, k, l] = *other;
-    [
-        a.mul_add(g, b * i),
-        a.mul_add(h, b * j),
-        c.mul_add(g, d * i),
-        c.mul_add(h, d * j),
-        e.mul_add(g, f.mul_add(i, k)),
-        e.mul_add(h, f.mul_add(j, l)),
-    ]
+    let row = |x: f64, y: f64, is_place: f64| {
+        [0, 1].map(|at| x * other[at] + y * other[at + 2] + is_place * other[at + 4])
+    };
+    let rows = [row(one[0], one[1], 0.0), row(one[2], one[3], 0.0), row(one[4], one[5], 1.0)];
+    [rows[0][0], rows[0][1], rows[1][0], rows[1][1], rows[2][0], rows[2][1]]
 }
 
 /// What texts are drawn with.
@@ -47,6 +42,71 @@ struct State {
     /// How wide, of one.
     stretch: f64,
     leading: f64,
+    /// Where the line begins, and where the next letter stands.
+    line: Matrix,
+    at: Matrix,
+}
+
+fn number(operands: &[Object], nth: usize) -> f64 {
+    operands.get(nth).and_then(Object::number).unwrap_or(0.0)
+}
+
+impl State {
+    const fn new(matrix: Matrix) -> Self {
+        Self {
+            matrix,
+            font: None,
+            size: 1.0,
+            letter: 0.0,
+            word: 0.0,
+            stretch: 1.0,
+            leading: 0.0,
+            line: SAME,
+            at: SAME,
+        }
+    }
+
+    /// Begins a line at a distance from where the last one began.
+    fn begin(&mut self, x: f64, y: f64) {
+        self.line = times(&[1.0, 0.0, 0.0, 1.0, x, y], &self.line);
+        self.at = self.line;
+    }
+
+    fn go(&mut self, by: f64) {
+        self.at = times(&[1.0, 0.0, 0.0, 1.0, by, 0.0], &self.at);
+    }
+
+    /// What an operator says of how and where texts stand, if it does.
+    fn set(&mut self, operator: &[u8], operands: &[Object]) {
+        let number = |nth| number(operands, nth);
+        match operator {
+            b"cm" => {
+                if let Some(matrix) = matrix_of(operands) {
+                    self.matrix = times(&matrix, &self.matrix);
+                }
+            }
+            b"BT" => (self.line, self.at) = (SAME, SAME),
+            b"Tc" => self.letter = number(0),
+            b"Tw" => self.word = number(0),
+            b"Tz" => self.stretch = number(0) / 100.0,
+            b"TL" => self.leading = number(0),
+            b"Td" => self.begin(number(0), number(1)),
+            b"TD" => {
+                self.leading = -number(1);
+                self.begin(number(0), number(1));
+            }
+            b"Tm" => {
+                self.line = matrix_of(operands).unwrap_or(SAME);
+                self.at = self.line;
+            }
+            b"T*" | b"'" => self.begin(0.0, -self.leading),
+            b"\"" => {
+                (self.word, self.letter) = (number(0), number(1));
+                self.begin(0.0, -self.leading);
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Pages that are drawn one behind the other.
@@ -149,10 +209,8 @@ impl<'f, 'a> Drawing<'f, 'a> {
         let mut forms: Option<Dict> = None;
         let mut lexer = Lexer::new(bytes, 0);
         let mut operands: Vec<Object> = Vec::new();
-        let mut state =
-            State { matrix, font: None, size: 1.0, letter: 0.0, word: 0.0, stretch: 1.0, leading: 0.0 };
+        let mut state = State::new(matrix);
         let mut saved: Vec<State> = Vec::new();
-        let (mut line, mut at) = (SAME, SAME);
         while let Some(object) = lexer.object(budget)? {
             let Object::Word(operator) = object else {
                 if operands.len() < MOST_OPERANDS {
@@ -160,71 +218,29 @@ impl<'f, 'a> Drawing<'f, 'a> {
                 }
                 continue;
             };
-            let number = |nth: usize| operands.get(nth).and_then(Object::number).unwrap_or(0.0);
             match operator.as_slice() {
                 b"q" if saved.len() < MOST_SAVED => saved.push(state.clone()),
-                b"Q" => state = saved.pop().unwrap_or(state),
-                b"cm" => {
-                    if let Some(matrix) = matrix_of(&operands) {
-                        state.matrix = times(&matrix, &state.matrix);
-                    }
+                b"Q" => {
+                    // The place of a text is no part of what is saved.
+                    let (line, at) = (state.line, state.at);
+                    state = saved.pop().unwrap_or(state);
+                    (state.line, state.at) = (line, at);
                 }
-                b"BT" => (line, at) = (SAME, SAME),
                 b"Tf" => {
-                    let named =
-                        operands.first().and_then(Object::name).map(|name| String::from_utf8_lossy(name));
+                    let named = operands.first().and_then(Object::name).map(String::from_utf8_lossy);
                     let font = named.and_then(|name| fonts.get(&name));
                     state.font = font.map(|font| self.font(font, budget)).transpose()?.flatten();
-                    state.size = number(1);
+                    state.size = number(&operands, 1);
                 }
-                b"Tc" => state.letter = number(0),
-                b"Tw" => state.word = number(0),
-                b"Tz" => state.stretch = number(0) / 100.0,
-                b"TL" => state.leading = number(0),
-                b"Td" | b"TD" => {
-                    if operator == b"TD" {
-                        state.leading = -number(1);
-                    }
-                    line = times(&[1.0, 0.0, 0.0, 1.0, number(0), number(1)], &line);
-                    at = line;
-                }
-                b"Tm" => {
-                    line = matrix_of(&operands).unwrap_or(SAME);
-                    at = line;
-                }
-                b"T*" | b"'" | b"\"" => {
-                    line = times(&[1.0, 0.0, 0.0, 1.0, 0.0, -state.leading], &line);
-                    at = line;
-                    if operator == b"\"" {
-                        (state.word, state.letter) = (number(0), number(1));
-                    }
-                    if let Some(Object::Text(string)) = operands.last() {
-                        self.show(string, &state, &mut at, text)?;
-                    }
-                }
-                b"Tj" => {
-                    if let Some(Object::Text(string)) = operands.last() {
-                        self.show(string, &state, &mut at, text)?;
-                    }
-                }
-                b"TJ" => {
-                    for part in operands.last().and_then(Object::array).unwrap_or_default() {
-                        match part {
-                            Object::Text(string) => self.show(string, &state, &mut at, text)?,
-                            Object::Number(back) => {
-                                let by = -back / 1000.0 * state.size * state.stretch;
-                                at = times(&[1.0, 0.0, 0.0, 1.0, by, 0.0], &at);
-                            }
-                            _ => {}
-                        }
-                    }
+                b"Tj" | b"'" | b"\"" | b"TJ" => {
+                    state.set(&operator, &operands);
+                    self.show_all(&operands, &mut state, text)?;
                 }
                 b"Do" => {
                     if forms.is_none() {
                         forms = Some(self.file.dict(resources, "XObject", budget)?.unwrap_or_default());
                     }
-                    let named =
-                        operands.last().and_then(Object::name).map(|name| String::from_utf8_lossy(name));
+                    let named = operands.last().and_then(Object::name).map(String::from_utf8_lossy);
                     let form = named.zip(forms.as_ref()).and_then(|(name, forms)| forms.get(&name));
                     if let Some(Object::Reference(number)) = form {
                         self.form(*number, state.matrix, depth, budget, text)?;
@@ -241,7 +257,7 @@ impl<'f, 'a> Drawing<'f, 'a> {
                     budget.pay(end)?;
                     lexer.at += end;
                 }
-                _ => {}
+                other => state.set(other, &operands),
             }
             operands.clear();
         }
@@ -270,22 +286,34 @@ impl<'f, 'a> Drawing<'f, 'a> {
         Ok(Some(font))
     }
 
+    /// Draws a string, or those of an array with what is between them.
+    fn show_all(&mut self, operands: &[Object], state: &mut State, text: &mut Text) -> Result<(), Stop> {
+        let Some(last) = operands.last() else { return Ok(()) };
+        for part in last.array().unwrap_or(std::slice::from_ref(last)) {
+            match part {
+                Object::Text(string) => self.show(string, state, text)?,
+                Object::Number(back) => state.go(-back / 1000.0 * state.size * state.stretch),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Draws a string: what stands between it and what was drawn before is a line, a blank or nothing.
-    fn show(&mut self, string: &[u8], state: &State, at: &mut Matrix, text: &mut Text) -> Result<(), Stop> {
-        let Some(font) = &state.font else { return Ok(()) };
-        let whole = times(at, &state.matrix);
+    fn show(&mut self, string: &[u8], state: &mut State, text: &mut Text) -> Result<(), Stop> {
+        let Some(font) = state.font.clone() else { return Ok(()) };
+        let whole = times(&state.at, &state.matrix);
         // How large a letter is there, and which way the line goes.
         let (right, up) = ((whole[0], whole[1]), (whole[2], whole[3]));
-        let wide = right.0.hypot(right.1) * state.size.abs();
-        let high = up.0.hypot(up.1) * state.size.abs();
+        let length = right.0.hypot(right.1);
+        let (wide, high) = (length * state.size.abs(), up.0.hypot(up.1) * state.size.abs());
         if let Some(end) = self.end
             && wide > 0.0
             && wide.is_finite()
         {
             let (x, y) = (whole[4] - end.0, whole[5] - end.1);
-            let length = right.0.hypot(right.1);
-            let along = x.mul_add(right.0, y * right.1) / length;
-            let across = x.mul_add(right.1, -(y * right.0)) / length;
+            let along = (x * right.0 + y * right.1) / length;
+            let across = (x * right.1 - y * right.0) / length;
             if across.abs() > 0.5 * high || along < -wide {
                 text.line()?;
             } else if along > if font.has_widths { 0.15 } else { 0.3 } * wide {
@@ -295,11 +323,11 @@ impl<'f, 'a> Drawing<'f, 'a> {
         let mut by = 0.0;
         font.show(string, &mut |glyph| {
             let word = if glyph.is_blank { state.word } else { 0.0 };
-            by += (glyph.width / 1000.0).mul_add(state.size, state.letter + word) * state.stretch;
+            by += (glyph.width / 1000.0 * state.size + state.letter + word) * state.stretch;
             if glyph.text == " " { text.blank() } else { text.push(glyph.text) }
         })?;
-        *at = times(&[1.0, 0.0, 0.0, 1.0, by, 0.0], at);
-        let end = times(at, &state.matrix);
+        state.go(by);
+        let end = times(&state.at, &state.matrix);
         self.end = Some((end[4], end[5]));
         Ok(())
     }

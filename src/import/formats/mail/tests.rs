@@ -215,11 +215,10 @@ fn with_attachments(attachments: &[(&str, &str, Vec<u8>)]) -> String {
         let encoded = base64::engine::general_purpose::STANDARD.encode(bytes);
         let lines: Vec<&str> =
             encoded.as_bytes().chunks(76).map(|line| str::from_utf8(line).unwrap()).collect();
-        mail += &format!(
-            "--b\nContent-Type: {kind}\nContent-Disposition: attachment; filename=\"{name}\"\n\
-             Content-Transfer-Encoding: base64\n\n{}\n",
-            lines.join("\n")
-        );
+        let written = lines.join("\n");
+        let head =
+            format!("--b\nContent-Type: {kind}\nContent-Disposition: attachment; filename=\"{name}\"\n");
+        mail.extend([&head, "Content-Transfer-Encoding: base64\n\n", &written, "\n"]);
     }
     mail + "--b--\n"
 }
