@@ -6,6 +6,7 @@
 
 pub mod account;
 pub mod agent_session;
+pub mod attachment_text;
 pub mod cell;
 pub mod charset;
 pub mod chat_export;

@@ -2,9 +2,11 @@
 //! beside them: a read has to cost the database as many steps in both, or to be answered at the next full step of time.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -15,7 +17,7 @@ use crate::vault::grant::{Client, Declaration, Grant, GrantStream, Source, Subje
 use crate::vault::oauth::owner::Announce;
 use crate::vault::pace::tests::MovedClock;
 use crate::vault::store::{Connection, Ingest, word_index};
-use crate::vault::words::{Query, Tag};
+use crate::vault::words::{self, Query, Tag};
 use crate::vault::{Config, Profile, Vault};
 
 const ITEMS: StreamSpec = StreamSpec {
@@ -392,5 +394,92 @@ proptest! {
         }
         let wanted: Vec<&str> = wanted.iter().map(|(.., key)| *key).collect();
         prop_assert_eq!(found, wanted);
+    }
+}
+
+/// Texts of many scripts, as people write them, and as nobody does.
+fn any_text() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        "[a-zA-ZÀ-žḀ-ỿ]{1,4}",
+        "[Α-ωἀ-ῼ]{1,4}",
+        "[Ѐ-ӿ\u{306}\u{308}]{1,4}",
+        "[א-ת\u{5b0}-\u{5bc}יִ-ﭏ]{1,4}",
+        "[ء-ي\u{64b}-\u{652}ـﺀ-ﻼ]{1,4}",
+        "[अ-ह\u{93e}-\u{94d}]{1,4}",
+        "[ก-ฮเ-ไ\u{e31}\u{e34}-\u{e3a}\u{e47}-\u{e4e}ำ]{1,4}",
+        "[ກ-ຮເ-ໄ\u{eb1}-\u{ebc}\u{ec8}-\u{ecd}]{1,4}",
+        "[ក-ឳ\u{17b6}-\u{17d3}]{1,4}",
+        "[က-ဪ\u{102b}-\u{103e}]{1,4}",
+        "[가-힣ᄀ-ᇿㄱ-ㅣﾡ-ￜ]{1,3}",
+        "[ぁ-ゖァ-ヺー\u{3099}\u{309a}ｦ-ﾟ]{1,4}",
+        "[一-龥㐀-㐿㈱㍿]{1,3}",
+        "[０-９Ａ-Ｚａ-ｚ①-⑳½²ﬁ]{1,3}",
+        "[0-9#*]\u{fe0f}?\u{20e3}",
+        "[👍👩🏴🅰❤☠©‼]\u{fe0f}?[🏻-🏿]?(\u{200d}[💻❤☠])?",
+        "[🇦-🇿]{1,3}",
+        "🏴[\u{e0061}-\u{e007a}]{2,5}\u{e007f}",
+        "[ .,!?#*-]{1,2}",
+        "[a-zé \u{300}-\u{30c}\u{ad}\u{200b}-\u{200d}]{1,3}",
+    ];
+    prop::collection::vec(piece, 1..7).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn o6_9_every_word_is_found_shown_and_kept_in_each_spelling(texts in prop::collection::vec(any_text(), 1..4)) {
+        let kept = texts.clone();
+        let world = World::filled(|_| (), move |ingest| {
+            for (at, text) in kept.iter().enumerate() {
+                let data = json!({ "id": format!("k{at}"), "at": "2026-02-01T00:00:00Z", "title": text });
+                ingest.put("items", &format!("k{at}"), 0, Some(&data.to_string()))?;
+            }
+            Ok(())
+        });
+        let encoded = |text: &str| percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string();
+        let answer = |target: &str| world.read(target).0;
+        for (at, text) in texts.iter().enumerate() {
+            let record = answer(&format!("streams/items/records/k{at}")).unwrap().unwrap();
+            prop_assert_eq!(record["data"]["title"].as_str(), Some(text.as_str()), "byte for byte");
+            let mut words = Vec::new();
+            words::each_word(text, |place, word| {
+                words.push((text[place].to_owned(), word.to_owned()));
+                if words.len() < 6 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            for (written, folded) in words {
+                // What is written can be a part of more than one word: the 2 of ½ begins the next one in ½①.
+                let is_alone = Query::parse(&written) == Query::parse(&folded);
+                let written = if is_alone { written } else { folded.clone() };
+                let nfc = ComposingNormalizerBorrowed::new_nfc();
+                let nfd = DecomposingNormalizerBorrowed::new_nfd();
+                let spellings = [
+                    nfc.normalize(&written).into_owned(), nfd.normalize(&written).into_owned(),
+                    written.to_uppercase(), written.to_lowercase(), folded.clone(),
+                ];
+                for spelling in spellings {
+                    let q = encoded(&spelling);
+                    let found = answer(&format!("search?q={q}&streams=items"));
+                    prop_assert!(found.is_ok(), "{:?} of {:?}", spelling, text);
+                    let found = found.unwrap().unwrap();
+                    let hits = found["data"].as_array().unwrap();
+                    let hit = hits.iter().find(|hit| hit["record_key"] == format!("k{at}").as_str());
+                    prop_assert!(hit.is_some(), "{:?} ({:?}) finds {:?}", spelling, folded, text);
+                    let shown = hit.unwrap()["evidence_excerpts"][0]["preview_text"].as_str().unwrap();
+                    let marked = shown.split("<mark>").skip(1).any(|rest| {
+                        let marked = rest.split("</mark>").next().unwrap();
+                        Query::parse(&folded).is_in(&[marked])
+                    });
+                    prop_assert!(marked, "{:?} marks {:?} in {:?}", spelling, folded, shown);
+                    let window = answer(&format!("streams/items/records/k{at}/field-window?field=title&q={q}"));
+                    prop_assert!(window.is_ok(), "{:?} is in the field {:?}", spelling, text);
+                    let window = window.unwrap().unwrap();
+                    let place = |name: &str| usize::try_from(window["window"][name].as_u64().unwrap()).unwrap();
+                    let (from, to) = (place("match_start_chars"), place("match_end_chars"));
+                    let there: String = text.chars().skip(from).take(to - from).collect();
+                    prop_assert!(Query::parse(&there).phrases().next().is_some(), "{:?} of {:?}", there, text);
+                }
+            }
+        }
     }
 }

@@ -41,7 +41,8 @@ const STREAMS: [StreamLine; 6] = [
         key: "id",
         time: "message_received_at",
         fields: "id:k! message_id:k! filename:h content_type:g size_bytes:i content_sha256:k hydration_status:g! blob_ref:r \
-                 message_received_at:T! is_inline:f part_index:k! content_id:k subject:x",
+                 message_received_at:T! is_inline:f part_index:k! content_id:k subject:x from_name:n from_email:s text:b \
+                 text_status:g",
         relations: "",
     },
     // A list is not filtered by: this says which mails have a label.

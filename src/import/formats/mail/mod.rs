@@ -1,13 +1,13 @@
 //! Mail, in each of the files that it lies in. The same mail gives the same records, whichever file it came in.
 
 mod account;
-mod charset;
+pub mod charset;
 mod eml;
 mod emlx;
 mod facts;
 mod folder;
 mod header;
-mod html;
+pub mod html;
 mod maildir;
 mod mbox;
 mod message;
@@ -92,7 +92,7 @@ impl<F: MailFile> Format for F {
 }
 
 /// Counts with each change of what a mail's records are, and of which mails are kept apart.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// How large a mail may be, in bytes (O4.14).
 const LARGEST: usize = 80 * 1024 * 1024;
