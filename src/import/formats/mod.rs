@@ -10,6 +10,7 @@ mod example;
 pub mod jsonl;
 pub mod mail;
 pub mod vcard;
+pub mod whatsapp;
 
 use super::format::Format;
 
@@ -26,4 +27,5 @@ pub const ALL: &[&dyn Format] = &[
     &csv::Csv,
     &jsonl::Jsonl,
     &vcard::VCard,
+    &whatsapp::WhatsApp,
 ];

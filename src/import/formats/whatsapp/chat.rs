@@ -1,0 +1,213 @@
+//! Which chat a file is of: one that is known already, or a new one.
+//!
+//! No export names its chat by anything that stays. So a chat is known again by its messages: by their minutes and words.
+
+use std::collections::{BTreeMap, HashSet};
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use serde::Deserialize;
+
+use crate::import::digest;
+use crate::import::earlier::Earlier;
+use crate::vault::time;
+
+/// How many messages of a chat are remembered to know it again, at most.
+const MOST_REMEMBERED: usize = 20_000;
+/// How many messages have to be the same where the titles are not.
+const LEAST_SAME: usize = 20;
+/// How many have to be where the titles are.
+const LEAST_SAME_OF_TITLE: usize = 3;
+/// How many messages are looked for among those of a chat that is known, at most, and at first.
+const LOOKED_FOR: usize = 400;
+const LOOKED_FOR_FIRST: usize = 40;
+
+/// A message's name within its chat: made of its minute and its words.
+pub fn message_name(minute: &str, same: &str) -> String {
+    digest::name([minute.as_bytes(), same.as_bytes()])
+}
+
+/// A message's id.
+pub fn message_id(chat: &str, name: &str, copy: u32) -> String {
+    digest::name([chat.as_bytes(), name.as_bytes(), &copy.to_be_bytes()])
+}
+
+/// A chat's id where it is a new one.
+pub fn chat_id(title: &str, first: Date) -> String {
+    digest::name([title.trim().to_lowercase().as_bytes(), first.to_string().as_bytes()])
+}
+
+/// Messages of a chat, by their names; of very many, each second one, fourth one, and so on, whatever export they are in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Remembered {
+    level: u32,
+    messages: Vec<(DateTime, [u8; 24])>,
+    first: Option<DateTime>,
+    last: Option<DateTime>,
+}
+
+fn is_kept(name: &[u8; 24], level: u32) -> bool {
+    let number = std::str::from_utf8(&name[..8]).ok().and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    number.is_some_and(|number| number.trailing_zeros() >= level)
+}
+
+impl Remembered {
+    /// Remembers a message.
+    pub fn add(&mut self, at: DateTime, name: &str) {
+        self.first = Some(self.first.map_or(at, |first| first.min(at)));
+        self.last = Some(self.last.map_or(at, |last| last.max(at)));
+        let Ok(name) = <[u8; 24]>::try_from(name.as_bytes()) else { return };
+        if !is_kept(&name, self.level) {
+            return;
+        }
+        self.messages.push((at, name));
+        while self.messages.len() > MOST_REMEMBERED {
+            self.level += 1;
+            let level = self.level;
+            self.messages.retain(|(_, name)| is_kept(name, level));
+        }
+    }
+
+    /// When the first message was, and the last one.
+    pub fn period(&self) -> Option<(DateTime, DateTime)> {
+        Some((self.first?, self.last?))
+    }
+
+    fn within(&self, from: DateTime, to: DateTime, level: u32) -> impl Iterator<Item = &[u8; 24]> {
+        let is_within = move |at: &DateTime| (from..=to).contains(at);
+        let kept = self.messages.iter().filter(move |(at, name)| is_within(at) && is_kept(name, level));
+        kept.map(|(_, name)| name)
+    }
+
+    /// Whether two exports are of one chat.
+    fn is_same_as(&self, other: &Self, has_title: bool) -> bool {
+        let (Some(own), Some(others)) = (self.period(), other.period()) else { return false };
+        let (from, to) = (own.0.max(others.0), own.1.min(others.1));
+        let level = self.level.max(other.level);
+        let own: HashSet<_> = self.within(from, to, level).collect();
+        let others: HashSet<_> = other.within(from, to, level).collect();
+        is_enough(own.intersection(&others).count(), own.len().min(others.len()), level, has_title)
+    }
+}
+
+/// Whether so many messages that are the same, of so many, make two exports one chat. Of those that are remembered each stands for
+/// several.
+fn is_enough(same: usize, all: usize, level: u32, has_title: bool) -> bool {
+    let least = if has_title { LEAST_SAME_OF_TITLE.min(all) } else { LEAST_SAME };
+    same > 0 && same.saturating_mul(1 << level.min(20)) >= least && same * 2 >= all && (level == 0 || same >= 3)
+}
+
+/// A chat that the store has.
+#[derive(Deserialize)]
+struct Known {
+    id: String,
+    title: Option<String>,
+    first_message_date: Option<String>,
+    last_message_date: Option<String>,
+}
+
+/// What an export says of its chat, to know it by.
+pub struct Export<'a> {
+    /// Its title.
+    pub title: &'a str,
+    /// Its messages.
+    pub messages: &'a Remembered,
+}
+
+/// The chats that an account has, the store's and those of exports that come before.
+pub struct Chats {
+    known: Vec<Known>,
+    planned: Vec<(String, String, Remembered)>,
+}
+
+impl Chats {
+    /// The chats of an account of the store.
+    pub fn of(earlier: &dyn Earlier, connector: &str, account: &str, stream: &str) -> Self {
+        let known = earlier.records(connector, account, stream);
+        Self { known: known.iter().filter_map(|data| serde_json::from_str(data).ok()).collect(), planned: Vec::new() }
+    }
+
+    /// Adds the chat of an export that comes before.
+    pub fn add(&mut self, id: &str, title: &str, messages: &Remembered) {
+        self.planned.push((id.to_owned(), title.to_owned(), messages.clone()));
+    }
+
+    /// The id of the chat that an export is of. `has` says which messages the account has.
+    pub fn find(&self, export: &Export<'_>, zone: &TimeZone, has: &dyn Fn(&[String]) -> Vec<bool>) -> Option<String> {
+        let (first, _) = export.messages.period()?;
+        let own = chat_id(export.title, first.date());
+        if self.known.iter().any(|known| known.id == own) || self.planned.iter().any(|(id, _, _)| *id == own) {
+            return Some(own);
+        }
+        let is_title = |title: &str| title.trim().to_lowercase() == export.title.trim().to_lowercase();
+        for has_title in [true, false] {
+            let of_title = |known: &&Known| known.title.as_deref().is_some_and(is_title) == has_title;
+            if let Some(known) =
+                self.known.iter().filter(of_title).find(|known| is_known(known, export, zone, has_title, has))
+            {
+                return Some(known.id.clone());
+            }
+            let is_it = |(_, title, messages): &&(String, String, Remembered)| {
+                is_title(title) == has_title && messages.is_same_as(export.messages, has_title)
+            };
+            if let Some((id, _, _)) = self.planned.iter().find(is_it) {
+                return Some(id.clone());
+            }
+        }
+        None
+    }
+}
+
+/// Whether the messages of an export are those of a chat, as far as both are of the same time.
+fn is_known(
+    known: &Known,
+    export: &Export<'_>,
+    zone: &TimeZone,
+    has_title: bool,
+    has: &dyn Fn(&[String]) -> Vec<bool>,
+) -> bool {
+    let local = |text: &Option<String>| {
+        let ms = time::parse_ms(text.as_deref()?)?;
+        let at = jiff::Timestamp::from_millisecond(ms).ok()?;
+        Some(zone.to_datetime(at))
+    };
+    let (Some(first), Some(last)) = (local(&known.first_message_date), local(&known.last_message_date)) else {
+        return false;
+    };
+    let messages: Vec<&[u8; 24]> = export.messages.within(first, last, 0).collect();
+    // Some of them, from all of the time.
+    let step = messages.len().div_ceil(LOOKED_FOR).max(1);
+    let keys: Vec<String> = messages
+        .iter()
+        .step_by(step)
+        .filter_map(|name| std::str::from_utf8(&name[..]).ok())
+        .map(|name| message_id(&known.id, name, 0))
+        .collect();
+    let count = |keys: &[String]| has(keys).into_iter().filter(|is_there| *is_there).count();
+    let sparse = keys.len().div_ceil(LOOKED_FOR_FIRST).max(1);
+    let first: Vec<String> = keys.iter().step_by(sparse).cloned().collect();
+    if count(&first) == 0 {
+        return false;
+    }
+    let same = count(&keys);
+    let least = if has_title { LEAST_SAME_OF_TITLE.min(keys.len()) } else { LEAST_SAME.div_ceil(step).max(3) };
+    let in_all = same.saturating_mul(step).saturating_mul(1 << export.messages.level.min(20));
+    let is_much = has_title || in_all >= LEAST_SAME;
+    same > 0 && same >= least.min(LEAST_SAME) && is_much && same * 2 >= keys.len()
+}
+
+/// The ids of an export's chat by account, and that of all other accounts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ids {
+    /// Where nothing is known.
+    pub own: String,
+    /// Where the chat is known under another.
+    pub by_account: BTreeMap<String, String>,
+}
+
+impl Ids {
+    /// The id in an account.
+    pub fn of(&self, account: &str) -> &str {
+        self.by_account.get(account).unwrap_or(&self.own)
+    }
+}
