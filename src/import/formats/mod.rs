@@ -9,6 +9,8 @@ pub mod csv;
 mod example;
 pub mod jsonl;
 pub mod mail;
+pub mod slack;
+pub mod telegram;
 pub mod vcard;
 pub mod whatsapp;
 
@@ -28,4 +30,6 @@ pub const ALL: &[&dyn Format] = &[
     &jsonl::Jsonl,
     &vcard::VCard,
     &whatsapp::WhatsApp,
+    &telegram::Telegram,
+    &slack::Slack,
 ];

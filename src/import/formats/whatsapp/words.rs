@@ -255,8 +255,9 @@ pub fn title(name: &str) -> Option<&str> {
         return None;
     }
     TITLES.iter().find_map(|(before, behind)| {
-        let is_one = lower.len() > before.len() + behind.len() && lower.starts_with(before) && lower.ends_with(behind);
-        let title = name.get(before.len()..name.len() - behind.len()).filter(|_| is_one)?;
+        let end = name.len().checked_sub(behind.len())?;
+        let is_one = lower.starts_with(before) && lower.ends_with(behind);
+        let title = name.get(before.len()..end).filter(|_| is_one)?;
         Some(title.trim()).filter(|title| !title.is_empty())
     })
 }
