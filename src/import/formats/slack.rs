@@ -260,7 +260,9 @@ impl Format for Slack {
             let export = exports.entry(root(member.label).to_owned()).or_default();
             export.add(at, member)?;
         }
-        if exports.values().all(|export| export.days == 0) && exports.values().all(|export| !export.has_channels) {
+        if exports.values().all(|export| export.days == 0)
+            && exports.values().all(|export| !export.has_channels)
+        {
             return Err(Refused::Unfit {
                 why: "this part of a Slack export has neither channels nor messages: name the zip file or the folder that has \
                     channels.json"
@@ -318,13 +320,23 @@ impl Format for Slack {
             // What programs that fetch files put beside the messages, and lists that say nothing of them.
             let is_list = matches!(
                 name,
-                "integration_logs.json" | "canvases.json" | "lists.json" | "huddle_transcripts.json" | "file_conversations.json"
+                "integration_logs.json"
+                    | "canvases.json"
+                    | "lists.json"
+                    | "huddle_transcripts.json"
+                    | "file_conversations.json"
             );
             let within = |root: &str| {
-                if root.is_empty() { Some(label) } else { label.strip_prefix(root).and_then(|rest| rest.strip_prefix('/')) }
+                if root.is_empty() {
+                    Some(label)
+                } else {
+                    label.strip_prefix(root).and_then(|rest| rest.strip_prefix('/'))
+                }
             };
-            let is_upload = || roots.iter().any(|root| within(root).is_some_and(|rest| rest.starts_with("__uploads/")));
-            let is_attached = || folders.iter().any(|of| within(of).is_some_and(|rest| rest.starts_with("attachments/")));
+            let is_upload =
+                || roots.iter().any(|root| within(root).is_some_and(|rest| rest.starts_with("__uploads/")));
+            let is_attached =
+                || folders.iter().any(|of| within(of).is_some_and(|rest| rest.starts_with("attachments/")));
             is_list && roots.contains(folder(label)) || is_upload() || is_attached()
         };
         Ok(others.iter().enumerate().filter(|(_, label)| is_part(label)).map(|(at, _)| at).collect())
@@ -347,7 +359,8 @@ impl Format for Slack {
             sum: lists.sum.as_str().into(),
         });
         chat_export::split(unit, from, &mut |raw| {
-            let facts = if raw.facts.is_empty() { facts.clone() } else { format!("{TOO_LONG} {}", raw.offset) };
+            let facts =
+                if raw.facts.is_empty() { facts.clone() } else { format!("{TOO_LONG} {}", raw.offset) };
             out(Raw { facts, ..raw })
         })
     }
@@ -365,7 +378,12 @@ impl Format for Slack {
         match &*facts.part {
             "message" => return message(&element, &facts.channel, lists, drafts),
             "users.json" | "org_users.json" => user(&element, &mut drafts)?,
-            list => channel(&element, LISTS.iter().find(|(known, _)| *known == list).map(|(_, kind)| *kind), lists, &mut drafts)?,
+            list => channel(
+                &element,
+                LISTS.iter().find(|(known, _)| *known == list).map(|(_, kind)| *kind),
+                lists,
+                &mut drafts,
+            )?,
         }
         Ok(Parsed::Records(drafts.all))
     }
@@ -418,17 +436,23 @@ fn root(label: &str) -> &str {
 
 fn is_users(head: &str) -> bool {
     let has = |mark: &str| head.contains(mark);
-    has("\"id\"") && has("\"profile\"") && (has("\"team_id\"") || has("\"is_bot\"") || has("\"real_name\"") || has("\"deleted\""))
+    has("\"id\"")
+        && has("\"profile\"")
+        && (has("\"team_id\"") || has("\"is_bot\"") || has("\"real_name\"") || has("\"deleted\""))
 }
 
 fn is_channels(head: &str) -> bool {
     let has = |mark: &str| head.contains(mark);
-    head.trim() == "[]" || has("\"id\"") && has("\"created\"") && has("\"members\"") || has("\"id\"") && has("\"name\"") && has("\"creator\"")
+    head.trim() == "[]"
+        || has("\"id\"") && has("\"created\"") && has("\"members\"")
+        || has("\"id\"") && has("\"name\"") && has("\"creator\"")
 }
 
 fn is_messages(head: &str) -> bool {
     let has = |mark: &str| head.contains(mark);
-    has("\"ts\"") && has("\"type\"") && (has("\"text\"") || has("\"user\"") || has("\"subtype\"") || has("\"blocks\""))
+    has("\"ts\"")
+        && has("\"type\"")
+        && (has("\"text\"") || has("\"user\"") || has("\"subtype\"") || has("\"blocks\""))
 }
 
 /// What stands of an export.
@@ -486,7 +510,8 @@ impl Export {
     }
 
     fn lists(&self) -> Lists {
-        let mut named: Vec<(&String, &String)> = self.lists.users.iter().chain(&self.lists.channels).collect();
+        let mut named: Vec<(&String, &String)> =
+            self.lists.users.iter().chain(&self.lists.channels).collect();
         named.sort();
         let parts = named.iter().flat_map(|(id, name)| [id.as_bytes(), name.as_bytes()]);
         Lists { sum: digest::name(parts), ..self.lists.clone() }
@@ -522,29 +547,35 @@ impl Drafts<'_> {
 }
 
 fn user(element: &Value, drafts: &mut Drafts<'_>) -> Result<(), Bad> {
-    let text = |value: &'_ Value| value.as_str().and_then(name).filter(|text| !text.is_empty()).map(str::to_owned);
+    let text =
+        |value: &'_ Value| value.as_str().and_then(name).filter(|text| !text.is_empty()).map(str::to_owned);
     let id = element["id"].as_str().and_then(name).ok_or(Bad("no id"))?;
     let profile = &element["profile"];
     let [named, real, email, title] =
         [&element["name"], &profile["real_name"], &profile["email"], &profile["title"]].map(text);
     let real = real.or_else(|| text(&element["real_name"]));
-    drafts.add(USERS, id, &User {
+    drafts.add(
+        USERS,
         id,
-        name: named.as_deref(),
-        display_name: user_name(element),
-        real_name: real.as_deref(),
-        email: email.as_deref(),
-        title: title.as_deref(),
-        is_bot: element["is_bot"].as_bool(),
-        deleted: element["deleted"].as_bool(),
-    });
+        &User {
+            id,
+            name: named.as_deref(),
+            display_name: user_name(element),
+            real_name: real.as_deref(),
+            email: email.as_deref(),
+            title: title.as_deref(),
+            is_bot: element["is_bot"].as_bool(),
+            deleted: element["deleted"].as_bool(),
+        },
+    );
     Ok(())
 }
 
 fn channel(element: &Value, kind: Option<Kind>, lists: &Lists, drafts: &mut Drafts<'_>) -> Result<(), Bad> {
     let text = |value: &'_ Value| value.as_str().and_then(name).map(str::to_owned);
     let id = element["id"].as_str().and_then(name).ok_or(Bad("no id"))?;
-    let members: Vec<&str> = element["members"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let members: Vec<&str> =
+        element["members"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     // A conversation of a few people has no name of its own.
     let people = || {
         let names = members.iter().map(|member| lists.users.get(*member).map_or(*member, String::as_str));
@@ -553,21 +584,25 @@ fn channel(element: &Value, kind: Option<Kind>, lists: &Lists, drafts: &mut Draf
     let is_direct = kind.is_some_and(|kind| kind.is_im || kind.is_mpim);
     let named = if is_direct { Some(people()).filter(|people| !people.is_empty()) } else { None };
     let named = named.or_else(|| text(&element["name"]));
-    let [topic, purpose] =
-        ["topic", "purpose"].map(|key| text(&element[key]["value"]).map(|text| readable(&text, lists, &mut Vec::new())));
-    drafts.add(CHANNELS, id, &Channel {
+    let [topic, purpose] = ["topic", "purpose"]
+        .map(|key| text(&element[key]["value"]).map(|text| readable(&text, lists, &mut Vec::new())));
+    drafts.add(
+        CHANNELS,
         id,
-        name: named.as_deref(),
-        topic: topic.as_deref(),
-        purpose: purpose.as_deref(),
-        is_private: element["is_private"].as_bool().or(kind.map(|kind| kind.is_private)),
-        is_im: kind.map(|kind| kind.is_im),
-        is_mpim: kind.map(|kind| kind.is_mpim),
-        is_archived: element["is_archived"].as_bool(),
-        creator: element["creator"].as_str().and_then(name),
-        members,
-        created_at: instant(&element["created"]),
-    });
+        &Channel {
+            id,
+            name: named.as_deref(),
+            topic: topic.as_deref(),
+            purpose: purpose.as_deref(),
+            is_private: element["is_private"].as_bool().or(kind.map(|kind| kind.is_private)),
+            is_im: kind.map(|kind| kind.is_im),
+            is_mpim: kind.map(|kind| kind.is_mpim),
+            is_archived: element["is_archived"].as_bool(),
+            creator: element["creator"].as_str().and_then(name),
+            members,
+            created_at: instant(&element["created"]),
+        },
+    );
     Ok(())
 }
 
@@ -581,7 +616,10 @@ fn is_ts(ts: &str) -> bool {
 fn message(element: &Value, channel: &str, lists: &Lists, mut drafts: Drafts<'_>) -> Result<Parsed, Bad> {
     let text = |key: &str| element[key].as_str().and_then(name);
     let is_hidden = |value: &Value| *value == true || *value == 1;
-    if is_hidden(&element["is_hidden_by_limit"]) || text("subtype") == Some("hidden_by_limit") || text("mode") == Some("hidden_by_limit") {
+    if is_hidden(&element["is_hidden_by_limit"])
+        || text("subtype") == Some("hidden_by_limit")
+        || text("mode") == Some("hidden_by_limit")
+    {
         return Ok(Parsed::Skipped("hidden by the limit of the workspace's plan"));
     }
     let ts = text("ts").filter(|ts| is_ts(ts)).ok_or(Bad("no time"))?;
@@ -599,50 +637,71 @@ fn message(element: &Value, channel: &str, lists: &Lists, mut drafts: Drafts<'_>
         blocks(&element["blocks"], lists, &mut mentions, 0, &mut words);
     }
     mentions.dedup();
-    let files = || element["files"].as_array().into_iter().flatten().chain([&element["file"]]).filter(|file| file.is_object());
-    drafts.add(MESSAGES, &id, &Message {
-        id: &id,
-        channel_id: channel,
-        user_id: text("user"),
-        author: author(element, lists),
-        bot_id: text("bot_id"),
-        ts,
-        thread_ts,
-        thread_id: thread_ts.filter(|thread| *thread != ts).map(|thread| format!("{channel}:{thread}")),
-        subtype: text("subtype"),
-        text: Some(words).filter(|words| !words.trim().is_empty()),
-        mentions,
-        sent_at: &sent_at,
-        edited_at: element["edited"]["ts"].as_str().and_then(instant_of),
-        file_count: files().count(),
-    });
+    let files = || {
+        element["files"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .chain([&element["file"]])
+            .filter(|file| file.is_object())
+    };
+    drafts.add(
+        MESSAGES,
+        &id,
+        &Message {
+            id: &id,
+            channel_id: channel,
+            user_id: text("user"),
+            author: author(element, lists),
+            bot_id: text("bot_id"),
+            ts,
+            thread_ts,
+            thread_id: thread_ts.filter(|thread| *thread != ts).map(|thread| format!("{channel}:{thread}")),
+            subtype: text("subtype"),
+            text: Some(words).filter(|words| !words.trim().is_empty()),
+            mentions,
+            sent_at: &sent_at,
+            edited_at: element["edited"]["ts"].as_str().and_then(instant_of),
+            file_count: files().count(),
+        },
+    );
     for (index, attachment) in element["attachments"].as_array().into_iter().flatten().enumerate() {
         attached(attachment, (&id, channel, &sent_at), index, lists, &mut drafts);
     }
     for (index, file) in files().enumerate() {
         let text = |key: &str| file[key].as_str().and_then(name);
         let key = format!("{id}:{}", text("id").map_or_else(|| index.to_string(), str::to_owned));
-        drafts.add(FILES, &key, &FileRecord {
-            id: &key,
-            message_id: &id,
-            channel_id: channel,
-            file_id: text("id"),
-            name: text("name"),
-            title: text("title").or_else(|| text("name")),
-            mimetype: text("mimetype"),
-            filetype: text("filetype"),
-            size: file["size"].as_u64(),
-            uploader_id: text("user"),
-            permalink: text("permalink").or_else(|| text("url_private")),
-            hydration_status: "deferred",
-            created_at: instant(&file["created"]).or_else(|| Some(sent_at.clone())),
-        });
+        drafts.add(
+            FILES,
+            &key,
+            &FileRecord {
+                id: &key,
+                message_id: &id,
+                channel_id: channel,
+                file_id: text("id"),
+                name: text("name"),
+                title: text("title").or_else(|| text("name")),
+                mimetype: text("mimetype"),
+                filetype: text("filetype"),
+                size: file["size"].as_u64(),
+                uploader_id: text("user"),
+                permalink: text("permalink").or_else(|| text("url_private")),
+                hydration_status: "deferred",
+                created_at: instant(&file["created"]).or_else(|| Some(sent_at.clone())),
+            },
+        );
     }
     for reaction in element["reactions"].as_array().into_iter().flatten() {
         let Some(emoji) = reaction["name"].as_str().and_then(name) else { continue };
-        for user in reaction["users"].as_array().into_iter().flatten().filter_map(|user| user.as_str().and_then(name)) {
+        for user in
+            reaction["users"].as_array().into_iter().flatten().filter_map(|user| user.as_str().and_then(name))
+        {
             let key = format!("{id}:{emoji}:{user}");
-            drafts.add(REACTIONS, &key, &Reaction { id: &key, message_id: &id, channel_id: channel, user_id: user, emoji });
+            drafts.add(
+                REACTIONS,
+                &key,
+                &Reaction { id: &key, message_id: &id, channel_id: channel, user_id: user, emoji },
+            );
         }
     }
     Ok(Parsed::Records(drafts.all))
@@ -664,16 +723,32 @@ fn author<'a>(element: &'a Value, lists: &'a Lists) -> Option<&'a str> {
         &element["username"],
         &element["bot_profile"]["name"],
     ];
-    let told = || texts.into_iter().filter_map(|value| value.as_str().and_then(name)).find(|name| !name.trim().is_empty());
+    let told = || {
+        texts
+            .into_iter()
+            .filter_map(|value| value.as_str().and_then(name))
+            .find(|name| !name.trim().is_empty())
+    };
     listed.or_else(told).or_else(|| user.and_then(name))
 }
 
 /// What a link brought along, or what a program showed.
-fn attached(attachment: &Value, of: (&str, &str, &str), index: usize, lists: &Lists, drafts: &mut Drafts<'_>) {
+fn attached(
+    attachment: &Value,
+    of: (&str, &str, &str),
+    index: usize,
+    lists: &Lists,
+    drafts: &mut Drafts<'_>,
+) {
     let (message_id, channel_id, sent_at) = of;
     let plain = |key: &str| attachment[key].as_str().and_then(name);
     let mut mentions = Vec::new();
-    let mut words = |key: &str| attachment[key].as_str().filter(|text| !text.is_empty()).map(|text| readable(text, lists, &mut mentions));
+    let mut words = |key: &str| {
+        attachment[key]
+            .as_str()
+            .filter(|text| !text.is_empty())
+            .map(|text| readable(text, lists, &mut mentions))
+    };
     let (pretext, own) = (words("pretext"), words("text"));
     let (fallback, title) = (words("fallback"), words("title"));
     let mut text = [pretext, own].into_iter().flatten().collect::<Vec<_>>().join("\n");
@@ -687,20 +762,24 @@ fn attached(attachment: &Value, of: (&str, &str, &str), index: usize, lists: &Li
         blocks(&attachment["blocks"], lists, &mut mentions, 0, &mut text);
     }
     let key = format!("{message_id}:att:{index}");
-    drafts.add(MESSAGE_ATTACHMENTS, &key, &MessageAttachment {
-        id: &key,
-        message_id,
-        channel_id,
-        index,
-        fallback,
-        service_name: plain("service_name"),
-        title,
-        title_link: plain("title_link"),
-        text: Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
-        from_url: plain("from_url"),
-        author_name: plain("author_name"),
-        sent_at,
-    });
+    drafts.add(
+        MESSAGE_ATTACHMENTS,
+        &key,
+        &MessageAttachment {
+            id: &key,
+            message_id,
+            channel_id,
+            index,
+            fallback,
+            service_name: plain("service_name"),
+            title,
+            title_link: plain("title_link"),
+            text: Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+            from_url: plain("from_url"),
+            author_name: plain("author_name"),
+            sent_at,
+        },
+    );
 }
 
 /// The words of blocks, where a message has no others.
@@ -717,8 +796,16 @@ fn blocks(value: &Value, lists: &Lists, mentions: &mut Vec<String>, depth: usize
         Value::Object(block) => {
             let text = |key: &str| block.get(key).and_then(Value::as_str);
             match (text("type"), text("text")) {
-                (Some("user"), _) => words.push_str(&readable(&format!("<@{}>", text("user_id").unwrap_or_default()), lists, mentions)),
-                (Some("channel"), _) => words.push_str(&readable(&format!("<#{}>", text("channel_id").unwrap_or_default()), lists, mentions)),
+                (Some("user"), _) => words.push_str(&readable(
+                    &format!("<@{}>", text("user_id").unwrap_or_default()),
+                    lists,
+                    mentions,
+                )),
+                (Some("channel"), _) => words.push_str(&readable(
+                    &format!("<#{}>", text("channel_id").unwrap_or_default()),
+                    lists,
+                    mentions,
+                )),
                 (Some("emoji"), _) => words.push_str(&format!(":{}:", text("name").unwrap_or_default())),
                 (Some("link"), shown) => match (shown, text("url")) {
                     (Some(shown), Some(url)) if shown != url => words.push_str(&format!("{shown} ({url})")),
@@ -732,7 +819,9 @@ fn blocks(value: &Value, lists: &Lists, mentions: &mut Vec<String>, depth: usize
                             blocks(part, lists, mentions, depth + 1, words);
                         }
                     }
-                    let is_line = kind.is_some_and(|kind| kind.starts_with("rich_text_") || matches!(kind, "section" | "header" | "context"));
+                    let is_line = kind.is_some_and(|kind| {
+                        kind.starts_with("rich_text_") || matches!(kind, "section" | "header" | "context")
+                    });
                     if is_line && !words.ends_with('\n') && !words.is_empty() {
                         words.push('\n');
                     }
@@ -767,30 +856,47 @@ fn readable(text: &str, lists: &Lists, mentions: &mut Vec<String>) -> String {
 
 /// Slack writes three characters so in its texts.
 fn plain(text: &str) -> Cow<'_, str> {
-    if text.contains('&') { text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").into() } else { text.into() }
+    if text.contains('&') {
+        text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").into()
+    } else {
+        text.into()
+    }
 }
 
 /// What stands between `<` and `>`.
 fn reference(inner: &str, lists: &Lists, mentions: &mut Vec<String>) -> String {
-    let (to, shown) = inner.split_once('|').map_or((inner, None), |(to, shown)| (to, Some(plain(shown)).filter(|shown| !shown.is_empty())));
+    let (to, shown) = inner
+        .split_once('|')
+        .map_or((inner, None), |(to, shown)| (to, Some(plain(shown)).filter(|shown| !shown.is_empty())));
     let called = |known: Option<&String>| known.cloned().or_else(|| shown.as_deref().map(str::to_owned));
     if let Some(id) = to.strip_prefix('@') {
         mentions.push(id.to_owned());
-        return format!("@{}", called(lists.users.get(id)).unwrap_or_else(|| id.to_owned()).trim_start_matches('@'));
+        return format!(
+            "@{}",
+            called(lists.users.get(id)).unwrap_or_else(|| id.to_owned()).trim_start_matches('@')
+        );
     }
     if let Some(id) = to.strip_prefix('#') {
-        return format!("#{}", called(lists.channels.get(id)).unwrap_or_else(|| id.to_owned()).trim_start_matches('#'));
+        return format!(
+            "#{}",
+            called(lists.channels.get(id)).unwrap_or_else(|| id.to_owned()).trim_start_matches('#')
+        );
     }
     if let Some(command) = to.strip_prefix('!') {
         // `<!here>`, `<!subteam^S1|@team>`, `<!date^…|Monday>`
-        return shown.map_or_else(|| format!("@{command}"), |shown| match command.split('^').next() {
-            Some("date") => shown.into_owned(),
-            _ => format!("@{}", shown.trim_start_matches('@')),
-        });
+        return shown.map_or_else(
+            || format!("@{command}"),
+            |shown| match command.split('^').next() {
+                Some("date") => shown.into_owned(),
+                _ => format!("@{}", shown.trim_start_matches('@')),
+            },
+        );
     }
     let to = plain(to);
     let address = to.strip_prefix("mailto:").or_else(|| to.strip_prefix("tel:")).unwrap_or(&to);
-    let bare = |url: &str| url.trim_start_matches("https://").trim_start_matches("http://").trim_end_matches('/').to_owned();
+    let bare = |url: &str| {
+        url.trim_start_matches("https://").trim_start_matches("http://").trim_end_matches('/').to_owned()
+    };
     match shown {
         Some(shown) if bare(&shown) != bare(address) => format!("{shown} ({address})"),
         _ => address.to_owned(),
@@ -803,7 +909,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::import::harness::{Counts, Kept, ask, assert_twice_is_once_in_any_order, imported, plan, sniff};
+    use crate::import::harness::{
+        Counts, Kept, ask, assert_twice_is_once_in_any_order, imported, plan, sniff,
+    };
 
     fn users(ana: &str) -> Value {
         json!([
@@ -865,7 +973,7 @@ mod tests {
         );
         assert_eq!(
             record(&kept, CHANNELS, "C1"),
-            json!({"id": "C1", "name": "garden", "topic": "beds & @Ana", "purpose": "", "is_private": false, "is_im": false, "is_mpim": false,
+            json!({"id": "C1", "name": "garden", "topic": "beds & @Ana", "purpose": null, "is_private": false, "is_im": false, "is_mpim": false,
                 "is_archived": false, "creator": "U1", "members": ["U1", "U2"], "created_at": "2026-01-31T11:46:40.000Z"})
         );
         assert_eq!(
@@ -914,9 +1022,15 @@ mod tests {
         let day = |ts: &str| json!([said(ts, "U1", "x")]);
         let (kept, _) = import(&[
             ("e/channels.json", channels("garden")),
-            ("e/groups.json", json!([{"id": "G1", "name": "secret", "created": 1_769_860_000, "creator": "U1", "members": ["U1"]}])),
+            (
+                "e/groups.json",
+                json!([{"id": "G1", "name": "secret", "created": 1_769_860_000, "creator": "U1", "members": ["U1"]}]),
+            ),
             ("e/dms.json", json!([{"id": "D1", "created": 1_769_860_000, "members": ["U1", "U2"]}])),
-            ("e/mpims.json", json!([{"id": "G2", "name": "mpdm-ana--ben-1", "created": 1_769_860_000, "creator": "U1", "members": ["U1", "U2", "U3"]}])),
+            (
+                "e/mpims.json",
+                json!([{"id": "G2", "name": "mpdm-ana--ben-1", "created": 1_769_860_000, "creator": "U1", "members": ["U1", "U2", "U3"]}]),
+            ),
             ("e/users.json", users("Ana")),
             ("e/garden/2026-01-31.json", day("1769868202.000100")),
             ("e/secret/2026-01-31.json", day("1769868202.000200")),
@@ -926,11 +1040,22 @@ mod tests {
         ]);
         assert_eq!(
             keys(&kept, MESSAGES),
-            ["C1:1769868202.000100", "D1:1769868202.000300", "G1:1769868202.000200", "G2:1769868202.000400", "gone:1769868202.000500"]
+            [
+                "C1:1769868202.000100",
+                "D1:1769868202.000300",
+                "G1:1769868202.000200",
+                "G2:1769868202.000400",
+                "gone:1769868202.000500"
+            ]
         );
         let channel = |id: &str| {
             let found = record(&kept, CHANNELS, id);
-            (found["name"].clone(), found["is_private"].clone(), found["is_im"].clone(), found["is_mpim"].clone())
+            (
+                found["name"].clone(),
+                found["is_private"].clone(),
+                found["is_im"].clone(),
+                found["is_mpim"].clone(),
+            )
         };
         assert_eq!(channel("G1"), (json!("secret"), json!(true), json!(false), json!(false)));
         assert_eq!(channel("D1"), (json!("Ana, Ben Brown"), json!(true), json!(true), json!(false)));
@@ -981,7 +1106,10 @@ mod tests {
         let (kept, counts) = import(&garden(&[parent, reply, bot, blocks]));
         assert_eq!((counts.read, counts.new), (7, 7));
         let message = record(&kept, MESSAGES, "C1:1769868202.000100");
-        assert_eq!((&message["edited_at"], &message["thread_id"]), (&json!("2026-01-31T14:04:22.000Z"), &Value::Null));
+        assert_eq!(
+            (&message["edited_at"], &message["thread_id"]),
+            (&json!("2026-01-31T14:04:22.000Z"), &Value::Null)
+        );
         assert_eq!((&message["file_count"], &message["thread_ts"]), (&json!(1), &json!("1769868202.000100")));
         assert_eq!(record(&kept, MESSAGES, "C1:1769868203.000100")["thread_id"], "C1:1769868202.000100");
         assert_eq!(record(&kept, MESSAGES, "C1:1769868204.000100")["author"], "Weather");
@@ -998,7 +1126,12 @@ mod tests {
     fn what_is_hidden_by_a_limit_is_skipped_and_what_is_wrong_is_bad() {
         let mut hidden = said("1769868202.000100", "U1", "");
         hidden["is_hidden_by_limit"] = 1.into();
-        let (_, counts) = import(&garden(&[hidden, said("soon", "U1", "x"), json!(1), said("1769868202.000100", "U1", "x")]));
+        let (_, counts) = import(&garden(&[
+            hidden,
+            said("soon", "U1", "x"),
+            json!(1),
+            said("1769868202.000100", "U1", "x"),
+        ]));
         assert_eq!(counts.skipped, [("hidden by the limit of the workspace's plan", 1)].into());
         assert_eq!((counts.bad, counts.new), ([("no time", 2)].into(), 4));
     }
@@ -1040,19 +1173,34 @@ mod tests {
             ("b/users.json", other),
             ("b/garden/2026-01-31.json", json!([said("1769868202.000100", "U1", "y")])),
         ]);
-        let of = |account: &str| kept.records[&(account.to_owned(), MESSAGES.to_owned(), "C1:1769868202.000100".to_owned())].clone();
+        let of = |account: &str| {
+            kept.records[&(account.to_owned(), MESSAGES.to_owned(), "C1:1769868202.000100".to_owned())]
+                .clone()
+        };
         assert!(of("T1").contains("\"author\":\"Ana\"") && of("T2").contains("\"author\":\"Cleo\""));
         let open = || Ok(Box::new(io::Cursor::new(Vec::new())) as Box<dyn io::BufRead + Send>);
         let member = |label| Member { label, head: b"[]", size: Some(2), modified_ms: None, open: &open };
         let members = [member("a/channels.json"), member("a/garden/2026-01-31.json")];
-        let others = ["a/integration_logs.json", "b/integration_logs.json", "a/garden/attachments/t.csv", "a/__uploads/F1/t.csv", "a/t.csv"];
+        let others = [
+            "a/integration_logs.json",
+            "b/integration_logs.json",
+            "a/garden/attachments/t.csv",
+            "a/__uploads/F1/t.csv",
+            "a/t.csv",
+        ];
         assert_eq!(Slack.parts(&members, &others).unwrap(), [0, 2, 3]);
     }
 
     fn messages() -> impl Strategy<Value = Vec<Value>> {
         // What a moment says does not change from one export to the next.
         proptest::collection::vec(0_u32..30, 0..8).prop_map(|moments| {
-            let said = |at: u32| said(&format!("17698682{at:02}.000100"), if at % 3 == 0 { "U1" } else { "U2" }, &format!("said {at} <@U1>"));
+            let said = |at: u32| {
+                said(
+                    &format!("17698682{at:02}.000100"),
+                    if at % 3 == 0 { "U1" } else { "U2" },
+                    &format!("said {at} <@U1>"),
+                )
+            };
             moments.into_iter().map(said).collect()
         })
     }

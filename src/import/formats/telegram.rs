@@ -4,7 +4,7 @@
 //! messages have been read; so the chat is an item behind them.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, BufReader};
 use std::sync::Arc;
 
@@ -40,17 +40,41 @@ const MESSAGE: &str = "message";
 const TOO_LONG: &str = "too long";
 /// People of a chat that are named, at most.
 const MOST_PEOPLE: usize = 2_000;
+/// Chats whose ids are looked up before they are read, at most.
+const MOST_CHATS: usize = 200_000;
 /// What a member of an object that is looked at in a plan has at most, in bytes.
 const LONGEST_SMALL: usize = 1 << 20;
 /// Folders that lie beside `result.json`, with what was sent.
 const FOLDERS: [&str; 14] = [
-    "chats", "files", "photos", "video_files", "voice_messages", "round_video_messages", "stickers", "contacts",
-    "profile_pictures", "stories", "lists", "css", "js", "images",
+    "chats",
+    "files",
+    "photos",
+    "video_files",
+    "voice_messages",
+    "round_video_messages",
+    "stickers",
+    "contacts",
+    "profile_pictures",
+    "stories",
+    "lists",
+    "css",
+    "js",
+    "images",
 ];
 /// What Telegram calls the kinds of chats.
 const KINDS: [&str; 12] = [
-    "personal_chat", "bot_chat", "saved_messages", "replies", "verification_codes", "private_group", "private_supergroup",
-    "public_supergroup", "private_channel", "public_channel", "monoforum", "private_supergroup_forum",
+    "personal_chat",
+    "bot_chat",
+    "saved_messages",
+    "replies",
+    "verification_codes",
+    "private_group",
+    "private_supergroup",
+    "public_supergroup",
+    "private_channel",
+    "public_channel",
+    "monoforum",
+    "private_supergroup_forum",
 ];
 
 const STREAMS: [StreamLine; 3] = [
@@ -160,9 +184,17 @@ struct Glance {
     actor: Option<String>,
 }
 
-/// What a plan knows of its files, in the order of their labels: when the last message of each was.
+/// What a plan knows of its files, by their labels.
 struct State {
-    as_of: Vec<(String, Option<i64>)>,
+    files: HashMap<String, File>,
+}
+
+/// What a plan knows of a file.
+struct File {
+    /// When its last message was.
+    as_of: Option<i64>,
+    /// The ids of its chats, in its order: what makes an id may stand behind the messages.
+    ids: Vec<String>,
 }
 
 impl Format for Telegram {
@@ -181,11 +213,16 @@ impl Format for Telegram {
         }
         let has = |mark: &str| head.contains(mark);
         let has_kind = || KINDS.iter().any(|kind| head.contains(&format!("\"{kind}\"")));
-        let is_account = has("\"personal_information\"") && has("\"user_id\"") && (has("\"about\"") || has("\"phone_number\""));
-        let has_messages = has("\"messages\"") && (has("\"date_unixtime\"") || has("\"from_id\"") || has("\"actor_id\"") || has_kind());
+        let is_account = has("\"personal_information\"")
+            && has("\"user_id\"")
+            && (has("\"about\"") || has("\"phone_number\""));
+        let has_messages = has("\"messages\"")
+            && (has("\"date_unixtime\"") || has("\"from_id\"") || has("\"actor_id\"") || has_kind());
         let is_list = (has("\"chats\"") || has("\"left_chats\"")) && has("\"list\"") && has("\"messages\"");
         let is_chat = has("\"type\"") && has_messages;
-        (head.starts_with('{') && (is_account || is_list && (has_kind() || has("\"date_unixtime\"")) || is_chat)).then_some(Sure::Certain)
+        (head.starts_with('{')
+            && (is_account || is_list && (has_kind() || has("\"date_unixtime\"")) || is_chat))
+            .then_some(Sure::Certain)
     }
 
     fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
@@ -202,13 +239,14 @@ impl Format for Telegram {
             .map_err(|error| Refused::Unreadable(error.to_string()))?;
         let mut plans: Vec<Plan> = Vec::new();
         let mut of: Vec<(String, Whose, Vec<usize>)> = Vec::new();
-        let mut as_of = Vec::new();
+        let mut files = HashMap::new();
         for (at, member) in members.iter().enumerate() {
             if is_html(&beginning_of(member)?) {
                 continue;
             }
             let seen = Seen::of(member, &ask.zone)?;
-            as_of.push((member.label.to_owned(), seen.as_of));
+            let ids = seen.ids.clone();
+            files.insert(member.label.to_owned(), File { as_of: seen.as_of, ids });
             let (account, whose) = match &ask.account {
                 Some(account) => (account.clone(), Whose { owner: seen.owner, is_sure: true, note: None }),
                 None => seen.account(earlier),
@@ -230,10 +268,11 @@ impl Format for Telegram {
                     .to_owned(),
             });
         }
-        let state = Arc::new(State { as_of });
+        let state = Arc::new(State { files });
         for (account, whose, units) in of {
             let mut notes = vec![
-                "Files that were sent in these chats are listed by name. What is in them is not imported.".to_owned(),
+                "Files that were sent in these chats are listed by name. What is in them is not imported."
+                    .to_owned(),
             ];
             if ask.account.is_none() && account == KEY && whose.owner.is_none() {
                 notes.push(format!(
@@ -255,11 +294,16 @@ impl Format for Telegram {
     }
 
     fn parts(&self, members: &[Member<'_>], others: &[&str]) -> io::Result<Vec<usize>> {
-        let folders = members.iter().map(|member| member.label.rsplit_once('/').map_or("", |(folder, _)| folder));
+        let folders =
+            members.iter().map(|member| member.label.rsplit_once('/').map_or("", |(folder, _)| folder));
         let folders: BTreeSet<&str> = folders.collect();
         let is_part = |label: &str| {
             folders.iter().any(|folder| {
-                let rest = if folder.is_empty() { Some(label) } else { label.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')) };
+                let rest = if folder.is_empty() {
+                    Some(label)
+                } else {
+                    label.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'))
+                };
                 rest.and_then(|rest| rest.split_once('/')).is_some_and(|(first, _)| FOLDERS.contains(&first))
             })
         };
@@ -268,7 +312,8 @@ impl Format for Telegram {
 
     fn split(&self, plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
         let state = plan.state.downcast_ref::<State>();
-        let as_of = state.and_then(|state| state.as_of.iter().find(|(label, _)| label == unit.label)).and_then(|(_, at)| *at);
+        let file = state.and_then(|state| state.files.get(unit.label));
+        let (as_of, ids) = file.map_or((None, &[][..]), |file| (file.as_of, &file.ids[..]));
         let mut end = from;
         let mut give = |raw: Raw| {
             if raw.offset < from {
@@ -278,23 +323,35 @@ impl Format for Telegram {
             if out(raw).is_continue() { Go::On } else { Go::Home }
         };
         // What an earlier run read is read again: which chat a message is of stands before it.
-        each(&mut unit.bytes, &mut |item| {
-            Ok(match item {
-                Item::Message { chat, offset, next, bytes, sent_at } => {
-                    let facts = Facts { chat: chat.into(), sent_at, as_of };
-                    let facts = match bytes {
-                        Some(_) => format!("{MESSAGE} {}", as_json(&facts)),
-                        None => format!("{TOO_LONG} {offset}"),
-                    };
-                    give(Raw { offset, next, line: None, bytes: bytes.unwrap_or_default(), facts, copy: 0 })
-                }
-                Item::Chat { chat, offset, next } => {
-                    let chat = AboutChat { as_of, ..chat };
-                    let bytes = as_json(&chat).into_bytes();
-                    give(Raw { offset, next, line: None, bytes, facts: CHAT.to_owned(), copy: 0 })
-                }
-            })
-        }, &plan.zone)?;
+        each(
+            &mut unit.bytes,
+            &mut |item| {
+                Ok(match item {
+                    Item::Message { chat, offset, next, bytes, sent_at } => {
+                        let facts = Facts { chat: chat.into(), sent_at, as_of };
+                        let facts = match bytes {
+                            Some(_) => format!("{MESSAGE} {}", as_json(&facts)),
+                            None => format!("{TOO_LONG} {offset}"),
+                        };
+                        give(Raw {
+                            offset,
+                            next,
+                            line: None,
+                            bytes: bytes.unwrap_or_default(),
+                            facts,
+                            copy: 0,
+                        })
+                    }
+                    Item::Chat { chat, offset, next } => {
+                        let chat = AboutChat { as_of, ..chat };
+                        let bytes = as_json(&chat).into_bytes();
+                        give(Raw { offset, next, line: None, bytes, facts: CHAT.to_owned(), copy: 0 })
+                    }
+                })
+            },
+            ids,
+            &plan.zone,
+        )?;
         Ok(End { at: end })
     }
 
@@ -305,7 +362,8 @@ impl Format for Telegram {
         if raw.facts == CHAT {
             let chat: AboutChat = serde_json::from_slice(&raw.bytes).map_err(|_| Bad("no chat"))?;
             let sighting = String::from_utf8_lossy(&raw.bytes).into_owned();
-            let draft = Draft { sighting: Some(sighting), ..Draft::new(CHATS, chat.id.clone(), chat.record()) };
+            let draft =
+                Draft { sighting: Some(sighting), ..Draft::new(CHATS, chat.id.clone(), chat.record()) };
             return Ok(Parsed::Records(vec![draft]));
         }
         let facts = raw.facts.strip_prefix(MESSAGE).unwrap_or_default();
@@ -395,8 +453,12 @@ fn is_html(head: &str) -> bool {
     let start: String = head.chars().take(200).collect::<String>().to_ascii_lowercase();
     (start.starts_with("<!doctype html") || start.starts_with("<html"))
         && head.contains("page_wrap")
-        && (head.contains("class=\"page_body chat_page\"") || head.contains("class=\"page_body list_page\"") || head.contains("css/style.css"))
-        && (head.contains("class=\"page_header\"") || head.contains("class=\"history\"") || head.contains("CheckLocation()"))
+        && (head.contains("class=\"page_body chat_page\"")
+            || head.contains("class=\"page_body list_page\"")
+            || head.contains("css/style.css"))
+        && (head.contains("class=\"page_header\"")
+            || head.contains("class=\"history\"")
+            || head.contains("CheckLocation()"))
 }
 
 /// An instant in milliseconds since 1970, from seconds as a number or as text.
@@ -419,6 +481,8 @@ struct Chat {
     name: Option<String>,
     kind: Option<String>,
     number: Option<i64>,
+    /// Its id, where an earlier reading found that.
+    known: Option<String>,
     about: AboutChat,
     has_messages: bool,
     last: Option<Timestamp>,
@@ -428,9 +492,11 @@ struct Chat {
 fn each(
     bytes: &mut dyn io::BufRead,
     give: &mut dyn FnMut(Item<'_>) -> io::Result<Go>,
+    ids: &[String],
     zone: &TimeZone,
 ) -> io::Result<Go> {
     let mut walk = Walk::new(bytes);
+    let mut ids = ids.iter();
     let mut alone = Chat::default();
     let went = walk.object(&mut |walk, name| match name {
         "chats" | "left_chats" => walk.object(&mut |walk, name| {
@@ -441,13 +507,17 @@ fn each(
                 if walk.peek()? != Some(b'{') {
                     return walk.skip();
                 }
-                let mut chat = Chat::default();
+                let mut chat = Chat { known: ids.next().cloned(), ..Chat::default() };
                 match walk.object(&mut |walk, name| chat.member(walk, name, give, zone))? {
                     Go::Home => Ok(Go::Home),
                     Go::On => chat.end(walk.at(), give),
                 }
             })
         }),
+        "messages" => {
+            alone.known = ids.next().cloned();
+            alone.member(walk, name, give, zone)
+        }
         name => alone.member(walk, name, give, zone),
     })?;
     if went == Go::On && alone.has_messages { alone.end(walk.at(), give) } else { Ok(went) }
@@ -475,7 +545,8 @@ impl Chat {
                 return walk.array(&mut |walk| {
                     let element = walk.take(LONGEST)?;
                     let glance = element.bytes.as_deref().map(String::from_utf8_lossy);
-                    let glance: Glance = glance.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+                    let glance: Glance =
+                        glance.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
                     let sent_at = self.sent_at(&glance, zone);
                     self.note(glance, sent_at);
                     let (offset, next) = (element.offset, element.next);
@@ -490,12 +561,15 @@ impl Chat {
     /// The kind of a chat is part of its id: a person and a channel may have one number.
     fn id(&self) -> String {
         let kind = match self.kind.as_deref() {
-            Some("personal_chat" | "bot_chat" | "saved_messages" | "replies" | "verification_codes") => "user",
+            Some("personal_chat" | "bot_chat" | "saved_messages" | "replies" | "verification_codes") => {
+                "user"
+            }
             Some("private_group") => "chat",
             Some(_) => "channel",
             None => "",
         };
         match self.number {
+            _ if self.known.is_some() => self.known.clone().unwrap_or_default(),
             Some(number) => format!("{kind}{number}"),
             None => digest::name([self.name.as_deref().unwrap_or_default().as_bytes(), kind.as_bytes()]),
         }
@@ -552,7 +626,10 @@ impl AboutChat {
     }
 
     fn record(&self) -> String {
-        let title = self.title.as_deref().or_else(|| (self.kind.as_deref() == Some("saved_messages")).then_some("Saved messages"));
+        let title = self
+            .title
+            .as_deref()
+            .or_else(|| (self.kind.as_deref() == Some("saved_messages")).then_some("Saved messages"));
         as_json(&ChatRecord {
             id: &self.id,
             title,
@@ -571,15 +648,16 @@ struct Seen {
     owner: Option<String>,
     /// What the person is called there.
     called: Option<String>,
-    /// The chat, where there is one only.
-    chat: Option<String>,
+    /// The ids of the chats, in the order of the file.
+    ids: Vec<String>,
     /// When the last message was.
     as_of: Option<i64>,
 }
 
 impl Seen {
     fn of(member: &Member<'_>, zone: &TimeZone) -> Result<Self, Refused> {
-        let unreadable = |error: io::Error| Refused::Unreadable(format!("{} cannot be read: {error}", member.label));
+        let unreadable =
+            |error: io::Error| Refused::Unreadable(format!("{} cannot be read: {error}", member.label));
         let mut seen = Self::default();
         let mut bytes = BufReader::with_capacity(1 << 16, (member.open)().map_err(unreadable)?);
         let mut walk = Walk::new(&mut bytes);
@@ -597,27 +675,32 @@ impl Seen {
         {
             return Err(unreadable(error));
         }
-        let mut chats = Vec::new();
-        let mut as_of = None;
+        let (mut ids, mut as_of) = (Vec::new(), None);
         let mut bytes = BufReader::with_capacity(1 << 16, (member.open)().map_err(unreadable)?);
-        let _ = each(&mut bytes, &mut |item| {
-            match item {
-                Item::Message { sent_at, .. } => as_of = as_of.max(sent_at),
-                Item::Chat { chat, .. } if chats.len() < 2 => chats.push(chat.id),
-                Item::Chat { .. } => {}
-            }
-            Ok(Go::On)
-        }, zone);
-        seen.as_of = as_of;
-        seen.chat = chats.pop().filter(|_| chats.is_empty());
+        let _ = each(
+            &mut bytes,
+            &mut |item| {
+                match item {
+                    Item::Message { sent_at, .. } => as_of = as_of.max(sent_at),
+                    Item::Chat { chat, .. } if ids.len() < MOST_CHATS => ids.push(chat.id),
+                    Item::Chat { .. } => {}
+                }
+                Ok(Go::On)
+            },
+            &[],
+            zone,
+        );
+        (seen.ids, seen.as_of) = (ids, as_of);
         Ok(seen)
     }
 
     fn person(&mut self, told: &Value) {
-        let text = |key: &str| told[key].as_str().and_then(name).map(str::trim).filter(|text| !text.is_empty());
+        let text =
+            |key: &str| told[key].as_str().and_then(name).map(str::trim).filter(|text| !text.is_empty());
         self.owner = told["user_id"].as_i64().map(|number| format!("user{number}"));
         let named = text("username").map(|name| name.trim_start_matches('@').to_lowercase());
-        self.called = named.or_else(|| text("phone_number").map(str::to_owned)).or_else(|| self.owner.clone());
+        self.called =
+            named.or_else(|| text("phone_number").map(str::to_owned)).or_else(|| self.owner.clone());
     }
 
     /// The account: the person's, or the only one that has the chat.
@@ -625,12 +708,15 @@ impl Seen {
         if let Some(called) = self.called {
             return (called, Whose { owner: self.owner, is_sure: true, note: None });
         }
-        let chat: Vec<String> = self.chat.into_iter().collect();
-        let has = |account: &String| !chat.is_empty() && earlier.has(KEY, account, CHATS, &chat).contains(&true);
+        let chat = self.ids;
+        let has =
+            |account: &String| chat.len() == 1 && earlier.has(KEY, account, CHATS, &chat).contains(&true);
         let mut of: Vec<String> = earlier.accounts(KEY).into_iter().filter(has).collect();
         match (of.pop(), of.is_empty()) {
             (Some(account), true) => {
-                let note = format!("The account is {account}: it has this chat already. --account NAME names another.");
+                let note = format!(
+                    "The account is {account}: it has this chat already. --account NAME names another."
+                );
                 (account, Whose { owner: None, is_sure: false, note: Some(note) })
             }
             _ => (KEY.to_owned(), Whose::default()),
@@ -648,14 +734,17 @@ fn reply_to(element: &Value, chat: &str) -> Option<String> {
 fn text_of(value: &Value) -> String {
     let of = |part: &Value| part.as_str().or_else(|| part["text"].as_str()).unwrap_or_default().to_owned();
     match value {
-        Value::Array(parts) => parts.iter().map(|part| {
-            let text = of(part);
-            // A link behind other words.
-            match part["href"].as_str() {
-                Some(href) if part["type"] == "text_link" && href != text => format!("{text} ({href})"),
-                _ => text,
-            }
-        }).collect(),
+        Value::Array(parts) => parts
+            .iter()
+            .map(|part| {
+                let text = of(part);
+                // A link behind other words.
+                match part["href"].as_str() {
+                    Some(href) if part["type"] == "text_link" && href != text => format!("{text} ({href})"),
+                    _ => text,
+                }
+            })
+            .collect(),
         other => of(other),
     }
 }
@@ -667,7 +756,9 @@ fn content_of(element: &Value, is_system: bool) -> String {
     if is_system {
         let action = text(&element["action"]).unwrap_or_else(|| "service".to_owned());
         let mut told = Vec::new();
-        for key in ["title", "new_title", "inviter", "emoticon", "discard_reason", "reason_domain", "currency"] {
+        for key in
+            ["title", "new_title", "inviter", "emoticon", "discard_reason", "reason_domain", "currency"]
+        {
             told.extend(text(&element[key]));
         }
         let people = element["members"].as_array().into_iter().flatten().filter_map(text);
@@ -692,11 +783,14 @@ fn content_of(element: &Value, is_system: bool) -> String {
     let place = &element["location_information"];
     if let (Some(latitude), Some(longitude)) = (place["latitude"].as_f64(), place["longitude"].as_f64()) {
         let named = ["place_name", "address"].into_iter().filter_map(|key| text(&element[key]));
-        lines.push(named.chain([format!("[location] {latitude}, {longitude}")]).collect::<Vec<_>>().join(", "));
+        lines.push(
+            named.chain([format!("[location] {latitude}, {longitude}")]).collect::<Vec<_>>().join(", "),
+        );
     }
     let person = &element["contact_information"];
     if person.is_object() {
-        let parts = ["first_name", "last_name", "phone_number"].into_iter().filter_map(|key| text(&person[key]));
+        let parts =
+            ["first_name", "last_name", "phone_number"].into_iter().filter_map(|key| text(&person[key]));
         lines.push(format!("[contact] {}", parts.collect::<Vec<_>>().join(" ")));
     }
     lines.extend(text(&element["game_title"]).map(|title| format!("[game] {title}")));
@@ -726,14 +820,14 @@ fn media_type(element: &Value) -> Option<&str> {
 }
 
 /// A file that was sent.
-struct File<'a> {
+struct Sent<'a> {
     name: Option<&'a str>,
     media_type: Option<&'a str>,
     size: Option<u64>,
 }
 
 /// The files of a message. Where one was not exported, a sentence in brackets stands for its path.
-fn files_of(element: &Value) -> Vec<File<'_>> {
+fn files_of(element: &Value) -> Vec<Sent<'_>> {
     let path = |key: &str| {
         let path = element[key].as_str()?;
         let path = Some(path).filter(|path| !path.starts_with('(') && !path.is_empty());
@@ -741,18 +835,26 @@ fn files_of(element: &Value) -> Vec<File<'_>> {
     };
     let mut files = Vec::new();
     if let Some(found) = path("photo") {
-        files.push(File { name: found, media_type: Some("image/jpeg"), size: element["photo_file_size"].as_u64() });
+        files.push(Sent {
+            name: found,
+            media_type: Some("image/jpeg"),
+            size: element["photo_file_size"].as_u64(),
+        });
     }
     if let Some(found) = path("file") {
         let named = element["file_name"].as_str().and_then(name);
-        files.push(File {
+        files.push(Sent {
             name: named.or(found),
             media_type: element["mime_type"].as_str().and_then(name),
             size: element["file_size"].as_u64(),
         });
     }
     if let Some(found) = path("contact_vcard") {
-        files.push(File { name: found, media_type: Some("text/vcard"), size: element["contact_vcard_file_size"].as_u64() });
+        files.push(Sent {
+            name: found,
+            media_type: Some("text/vcard"),
+            size: element["contact_vcard_file_size"].as_u64(),
+        });
     }
     files
 }
@@ -764,7 +866,8 @@ mod tests {
 
     use super::*;
     use crate::import::harness::{
-        Counts, Kept, ask, assert_cut_and_finished_is_whole, assert_twice_is_once_in_any_order, imported, plan, sniff, split,
+        Counts, Kept, ask, assert_cut_and_finished_is_whole, assert_twice_is_once_in_any_order, imported,
+        plan, sniff, split,
     };
 
     fn said(id: i64, from: &str, text: &Value) -> Value {
@@ -794,7 +897,12 @@ mod tests {
     }
 
     fn garden() -> Value {
-        chat(5, "Garden", "private_supergroup", &[said(1, "Ana", &json!("Which beds?")), said(2, "Ben", &json!("Both."))])
+        chat(
+            5,
+            "Garden",
+            "private_supergroup",
+            &[said(1, "Ana", &json!("Which beds?")), said(2, "Ben", &json!("Both."))],
+        )
     }
 
     fn import(files: &[(&str, &[u8])]) -> (Kept, Counts) {
@@ -862,9 +970,17 @@ mod tests {
         assert_eq!(sniff(&Telegram, "x", &file[..200]), Some(Sure::Certain));
         assert_eq!(sniff(&Telegram, "x", garden().to_string().as_bytes()), Some(Sure::Certain));
         assert_eq!(sniff(&Telegram, "x", format!("{:#}", garden()).as_bytes()), Some(Sure::Certain));
-        let bare = br#"{"chats":{"list":[{"name":"A","messages":[{"type":"message","date_unixtime":"1"}]}]}}"#;
+        let bare =
+            br#"{"chats":{"list":[{"name":"A","messages":[{"type":"message","date_unixtime":"1"}]}]}}"#;
         assert_eq!(sniff(&Telegram, "x", bare), Some(Sure::Certain));
-        for other in ["", "{}", "[]", r#"{"messages":[],"type":"x"}"#, r#"{"chats":[{"messages":1}]}"#, "<html><body>x</body></html>"] {
+        for other in [
+            "",
+            "{}",
+            "[]",
+            r#"{"messages":[],"type":"x"}"#,
+            r#"{"chats":[{"messages":1}]}"#,
+            "<html><body>x</body></html>",
+        ] {
             assert_eq!(sniff(&Telegram, "result.json", other.as_bytes()), None, "{other}");
         }
     }
@@ -874,11 +990,16 @@ mod tests {
         let html = br#"<!DOCTYPE html><html><head><title>Exported Data</title><link href="css/style.css" rel="stylesheet"/></head>
             <body onload="CheckLocation();"><div class="page_wrap"><div class="page_header"></div><div class="page_body chat_page">"#;
         assert_eq!(sniff(&Telegram, "messages.html", html), Some(Sure::Certain));
-        let Err(Refused::Unfit { why }) = plan(&Telegram, &[("messages.html", html)], ask()) else { panic!("taken") };
+        let Err(Refused::Unfit { why }) = plan(&Telegram, &[("messages.html", html)], ask()) else {
+            panic!("taken")
+        };
         assert!(why.contains("Advanced") && why.contains("JSON"), "{why}");
         // Where there is JSON beside it, that is read.
         let file = account(&[garden()], &[]);
-        assert_eq!(plan(&Telegram, &[("messages.html", html), ("result.json", &file)], ask()).unwrap()[0].units, [1]);
+        assert_eq!(
+            plan(&Telegram, &[("messages.html", html), ("result.json", &file)], ask()).unwrap()[0].units,
+            [1]
+        );
     }
 
     #[test]
@@ -899,7 +1020,10 @@ mod tests {
         assert_eq!(counts.new, 6);
         let of = |at: u32| {
             let message = record(&kept, MESSAGES, &format!("channel5:{at}"));
-            (message["content"].as_str().unwrap().to_owned(), message["media_type"].as_str().map(str::to_owned))
+            (
+                message["content"].as_str().unwrap().to_owned(),
+                message["media_type"].as_str().map(str::to_owned),
+            )
         };
         assert_eq!(of(1), ("See this page (https://a)https://b".to_owned(), None));
         assert_eq!(of(2), ("[poll] Which?\n- North (2)\n- South".to_owned(), Some("poll".to_owned())));
@@ -930,10 +1054,19 @@ mod tests {
         let (kept, counts) = one(&[made, answer, file, gone]);
         assert_eq!(counts.new, 5);
         let message = |at: u32| record(&kept, MESSAGES, &format!("channel5:{at}"));
-        assert_eq!((&message(1)["is_system"], &message(1)["content"]), (&json!(true), &json!("create group: Garden, Ana, Ben")));
+        assert_eq!(
+            (&message(1)["is_system"], &message(1)["content"]),
+            (&json!(true), &json!("create group: Garden, Ana, Ben"))
+        );
         assert_eq!((&message(1)["author"], &message(1)["author_id"]), (&json!("Ana"), &json!("user7")));
-        assert_eq!((&message(2)["reply_to"], &message(2)["forwarded_from"]), (&json!("channel5:1"), &json!("Cleo")));
-        assert_eq!((&message(2)["edited_at"], &message(2)["media_type"]), (&json!("2026-01-31T14:04:22.000Z"), &json!("photo")));
+        assert_eq!(
+            (&message(2)["reply_to"], &message(2)["forwarded_from"]),
+            (&json!("channel5:1"), &json!("Cleo"))
+        );
+        assert_eq!(
+            (&message(2)["edited_at"], &message(2)["media_type"]),
+            (&json!("2026-01-31T14:04:22.000Z"), &json!("photo"))
+        );
         assert_eq!(record(&kept, ATTACHMENTS, "channel5:2:0")["filename"], "photo_1@31-01-2026.jpg");
         assert_eq!(message(3)["reply_to"], "channel44:9");
         let attachment = record(&kept, ATTACHMENTS, "channel5:3:0");
@@ -944,10 +1077,20 @@ mod tests {
     #[test]
     fn o4_12_a_time_without_zone_is_the_accounts() {
         let bare = |id: i64, date: &str| json!({"id": id, "type": "message", "date": date, "from": "Ana", "text": "x"});
-        let chat = chat(5, "Garden", "private_group", &[bare(1, "2026-10-25T02:40:00"), bare(2, "2026-10-25T02:10:00"), bare(3, "soon")]);
+        let chat = chat(
+            5,
+            "Garden",
+            "private_group",
+            &[bare(1, "2026-10-25T02:40:00"), bare(2, "2026-10-25T02:10:00"), bare(3, "soon")],
+        );
         let zone = TimeZone::get("Europe/Berlin").unwrap();
         let mut kept = Kept::default();
-        let counts = kept.import_some(&Telegram, &[("r.json", chat.to_string().as_bytes())], Ask { zone, ..ask() }, usize::MAX);
+        let counts = kept.import_some(
+            &Telegram,
+            &[("r.json", chat.to_string().as_bytes())],
+            Ask { zone, ..ask() },
+            usize::MAX,
+        );
         assert_eq!(counts.bad, [("no time", 1)].into());
         assert_eq!(record(&kept, MESSAGES, "chat5:1")["sent_at"], "2026-10-25T00:40:00.000Z");
         assert_eq!(record(&kept, MESSAGES, "chat5:2")["sent_at"], "2026-10-25T01:10:00.000Z");
@@ -958,7 +1101,8 @@ mod tests {
         let mut edited = said(2, "Ben", &json!("Neither."));
         edited["edited_unixtime"] = "1769868262".into();
         let later = [said(1, "Ana Green", &json!("Which beds?")), edited, said(3, "Ben", &json!("x"))];
-        let (early, late) = (garden().to_string(), chat(5, "Flowers", "private_supergroup", &later).to_string());
+        let (early, late) =
+            (garden().to_string(), chat(5, "Flowers", "private_supergroup", &later).to_string());
         for order in [[0, 1], [1, 0]] {
             let mut kept = Kept::default();
             for at in order {
@@ -967,28 +1111,41 @@ mod tests {
             assert_eq!(record(&kept, MESSAGES, "channel5:1")["author"], "Ana Green");
             assert_eq!(record(&kept, MESSAGES, "channel5:2")["content"], "Neither.");
             let chat = record(&kept, CHATS, "channel5");
-            assert_eq!((&chat["title"], &chat["participants"]), (&json!("Flowers"), &json!(["Ana", "Ana Green", "Ben"])));
+            assert_eq!(
+                (&chat["title"], &chat["participants"]),
+                (&json!("Flowers"), &json!(["Ana", "Ana Green", "Ben"]))
+            );
             assert_eq!(keys(&kept, MESSAGES).len(), 3);
         }
     }
 
     #[test]
     fn what_is_wrong_is_bad_and_the_rest_is_read() {
-        let (kept, counts) = one(&[json!(1), json!({"id": "x"}), json!({"id": 4, "type": "unsupported", "date_unixtime": "1769868202"}), said(1, "Ana", &json!("x"))]);
+        let (kept, counts) = one(&[
+            json!(1),
+            json!({"id": "x"}),
+            json!({"id": 4, "type": "unsupported", "date_unixtime": "1769868202"}),
+            said(1, "Ana", &json!("x")),
+        ]);
         assert_eq!(counts.bad, [("no id", 2)].into());
         assert_eq!(counts.skipped.len(), 1);
         assert_eq!(keys(&kept, MESSAGES), ["channel5:1"]);
         let text = account(&[garden()], &[]);
         let broken = String::from_utf8_lossy(&text).replace("\"Both.\"", "\"Bo\\ud800th\", x");
         let (kept, counts) = import(&[("result.json", broken.as_bytes())]);
-        assert_eq!((counts.bad, keys(&kept, MESSAGES)), ([("not JSON", 1)].into(), vec!["channel5:1".to_owned()]));
+        assert_eq!(
+            (counts.bad, keys(&kept, MESSAGES)),
+            ([("not JSON", 1)].into(), vec!["channel5:1".to_owned()])
+        );
     }
 
     #[test]
     fn what_was_sent_is_part_of_an_export() {
         let open = || Ok(Box::new(io::Cursor::new(Vec::new())) as Box<dyn io::BufRead + Send>);
-        let member = Member { label: "x/result.json", head: b"{", size: None, modified_ms: None, open: &open };
-        let others = ["x/files/t.csv", "x/chats/chat_1/contacts/c.vcf", "files/t.csv", "x/t.csv", "y/files/t.csv"];
+        let member =
+            Member { label: "x/result.json", head: b"{", size: None, modified_ms: None, open: &open };
+        let others =
+            ["x/files/t.csv", "x/chats/chat_1/contacts/c.vcf", "files/t.csv", "x/t.csv", "y/files/t.csv"];
         assert_eq!(Telegram.parts(&[member], &others).unwrap(), [0, 1]);
     }
 
@@ -1018,7 +1175,10 @@ mod tests {
             let made = chats.into_iter().map(|(id, mut numbers)| {
                 numbers.sort_unstable();
                 numbers.dedup();
-                let messages: Vec<Value> = numbers.into_iter().map(|at| said(at, "Ana", &json!(format!("said {id} {at}")))).collect();
+                let messages: Vec<Value> = numbers
+                    .into_iter()
+                    .map(|at| said(at, "Ana", &json!(format!("said {id} {at}"))))
+                    .collect();
                 chat(id, &format!("Chat {id}"), "private_group", &messages)
             });
             account(&made.collect::<Vec<_>>(), &[])

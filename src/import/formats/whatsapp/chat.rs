@@ -94,7 +94,10 @@ impl Remembered {
 /// several.
 fn is_enough(same: usize, all: usize, level: u32, has_title: bool) -> bool {
     let least = if has_title { LEAST_SAME_OF_TITLE.min(all) } else { LEAST_SAME };
-    same > 0 && same.saturating_mul(1 << level.min(20)) >= least && same * 2 >= all && (level == 0 || same >= 3)
+    same > 0
+        && same.saturating_mul(1 << level.min(20)) >= least
+        && same * 2 >= all
+        && (level == 0 || same >= 3)
 }
 
 /// A chat that the store has.
@@ -124,7 +127,10 @@ impl Chats {
     /// The chats of an account of the store.
     pub fn of(earlier: &dyn Earlier, connector: &str, account: &str, stream: &str) -> Self {
         let known = earlier.records(connector, account, stream);
-        Self { known: known.iter().filter_map(|data| serde_json::from_str(data).ok()).collect(), planned: Vec::new() }
+        Self {
+            known: known.iter().filter_map(|data| serde_json::from_str(data).ok()).collect(),
+            planned: Vec::new(),
+        }
     }
 
     /// Adds the chat of an export that comes before.
@@ -133,10 +139,16 @@ impl Chats {
     }
 
     /// The id of the chat that an export is of. `has` says which messages the account has.
-    pub fn find(&self, export: &Export<'_>, zone: &TimeZone, has: &dyn Fn(&[String]) -> Vec<bool>) -> Option<String> {
+    pub fn find(
+        &self,
+        export: &Export<'_>,
+        zone: &TimeZone,
+        has: &dyn Fn(&[String]) -> Vec<bool>,
+    ) -> Option<String> {
         let (first, _) = export.messages.period()?;
         let own = chat_id(export.title, first.date());
-        if self.known.iter().any(|known| known.id == own) || self.planned.iter().any(|(id, _, _)| *id == own) {
+        if self.known.iter().any(|known| known.id == own) || self.planned.iter().any(|(id, _, _)| *id == own)
+        {
             return Some(own);
         }
         let is_title = |title: &str| title.trim().to_lowercase() == export.title.trim().to_lowercase();
@@ -171,7 +183,8 @@ fn is_known(
         let at = jiff::Timestamp::from_millisecond(ms).ok()?;
         Some(zone.to_datetime(at))
     };
-    let (Some(first), Some(last)) = (local(&known.first_message_date), local(&known.last_message_date)) else {
+    let (Some(first), Some(last)) = (local(&known.first_message_date), local(&known.last_message_date))
+    else {
         return false;
     };
     let messages: Vec<&[u8; 24]> = export.messages.within(first, last, 0).collect();
@@ -190,7 +203,8 @@ fn is_known(
         return false;
     }
     let same = count(&keys);
-    let least = if has_title { LEAST_SAME_OF_TITLE.min(keys.len()) } else { LEAST_SAME.div_ceil(step).max(3) };
+    let least =
+        if has_title { LEAST_SAME_OF_TITLE.min(keys.len()) } else { LEAST_SAME.div_ceil(step).max(3) };
     let in_all = same.saturating_mul(step).saturating_mul(1 << export.messages.level.min(20));
     let is_much = has_title || in_all >= LEAST_SAME;
     same > 0 && same >= least.min(LEAST_SAME) && is_much && same * 2 >= keys.len()

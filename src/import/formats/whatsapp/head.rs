@@ -88,7 +88,13 @@ impl Head {
             Some(_) if hour == 0 || hour > 12 => hour,
             Some(Half::Am) => hour % 12,
             Some(Half::Pm) => hour % 12 + 12,
-            Some(Half::Noon) => if hour < 5 { hour + 12 } else { hour },
+            Some(Half::Noon) => {
+                if hour < 5 {
+                    hour + 12
+                } else {
+                    hour
+                }
+            }
         };
         let time = [hour, minute, second_of];
         if time[0] > 23 || time[1] > 59 || time[2] > 59 {
@@ -130,6 +136,12 @@ impl Head {
     }
 }
 
+/// Whether a line may become one that begins with a head when there is more of it.
+pub fn may_become(line: &str) -> bool {
+    let first = line.trim_start_matches(is_mark).chars().next();
+    line.len() < LONGEST && first.is_none_or(|first| first == '[' || digit(first).is_some())
+}
+
 const fn is_pair(first: char, second: char) -> bool {
     matches!((first, second), ('年', '月') | ('년', '월')) || first as u32 == second as u32
 }
@@ -146,8 +158,8 @@ const fn is_space(c: char) -> bool {
 /// The digit that a character is, in whatever script.
 fn digit(c: char) -> Option<u16> {
     const ZEROS: [u32; 20] = [
-        0x30, 0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xe50, 0xed0,
-        0xf20, 0x1040, 0x17e0, 0x1810, 0xff10,
+        0x30, 0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xe50,
+        0xed0, 0xf20, 0x1040, 0x17e0, 0x1810, 0xff10,
     ];
     let code = c as u32;
     let zero = ZEROS.iter().find(|zero| (**zero..**zero + 10).contains(&code))?;
@@ -219,7 +231,10 @@ impl Reader<'_> {
             }
             if c.is_alphanumeric() || is_part_of_letter(c) {
                 word.extend(c.to_lowercase());
-            } else if !(is_mark(c) || is_space(c) || matches!(c, ',' | '.' | '،' | '、' | '\u{5f4}' | '"' | '\'' | '，')) {
+            } else if !(is_mark(c)
+                || is_space(c)
+                || matches!(c, ',' | '.' | '،' | '、' | '\u{5f4}' | '"' | '\'' | '，'))
+            {
                 return None;
             }
             self.at += c.len_utf8();
@@ -232,7 +247,9 @@ impl Reader<'_> {
         let rest = self.text.get(self.at..)?;
         let dash = rest.char_indices().take(most).find(|(_, c)| matches!(c, '-' | '–'))?;
         let (before, behind) = (&rest[..dash.0], &rest[dash.0 + dash.1.len_utf8()..]);
-        if !before.ends_with(|c| is_space(c) || is_mark(c)) || !behind.starts_with(|c| is_space(c) || is_mark(c)) {
+        if !before.ends_with(|c| is_space(c) || is_mark(c))
+            || !behind.starts_with(|c| is_space(c) || is_mark(c))
+        {
             return None;
         }
         let end = self.at + dash.0;

@@ -15,9 +15,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use self::chat::{Chats, Export, Ids, Remembered, chat_id, message_id, message_name};
@@ -161,6 +161,9 @@ struct Facts<'a> {
     minute: Cow<'a, str>,
     sent_at: Cow<'a, str>,
     as_of: Cow<'a, str>,
+    /// A last line that may be the beginning of another message.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    tail: Cow<'a, str>,
     /// The chat, on its last message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     about: Option<AboutChat>,
@@ -195,7 +198,9 @@ impl Format for WhatsApp {
         let text = String::from_utf8_lossy(peek.head);
         let (first, _, _) = heads(&text);
         (first < LEAST_HEADS).then(|| {
-            format!("{first} of its first {FIRST_LINES} lines begin with a date and a time, as those of a chat do")
+            format!(
+                "{first} of its first {FIRST_LINES} lines begin with a date and a time, as those of a chat do"
+            )
         })
     }
 
@@ -222,7 +227,8 @@ impl Format for WhatsApp {
         let known = find_chats(&mut files, &account, &ask.zone, earlier);
         notes.extend(known);
         notes.push(
-            "Photos and other files of these chats are listed by name. What is in them is not imported.".to_owned(),
+            "Photos and other files of these chats are listed by name. What is in them is not imported."
+                .to_owned(),
         );
         if ask.account.is_none() {
             notes.push(format!(
@@ -243,8 +249,12 @@ impl Format for WhatsApp {
 
     fn parts(&self, members: &[Member<'_>], others: &[&str]) -> io::Result<Vec<usize>> {
         let folders: HashSet<&str> = members.iter().map(|member| folder(member.label)).collect();
-        let beside: Vec<usize> =
-            others.iter().enumerate().filter(|(_, label)| folders.contains(folder(label))).map(|(at, _)| at).collect();
+        let beside: Vec<usize> = others
+            .iter()
+            .enumerate()
+            .filter(|(_, label)| folders.contains(folder(label)))
+            .map(|(at, _)| at)
+            .collect();
         if beside.is_empty() {
             return Ok(beside);
         }
@@ -290,12 +300,16 @@ impl Format for WhatsApp {
                 facts = format!("{TOO_LONG} {}", message.offset);
             } else if let Some((local, ms)) = known {
                 let minute = minute_of(local);
-                copy = copies.before(number_of(&message_name(&minute, &said(&message.rest(), file.look.has_brackets).same)));
+                copy = copies.before(number_of(&message_name(
+                    &minute,
+                    &said(&message.rest(), file.look.has_brackets).same,
+                )));
                 facts = as_json(&Facts {
                     chat: chat.into(),
                     minute: minute.into(),
                     sent_at: time::format_ms(ms).into(),
                     as_of: as_of.as_str().into(),
+                    tail: message.tail(),
                     about: (message.offset == file.last_at).then(|| file.about(&as_of)),
                 });
             }
@@ -322,7 +336,10 @@ impl Format for WhatsApp {
         let facts: Facts<'_> = serde_json::from_str(&raw.facts).map_err(|_| Bad("no date"))?;
         let text = String::from_utf8_lossy(&raw.bytes);
         let head = Head::of(first_part(&text)).ok_or(Bad("no date"))?;
-        let said = said(text.get(head.end..).unwrap_or_default(), head.look.has_brackets);
+        let rest = text.get(head.end..).unwrap_or_default();
+        let rest =
+            if facts.tail.is_empty() { rest.into() } else { Cow::from(format!("{rest}\n{}", facts.tail)) };
+        let said = said(&rest, head.look.has_brackets);
         let name = message_name(&facts.minute, &said.same);
         let id = message_id(&facts.chat, &name, raw.copy);
         let content = said.content.as_deref();
@@ -350,8 +367,12 @@ impl Format for WhatsApp {
             let key = format!("{id}:0");
             let filename = file.name.as_deref().map(Cow::Borrowed);
             let content_type = file.media_type.map(Cow::Borrowed);
-            let about =
-                AboutFile(filename.is_some(), facts.as_of.as_ref().into(), filename.clone(), content_type.clone());
+            let about = AboutFile(
+                filename.is_some(),
+                facts.as_of.as_ref().into(),
+                filename.clone(),
+                content_type.clone(),
+            );
             let attachment = Attachment {
                 id: key.as_str().into(),
                 message_id: id.as_str().into(),
@@ -383,13 +404,18 @@ impl Format for WhatsApp {
         match stream {
             CHATS => {
                 let all = sightings.iter().filter_map(|said| serde_json::from_str::<AboutChat>(said).ok());
-                let (Some(about), Ok(known)) = (all.reduce(AboutChat::and), serde_json::from_str::<Id<'_>>(data)) else {
+                let (Some(about), Ok(known)) =
+                    (all.reduce(AboutChat::and), serde_json::from_str::<Id<'_>>(data))
+                else {
                     return data.to_owned();
                 };
                 about.record(&known.id)
             }
             MESSAGES => {
-                let latest = sightings.iter().filter_map(|said| serde_json::from_str::<AboutMessage<'_>>(said).ok()).max();
+                let latest = sightings
+                    .iter()
+                    .filter_map(|said| serde_json::from_str::<AboutMessage<'_>>(said).ok())
+                    .max();
                 let (Some(AboutMessage(_, author, words)), Ok(message)) =
                     (latest, serde_json::from_str::<Message<'_>>(data))
                 else {
@@ -399,7 +425,10 @@ impl Format for WhatsApp {
                 as_json(&Message { author, content, ..message })
             }
             _ => {
-                let latest = sightings.iter().filter_map(|said| serde_json::from_str::<AboutFile<'_>>(said).ok()).max();
+                let latest = sightings
+                    .iter()
+                    .filter_map(|said| serde_json::from_str::<AboutFile<'_>>(said).ok())
+                    .max();
                 let (Some(AboutFile(_, _, filename, content_type)), Ok(attachment)) =
                     (latest, serde_json::from_str::<Attachment<'_>>(data))
                 else {
@@ -500,8 +529,10 @@ struct Found<'a> {
     offset: u64,
     next: u64,
     line: u64,
-    /// From its head on, without the end of its last line.
+    /// From its head on.
     bytes: &'a [u8],
+    /// A last line that has no end yet, and may be the beginning of the next head.
+    tail: &'a [u8],
     /// `None` where lines stand before the first message.
     head: Option<Head>,
     is_long: bool,
@@ -509,10 +540,15 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
+    fn tail(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(self.tail)
+    }
+
     /// What stands behind its head.
     fn rest(&self) -> Cow<'_, str> {
         let end = self.head.map_or(0, |head| head.end);
-        String::from_utf8_lossy(self.bytes.get(end..).unwrap_or_default())
+        let rest = String::from_utf8_lossy(self.bytes.get(end..).unwrap_or_default());
+        if self.tail.is_empty() { rest } else { format!("{rest}\n{}", self.tail()).into() }
     }
 }
 
@@ -536,7 +572,7 @@ fn each_message(
 ) -> io::Result<()> {
     let Expected(mut look, order) = expected;
     let mut lines = Lines::new(bytes);
-    let mut kept: Vec<u8> = Vec::new();
+    let (mut kept, mut tail): (Vec<u8>, Vec<u8>) = (Vec::new(), Vec::new());
     let mut open: Option<Begun> = None;
     while let Some(line) = lines.read()? {
         let text = String::from_utf8_lossy(&line.bytes[..line.bytes.len().min(head::LONGEST)]);
@@ -544,29 +580,44 @@ fn each_message(
             .filter(|head| order.is_none_or(|order| head.day(order).is_some()))
             .filter(|head| *look.get_or_insert(head.look) == head.look);
         match &mut open {
+            Some(_) if head.is_none() && !line.has_end && head::may_become(&text) => {
+                // The line before it is whole then, as it will be once there is more.
+                let _ = kept.pop_if(|byte| *byte == b'\n');
+                tail.extend_from_slice(line.bytes);
+            }
             Some(begun) if head.is_none() => {
                 begun.is_long |= line.is_long || kept.len() + line.bytes.len() >= LONGEST;
                 if !begun.is_long {
-                    kept.push(b'\n');
                     kept.extend_from_slice(line.bytes);
+                    kept.extend(line.has_end.then_some(b'\n'));
                 }
             }
             // Blank lines before the first message are none.
             None if head.is_none() && line.bytes.trim_ascii().is_empty() => {}
             _ => {
                 if let Some(Begun { offset, line: number, head, is_long }) = open.take() {
-                    let next = line.offset;
-                    give(Found { offset, next, line: number, bytes: &kept, head, is_long, is_last: false });
+                    let (next, tail) = (line.offset, &[][..]);
+                    give(Found {
+                        offset,
+                        next,
+                        line: number,
+                        bytes: &kept,
+                        tail,
+                        head,
+                        is_long,
+                        is_last: false,
+                    });
                 }
                 kept.clear();
                 kept.shrink_to(1 << 20);
                 kept.extend_from_slice(line.bytes);
+                kept.extend(line.has_end.then_some(b'\n'));
                 open = Some(Begun { offset: line.offset, line: line.number, head, is_long: line.is_long });
             }
         }
     }
     if let Some(Begun { offset, line, head, is_long }) = open {
-        give(Found { offset, next: offset, line, bytes: &kept, head, is_long, is_last: true });
+        give(Found { offset, next: offset, line, bytes: &kept, tail: &tail, head, is_long, is_last: true });
     }
     Ok(())
 }
@@ -630,7 +681,8 @@ fn orders(
     for (member, (look, order)) in members.iter().zip(found) {
         // Of one phone all exports look alike.
         let of_others = || {
-            let orders: Vec<DateOrder> = known.iter().filter(|(other, _)| *other == look).map(|(_, order)| *order).collect();
+            let orders: Vec<DateOrder> =
+                known.iter().filter(|(other, _)| *other == look).map(|(_, order)| *order).collect();
             let (first, rest) = orders.split_first()?;
             rest.iter().all(|order| order == first).then_some(*first)
         };
@@ -673,7 +725,9 @@ impl File {
         let mut first_system = None;
         each_message((member.open)()?, Expected(Some(look), Some(order)), &mut |message| {
             let local = message.head.and_then(|head| head.at(order));
-            let Some((local, ms)) = local.and_then(|local| Some((local, clock.instant(local)?))) else { return };
+            let Some((local, ms)) = local.and_then(|local| Some((local, clock.instant(local)?))) else {
+                return;
+            };
             if message.is_long {
                 return;
             }
@@ -714,8 +768,11 @@ impl File {
 impl AboutChat {
     /// What two exports say.
     fn and(self, other: Self) -> Self {
-        let (older, newer) =
-            if (&self.as_of, &self.title) <= (&other.as_of, &other.title) { (self, other) } else { (other, self) };
+        let (older, newer) = if (&self.as_of, &self.title) <= (&other.as_of, &other.title) {
+            (self, other)
+        } else {
+            (other, self)
+        };
         Self {
             people: older.people.into_iter().chain(newer.people).take(MOST_PEOPLE).collect(),
             first: older.first.min(newer.first),
@@ -772,7 +829,9 @@ fn find_chats(
     accounts.insert(account.to_owned());
     // The chat that began first gives the others its name.
     let mut order: Vec<String> = files.keys().cloned().collect();
-    order.sort_by_cached_key(|label| (files.get(label).and_then(|file| file.messages.period()), label.clone()));
+    order.sort_by_cached_key(|label| {
+        (files.get(label).and_then(|file| file.messages.period()), label.clone())
+    });
     let mut known_again = 0;
     for of in &accounts {
         let mut chats = Chats::of(earlier, KEY, of, CHATS);
@@ -798,10 +857,12 @@ fn find_chats(
     }
     match known_again {
         0 => Vec::new(),
-        1 => vec!["One of these exports has the messages of a chat that is known already: it is added to that.".to_owned()],
+        1 => vec![
+            "One of these exports has the messages of a chat that is known already: it is added to that."
+                .to_owned(),
+        ],
         count => vec![format!(
             "{count} of these exports have the messages of chats that are known already: they are added to those."
         )],
     }
 }
-

@@ -50,7 +50,8 @@ pub fn said(rest: &str, has_brackets: bool) -> Said {
         None => (None, rest),
     };
     let is_marked = text.starts_with('\u{200e}');
-    let mut text: Cow<'_, str> = if text.contains('\r') { text.replace("\r\n", "\n").into() } else { text.into() };
+    let mut text: Cow<'_, str> =
+        if text.contains('\r') { text.replace("\r\n", "\n").into() } else { text.into() };
     let mut said = Said { is_system: author.is_none(), author, ..Said::default() };
     if let Some(kept) = without_edited(&text) {
         said.is_edited = true;
@@ -68,7 +69,13 @@ pub fn said(rest: &str, has_brackets: bool) -> Said {
     let seen = seen(&words);
     said.is_poll = is_poll(&words);
     // On an iPhone a mark that is not seen stands before what WhatsApp says.
-    if has_brackets && is_marked && said.file.is_none() && !said.is_deleted && !said.is_poll && !is_place(&seen) {
+    if has_brackets
+        && is_marked
+        && said.file.is_none()
+        && !said.is_deleted
+        && !said.is_poll
+        && !is_place(&seen)
+    {
         said.is_system = true;
     }
     said.same = if said.is_poll { without_votes(&seen) } else { seen.clone() };
@@ -99,7 +106,8 @@ fn author(rest: &str) -> Option<(&str, &str)> {
         let author = line[..at].trim_matches(|c: char| is_mark(c) || c.is_whitespace());
         // "Ana changed the subject to “Trip: Rome”" is nobody's.
         let is_quoting = author.contains(['"', '“', '”', '„', '«', '»', '「', '」']);
-        return (!author.is_empty() && !is_quoting).then(|| (author, behind.strip_prefix([' ', '\u{a0}']).unwrap_or(behind)));
+        return (!author.is_empty() && !is_quoting)
+            .then(|| (author, behind.strip_prefix([' ', '\u{a0}']).unwrap_or(behind)));
     }
     None
 }
@@ -129,8 +137,13 @@ fn named_first(text: &str) -> Option<(File, String)> {
     let (line, words) = text.split_once('\n').unwrap_or((text, ""));
     let (name, phrase) = line.trim_end().strip_suffix(')')?.rsplit_once(" (")?;
     let name = name.trim_matches(|c: char| is_mark(c) || c.is_whitespace());
-    let is_own_name = || name.contains("-WA") && name.starts_with(|c: char| c.is_ascii_uppercase()) && !phrase.contains(char::is_numeric);
-    (is_file_name(name) && (words::is_attached(phrase) || is_own_name())).then(|| (File::named(name), words.to_owned()))
+    let is_own_name = || {
+        name.contains("-WA")
+            && name.starts_with(|c: char| c.is_ascii_uppercase())
+            && !phrase.contains(char::is_numeric)
+    };
+    (is_file_name(name) && (words::is_attached(phrase) || is_own_name()))
+        .then(|| (File::named(name), words.to_owned()))
 }
 
 /// `<Media omitted>` and the words on the next lines, or words and `image omitted`.
@@ -204,7 +217,8 @@ fn is_poll(text: &str) -> bool {
 /// The word in capitals, before a colon, that a line begins with.
 fn label(line: &str) -> Option<&str> {
     let (word, _) = line.trim_start_matches(is_mark).split_once(':')?;
-    let is_word = (2..=24).contains(&word.chars().count()) && !word.chars().any(|c| c.is_lowercase() || c.is_numeric());
+    let is_word =
+        (2..=24).contains(&word.chars().count()) && !word.chars().any(|c| c.is_lowercase() || c.is_numeric());
     (is_word && word.chars().any(char::is_alphabetic)).then_some(word)
 }
 
@@ -215,7 +229,9 @@ fn votes(line: &str) -> Option<usize> {
 }
 
 fn without_votes(text: &str) -> String {
-    let lines = text.lines().map(|line| votes(line).filter(|_| label(line).is_some()).map_or(line, |end| line[..end].trim_end()));
+    let lines = text
+        .lines()
+        .map(|line| votes(line).filter(|_| label(line).is_some()).map_or(line, |end| line[..end].trim_end()));
     lines.collect::<Vec<_>>().join("\n")
 }
 
