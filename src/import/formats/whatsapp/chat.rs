@@ -2,7 +2,7 @@
 //!
 //! No export names its chat by anything that stays. So a chat is known again by its messages: by their minutes and words.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
@@ -12,15 +12,19 @@ use crate::import::digest;
 use crate::import::earlier::Earlier;
 use crate::vault::time;
 
-/// How many messages of a chat are remembered to know it again, at most.
-const MOST_REMEMBERED: usize = 20_000;
+/// How many messages are remembered to know their chats again, at most: of one chat, and of all chats of a source; of each some.
+const MOST_OF_CHAT: usize = 20_000;
+const MOST_OF_SOURCE: usize = 500_000;
+const LEAST_OF_CHAT: usize = 200;
 /// How many messages have to be the same where the titles are not.
 const LEAST_SAME: usize = 20;
 /// How many have to be where the titles are.
 const LEAST_SAME_OF_TITLE: usize = 3;
 /// How many messages are looked for among those of a chat that is known, at most, and at first.
 const LOOKED_FOR: usize = 400;
-const LOOKED_FOR_FIRST: usize = 40;
+const LOOKED_FOR_FIRST: usize = 8;
+/// How many messages that an earlier export has too make its chat worth a closer look.
+const LEAST_ALIKE: usize = 1;
 
 /// A message's name within its chat: made of its minute and its words.
 pub fn message_name(minute: &str, same: &str) -> String {
@@ -38,8 +42,9 @@ pub fn chat_id(title: &str, first: Date) -> String {
 }
 
 /// Messages of a chat, by their names; of very many, each second one, fourth one, and so on, whatever export they are in.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remembered {
+    most: usize,
     level: u32,
     messages: Vec<(DateTime, [u8; 24])>,
     first: Option<DateTime>,
@@ -52,6 +57,12 @@ fn is_kept(name: &[u8; 24], level: u32) -> bool {
 }
 
 impl Remembered {
+    /// Of one of so many chats.
+    pub fn of_chats(chats: usize) -> Self {
+        let most = (MOST_OF_SOURCE / chats.max(1)).clamp(LEAST_OF_CHAT, MOST_OF_CHAT);
+        Self { most, level: 0, messages: Vec::new(), first: None, last: None }
+    }
+
     /// Remembers a message.
     pub fn add(&mut self, at: DateTime, name: &str) {
         self.first = Some(self.first.map_or(at, |first| first.min(at)));
@@ -61,7 +72,7 @@ impl Remembered {
             return;
         }
         self.messages.push((at, name));
-        while self.messages.len() > MOST_REMEMBERED {
+        while self.messages.len() > self.most {
             self.level += 1;
             let level = self.level;
             self.messages.retain(|(_, name)| is_kept(name, level));
@@ -117,25 +128,47 @@ pub struct Export<'a> {
     pub messages: &'a Remembered,
 }
 
-/// The chats that an account has, the store's and those of exports that come before.
-pub struct Chats {
-    known: Vec<Known>,
-    planned: Vec<(String, String, Remembered)>,
+/// A chat of an export that comes before.
+struct Planned<'a> {
+    id: String,
+    title: &'a str,
+    messages: &'a Remembered,
 }
 
-impl Chats {
+/// The chats that an account has, the store's and those of exports that come before.
+pub struct Chats<'a> {
+    known: Vec<Known>,
+    planned: Vec<Planned<'a>>,
+    /// Which of those has a message.
+    of: HashMap<&'a [u8; 24], usize>,
+}
+
+impl<'a> Chats<'a> {
     /// The chats of an account of the store.
     pub fn of(earlier: &dyn Earlier, connector: &str, account: &str, stream: &str) -> Self {
         let known = earlier.records(connector, account, stream);
-        Self {
-            known: known.iter().filter_map(|data| serde_json::from_str(data).ok()).collect(),
-            planned: Vec::new(),
-        }
+        let known = known.iter().filter_map(|data| serde_json::from_str(data).ok()).collect();
+        Self { known, planned: Vec::new(), of: HashMap::new() }
     }
 
     /// Adds the chat of an export that comes before.
-    pub fn add(&mut self, id: &str, title: &str, messages: &Remembered) {
-        self.planned.push((id.to_owned(), title.to_owned(), messages.clone()));
+    pub fn add(&mut self, id: String, title: &'a str, messages: &'a Remembered) {
+        for (_, name) in &messages.messages {
+            self.of.entry(name).or_insert(self.planned.len());
+        }
+        self.planned.push(Planned { id, title, messages });
+    }
+
+    /// The exports that come before and have some of the messages.
+    fn alike(&self, messages: &Remembered) -> Vec<&Planned<'a>> {
+        let mut hits: BTreeMap<usize, usize> = BTreeMap::new();
+        for (_, name) in &messages.messages {
+            if let Some(at) = self.of.get(name) {
+                *hits.entry(*at).or_default() += 1;
+            }
+        }
+        let alike = hits.into_iter().filter(|(_, count)| *count >= LEAST_ALIKE);
+        alike.filter_map(|(at, _)| self.planned.get(at)).collect()
     }
 
     /// The id of the chat that an export is of. `has` says which messages the account has.
@@ -147,10 +180,12 @@ impl Chats {
     ) -> Option<String> {
         let (first, _) = export.messages.period()?;
         let own = chat_id(export.title, first.date());
-        if self.known.iter().any(|known| known.id == own) || self.planned.iter().any(|(id, _, _)| *id == own)
+        if self.known.iter().any(|known| known.id == own)
+            || self.planned.iter().any(|planned| planned.id == own)
         {
             return Some(own);
         }
+        let alike = self.alike(export.messages);
         let is_title = |title: &str| title.trim().to_lowercase() == export.title.trim().to_lowercase();
         for has_title in [true, false] {
             let of_title = |known: &&Known| known.title.as_deref().is_some_and(is_title) == has_title;
@@ -159,11 +194,12 @@ impl Chats {
             {
                 return Some(known.id.clone());
             }
-            let is_it = |(_, title, messages): &&(String, String, Remembered)| {
-                is_title(title) == has_title && messages.is_same_as(export.messages, has_title)
+            let is_it = |planned: &&&Planned<'_>| {
+                is_title(planned.title) == has_title
+                    && planned.messages.is_same_as(export.messages, has_title)
             };
-            if let Some((id, _, _)) = self.planned.iter().find(is_it) {
-                return Some(id.clone());
+            if let Some(planned) = alike.iter().find(is_it) {
+                return Some(planned.id.clone());
             }
         }
         None

@@ -220,7 +220,8 @@ impl Format for WhatsApp {
         let orders = orders(members, ask, earlier, &mut notes)?;
         let mut files = HashMap::new();
         for (member, (look, order)) in members.iter().zip(orders) {
-            let file = File::read(member, look, order, ask).map_err(|error| unreadable(member, &error))?;
+            let file = File::read(member, (look, order), members.len(), ask)
+                .map_err(|error| unreadable(member, &error))?;
             files.insert(member.label.to_owned(), file);
         }
         let account = ask.account.clone().unwrap_or_else(|| KEY.to_owned());
@@ -710,14 +711,19 @@ fn orders(
 
 impl File {
     /// Reads a file for what a plan has to know of it.
-    fn read(member: &Member<'_>, look: Look, order: DateOrder, ask: &Ask) -> io::Result<Self> {
+    fn read(
+        member: &Member<'_>,
+        (look, order): (Look, DateOrder),
+        files: usize,
+        ask: &Ask,
+    ) -> io::Result<Self> {
         let mut file = Self {
             look,
             order,
             title: String::new(),
             people: BTreeSet::new(),
             period: None,
-            messages: Remembered::default(),
+            messages: Remembered::of_chats(files),
             last_at: 0,
             ids: Ids::default(),
         };
@@ -828,31 +834,35 @@ fn find_chats(
     accounts.extend(states.iter().map(|(account, _)| account.clone()));
     accounts.insert(account.to_owned());
     // The chat that began first gives the others its name.
-    let mut order: Vec<String> = files.keys().cloned().collect();
-    order.sort_by_cached_key(|label| {
-        (files.get(label).and_then(|file| file.messages.period()), label.clone())
-    });
+    let mut order: Vec<(&String, &File)> = files.iter().collect();
+    order.sort_by_cached_key(|(label, file)| (file.messages.period(), (*label).clone()));
+    let mut found: HashMap<String, Ids> = HashMap::new();
     let mut known_again = 0;
     for of in &accounts {
         let mut chats = Chats::of(earlier, KEY, of, CHATS);
         for (_, state) in states.iter().filter(|(planned, _)| planned == of) {
             for file in state.downcast_ref::<State>().into_iter().flat_map(|state| state.files.values()) {
-                chats.add(file.ids.of(of), &file.title, &file.messages);
+                chats.add(file.ids.of(of).to_owned(), &file.title, &file.messages);
             }
         }
         let has = |keys: &[String]| earlier.has(KEY, of, MESSAGES, keys);
-        for label in &order {
-            let Some(file) = files.get_mut(label) else { continue };
+        for (label, file) in &order {
             let Some((first, _)) = file.messages.period() else { continue };
-            file.ids.own = chat_id(&file.title, first.date());
+            let own = chat_id(&file.title, first.date());
             let export = Export { title: &file.title, messages: &file.messages };
-            let found = chats.find(&export, zone, &has);
-            let id = found.unwrap_or_else(|| file.ids.own.clone());
-            if id != file.ids.own {
+            let id = chats.find(&export, zone, &has).unwrap_or_else(|| own.clone());
+            let ids = found.entry((*label).clone()).or_default();
+            if id != own {
                 known_again += usize::from(of == account);
-                file.ids.by_account.insert(of.clone(), id.clone());
+                ids.by_account.insert(of.clone(), id.clone());
             }
-            chats.add(&id, &file.title, &file.messages);
+            ids.own = own;
+            chats.add(id, &file.title, &file.messages);
+        }
+    }
+    for (label, ids) in found {
+        if let Some(file) = files.get_mut(&label) {
+            file.ids = ids;
         }
     }
     match known_again {
