@@ -241,7 +241,8 @@ mod tests {
                 }
                 walk.array(&mut |walk| {
                     let element = walk.take(longest)?;
-                    let stands = &text[element.offset as usize..element.next as usize];
+                    let place = [element.offset, element.next].map(|at| usize::try_from(at).unwrap());
+                    let stands = &text[place[0]..place[1]];
                     if let Some(bytes) = &element.bytes {
                         assert_eq!(bytes, stands);
                     }

@@ -199,6 +199,8 @@ struct Said<'a> {
 struct Lists {
     /// Its last day.
     as_of: String,
+    /// The folder that a person named, where that is a channel's own.
+    alone: String,
     /// The ids of channels, by the folders that they have.
     folders: HashMap<String, String>,
     /// The names of users and channels, by their ids.
@@ -268,6 +270,11 @@ impl Format for Slack {
                     channels.json"
                     .to_owned(),
             });
+        }
+        if let Some(export) = exports.get_mut("") {
+            // Of one file alone, nothing says which channel it is of.
+            let is_folder = !ask.source_name.is_empty() && !is_day(&ask.source_name);
+            export.lists.alone = if is_folder { ask.source_name.clone() } else { "channel".to_owned() };
         }
         let known: BTreeMap<String, Lists> =
             exports.iter().map(|(root, export)| (root.clone(), export.lists())).collect();
@@ -521,7 +528,10 @@ impl Export {
 impl Lists {
     /// The id of the channel that a day's file is of.
     fn channel(&self, label: &str) -> String {
-        let folder = file_name(folder(label));
+        let folder = match file_name(folder(label)) {
+            "" => &self.alone,
+            folder => folder,
+        };
         self.folders.get(folder).map_or(folder, String::as_str).to_owned()
     }
 }
@@ -806,9 +816,9 @@ fn blocks(value: &Value, lists: &Lists, mentions: &mut Vec<String>, depth: usize
                     lists,
                     mentions,
                 )),
-                (Some("emoji"), _) => words.push_str(&format!(":{}:", text("name").unwrap_or_default())),
+                (Some("emoji"), _) => words.extend([":", text("name").unwrap_or_default(), ":"]),
                 (Some("link"), shown) => match (shown, text("url")) {
-                    (Some(shown), Some(url)) if shown != url => words.push_str(&format!("{shown} ({url})")),
+                    (Some(shown), Some(url)) if shown != url => words.extend([shown, " (", url, ")"]),
                     (_, url) => words.push_str(url.unwrap_or_default()),
                 },
                 (Some("text"), Some(text)) => words.push_str(text),
@@ -1197,7 +1207,7 @@ mod tests {
             let said = |at: u32| {
                 said(
                     &format!("17698682{at:02}.000100"),
-                    if at % 3 == 0 { "U1" } else { "U2" },
+                    if at.is_multiple_of(3) { "U1" } else { "U2" },
                     &format!("said {at} <@U1>"),
                 )
             };
@@ -1265,5 +1275,8 @@ mod tests {
         assert_twice_is_once_in_any_order(&Slack, &day);
         let (kept, _) = imported(&Slack, &day);
         assert_eq!(record(&kept, MESSAGES, "garden:1769868202.000100")["author"], "U1");
+        // Of a channel's folder alone, it is called as that.
+        let (kept, _) = imported(&Slack, &[("2026-01-31.json", &files[2].1)]);
+        assert_eq!(keys(&kept, MESSAGES), ["export:1769868202.000100"]);
     }
 }

@@ -224,7 +224,7 @@ fn is_known(
         return false;
     };
     let messages: Vec<&[u8; 24]> = export.messages.within(first, last, 0).collect();
-    // Some of them, from all of the time.
+    // Some of them, from all of the time: each stands for several.
     let step = messages.len().div_ceil(LOOKED_FOR).max(1);
     let keys: Vec<String> = messages
         .iter()
@@ -234,16 +234,17 @@ fn is_known(
         .collect();
     let count = |keys: &[String]| has(keys).into_iter().filter(|is_there| *is_there).count();
     let sparse = keys.len().div_ceil(LOOKED_FOR_FIRST).max(1);
-    let first: Vec<String> = keys.iter().step_by(sparse).cloned().collect();
-    if count(&first) == 0 {
+    let some: Vec<String> = keys.iter().step_by(sparse).cloned().collect();
+    if count(&some) == 0 {
         return false;
     }
-    let same = count(&keys);
-    let least =
-        if has_title { LEAST_SAME_OF_TITLE.min(keys.len()) } else { LEAST_SAME.div_ceil(step).max(3) };
-    let in_all = same.saturating_mul(step).saturating_mul(1 << export.messages.level.min(20));
-    let is_much = has_title || in_all >= LEAST_SAME;
-    same > 0 && same >= least.min(LEAST_SAME) && is_much && same * 2 >= keys.len()
+    let common = count(&keys);
+    let each = step.saturating_mul(1 << export.messages.level.min(20));
+    let least = if has_title { LEAST_SAME_OF_TITLE.min(keys.len()) } else { LEAST_SAME };
+    common > 0
+        && common.saturating_mul(each) >= least
+        && common * 2 >= keys.len()
+        && (each == 1 || common >= 3)
 }
 
 /// The ids of an export's chat by account, and that of all other accounts.

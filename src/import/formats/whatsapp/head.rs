@@ -62,7 +62,7 @@ impl Head {
         // 2026. 1. 31. and 2026年1月31日
         at.pass_marks();
         let _ = at.take('.') || at.take('日') || at.take('일');
-        let before = words::half(&at.word(|c| c.is_numeric(), 24)?)?;
+        let before = words::half(&at.word(char::is_numeric, 24)?)?;
         let (hour, _) = at.number(2)?;
         at.pass_spaces();
         if !(at.take(':') || at.take('.') || at.take('h')) {
@@ -79,10 +79,7 @@ impl Head {
         } else {
             at.word_before_dash(24)?
         };
-        let half = match (before, words::half(&after)?) {
-            (None, half) | (half, None) => half,
-            _ => return None,
-        };
+        let ((None, half) | (half, None)) = (before, words::half(&after)?) else { return None };
         let hour = match half {
             None => hour,
             Some(_) if hour == 0 || hour > 12 => hour,

@@ -83,6 +83,7 @@ struct ChatRecord<'a> {
     last_message_date: &'a str,
 }
 
+#[allow(clippy::struct_excessive_bools, reason = "each a field of its own")]
 #[derive(Serialize, Deserialize)]
 struct Message<'a> {
     id: Cow<'a, str>,
@@ -688,8 +689,7 @@ fn orders(
             rest.iter().all(|order| order == first).then_some(*first)
         };
         let taken = match (order, ask.date_order) {
-            (Some(order), _) => Some(order),
-            (None, Some(order)) => Some(order),
+            (Some(order), _) | (None, Some(order)) => Some(order),
             (None, None) => of_others().inspect(|_| {
                 notes.push(format!(
                     "The dates of {} stand as in the other exports: day and month are in the same order.",

@@ -11,6 +11,7 @@ const LONGEST_AUTHOR: usize = 120;
 const LONGEST_FILE: usize = 255;
 
 /// What a message says.
+#[allow(clippy::struct_excessive_bools, reason = "each on its own")]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Said {
     /// Who says it.

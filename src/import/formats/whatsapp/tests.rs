@@ -285,8 +285,8 @@ fn who_says_it_and_what_whatsapp_says() {
         of("Garden: \u{200e}Ana added Ben"),
         (Some("Garden".to_owned()), true, false, false, "Ana added Ben".to_owned())
     );
-    assert_eq!(of("Ana: \u{200e}Missed voice call").1, true);
-    assert_eq!(of("Ana: \u{200e}Location: https://maps.google.com/?q=1,2").1, false);
+    assert!(of("Ana: \u{200e}Missed voice call").1);
+    assert!(!of("Ana: \u{200e}Location: https://maps.google.com/?q=1,2").1);
     assert_eq!(of("Ana: Both <This message was edited>"), (ana(), false, true, false, "Both".to_owned()));
     assert_eq!(
         of("Ana: Beide \u{200e}<Diese Nachricht wurde bearbeitet.>"),
