@@ -291,10 +291,11 @@ impl Format for Slack {
                     "There are no direct messages in it: Slack gives those only to owners of a workspace that may export them.".to_owned(),
                 );
             }
-            if export.unlisted > 0 {
+            let is_listed = |folder: &&String| export.lists.folders.contains_key(*folder);
+            let unlisted = export.seen_folders.iter().filter(|folder| !is_listed(folder)).count();
+            if unlisted > 0 {
                 notes.push(format!(
-                    "{} folders are of channels that no list names: such a channel is called as its folder.",
-                    export.unlisted
+                    "Channels that are in no list, and are called as their folders: {unlisted}."
                 ));
             }
             if ask.account.is_none() && team.is_none() {
@@ -472,7 +473,6 @@ struct Export {
     has_channels: bool,
     has_dms: bool,
     team: Option<String>,
-    unlisted: usize,
     seen_folders: BTreeSet<String>,
 }
 
@@ -1057,6 +1057,13 @@ mod tests {
                 "G2:1769868202.000400",
                 "gone:1769868202.000500"
             ]
+        );
+        let day = files(&[("gone/2026-01-31.json", day("1769868202.000500"))]);
+        let plans = plan(&Slack, &named(&day), ask()).unwrap();
+        assert!(
+            plans[0]
+                .notes
+                .contains(&"Channels that are in no list, and are called as their folders: 1.".to_owned())
         );
         let channel = |id: &str| {
             let found = record(&kept, CHANNELS, id);

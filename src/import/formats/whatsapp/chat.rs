@@ -234,17 +234,15 @@ fn is_known(
         .collect();
     let count = |keys: &[String]| has(keys).into_iter().filter(|is_there| *is_there).count();
     let sparse = keys.len().div_ceil(LOOKED_FOR_FIRST).max(1);
-    let some: Vec<String> = keys.iter().step_by(sparse).cloned().collect();
-    if count(&some) == 0 {
+    let probe: Vec<String> = keys.iter().step_by(sparse).cloned().collect();
+    if count(&probe) == 0 {
         return false;
     }
     let common = count(&keys);
-    let each = step.saturating_mul(1 << export.messages.level.min(20));
-    let least = if has_title { LEAST_SAME_OF_TITLE.min(keys.len()) } else { LEAST_SAME };
-    common > 0
-        && common.saturating_mul(each) >= least
-        && common * 2 >= keys.len()
-        && (each == 1 || common >= 3)
+    let weight = step.saturating_mul(1 << export.messages.level.min(20));
+    let wanted = if has_title { LEAST_SAME_OF_TITLE.min(keys.len()) } else { LEAST_SAME };
+    let is_much = common.saturating_mul(weight) >= wanted && (weight == 1 || common >= 3);
+    common > 0 && is_much && common * 2 >= keys.len()
 }
 
 /// The ids of an export's chat by account, and that of all other accounts.
