@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
+use super::earlier::Earlier;
 use crate::vault::declaration::Connector;
 pub use crate::vault::transfer::Encoding;
 
@@ -53,6 +54,30 @@ pub trait Format: Sync {
     /// # Errors
     /// [`Refused`]: nothing is imported of these members.
     fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused>;
+
+    /// As [`Format::plan`], where what was imported before tells which chat of the store a file is of.
+    ///
+    /// # Errors
+    /// As [`Format::plan`].
+    fn plan_beside(
+        &self,
+        members: &[Member<'_>],
+        ask: &mut Ask,
+        earlier: &dyn Earlier,
+    ) -> Result<Vec<Plan>, Refused> {
+        let _ = earlier;
+        self.plan(members, ask)
+    }
+
+    /// Which other files of a source are parts of the members, such as the pictures that were sent in a chat: no other format
+    /// reads those. `others` are their labels; a position there is given for each part.
+    ///
+    /// # Errors
+    /// Where a member cannot be read.
+    fn parts(&self, members: &[Member<'_>], others: &[&str]) -> io::Result<Vec<usize>> {
+        let _ = (members, others);
+        Ok(Vec::new())
+    }
 
     /// Gives each item of a unit to `out`, in order, from the offset `from` on, which is 0 or the end of an earlier run.
     /// Ends early where `out` says so.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
+use super::earlier::{Earlier, Nothing};
 use super::format::{Ask, Draft, Format, Member, PEEK, Parsed, Peek, Plan, Raw, Refused, Sure, Unit};
 use crate::vault::declaration::Connector;
 
@@ -95,7 +96,17 @@ pub fn sniff(format: &dyn Format, label: &str, bytes: &[u8]) -> Option<Sure> {
 }
 
 /// What a format would do with files.
-pub fn plan(format: &dyn Format, files: &[(&str, &[u8])], mut ask: Ask) -> Result<Vec<Plan>, Refused> {
+pub fn plan(format: &dyn Format, files: &[(&str, &[u8])], ask: Ask) -> Result<Vec<Plan>, Refused> {
+    plan_beside(format, files, ask, &Nothing)
+}
+
+/// What a format would do with files, beside what there is.
+pub fn plan_beside(
+    format: &dyn Format,
+    files: &[(&str, &[u8])],
+    mut ask: Ask,
+    earlier: &dyn Earlier,
+) -> Result<Vec<Plan>, Refused> {
     let openers: Vec<Opener> = files
         .iter()
         .map(|(_, bytes)| {
@@ -115,7 +126,7 @@ pub fn plan(format: &dyn Format, files: &[(&str, &[u8])], mut ask: Ask) -> Resul
             open,
         })
         .collect();
-    format.plan(&members, &mut ask)
+    format.plan_beside(&members, &mut ask, earlier)
 }
 
 /// All items of a file, from `from` on, and where it ended.
@@ -131,6 +142,24 @@ pub fn split(format: &dyn Format, plan: &Plan, label: &str, bytes: &[u8], from: 
     (items, end.at)
 }
 
+impl Earlier for Kept {
+    fn accounts(&self, _: &str) -> Vec<String> {
+        let mut all: Vec<String> = self.records.keys().map(|(account, _, _)| account.clone()).collect();
+        all.dedup();
+        all
+    }
+
+    fn records(&self, _: &str, account: &str, stream: &str) -> Vec<String> {
+        let is_of = |place: &Place| place.0 == account && place.1 == stream;
+        self.records.iter().filter(|(place, _)| is_of(place)).map(|(_, data)| data.clone()).collect()
+    }
+
+    fn has(&self, _: &str, account: &str, stream: &str, keys: &[String]) -> Vec<bool> {
+        let place = |key: &String| (account.to_owned(), stream.to_owned(), key.clone());
+        keys.iter().map(|key| self.records.contains_key(&place(key))).collect()
+    }
+}
+
 impl Kept {
     /// Imports files, each from where it ended the last time; at most `limit` items of all of them.
     pub fn import_some(
@@ -143,7 +172,7 @@ impl Kept {
         let mut counts = Counts::default();
         let mut left = limit;
         ask.known = self.connectors.values().cloned().collect();
-        for plan in plan(format, files, ask).unwrap() {
+        for plan in plan_beside(format, files, ask, self).unwrap() {
             self.connectors.insert(plan.connector.key.clone(), plan.connector.clone());
             for at in &plan.units {
                 let (label, bytes) = files[*at];

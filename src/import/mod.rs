@@ -12,6 +12,7 @@ pub mod charset;
 pub mod chat_export;
 pub mod declare;
 pub mod digest;
+pub mod earlier;
 mod fit;
 pub mod format;
 pub mod formats;
@@ -20,6 +21,7 @@ mod half;
 #[cfg(test)]
 mod harness;
 pub mod json_elements;
+pub mod json_tree;
 pub mod json_value;
 pub mod kind_of_file;
 pub mod lines;

@@ -3,7 +3,7 @@
 //! Nothing is written here: a person sees the plan first.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use jiff::tz::TimeZone;
 
 use super::account::{self, Choice, Known};
 use super::digest;
+use super::earlier::{Before, Earlier};
 use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, Refused, Sure};
 use super::kind_of_file;
 use crate::advice::{Command, Hint};
@@ -19,6 +20,7 @@ use crate::archive::{Kind, LeftOut, Member, Received, Skipped, Source};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::text::shell_word;
 use crate::vault::declaration::Connector;
+use crate::vault::store::Store;
 use crate::vault::store::ledger::Settings;
 
 /// How much of the beginnings of members is held for a plan, in bytes: the later ones of very many are shorter, or empty.
@@ -69,6 +71,11 @@ pub trait Adviser {
 
     /// The connectors that the store has.
     fn connectors(&self) -> Vec<Arc<Connector>>;
+
+    /// The store, where there is one.
+    fn store(&self) -> Option<&Store> {
+        None
+    }
 
     /// The accounts that are there of the kind of source that a job is.
     fn accounts(&self, job: &Job) -> Vec<Known>;
@@ -221,12 +228,13 @@ impl Survey {
         if found.iter().all(|one| one.members.is_empty()) {
             return Err(unrecognised_error(named, &left_out, why_not));
         }
+        leave_to_chats(&source, &mut found, &mut unrecognised);
         for mut one in found.into_iter().filter(|one| !one.members.is_empty()) {
             let known = self.declared(adviser.connectors());
-            let planned = match one.plan(&source, named, request, known.clone(), adviser) {
+            let planned = match one.plan(&source, named, request, &self.jobs, known.clone(), adviser) {
                 // What broke off while it was listed cannot be read whole: the rest is planned without it.
                 Err(error) if error.code() == UNREADABLE && one.drop_within(&left_out.unreadable) => {
-                    one.plan(&source, named, request, known, adviser)
+                    one.plan(&source, named, request, &self.jobs, known, adviser)
                 }
                 planned => planned,
             };
@@ -236,6 +244,32 @@ impl Survey {
         self.unrecognised.extend(unrecognised.into_iter().map(|label| (typed.to_owned(), label)));
         self.left_out.push((typed.to_owned(), left_out));
         Ok(())
+    }
+}
+
+/// Leaves to a format what it says that its members are parts of: a table that was sent in a chat is no table of the person's.
+fn leave_to_chats(source: &Arc<Source>, found: &mut [Recognised], unrecognised: &mut Vec<String>) {
+    for at in 0..found.len() {
+        if found[at].members.is_empty() {
+            continue;
+        }
+        let rest = found.iter().enumerate().filter(|(of, _)| *of != at);
+        let of_others = rest.flat_map(|(_, one)| one.members.iter().map(|(member, _)| member.label.as_str()));
+        let others: Vec<&str> = of_others.chain(unrecognised.iter().map(String::as_str)).collect();
+        let format = found[at].format;
+        // What cannot be read is told where it is planned.
+        let parts = found[at].with(source, |members| format.parts(members, &others)).unwrap_or_default();
+        if parts.is_empty() {
+            continue;
+        }
+        let parts: HashSet<String> =
+            parts.into_iter().filter_map(|part| others.get(part).map(|label| (*label).to_owned())).collect();
+        for (of, one) in found.iter_mut().enumerate() {
+            if of != at {
+                one.members.retain(|(member, _)| !parts.contains(&member.label));
+            }
+        }
+        unrecognised.retain(|label| !parts.contains(label));
     }
 }
 
@@ -300,6 +334,7 @@ impl Recognised {
         source: &Arc<Source>,
         named: &Named,
         request: &Request,
+        jobs: &[Job],
         known: Vec<Arc<Connector>>,
         adviser: &mut dyn Adviser,
     ) -> Result<Vec<Job>> {
@@ -312,7 +347,7 @@ impl Recognised {
             known,
             source_name,
         };
-        let mut plans = self.ask(source, typed, &mut ask, adviser)?;
+        let mut plans = self.ask(source, typed, &mut ask, jobs, adviser)?;
         if ask.account.is_none() {
             let chosen = plans.iter().map(|plan| self.choose(source, typed, plan, adviser));
             let chosen = chosen.collect::<Result<Vec<_>>>()?;
@@ -321,7 +356,7 @@ impl Recognised {
                 plan.whose.note = why.or(plan.whose.note.take());
             }
         }
-        let mut jobs: Vec<Job> = Vec::new();
+        let mut made: Vec<Job> = Vec::new();
         for (at, mut plan) in plans.into_iter().enumerate() {
             // What was settled for the account at an earlier import stays, unless the person says otherwise now.
             let settled = adviser.settled(&connection_of(&plan)).unwrap_or_default();
@@ -335,7 +370,7 @@ impl Recognised {
                 again.date_order = settled.date_order.as_deref().and_then(date_order);
             }
             if again.zone != ask.zone || again.date_order != ask.date_order {
-                let found = self.ask(source, typed, &mut again, adviser)?;
+                let found = self.ask(source, typed, &mut again, jobs, adviser)?;
                 // The same members in the same order give the same accounts.
                 if let Some(found) = found.into_iter().nth(at) {
                     plan = Plan { account: plan.account, whose: plan.whose, ..found };
@@ -345,9 +380,9 @@ impl Recognised {
                 zone: plan.zone.iana_name().map(str::to_owned),
                 date_order: again.date_order.map(|order| order_name(order).to_owned()),
             };
-            jobs.push(self.job(source, typed, plan, settings));
+            made.push(self.job(source, typed, plan, settings));
         }
-        Ok(jobs)
+        Ok(made)
     }
 
     /// The account of a plan where the person named none, and why it is another than the files say.
@@ -384,10 +419,12 @@ impl Recognised {
         source: &Arc<Source>,
         typed: &Path,
         ask: &mut Ask,
+        jobs: &[Job],
         adviser: &mut dyn Adviser,
     ) -> Result<Vec<Plan>> {
         for _ in 0..MAX_QUESTIONS {
-            match self.plans(source, ask) {
+            let planned = self.plans(source, ask, &Before { store: adviser.store(), jobs });
+            match planned {
                 Ok(plans) => return Ok(plans),
                 Err(Refused::Undecided { question, option, choices }) => {
                     let Some(answer) = adviser.answer(&question, &choices) else {
@@ -413,7 +450,17 @@ impl Recognised {
     }
 
     /// What the format makes of the members.
-    fn plans(&self, source: &Arc<Source>, ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
+    fn plans(
+        &self,
+        source: &Arc<Source>,
+        ask: &mut Ask,
+        earlier: &dyn Earlier,
+    ) -> Result<Vec<Plan>, Refused> {
+        self.with(source, |members| self.format.plan_beside(members, ask, earlier))
+    }
+
+    /// What `work` makes of the members.
+    fn with<T>(&self, source: &Arc<Source>, work: impl FnOnce(&[format::Member<'_>]) -> T) -> T {
         type Open<'a> = Box<dyn Fn() -> io::Result<Box<dyn BufRead + Send>> + 'a>;
         let openers: Vec<Open<'_>> = self
             .members
@@ -435,7 +482,7 @@ impl Recognised {
                 open: open.as_ref(),
             })
             .collect();
-        self.format.plan(&members, ask)
+        work(&members)
     }
 
     fn job(&self, source: &Arc<Source>, typed: &Path, mut plan: Plan, settings: Settings) -> Job {

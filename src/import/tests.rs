@@ -886,3 +886,75 @@ fn o3_7_former_states_are_kept_for_90_days() {
     place.import(&path);
     assert_eq!(state(&place), (0, 2));
 }
+
+/// What would be imported of `paths` by any format, beside what the store has.
+fn surveyed(place: &Place, store: Option<&Store>, paths: &[&Path]) -> Survey {
+    let named = |path: &&Path| Named {
+        path: path.to_path_buf(),
+        formats: super::formats::ALL.to_vec(),
+        is_as: false,
+        account: None,
+        received: None,
+    };
+    let request = Request {
+        paths: paths.iter().map(named).collect(),
+        zone: Some(TimeZone::UTC),
+        own_zone: None,
+        date_order: None,
+        since_ms: None,
+        copies_attachments: false,
+    };
+    let mut knowing = own::import::Knowing { store, answer: &mut |_, _| None };
+    Survey::of(&request, &place.own(), &mut knowing).unwrap()
+}
+
+/// Imports `paths`, and says how many chats and messages there are then.
+fn chats_after(place: &Place, paths: &[&Path]) -> (usize, usize) {
+    let store = place.store();
+    let survey = surveyed(place, Some(&store), paths);
+    let stop = AtomicBool::new(false);
+    let import = Import { store: &store, dir: &place.own(), terms: place.terms, stop: &stop, least_free: 0 };
+    for job in &survey.jobs {
+        let ended = pipeline::run(&import, job, &mut Seen::default());
+        assert!(ended.stopped.is_none() && ended.outcome.counts.add_up());
+    }
+    let records = place.records();
+    let chats = records.iter().filter(|record| record.contains("\"participants\"")).count();
+    (chats, records.iter().filter(|record| record.contains("\"sent_at\"")).count())
+}
+
+/// Messages of a chat, as WhatsApp exports them.
+fn chat(from: u32, to: u32) -> String {
+    let line = |at: u32| format!("{}/12/2026, 14:{:02} - Ana: message {at}\n", 13 + at / 60, at % 60);
+    (from..to).map(line).collect()
+}
+
+#[test]
+fn a_chat_that_is_exported_again_is_known_by_the_store_and_within_one_import() {
+    let place = Place::new();
+    let early = place.file("early/WhatsApp Chat with Ana.txt", &chat(0, 100));
+    let late = place.file("late/WhatsApp Chat with Ana Green.txt", &chat(50, 150));
+    assert_eq!(chats_after(&place, &[&early]), (1, 100));
+    assert_eq!(chats_after(&place, &[&late]), (1, 150));
+    let later = place.file("later/WhatsApp Chat with A.txt", &chat(120, 200));
+    let last = place.file("last/WhatsApp Chat with Green.txt", &chat(160, 260));
+    assert_eq!(chats_after(&place, &[&later, &last]), (1, 260));
+    let other = place.file("other/WhatsApp Chat with Ben.txt", &chat(0, 100).replace("message", "note"));
+    assert_eq!(chats_after(&place, &[&other]), (2, 360));
+}
+
+#[test]
+fn what_was_sent_in_a_chat_is_not_taken_for_the_persons_own() {
+    let place = Place::new();
+    let folder = place.root.path().join("export");
+    let sent = "31/12/2026, 10:00 - Ana: Ben.vcf (file attached)\n31/12/2026, 10:00 - Ana: list.csv (file attached)\n";
+    place.file("export/_chat.txt", &(chat(0, 5) + sent));
+    let card = "BEGIN:VCARD\nVERSION:3.0\nFN:Ben\nEND:VCARD\n";
+    place.file("export/Ben.vcf", card);
+    place.file("export/list.csv", "day,km\n2026-01-31,5\n2026-02-01,6\n");
+    let formats = |survey: &Survey| survey.jobs.iter().map(|job| job.format.name()).collect::<Vec<_>>();
+    let survey = surveyed(&place, None, &[&folder]);
+    assert_eq!((formats(&survey), survey.unrecognised.len()), (vec!["whatsapp"], 0));
+    place.file("export/Cleo.vcf", card);
+    assert_eq!(formats(&surveyed(&place, None, &[&folder])), ["vcard", "whatsapp"]);
+}

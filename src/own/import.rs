@@ -135,6 +135,10 @@ impl Adviser for Knowing<'_> {
         all.unwrap_or_default()
     }
 
+    fn store(&self) -> Option<&Store> {
+        self.store
+    }
+
     fn accounts(&self, job: &Job) -> Vec<Known> {
         let known = |store: &Store| store.read(|db, catalog| resume::known_accounts(db, catalog, job)).ok();
         self.store.and_then(known).unwrap_or_default()

@@ -17,6 +17,10 @@ pub mod meta;
 pub mod notes;
 pub mod vcard;
 pub mod x;
+pub mod slack;
+pub mod telegram;
+pub mod vcard;
+pub mod whatsapp;
 
 use super::format::Format;
 
@@ -40,4 +44,7 @@ pub const ALL: &[&dyn Format] = &[
     &meta::Meta,
     &apple_health::AppleHealth,
     &notes::Notes,
+    &whatsapp::WhatsApp,
+    &telegram::Telegram,
+    &slack::Slack,
 ];
