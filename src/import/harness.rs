@@ -3,17 +3,20 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Cursor};
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
-use super::format::{Ask, Draft, Format, Member, PEEK, Parsed, Peek, Plan, Raw, Refused, Sure, Unit};
+use super::format::{
+    Apart, Ask, Draft, Format, Member, PEEK, Parsed, Peek, Plan, Raw, ReadFrom, Refused, Sure, Unit,
+};
 use crate::vault::declaration::Connector;
 
 /// Where a record is: account, stream, key.
 pub type Place = (String, String, String);
 
-type Opener = Box<dyn Fn() -> io::Result<Box<dyn io::BufRead + Send>>>;
+type Opener = Box<dyn Fn() -> io::Result<Box<dyn ReadFrom + Send>>>;
 
 /// A store in memory.
 #[derive(Default)]
@@ -51,7 +54,33 @@ pub fn ask() -> Ask {
         zone: TimeZone::UTC,
         date_order: None,
         source_name: "export".to_owned(),
+        source_path: "/home/ana/export".into(),
+        is_file: false,
         known: Vec::new(),
+    }
+}
+
+/// A file's bytes in a folder of their own.
+pub struct InFolder(tempfile::TempDir, Vec<u8>);
+
+impl InFolder {
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(tempfile::tempdir().unwrap(), bytes.to_vec())
+    }
+}
+
+impl Apart for InFolder {
+    #[allow(clippy::disallowed_methods, reason = "the files of a test are its own")]
+    fn database(&self) -> io::Result<PathBuf> {
+        let path = self.0.path().join("database");
+        std::fs::write(&path, &self.1)?;
+        Ok(path)
+    }
+
+    fn hide(&self) {}
+
+    fn anywhere(&self) -> io::Result<Box<dyn ReadFrom + Send>> {
+        Ok(Box::new(Cursor::new(self.1.clone())))
     }
 }
 
@@ -100,8 +129,7 @@ pub fn plan(format: &dyn Format, files: &[(&str, &[u8])], mut ask: Ask) -> Resul
         .iter()
         .map(|(_, bytes)| {
             let bytes = bytes.to_vec();
-            Box::new(move || Ok(Box::new(Cursor::new(bytes.clone())) as Box<dyn io::BufRead + Send>))
-                as Opener
+            Box::new(move || Ok(Box::new(Cursor::new(bytes.clone())) as Box<dyn ReadFrom + Send>)) as Opener
         })
         .collect();
     let members: Vec<Member<'_>> = files
@@ -121,8 +149,13 @@ pub fn plan(format: &dyn Format, files: &[(&str, &[u8])], mut ask: Ask) -> Resul
 /// All items of a file, from `from` on, and where it ended.
 pub fn split(format: &dyn Format, plan: &Plan, label: &str, bytes: &[u8], from: u64) -> (Vec<Raw>, u64) {
     let mut items = Vec::new();
-    let mut unit =
-        Unit { label, modified_ms: Some(1_700_000_000_000), bytes: Box::new(Cursor::new(bytes.to_vec())) };
+    let apart = InFolder::of(bytes);
+    let mut unit = Unit {
+        label,
+        modified_ms: Some(1_700_000_000_000),
+        bytes: Box::new(Cursor::new(bytes.to_vec())),
+        apart: &apart,
+    };
     let mut out = |raw| {
         items.push(raw);
         ControlFlow::Continue(())

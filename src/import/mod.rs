@@ -6,6 +6,7 @@
 
 pub mod account;
 pub mod agent_session;
+pub mod apart;
 pub mod cell;
 pub mod charset;
 pub mod chat_export;
@@ -22,6 +23,7 @@ pub mod json_elements;
 pub mod json_value;
 pub mod kind_of_file;
 pub mod lines;
+pub mod others_database;
 pub mod pipeline;
 pub mod places;
 mod queue;

@@ -4,15 +4,16 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
 use super::account::{self, Choice, Known};
+use super::apart::Bytes;
 use super::digest;
-use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, Refused, Sure};
+use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, ReadFrom, Refused, Sure};
 use super::kind_of_file;
 use crate::advice::{Command, Hint};
 use crate::archive::{Kind, LeftOut, Member, Received, Skipped, Source};
@@ -286,6 +287,8 @@ impl Recognised {
             date_order: request.date_order,
             known,
             source_name,
+            source_path: source.path().to_owned(),
+            is_file: source.kind() == Kind::File,
         };
         let mut plans = self.ask(source, typed, &mut ask, adviser)?;
         if ask.account.is_none() {
@@ -389,13 +392,14 @@ impl Recognised {
 
     /// What the format makes of the members.
     fn plans(&self, source: &Arc<Source>, ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
-        type Open<'a> = Box<dyn Fn() -> io::Result<Box<dyn BufRead + Send>> + 'a>;
+        type Open<'a> = Box<dyn Fn() -> io::Result<Box<dyn ReadFrom + Send>> + 'a>;
         let openers: Vec<Open<'_>> = self
             .members
             .iter()
             .map(|(member, _)| {
-                Box::new(move || Ok(Box::new(source.member(&member.place)?) as Box<dyn BufRead + Send>))
-                    as Open<'_>
+                Box::new(move || {
+                    Ok(Box::new(Bytes(source.member(&member.place)?)) as Box<dyn ReadFrom + Send>)
+                }) as Open<'_>
             })
             .collect();
         let members: Vec<format::Member<'_>> = self

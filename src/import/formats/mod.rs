@@ -1,5 +1,6 @@
 //! The formats, one file each. docs/formats.md says how to write one.
 
+pub mod browser;
 pub mod chatgpt;
 pub mod claude;
 pub mod claude_code;
@@ -19,6 +20,7 @@ pub const ALL: &[&dyn Format] = &[
     &mail::Maildir,
     &mail::Eml,
     &mail::Emlx,
+    &mail::Pst,
     &chatgpt::ChatGpt,
     &claude::Claude,
     &claude_code::ClaudeCode,
@@ -26,4 +28,5 @@ pub const ALL: &[&dyn Format] = &[
     &csv::Csv,
     &jsonl::Jsonl,
     &vcard::VCard,
+    &browser::Browser,
 ];

@@ -12,6 +12,7 @@ mod maildir;
 mod mbox;
 mod message;
 mod mime;
+mod pst;
 mod security;
 mod separator;
 mod style;
@@ -23,6 +24,7 @@ pub use eml::Eml;
 pub use emlx::Emlx;
 pub use maildir::Maildir;
 pub use mbox::Mbox;
+pub use pst::Pst;
 
 use std::io;
 
