@@ -21,16 +21,16 @@ const STEP: usize = 1 << 20;
 /// How often a file is copied that changes meanwhile.
 const TRIES: usize = 4;
 
-/// A member, as formats read it.
-pub struct Bytes(pub Opened);
+/// A member, as formats read it: with copies of it, where it is one that is read and not planned.
+pub struct Bytes<'a>(pub Opened, pub Option<Copies<'a>>);
 
-impl Read for Bytes {
+impl Read for Bytes<'_> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         self.0.read(to)
     }
 }
 
-impl BufRead for Bytes {
+impl BufRead for Bytes<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.0.fill_buf()
     }
@@ -40,13 +40,17 @@ impl BufRead for Bytes {
     }
 }
 
-impl ReadFrom for Bytes {
+impl ReadFrom for Bytes<'_> {
     fn skip_to(&mut self, offset: u64) -> io::Result<()> {
         self.0.skip(offset)
     }
 
     fn goes_back(&self) -> bool {
         self.0.length().is_some()
+    }
+
+    fn apart(&self) -> Option<&dyn Apart> {
+        self.1.as_ref().map(|copies| copies as &dyn Apart)
     }
 }
 
@@ -141,13 +145,13 @@ impl Apart for Copies<'_> {
     fn anywhere(&self) -> io::Result<Box<dyn ReadFrom + Send>> {
         let opened = self.source.member(self.place)?;
         if opened.length().is_some() {
-            return Ok(Box::new(Bytes(opened)));
+            return Ok(Box::new(Bytes(opened, None)));
         }
         let folder = self.folder()?;
         self.copy(opened, &folder, "")?;
         let opened = Opened::of_file(fs::open_plain(&folder.path().join(NAME))?)?;
         self.hide();
-        Ok(Box::new(Bytes(opened)))
+        Ok(Box::new(Bytes(opened, None)))
     }
 }
 

@@ -245,8 +245,6 @@ pub struct Unit<'a> {
     pub modified_ms: Option<i64>,
     /// Its bytes, from the beginning.
     pub bytes: Box<dyn ReadFrom + Send + 'a>,
-    /// The same for a format that cannot read them from the beginning to the end.
-    pub apart: &'a dyn Apart,
 }
 
 /// A member for formats that have to read here and there in it.
@@ -280,6 +278,11 @@ pub trait ReadFrom: BufRead {
     fn goes_back(&self) -> bool {
         false
     }
+
+    /// The same bytes for a format that cannot read them from the beginning to the end, where they are a unit's.
+    fn apart(&self) -> Option<&dyn Apart> {
+        None
+    }
 }
 
 impl<R: Read + Seek> ReadFrom for io::BufReader<R> {
@@ -292,7 +295,7 @@ impl<R: Read + Seek> ReadFrom for io::BufReader<R> {
     }
 }
 
-impl ReadFrom for io::Cursor<Vec<u8>> {
+impl<T: AsRef<[u8]>> ReadFrom for io::Cursor<T> {
     fn skip_to(&mut self, offset: u64) -> io::Result<()> {
         self.set_position(offset);
         Ok(())

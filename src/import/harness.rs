@@ -60,27 +60,53 @@ pub fn ask() -> Ask {
     }
 }
 
-/// A file's bytes in a folder of their own.
-pub struct InFolder(tempfile::TempDir, Vec<u8>);
+/// A file's bytes, and a folder for copies of them.
+pub struct InFolder(Cursor<Vec<u8>>, tempfile::TempDir);
 
 impl InFolder {
-    pub fn of(bytes: &[u8]) -> Self {
-        Self(tempfile::tempdir().unwrap(), bytes.to_vec())
+    pub fn of(bytes: &[u8]) -> Box<Self> {
+        Box::new(Self(Cursor::new(bytes.to_vec()), tempfile::tempdir().unwrap()))
+    }
+}
+
+impl io::Read for InFolder {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        self.0.read(to)
+    }
+}
+
+impl io::BufRead for InFolder {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.0.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.0.consume(amount);
+    }
+}
+
+impl ReadFrom for InFolder {
+    fn skip_to(&mut self, offset: u64) -> io::Result<()> {
+        self.0.skip_to(offset)
+    }
+
+    fn apart(&self) -> Option<&dyn Apart> {
+        Some(self)
     }
 }
 
 impl Apart for InFolder {
     #[allow(clippy::disallowed_methods, reason = "the files of a test are its own")]
     fn database(&self) -> io::Result<PathBuf> {
-        let path = self.0.path().join("database");
-        std::fs::write(&path, &self.1)?;
+        let path = self.1.path().join("database");
+        std::fs::write(&path, self.0.get_ref())?;
         Ok(path)
     }
 
     fn hide(&self) {}
 
     fn anywhere(&self) -> io::Result<Box<dyn ReadFrom + Send>> {
-        Ok(Box::new(Cursor::new(self.1.clone())))
+        Ok(Box::new(Cursor::new(self.0.get_ref().clone())))
     }
 }
 
@@ -149,13 +175,7 @@ pub fn plan(format: &dyn Format, files: &[(&str, &[u8])], mut ask: Ask) -> Resul
 /// All items of a file, from `from` on, and where it ended.
 pub fn split(format: &dyn Format, plan: &Plan, label: &str, bytes: &[u8], from: u64) -> (Vec<Raw>, u64) {
     let mut items = Vec::new();
-    let apart = InFolder::of(bytes);
-    let mut unit = Unit {
-        label,
-        modified_ms: Some(1_700_000_000_000),
-        bytes: Box::new(Cursor::new(bytes.to_vec())),
-        apart: &apart,
-    };
+    let mut unit = Unit { label, modified_ms: Some(1_700_000_000_000), bytes: InFolder::of(bytes) };
     let mut out = |raw| {
         items.push(raw);
         ControlFlow::Continue(())

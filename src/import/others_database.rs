@@ -10,7 +10,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, Params, Row};
 
-use super::format::Apart;
+use super::format::ReadFrom;
 
 /// What a file begins with that is one.
 pub const MAGIC: &[u8] = b"SQLite format 3\0";
@@ -36,7 +36,8 @@ impl OthersDatabase {
     ///
     /// # Errors
     /// It cannot be copied, is no database, or is damaged.
-    pub fn open(apart: &dyn Apart) -> io::Result<Self> {
+    pub fn open(bytes: &dyn ReadFrom) -> io::Result<Self> {
+        let apart = bytes.apart().ok_or(io::ErrorKind::Unsupported)?;
         let path = apart.database()?;
         let opened = Connection::open_with_flags(
             &path,

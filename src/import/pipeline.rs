@@ -282,13 +282,12 @@ fn split(
         };
         let ended = catch_unwind(AssertUnwindSafe(|| {
             let opened = job.source.member(&member.place)?;
-            // What it copies goes with it.
-            let apart = Copies::of(import, &job.source, &member.place);
+            // What is copied of it goes with it.
+            let copies = Copies::of(import, &job.source, &member.place);
             let mut unit = Unit {
                 label: &member.label,
                 modified_ms: member.modified_ms,
-                bytes: Box::new(Bytes(opened)),
-                apart: &apart,
+                bytes: Box::new(Bytes(opened, Some(copies))),
             };
             job.format.split(&job.plan, &mut unit, *from, &mut out)
         }));
@@ -744,9 +743,8 @@ impl Writer<'_> {
             length: blob.length as u64,
             encoding: blob.encoding,
         };
-        // What was handed over is read nowhere again, and what a database holds does not lie there as bytes: its copy is all that
-        // there will be.
-        if !self.job.source.is_received() && !self.job.format.counts_items() {
+        // What was handed over is read nowhere again: its copy is all that there will be.
+        if !self.job.source.is_received() {
             ledger.put_blob_place(&blob.id, unit, &place)?;
         }
         if self.import.terms.copies_attachments && !ledger.is_copied(&blob.id)? {

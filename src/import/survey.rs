@@ -398,7 +398,7 @@ impl Recognised {
             .iter()
             .map(|(member, _)| {
                 Box::new(move || {
-                    Ok(Box::new(Bytes(source.member(&member.place)?)) as Box<dyn ReadFrom + Send>)
+                    Ok(Box::new(Bytes(source.member(&member.place)?, None)) as Box<dyn ReadFrom + Send>)
                 }) as Open<'_>
             })
             .collect();

@@ -161,7 +161,7 @@ impl Format for Browser {
         if !unit.bytes.fill_buf()?.starts_with(&MAGIC[..1]) {
             return takeout(unit, from, &path, out);
         }
-        let mut database = OthersDatabase::open(unit.apart)?;
+        let mut database = OthersDatabase::open(&*unit.bytes)?;
         visits(&mut database, from, &path, out)
     }
 
@@ -787,9 +787,7 @@ mod tests {
     fn o4_14_a_database_that_is_none_or_another_is_refused_in_words() {
         let plan = harness::plan(&Browser, &[("History", b"")], harness::ask()).unwrap().remove(0);
         let split = |bytes: &[u8]| {
-            let apart = harness::InFolder::of(bytes);
-            let bytes = Box::new(io::Cursor::new(bytes.to_vec()));
-            let mut unit = Unit { label: "History", modified_ms: None, bytes, apart: &apart };
+            let mut unit = Unit { label: "History", modified_ms: None, bytes: harness::InFolder::of(bytes) };
             let mut count = 0;
             let ended = Browser.split(&plan, &mut unit, 0, &mut |_| {
                 count += 1;
@@ -842,9 +840,7 @@ mod tests {
                 let at = at % bytes.len();
                 let end = (at + noise.len()).min(bytes.len());
                 bytes[at..end].copy_from_slice(&noise[..end - at]);
-                let apart = harness::InFolder::of(&bytes);
-                let mut unit =
-                    Unit { label: "x", modified_ms: None, bytes: Box::new(io::Cursor::new(bytes.clone())), apart: &apart };
+                let mut unit = Unit { label: "x", modified_ms: None, bytes: harness::InFolder::of(&bytes) };
                 let mut all = Vec::new();
                 let _ = Browser.split(&plan, &mut unit, 0, &mut |raw| {
                     all.push(raw);

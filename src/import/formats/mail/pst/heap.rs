@@ -174,11 +174,6 @@ impl Properties {
         self.values.get(&id).is_some_and(|value| value.kind == BINARY)
     }
 
-    /// Whether there is such a property.
-    pub fn has(&self, id: u16) -> bool {
-        self.values.contains_key(&id)
-    }
-
     /// A text; none where there is none, or it cannot be read.
     pub fn text(&self, file: &mut File, id: u16, most: usize) -> Option<String> {
         let kind = self.values.get(&id)?.kind;

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::file::{ATTACHMENT, File, Node};
+use super::file::{ATTACHMENT, File};
 use super::heap::{Properties, code_page};
 use super::rtf;
 use crate::import::digest;
@@ -94,9 +94,9 @@ impl Letter {
 ///
 /// # Errors
 /// Where it cannot be read, or is damaged; [`io::ErrorKind::FileTooLarge`].
-pub fn of(file: &mut File, node: &Node, message: &Properties) -> io::Result<Vec<u8>> {
+pub fn of(file: &mut File, message: &Properties) -> io::Result<Vec<u8>> {
     let mut letter = Letter::default();
-    write(file, node, message, 0, &mut letter)?;
+    write(file, message, 0, &mut letter)?;
     Ok(letter.0)
 }
 
@@ -127,26 +127,20 @@ pub fn delivery(file: &mut File, message: &Properties) -> String {
     text
 }
 
-fn write(
-    file: &mut File,
-    node: &Node,
-    message: &Properties,
-    depth: usize,
-    letter: &mut Letter,
-) -> io::Result<()> {
+fn write(file: &mut File, message: &Properties, depth: usize, letter: &mut Letter) -> io::Result<()> {
     header(file, message, letter)?;
     let mut attachments = Vec::new();
     for one in message.nodes().iter().filter(|one| one.id & 0x1f == ATTACHMENT).take(MOST_PARTS) {
-        attachments.push((*one, Properties::read(file, one)?));
+        attachments.push(Properties::read(file, one)?);
     }
     let plain = message.text(file, id::BODY, LARGEST).map(|text| text.replace("\r\n", "\n"));
     let html = html(file, message)?;
     let rtf = if plain.is_none() && html.is_none() { rtf_text(file, message)? } else { None };
     let plain = plain.or(rtf);
-    // The same message has the same boundary.
+    // The same message has the same boundary, whichever file it is in.
     let boundary = |kind: &str| {
-        let parts =
-            [plain.as_deref().unwrap_or_default().as_bytes(), &node.id.to_be_bytes(), kind.as_bytes()];
+        let html = html.as_ref().map_or(&[][..], |(bytes, _)| bytes);
+        let parts = [plain.as_deref().unwrap_or_default().as_bytes(), html, kind.as_bytes()];
         format!("=_{}_{depth}", digest::name(parts))
     };
     let outer = boundary("mixed");
@@ -176,9 +170,9 @@ fn write(
         (None, Some(html)) => write_html(letter, html)?,
         (plain, None) => write_plain(letter, plain.as_deref().unwrap_or_default())?,
     }
-    for (node, attachment) in &attachments {
+    for (at, attachment) in attachments.iter().enumerate() {
         letter.text(&format!("\n--{outer}\n"))?;
-        write_attachment(file, node, attachment, depth, letter)?;
+        write_attachment(file, attachment, at + 1, depth, letter)?;
     }
     if !attachments.is_empty() {
         letter.text(&format!("\n--{outer}--\n"))?;
@@ -290,8 +284,8 @@ fn rtf_text(file: &mut File, message: &Properties) -> io::Result<Option<String>>
 
 fn write_attachment(
     file: &mut File,
-    node: &Node,
     attachment: &Properties,
+    number: usize,
     depth: usize,
     letter: &mut Letter,
 ) -> io::Result<()> {
@@ -300,7 +294,7 @@ fn write_attachment(
             && let Ok(message) = Properties::read(file, &inner)
         {
             letter.text("Content-Type: message/rfc822\nContent-Disposition: attachment\n\n")?;
-            return write(file, &inner, &message, depth + 1, letter);
+            return write(file, &message, depth + 1, letter);
         }
     }
     let text = |file: &mut File, id| attachment.text(file, id, LONGEST_TEXT);
@@ -310,7 +304,7 @@ fn write_attachment(
         .text(&format!("Content-Type: {}\n", media_type.as_deref().unwrap_or("application/octet-stream")))?;
     let content_id = text(file, id::CONTENT_ID).map(|text| one_line(&text));
     let how = if content_id.is_some() { "inline" } else { "attachment" };
-    let name = name.map(|name| one_line(&name)).unwrap_or_else(|| format!("attachment {}", node.id >> 5));
+    let name = name.map(|name| one_line(&name)).unwrap_or_else(|| format!("attachment {number}"));
     // RFC 2231.
     let name = percent_encoding::utf8_percent_encode(&name, percent_encoding::NON_ALPHANUMERIC);
     letter.text(&format!("Content-Disposition: {how}; filename*=utf-8''{name}\n"))?;

@@ -38,6 +38,9 @@ const LOOKED_AT: usize = 200;
 /// Folders within each other, and folders whose names are kept.
 const DEEPEST: usize = 32;
 const MOST_FOLDERS: usize = 10_000;
+/// What a person is told: no bytes of the file are those of an attachment.
+const ATTACHMENTS_STAY: &str = "Attachments of Outlook's files are kept with --copy-attachments alone. Without it there are their names, \
+                                types and sizes.";
 /// The longest name, in bytes.
 const LONGEST_NAME: usize = 4096;
 
@@ -80,7 +83,7 @@ impl Format for Pst {
     }
 
     fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
-        let (mut heads, mut notes) = (Vec::new(), Vec::new());
+        let (mut heads, mut notes) = (Vec::new(), vec![ATTACHMENTS_STAY.to_owned()]);
         for member in members {
             let head = member.beginning().map_err(|error| Refused::Unreadable(error.to_string()))?;
             let why = match kind_of(&head) {
@@ -90,7 +93,8 @@ impl Format for Pst {
                 }
                 Some(Kind::Ansi | Kind::Unicode) => {
                     let looked = (member.open)().and_then(look_at).unwrap_or_default();
-                    if looked.has_password {
+                    // An .ost file has something else there.
+                    if looked.has_password && head.get(8..10) == Some(b"SM") {
                         notes.push(format!(
                             "{} has a password that Outlook asks for. It does not encrypt the mails, and they are read without it.",
                             member.label
@@ -109,7 +113,7 @@ impl Format for Pst {
     }
 
     fn split(&self, _plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
-        let mut file = File::open(unit.apart.anywhere()?)?;
+        let mut file = File::open(unit.bytes.apart().ok_or(io::ErrorKind::Unsupported)?.anywhere()?)?;
         let top = top(&mut file);
         let mut folders = HashMap::new();
         let mut end = from;
@@ -236,6 +240,10 @@ fn folder_of(
         names.push(name.replace('/', " "));
         at = node.parent;
     }
+    // What an .ost file has above it is the program's.
+    if let Some(top) = names.iter().position(|name| name == "IPM_SUBTREE") {
+        names.truncate(top);
+    }
     names.reverse();
     let path = (!names.is_empty()).then(|| folder::folder(&names.join("/")));
     if known.len() < MOST_FOLDERS {
@@ -257,6 +265,6 @@ fn item(file: &mut File, node: &Node, mut facts: Facts) -> io::Result<(Vec<u8>, 
         return Ok((node.id.to_be_bytes().to_vec(), format!("{LEFT_OUT}{what}")));
     }
     facts.flags = Some(letter::flags(&message));
-    let bytes = letter::of(file, node, &message)?;
+    let bytes = letter::of(file, &message)?;
     Ok((bytes, serde_json::to_string(&facts).unwrap_or_default()))
 }
