@@ -174,3 +174,124 @@ pub fn clean(dir: &Path) -> io::Result<()> {
         Err(error) => Err(error),
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "the files of a test are its own")]
+mod tests {
+    use std::io::Cursor;
+
+    use zip::write::SimpleFileOptions;
+
+    use super::*;
+
+    /// A zip of files, which lie there compressed.
+    fn zipped(files: &[(&str, &[u8])]) -> Vec<u8> {
+        let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        for (name, bytes) in files {
+            zip.start_file(*name, SimpleFileOptions::default()).unwrap();
+            zip.write_all(bytes).unwrap();
+        }
+        zip.finish().unwrap().into_inner()
+    }
+
+    fn place_of(source: &Source, label: &str) -> String {
+        let mut place = None;
+        source
+            .list(None, &mut |member, _| {
+                if member.label == label {
+                    place = Some(member.place);
+                }
+                Ok(())
+            })
+            .unwrap();
+        place.unwrap()
+    }
+
+    fn copies<'a>(source: &'a Source, place: &'a str, dir: &'a Path, stop: &'a AtomicBool) -> Copies<'a> {
+        Copies { source, place, dir, least_free: 0, stop, folder: RefCell::default() }
+    }
+
+    #[test]
+    fn o4_14_what_lies_beside_a_database_is_copied_with_it_and_nothing_stays() {
+        let root = tempfile::tempdir().unwrap();
+        let (dir, stop) = (root.path().join("own"), AtomicBool::new(false));
+        let folder = root.path().join("profile %1");
+        std::fs::create_dir_all(folder.join("a")).unwrap();
+        let files: [(&str, &[u8]); 3] =
+            [("a/x.db", b"main"), ("a/x.db-wal", b"log"), ("a/x.db-shm", b"shared")];
+        for (name, bytes) in files {
+            std::fs::write(folder.join(name), bytes).unwrap();
+        }
+        std::fs::write(root.path().join("x.zip"), zipped(&files)).unwrap();
+        for (source, label) in [("profile %1", "a/x.db"), ("profile %1/a/x.db", "x.db"), ("x.zip", "a/x.db")]
+        {
+            let source = Source::open(&root.path().join(source)).unwrap();
+            let place = place_of(&source, label);
+            let copies = copies(&source, &place, &dir, &stop);
+            let path = copies.database().unwrap();
+            let names = std::fs::read_dir(path.parent().unwrap()).unwrap().count();
+            let beside = std::fs::read(path.with_file_name("copy-wal")).unwrap();
+            assert_eq!(
+                (std::fs::read(&path).unwrap().as_slice(), beside.as_slice(), names),
+                (&b"main"[..], &b"log"[..], 2)
+            );
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::PermissionsExt as _;
+                let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+                assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+            }
+            drop(copies);
+            assert!(!dir.join(COPIES).exists());
+        }
+    }
+
+    #[test]
+    fn o4_14_what_is_compressed_is_read_from_anywhere_and_its_copy_has_no_name() {
+        let root = tempfile::tempdir().unwrap();
+        let (dir, stop) = (root.path().join("own"), AtomicBool::new(false));
+        let bytes: Vec<u8> = (0..=255).cycle().take(3 * STEP).collect();
+        std::fs::write(root.path().join("x.zip"), zipped(&[("x.pst", &bytes)])).unwrap();
+        std::fs::write(root.path().join("x.pst"), &bytes).unwrap();
+        for (source, is_copied) in [("x.zip", true), ("x.pst", false)] {
+            let source = Source::open(&root.path().join(source)).unwrap();
+            let place = place_of(&source, "x.pst");
+            let copies = copies(&source, &place, &dir, &stop);
+            let mut opened = copies.anywhere().unwrap();
+            assert_eq!(dir.exists(), is_copied);
+            #[cfg(unix)]
+            assert!(!dir.join(COPIES).exists());
+            for at in [2 * STEP + 7, 5, STEP] {
+                let mut some = [0; 3];
+                opened.skip_to(at as u64).unwrap();
+                opened.read_exact(&mut some).unwrap();
+                assert_eq!(some, bytes[at..at + 3]);
+            }
+            std::fs::remove_dir_all(&dir).ok();
+        }
+    }
+
+    #[test]
+    fn o3_8_a_copy_for_which_there_is_no_room_is_not_made() {
+        let root = tempfile::tempdir().unwrap();
+        let (dir, stop) = (root.path().join("own"), AtomicBool::new(false));
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::write(root.path().join("x.db"), "main").unwrap();
+        let source = Source::open(&root.path().join("x.db")).unwrap();
+        #[cfg(unix)]
+        {
+            let mut copies = copies(&source, "", &dir, &stop);
+            copies.least_free = u64::MAX;
+            assert_eq!(copies.database().unwrap_err().kind(), io::ErrorKind::StorageFull);
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert!(copies(&source, "", &dir, &stop).database().is_err());
+        assert!(!dir.join(COPIES).exists());
+        // What a killed import left goes, and where nothing is nothing happens.
+        std::fs::create_dir(dir.join(COPIES)).unwrap();
+        std::fs::write(dir.join(COPIES).join(NAME), "secret").unwrap();
+        clean(&dir).unwrap();
+        clean(&dir).unwrap();
+        assert!(!dir.join(COPIES).exists());
+    }
+}

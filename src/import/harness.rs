@@ -64,8 +64,8 @@ pub fn ask() -> Ask {
 pub struct InFolder(Cursor<Vec<u8>>, tempfile::TempDir);
 
 impl InFolder {
-    pub fn of(bytes: &[u8]) -> Box<Self> {
-        Box::new(Self(Cursor::new(bytes.to_vec()), tempfile::tempdir().unwrap()))
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Cursor::new(bytes.to_vec()), tempfile::tempdir().unwrap())
     }
 }
 
@@ -175,7 +175,7 @@ pub fn plan(format: &dyn Format, files: &[(&str, &[u8])], mut ask: Ask) -> Resul
 /// All items of a file, from `from` on, and where it ended.
 pub fn split(format: &dyn Format, plan: &Plan, label: &str, bytes: &[u8], from: u64) -> (Vec<Raw>, u64) {
     let mut items = Vec::new();
-    let mut unit = Unit { label, modified_ms: Some(1_700_000_000_000), bytes: InFolder::of(bytes) };
+    let mut unit = Unit { label, modified_ms: Some(1_700_000_000_000), bytes: Box::new(InFolder::of(bytes)) };
     let mut out = |raw| {
         items.push(raw);
         ControlFlow::Continue(())

@@ -82,6 +82,11 @@ impl Heap {
     }
 }
 
+/// Whether a place is in the heap, and no node.
+const fn is_in_heap(place: u32) -> bool {
+    place.trailing_zeros() >= 5
+}
+
 fn at(bytes: &[u8]) -> usize {
     usize::try_from(number(&bytes[..2])).unwrap_or_default()
 }
@@ -94,7 +99,7 @@ fn short(bytes: &[u8]) -> u32 {
 #[derive(Debug, Clone, Copy)]
 struct Value {
     kind: u16,
-    value: u64,
+    bits: u64,
     /// Whether the eight bytes of it stand there.
     is_here: bool,
 }
@@ -123,9 +128,9 @@ impl Properties {
         let heap = Heap::read(file, node.data)?;
         let entries = heap.entries(heap.root()?, 2, 6)?;
         let value = |entry: &[u8]| {
-            let [a, b, c, d, ..] = *entry else { return (0, Value { kind: 0, value: 0, is_here: true }) };
+            let [a, b, c, d, ..] = *entry else { return (0, Value { kind: 0, bits: 0, is_here: true }) };
             let kind = u16::from_le_bytes([c, d]);
-            (u16::from_le_bytes([a, b]), Value { kind, value: number(&entry[4..]), is_here: is_small(kind) })
+            (u16::from_le_bytes([a, b]), Value { kind, bits: number(&entry[4..]), is_here: is_small(kind) })
         };
         let values = entries.into_iter().map(value).collect();
         let nodes = std::rc::Rc::new(file.nodes_of(node.nodes)?);
@@ -147,10 +152,10 @@ impl Properties {
     pub fn bytes(&self, file: &mut File, id: u16, most: usize) -> io::Result<Option<Vec<u8>>> {
         let Some(value) = self.values.get(&id) else { return Ok(None) };
         if value.is_here {
-            return Ok(Some(value.value.to_le_bytes().to_vec()));
+            return Ok(Some(value.bits.to_le_bytes().to_vec()));
         }
-        let place = u32::try_from(value.value).unwrap_or_default();
-        if place & 0x1f == 0 {
+        let place = u32::try_from(value.bits).unwrap_or_default();
+        if is_in_heap(place) {
             return Ok(Some(self.heap.piece(place)?.to_vec()));
         }
         let node = self.node(place)?;
@@ -165,7 +170,7 @@ impl Properties {
     /// The node that a property leads to: the message within an attachment.
     pub fn object(&self, id: u16) -> Option<Node> {
         let value = self.values.get(&id).filter(|value| value.kind == OBJECT && !value.is_here)?;
-        let place = u32::try_from(value.value).ok().filter(|place| place & 0x1f == 0)?;
+        let place = u32::try_from(value.bits).ok().filter(|place| is_in_heap(*place))?;
         self.node(short(self.heap.piece(place).ok()?.get(..4)?)).ok()
     }
 
@@ -195,9 +200,9 @@ impl Properties {
     pub fn number(&self, id: u16) -> Option<u64> {
         let value = self.values.get(&id)?;
         match value.kind {
-            2 => Some(value.value & 0xffff),
-            3 => Some(value.value & 0xffff_ffff),
-            0xb => Some(value.value & 0xff),
+            2 => Some(value.bits & 0xffff),
+            3 => Some(value.bits & 0xffff_ffff),
+            0xb => Some(value.bits & 0xff),
             _ => None,
         }
     }
@@ -229,7 +234,7 @@ impl Properties {
         }
         // The number of a row is of four bytes, or of two in an old file.
         let entries = heap.entries(index, 4, 4).or_else(|_| heap.entries(index, 4, 2))?;
-        let blocks = if rows & 0x1f == 0 {
+        let blocks = if is_in_heap(rows) {
             vec![heap.piece(rows)?.to_vec()]
         } else {
             let node =
@@ -251,8 +256,10 @@ impl Properties {
                     continue;
                 };
                 if let (true, Ok(kind), Ok(id)) = (is_there, u16::try_from(kind), u16::try_from(id)) {
-                    let is_here = is_small(kind) || length == 8;
-                    values.insert(id, Value { kind, value: number(bytes), is_here });
+                    values.insert(
+                        id,
+                        Value { kind, bits: number(bytes), is_here: is_small(kind) || length == 8 },
+                    );
                 }
             }
             found.push(Self {

@@ -187,7 +187,10 @@ fn header(file: &mut File, message: &Properties, letter: &mut Letter) -> io::Res
     for line in servers.lines() {
         if line.trim().is_empty() {
             // Some have what is not of the header behind it.
-            if names.is_empty() { continue } else { break }
+            if names.is_empty() {
+                continue;
+            }
+            break;
         }
         if !line.starts_with([' ', '\t']) {
             let name = line.split_once(':').map(|(name, _)| name.trim().to_ascii_lowercase());
@@ -289,13 +292,13 @@ fn write_attachment(
     depth: usize,
     letter: &mut Letter,
 ) -> io::Result<()> {
-    if let Some(inner) = attachment.object(id::DATA) {
-        if depth < DEEPEST
-            && let Ok(message) = Properties::read(file, &inner)
-        {
-            letter.text("Content-Type: message/rfc822\nContent-Disposition: attachment\n\n")?;
-            return write(file, &message, depth + 1, letter);
-        }
+    let object = attachment.object(id::DATA);
+    if depth < DEEPEST
+        && let Some(inner) = &object
+        && let Ok(message) = Properties::read(file, inner)
+    {
+        letter.text("Content-Type: message/rfc822\nContent-Disposition: attachment\n\n")?;
+        return write(file, &message, depth + 1, letter);
     }
     let text = |file: &mut File, id| attachment.text(file, id, LONGEST_TEXT);
     let name = text(file, id::LONG_FILE_NAME).or_else(|| text(file, id::FILE_NAME));
@@ -304,7 +307,7 @@ fn write_attachment(
         .text(&format!("Content-Type: {}\n", media_type.as_deref().unwrap_or("application/octet-stream")))?;
     let content_id = text(file, id::CONTENT_ID).map(|text| one_line(&text));
     let how = if content_id.is_some() { "inline" } else { "attachment" };
-    let name = name.map(|name| one_line(&name)).unwrap_or_else(|| format!("attachment {number}"));
+    let name = name.map_or_else(|| format!("attachment {number}"), |name| one_line(&name));
     // RFC 2231.
     let name = percent_encoding::utf8_percent_encode(&name, percent_encoding::NON_ALPHANUMERIC);
     letter.text(&format!("Content-Disposition: {how}; filename*=utf-8''{name}\n"))?;
@@ -312,7 +315,11 @@ fn write_attachment(
         letter.text(&format!("Content-ID: <{}>\n", content_id.trim_matches(['<', '>'])))?;
     }
     letter.text("Content-Transfer-Encoding: base64\n\n")?;
-    let bytes = attachment.bytes(file, id::DATA, LARGEST)?.unwrap_or_default();
+    let bytes = match object {
+        // A drawing, or whatever else is within.
+        Some(inner) => file.data(inner.data, LARGEST)?.concat(),
+        None => attachment.bytes(file, id::DATA, LARGEST)?.unwrap_or_default(),
+    };
     if letter.0.len().saturating_add(bytes.len() / 3 * 4) > LARGEST {
         return Err(io::ErrorKind::FileTooLarge.into());
     }

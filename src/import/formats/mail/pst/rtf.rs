@@ -87,12 +87,8 @@ pub fn to_text(rtf: &[u8]) -> String {
                 }
                 groups.push(groups[depth]);
             }
-            b'}' => {
-                if depth > 0 {
-                    groups.pop();
-                }
-            }
-            b'\r' | b'\n' => {}
+            b'}' if depth > 0 => drop(groups.pop()),
+            b'}' | b'\r' | b'\n' => {}
             b'\\' => match rtf.get(at) {
                 Some(b'\'') => {
                     let digits = rtf.get(at + 1..at + 3).and_then(|two| str::from_utf8(two).ok());
