@@ -133,6 +133,8 @@ fn prepare(db: &Connection) -> rusqlite::Result<()> {
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
     db.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST)?;
     db.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
+    // A pattern of many marks takes a column's check for ever, and no clock is looked at meanwhile.
+    db.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 50)?;
     // What is sorted stays within the cache or is not sorted: no query here needs more than its tables' order.
     let settings = [("cell_size_check", "on"), ("automatic_index", "off"), ("temp_store", "memory")];
     for (name, value) in settings.into_iter().chain([("mmap_size", "0"), ("locking_mode", "exclusive")]) {

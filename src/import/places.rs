@@ -63,3 +63,31 @@ pub fn seen(home: &Path) -> Vec<Seen> {
     });
     there.filter(|one| one.path.symlink_metadata().is_ok()).collect()
 }
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "the home of a test is its own")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn o2_2_places_have_formats_that_there_are() {
+        let home = tempfile::tempdir().unwrap();
+        for below in
+            [".config/google-chrome", ".mozilla/firefox", "Documents/Outlook Files", ".claude/projects"]
+        {
+            std::fs::create_dir_all(home.path().join(below)).unwrap();
+        }
+        let seen: Vec<_> = seen(home.path()).into_iter().map(|one| (one.title, one.only)).collect();
+        let wanted = [
+            ("Claude Code", None),
+            ("Outlook", None),
+            ("Firefox", Some("browser")),
+            ("Chrome", Some("browser")),
+        ];
+        assert_eq!(seen, wanted);
+        // What no format reads yet is not named.
+        let unread: Vec<_> = PLACES.iter().flat_map(|(_, _, names)| *names).collect();
+        let is_known = |name: &&str| formats::ALL.iter().any(|format| format.name() == *name);
+        assert!(unread.iter().all(|name| is_known(name) || **name == "imessage"), "{unread:?}");
+    }
+}

@@ -114,11 +114,10 @@ pub fn flags(message: &Properties) -> String {
 
 /// What tells whose mail a message is: the header of servers, and whom it was delivered to.
 pub fn delivery(file: &mut File, message: &Properties) -> String {
-    let mut text = message.text(file, id::HEADERS, LONGEST_HEADER).unwrap_or_default();
-    text = text.replace("\r\n", "\n");
-    if !text.ends_with('\n') {
-        text.push('\n');
-    }
+    let mut text = message.text(file, id::HEADERS, LONGEST_HEADER).unwrap_or_default().replace("\r\n", "\n");
+    // Behind its last field, not behind the empty line after it.
+    text.truncate(text.trim_end().len());
+    text.push('\n');
     let address = [id::RECEIVED_BY_SMTP, id::RECEIVED_BY_ADDRESS];
     let mut address = address.into_iter().filter_map(|one| message.text(file, one, LONGEST_TEXT));
     if let Some(address) = address.find(|address| is_address(address)) {
