@@ -59,22 +59,20 @@ pub fn unpacked(packed: &[u8], most: usize) -> Option<Vec<u8>> {
 struct Group {
     /// It is no text: a table of fonts, a picture.
     is_hidden: bool,
-    /// It is RTF for what the HTML around it says already.
-    is_double: bool,
     /// How many characters stand behind one for programs that do not know it.
     behind: usize,
 }
 
-/// The text, of an HTML mail its text without tags.
+/// The text. Of a mail that was HTML the tags stand in groups that are no text, and what they come to stands beside them.
 pub fn to_text(rtf: &[u8]) -> String {
     let mut text = String::new();
-    let mut groups = vec![Group { is_hidden: false, is_double: false, behind: 1 }];
+    let mut groups = vec![Group { is_hidden: false, behind: 1 }];
     let mut charset = encoding_rs::WINDOWS_1252;
     let (mut at, mut skip, mut pending) = (0, 0, Vec::new());
     while let Some(byte) = rtf.get(at).copied() {
         at += 1;
         let depth = groups.len() - 1;
-        let is_seen = !groups[depth].is_hidden && !groups[depth].is_double;
+        let is_seen = !groups[depth].is_hidden;
         if byte != b'\\' || rtf.get(at) != Some(&b'\'') {
             // Bytes of a character stand one behind the other.
             text.push_str(&charset.decode_without_bom_handling(&pending).0);
@@ -111,7 +109,6 @@ pub fn to_text(rtf: &[u8]) -> String {
                         b"fonttbl" | b"colortbl" | b"stylesheet" | b"pict" | b"info" | b"object" => {
                             group.is_hidden = true;
                         }
-                        b"htmlrtf" => group.is_double = number != Some(0),
                         b"uc" => group.behind = usize::try_from(number.unwrap_or(1)).unwrap_or(1).min(16),
                         b"ansicpg" => {
                             let page = number.and_then(|page| u64::try_from(page).ok()).and_then(code_page);
@@ -143,7 +140,7 @@ pub fn to_text(rtf: &[u8]) -> String {
                 None => {}
             },
             _ if skip > 0 => skip -= 1,
-            _ if is_seen => {
+            _ if is_seen && byte >= b' ' => {
                 if byte.is_ascii() {
                     text.push(char::from(byte));
                 } else {
@@ -207,7 +204,9 @@ mod tests {
         let rtf = br"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}}{\*\generator x;}Caf\'e9 \u8364? \{1\}\par two\tab 3}";
         assert_eq!(to_text(rtf), "Caf\u{e9} \u{20ac} {1}\ntwo\t3");
         let html = br"{\rtf1\ansi\fromhtml1 {\*\htmltag64 <p>}\htmlrtf {\htmlrtf0 Hello\htmlrtf }\par\htmlrtf0 {\*\htmltag72 </p>}}";
-        assert_eq!(to_text(html), "Hello");
+        assert_eq!(to_text(html), "Hello\n");
+        let entity = br"{\rtf1\ansi\fromhtml1 GMT{\*\htmltag84 &#43;}\htmlrtf +\htmlrtf0 05:00{\*\htmltag116 <br>}\htmlrtf\line\htmlrtf0 x}";
+        assert_eq!(to_text(&[&entity[..], b"\0"].concat()), "GMT+05:00\nx");
         assert_eq!(to_text(br"{\rtf1\ansicpg932 \'93\'fa\'96\'7b}"), "\u{65e5}\u{672c}");
     }
 
