@@ -80,7 +80,7 @@ impl<'a> Copies<'a> {
         Ok(folder)
     }
 
-    /// Copies the member, or what lies beside it; how much that was.
+    /// Copies the member, or what lies beside it.
     fn copy(&self, mut from: Opened, folder: &PrivateDir, suffix: &str) -> io::Result<()> {
         self.has_room(from.length().unwrap_or(0))?;
         let mut to = folder.new_file(Path::new(&format!("{NAME}{suffix}")))?;
