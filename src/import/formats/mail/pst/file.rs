@@ -15,8 +15,8 @@ const HEADER: usize = 564;
 const PAGE: usize = 512;
 /// Pages that are kept in memory at most.
 const KEPT_PAGES: usize = 4096;
-/// Pages that are looked at for one entry at most: a whole tree is at most eight pages deep.
-const LOOKED_AT: usize = 1024;
+/// Pages that are looked at for one entry at most: twice down a tree is less.
+const LOOKED_AT: usize = 64;
 /// Levels of a tree at most.
 const LEVELS: u8 = 8;
 /// Blocks of a node at most.
