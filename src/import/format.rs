@@ -8,6 +8,7 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -34,6 +35,12 @@ pub trait Format: Sync {
 
     /// Whether a member is one of this format. Contents decide, never the name alone. The surest format wins.
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure>;
+
+    /// Whether offsets of its items are their numbers and not bytes: those of a database, whose end says nothing of what is before
+    /// it. Then a file that changed is read again from its beginning, and what SQLite keeps beside a file is looked at too.
+    fn counts_items(&self) -> bool {
+        false
+    }
 
     /// Why a member that seems to be meant as one of this format is none: which line has what, in a few words that quote nothing
     /// of it. `None` where that is not known.
@@ -157,7 +164,7 @@ pub struct Member<'a> {
     /// When it was last changed, in milliseconds since 1970.
     pub modified_ms: Option<i64>,
     /// Opens it from its beginning, for a plan that has to see more than its head.
-    pub open: &'a dyn Fn() -> io::Result<Box<dyn BufRead + Send>>,
+    pub open: &'a dyn Fn() -> io::Result<Box<dyn ReadFrom + Send>>,
 }
 
 impl Member<'_> {
@@ -187,6 +194,10 @@ pub struct Ask {
     pub date_order: Option<DateOrder>,
     /// The name of the source as a person typed it, without its folder: `takeout-001.zip`.
     pub source_name: String,
+    /// Where the source is, for formats whose files do not say themselves what they are of: `/home/ana/.mozilla/firefox`.
+    pub source_path: PathBuf,
+    /// Whether the source is a file, and its one member: then [`Member::label`] is the end of [`Ask::source_path`].
+    pub is_file: bool,
     /// The connectors that the store has, as they are declared there: a format whose files declare themselves makes a later
     /// file's declaration from the earlier one, so that the records that are there still fit.
     pub known: Vec<Arc<Connector>>,
@@ -267,25 +278,62 @@ pub struct Unit<'a> {
     pub bytes: Box<dyn ReadFrom + Send + 'a>,
 }
 
+/// A member for formats that have to read here and there in it.
+pub trait Apart {
+    /// A private copy of an SQLite database, with what SQLite keeps beside it (`-wal`, `-journal`): the one it is of may be locked,
+    /// and is never opened. It is there until the unit has been read, or until [`Apart::hide`].
+    ///
+    /// # Errors
+    /// Where it cannot be copied: it changes all the time, or there is no room for it.
+    fn database(&self) -> io::Result<PathBuf>;
+
+    /// Takes the name of the copy away, where the system lets whoever has opened it go on.
+    fn hide(&self);
+
+    /// Its bytes, to be read from any offset at any time: where they lie, if that can be, else of a private copy.
+    ///
+    /// # Errors
+    /// Where it cannot be opened or copied.
+    fn anywhere(&self) -> io::Result<Box<dyn ReadFrom + Send>>;
+}
+
 /// Bytes that can be read from any offset on, though some have to read what is before it.
 pub trait ReadFrom: BufRead {
-    /// Goes on at `offset`. Only called before anything was read.
+    /// Goes on at `offset`. Only called before anything was read, but for what [`Apart::anywhere`] gives.
     ///
     /// # Errors
     /// Where it cannot be read, or ends before that.
     fn skip_to(&mut self, offset: u64) -> io::Result<()>;
+
+    /// Whether it goes to any offset at any time.
+    fn goes_back(&self) -> bool {
+        false
+    }
+
+    /// The same bytes for a format that cannot read them from the beginning to the end, where they are a unit's.
+    fn apart(&self) -> Option<&dyn Apart> {
+        None
+    }
 }
 
 impl<R: Read + Seek> ReadFrom for io::BufReader<R> {
     fn skip_to(&mut self, offset: u64) -> io::Result<()> {
         self.seek(SeekFrom::Start(offset)).map(drop)
     }
+
+    fn goes_back(&self) -> bool {
+        true
+    }
 }
 
-impl ReadFrom for io::Cursor<Vec<u8>> {
+impl<T: AsRef<[u8]>> ReadFrom for io::Cursor<T> {
     fn skip_to(&mut self, offset: u64) -> io::Result<()> {
         self.set_position(offset);
         Ok(())
+    }
+
+    fn goes_back(&self) -> bool {
+        true
     }
 }
 

@@ -3,18 +3,21 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Cursor};
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
 use super::earlier::{Earlier, Nothing};
-use super::format::{Ask, Draft, Format, Member, PEEK, Parsed, Peek, Plan, Raw, Refused, Sure, Unit};
+use super::format::{
+    Apart, Ask, Draft, Format, Member, PEEK, Parsed, Peek, Plan, Raw, ReadFrom, Refused, Sure, Unit,
+};
 use crate::vault::declaration::Connector;
 
 /// Where a record is: account, stream, key.
 pub type Place = (String, String, String);
 
-type Opener = Box<dyn Fn() -> io::Result<Box<dyn io::BufRead + Send>>>;
+type Opener = Box<dyn Fn() -> io::Result<Box<dyn ReadFrom + Send>>>;
 
 /// A store in memory.
 #[derive(Default)]
@@ -52,7 +55,59 @@ pub fn ask() -> Ask {
         zone: TimeZone::UTC,
         date_order: None,
         source_name: "export".to_owned(),
+        source_path: "/home/ana/export".into(),
+        is_file: false,
         known: Vec::new(),
+    }
+}
+
+/// A file's bytes, and a folder for copies of them.
+pub struct InFolder(Cursor<Vec<u8>>, tempfile::TempDir);
+
+impl InFolder {
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Cursor::new(bytes.to_vec()), tempfile::tempdir().unwrap())
+    }
+}
+
+impl io::Read for InFolder {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        self.0.read(to)
+    }
+}
+
+impl io::BufRead for InFolder {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.0.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.0.consume(amount);
+    }
+}
+
+impl ReadFrom for InFolder {
+    fn skip_to(&mut self, offset: u64) -> io::Result<()> {
+        self.0.skip_to(offset)
+    }
+
+    fn apart(&self) -> Option<&dyn Apart> {
+        Some(self)
+    }
+}
+
+impl Apart for InFolder {
+    #[allow(clippy::disallowed_methods, reason = "the files of a test are its own")]
+    fn database(&self) -> io::Result<PathBuf> {
+        let path = self.1.path().join("database");
+        std::fs::write(&path, self.0.get_ref())?;
+        Ok(path)
+    }
+
+    fn hide(&self) {}
+
+    fn anywhere(&self) -> io::Result<Box<dyn ReadFrom + Send>> {
+        Ok(Box::new(Cursor::new(self.0.get_ref().clone())))
     }
 }
 
@@ -111,8 +166,7 @@ pub fn plan_beside(
         .iter()
         .map(|(_, bytes)| {
             let bytes = bytes.to_vec();
-            Box::new(move || Ok(Box::new(Cursor::new(bytes.clone())) as Box<dyn io::BufRead + Send>))
-                as Opener
+            Box::new(move || Ok(Box::new(Cursor::new(bytes.clone())) as Box<dyn ReadFrom + Send>)) as Opener
         })
         .collect();
     let members: Vec<Member<'_>> = files
@@ -132,8 +186,7 @@ pub fn plan_beside(
 /// All items of a file, from `from` on, and where it ended.
 pub fn split(format: &dyn Format, plan: &Plan, label: &str, bytes: &[u8], from: u64) -> (Vec<Raw>, u64) {
     let mut items = Vec::new();
-    let mut unit =
-        Unit { label, modified_ms: Some(1_700_000_000_000), bytes: Box::new(Cursor::new(bytes.to_vec())) };
+    let mut unit = Unit { label, modified_ms: Some(1_700_000_000_000), bytes: Box::new(InFolder::of(bytes)) };
     let mut out = |raw| {
         items.push(raw);
         ControlFlow::Continue(())

@@ -6,6 +6,7 @@
 
 pub mod account;
 pub mod agent_session;
+pub mod apart;
 pub mod attachment_text;
 pub mod cell;
 pub mod charset;
@@ -25,6 +26,7 @@ pub mod json_tree;
 pub mod json_value;
 pub mod kind_of_file;
 pub mod lines;
+pub mod others_database;
 pub mod pipeline;
 pub mod places;
 mod queue;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
-use std::io::{self, BufRead, Read};
+use std::io;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 
 use ring::digest::{Context, SHA256};
 
+use super::apart::{Bytes, Copies};
 use super::fit;
-use super::format::{Blob, Draft, End, Parsed, Raw, ReadFrom, Unit};
+use super::format::{Blob, Draft, End, Parsed, Raw, Unit};
 use super::gone;
 use super::half;
 use super::queue::{Budget, InOrder, Next, Parcel};
@@ -22,7 +23,7 @@ use super::resume::{self, Begun, Task, Terms};
 use super::survey::Job;
 use super::tally::{BadItem, Outcome, Unread};
 use crate::advice::Command;
-use crate::archive::{Kind as SourceKind, Opened, Stamp};
+use crate::archive::{Kind as SourceKind, Stamp};
 use crate::error::{Error, Kind, Result};
 use crate::vault::store::ledger::{BlobPlace, Digest, Ledger};
 use crate::vault::store::{self, Ingest, Prepared, Shapes, Store, Written, word_index};
@@ -225,31 +226,6 @@ fn weight(raw: &Raw) -> usize {
     raw.bytes.len().saturating_mul(2).saturating_add(raw.facts.len()).saturating_add(OVERHEAD)
 }
 
-/// A member, as formats read it.
-struct Bytes(Opened);
-
-impl Read for Bytes {
-    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        self.0.read(to)
-    }
-}
-
-impl BufRead for Bytes {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.0.fill_buf()
-    }
-
-    fn consume(&mut self, amount: usize) {
-        self.0.consume(amount);
-    }
-}
-
-impl ReadFrom for Bytes {
-    fn skip_to(&mut self, offset: u64) -> io::Result<()> {
-        self.0.skip(offset)
-    }
-}
-
 /// What the splitter has found and not sent yet.
 struct Outbox<'a> {
     budget: &'a Budget,
@@ -297,7 +273,7 @@ fn split(
     let mut is_open = true;
     for (task, from, unit) in starts {
         let member = &job.units[*task];
-        let stamp = || job.source.stamp_of(&member.place).ok();
+        let stamp = || resume::stamp_of(job, member);
         let before = stamp();
         let mut out = |raw: Raw| {
             is_open = !import.stop.load(Ordering::Relaxed)
@@ -306,10 +282,12 @@ fn split(
         };
         let ended = catch_unwind(AssertUnwindSafe(|| {
             let opened = job.source.member(&member.place)?;
+            // What is copied of it goes with it.
+            let copies = Copies::of(import, &job.source, &member.place);
             let mut unit = Unit {
                 label: &member.label,
                 modified_ms: member.modified_ms,
-                bytes: Box::new(Bytes(opened)),
+                bytes: Box::new(Bytes(opened, Some(copies))),
             };
             job.format.split(&job.plan, &mut unit, *from, &mut out)
         }));

@@ -4,16 +4,17 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
-use std::io::{self, BufRead, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
 use super::account::{self, Choice, Known};
+use super::apart::Bytes;
 use super::digest;
 use super::earlier::{Before, Earlier};
-use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, Refused, Sure};
+use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, ReadFrom, Refused, Sure};
 use super::kind_of_file;
 use crate::advice::{Command, Hint};
 use crate::archive::{Kind, LeftOut, Member, Received, Skipped, Source};
@@ -346,6 +347,8 @@ impl Recognised {
             date_order: request.date_order,
             known,
             source_name,
+            source_path: source.path().to_owned(),
+            is_file: source.kind() == Kind::File,
         };
         let mut plans = self.ask(source, typed, &mut ask, jobs, adviser)?;
         if ask.account.is_none() {
@@ -461,13 +464,14 @@ impl Recognised {
 
     /// What `work` makes of the members.
     fn with<T>(&self, source: &Arc<Source>, work: impl FnOnce(&[format::Member<'_>]) -> T) -> T {
-        type Open<'a> = Box<dyn Fn() -> io::Result<Box<dyn BufRead + Send>> + 'a>;
+        type Open<'a> = Box<dyn Fn() -> io::Result<Box<dyn ReadFrom + Send>> + 'a>;
         let openers: Vec<Open<'_>> = self
             .members
             .iter()
             .map(|(member, _)| {
-                Box::new(move || Ok(Box::new(source.member(&member.place)?) as Box<dyn BufRead + Send>))
-                    as Open<'_>
+                Box::new(move || {
+                    Ok(Box::new(Bytes(source.member(&member.place)?, None)) as Box<dyn ReadFrom + Send>)
+                }) as Open<'_>
             })
             .collect();
         let members: Vec<format::Member<'_>> = self

@@ -20,6 +20,7 @@ use super::format::{
     Whose,
 };
 use super::formats::ALL;
+use super::formats::browser::Browser;
 use super::formats::claude_code::ClaudeCode;
 use super::formats::codex::Codex;
 use super::formats::csv::Csv;
@@ -957,4 +958,49 @@ fn what_was_sent_in_a_chat_is_not_taken_for_the_persons_own() {
     assert_eq!((formats(&survey), survey.unrecognised.len()), (vec!["whatsapp"], 0));
     place.file("export/Cleo.vcf", card);
     assert_eq!(formats(&surveyed(&place, None, &[&folder])), ["vcard", "whatsapp"]);
+#[test]
+fn o4_14_a_database_that_is_locked_and_written_is_read_with_its_log() {
+    let place = Place { format: &Browser, ..Place::new() };
+    let path = place.root.path().join("History");
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute_batch(
+        "PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0;
+         CREATE TABLE urls (id INTEGER PRIMARY KEY, url TEXT, title TEXT, typed_count INTEGER, last_visit_time INTEGER);
+         CREATE TABLE visits (id INTEGER PRIMARY KEY, url INTEGER, visit_time INTEGER, transition INTEGER);
+         PRAGMA wal_checkpoint(TRUNCATE);
+         INSERT INTO urls VALUES (1, 'https://example.org/', 'Example', 0, 0);
+         INSERT INTO visits VALUES (1, 1, 13414357805123456, 1), (2, 1, 13414357806123456, 0);",
+    )
+    .unwrap();
+    let names = || {
+        let mut all: Vec<_> =
+            fs::read_dir(place.root.path()).unwrap().map(|one| one.unwrap().file_name()).collect();
+        all.retain(|name| name != "own");
+        all.sort();
+        all
+    };
+    let before = (fs::read(&path).unwrap(), names());
+    db.execute_batch("BEGIN IMMEDIATE; INSERT INTO visits VALUES (3, 1, 13414357807123456, 0)").unwrap();
+    // What is not committed is not there; nothing is written beside the browser's file.
+    assert_eq!(place.counts(&path), [2, 2, 0, 0]);
+    assert_eq!((fs::read(&path).unwrap(), names()), before);
+    assert!(place.records()[0].contains(r#""host":"example.org""#), "{:?}", place.records());
+    assert!(!place.own().join("copies").exists());
+    // Untouched; then only the log grows, while the file stays as it is.
+    assert_eq!(place.counts(&path), [2, 0, 0, 2]);
+    db.execute_batch("COMMIT; DELETE FROM visits WHERE id = 1").unwrap();
+    assert_eq!(fs::read(&path).unwrap(), before.0);
+    assert_eq!(place.counts(&path), [2, 1, 0, 1]);
+    // What the browser forgot stays.
+    assert_eq!(place.records().len(), 3);
+}
+
+#[test]
+fn a_database_of_something_else_is_not_read_to_its_end_and_says_so() {
+    let place = Place { format: &Browser, ..Place::new() };
+    let path = place.root.path().join("History");
+    rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE visits (id INTEGER)").unwrap();
+    let outcome = place.import(&path);
+    assert_eq!(outcome.unread[0].reason, "it has none of the tables of a browser's history");
+    assert!(!place.own().join("copies").exists());
 }

@@ -23,7 +23,7 @@ use crate::advice::Command;
 use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::import::formats;
-use crate::import::places;
+use crate::import::places::{self, Seen};
 use crate::import::survey::{Named, Survey};
 use crate::import::tally::in_sum;
 use crate::own;
@@ -147,14 +147,18 @@ fn name_places(args: &Args, ui: &Ui) -> Result<u8> {
             .run(Command::new("import <export>")));
     }
     if args.json {
-        let seen: Vec<_> = seen.iter().map(|(kind, path)| json!({ "kind": kind, "path": path })).collect();
+        let seen: Vec<_> = seen.iter().map(|one| json!({ "kind": one.title, "path": one.path })).collect();
         ui.json(&json!({ "sources": [], "places": seen }));
         return Ok(0);
     }
     let mut text = String::from("Nothing was imported yet. This is here, and was not looked into:");
-    for (kind, path) in seen {
-        let command = Command::new("import").value(path.display().to_string());
-        let _ = write!(text, "\n  {kind}: {command}");
+    for Seen { title, path, only } in seen {
+        let mut command = Command::new("import");
+        if let Some(only) = only {
+            command = command.option("--as", only);
+        }
+        let command = command.value(path.display().to_string());
+        let _ = write!(text, "\n  {title}: {command}");
     }
     ui.say(&text);
     Ok(0)

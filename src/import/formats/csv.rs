@@ -328,7 +328,8 @@ fn head(member: &Member<'_>) -> io::Result<Head> {
 type Opened = Rows<BufReader<Box<dyn BufRead + Send>>>;
 
 fn open(member: &Member<'_>, charset: Charset, mark: usize, delimiter: u8) -> io::Result<Opened> {
-    let mut rows = Rows::new(BufReader::new((member.open)()?), charset, mark, delimiter)?;
+    let bytes: Box<dyn BufRead + Send> = (member.open)()?;
+    let mut rows = Rows::new(BufReader::new(bytes), charset, mark, delimiter)?;
     rows.skip_separator_line()?;
     Ok(rows)
 }

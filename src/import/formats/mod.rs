@@ -1,6 +1,7 @@
 //! The formats, one file each. docs/formats.md says how to write one.
 
 pub mod apple_health;
+pub mod browser;
 pub mod chatgpt;
 pub mod claude;
 pub mod claude_code;
@@ -30,6 +31,7 @@ pub const ALL: &[&dyn Format] = &[
     &mail::Maildir,
     &mail::Eml,
     &mail::Emlx,
+    &mail::Pst,
     &chatgpt::ChatGpt,
     &claude::Claude,
     &claude_code::ClaudeCode,
@@ -47,4 +49,5 @@ pub const ALL: &[&dyn Format] = &[
     &whatsapp::WhatsApp,
     &telegram::Telegram,
     &slack::Slack,
+    &browser::Browser,
 ];

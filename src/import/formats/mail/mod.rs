@@ -12,6 +12,7 @@ mod maildir;
 mod mbox;
 mod message;
 mod mime;
+mod pst;
 mod security;
 mod separator;
 mod style;
@@ -24,6 +25,7 @@ pub use emlx::Emlx;
 pub use html::decoded as without_entities;
 pub use maildir::Maildir;
 pub use mbox::Mbox;
+pub use pst::Pst;
 
 use std::io;
 
