@@ -9,6 +9,7 @@ pub mod agent_session;
 pub mod cell;
 pub mod charset;
 pub mod chat_export;
+pub mod content_line;
 pub mod declare;
 pub mod digest;
 mod fit;
