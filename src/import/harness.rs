@@ -208,7 +208,18 @@ impl Kept {
         };
         let (mut new, mut changed) = (false, false);
         let mut made = Vec::new();
+        let parts = format.parts();
+        let mut whole: Option<(String, bool, HashSet<String>)> = None;
         for draft in drafts {
+            if let (Some(parts), Some((_, is_current, given))) = (parts, &mut whole)
+                && *draft.stream == *parts.stream
+            {
+                if !*is_current {
+                    continue;
+                }
+                given.insert(draft.key.clone());
+            }
+            let own = draft.data.clone().filter(|_| parts.is_some_and(|parts| *draft.stream == *parts.whole));
             if let Some(told) = draft.told {
                 *counts.told.entry(told).or_default() += 1;
             }
@@ -224,6 +235,21 @@ impl Kept {
                 Some(false) => changed = true,
                 None => {}
             }
+            if own.is_some() {
+                let is_current = self.records.get(&place) == own.as_ref();
+                whole = Some((place.2, is_current, HashSet::new()));
+            }
+        }
+        if let (Some(parts), Some((key, true, given))) = (parts, whole) {
+            self.records.retain(|(account, stream, part), data| {
+                let is_part = *account == plan.account && *stream == *parts.stream && {
+                    let record: serde_json::Value = serde_json::from_str(data).unwrap();
+                    record[parts.field] == key.as_str()
+                };
+                let is_kept = !is_part || given.contains(part);
+                changed |= !is_kept;
+                is_kept
+            });
         }
         if super::half::may_grow(raw) && !made.is_empty() {
             self.halves.insert(unit.to_owned(), (raw.bytes.clone(), made));

@@ -1053,6 +1053,18 @@ const fn order_in_words(order: DateOrder) -> &'static str {
     }
 }
 
+/// The name of a file without its folder, its ending, and what a second download adds to it: `Work` of `a/Work (2).ics`.
+pub fn file_stem(label: &str) -> &str {
+    let file = label.rsplit(['/', '\\']).next().unwrap_or(label);
+    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem).trim_end();
+    match stem.strip_suffix(')').and_then(|stem| stem.rsplit_once('(')) {
+        Some((before, copy)) if !copy.is_empty() && copy.bytes().all(|byte| byte.is_ascii_digit()) => {
+            before.trim_end()
+        }
+        _ => stem,
+    }
+}
+
 /// What the table in a file is called, by the file's name: without what a second download or another day adds to it.
 pub fn table_name(label: &str) -> String {
     let file = label.rsplit(['/', '\\']).next().unwrap_or(label).to_lowercase();

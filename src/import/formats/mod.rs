@@ -7,6 +7,7 @@ pub mod codex;
 pub mod csv;
 #[cfg(test)]
 mod example;
+pub mod ical;
 pub mod jsonl;
 pub mod mail;
 pub mod vcard;
@@ -26,4 +27,5 @@ pub const ALL: &[&dyn Format] = &[
     &csv::Csv,
     &jsonl::Jsonl,
     &vcard::VCard,
+    &ical::Ical,
 ];
