@@ -505,8 +505,12 @@ impl Columns {
         self.names.iter().filter_map(|name| self.seen.get(name).map(|column| (name.as_str(), column)))
     }
 
-    /// The order of dates: asked for, shown by a day beyond 12, or by rows that follow each other in one order only.
-    fn order(&self, ask: &Ask, known: Option<&Stream>) -> Result<Option<DateOrder>, Refused> {
+    /// The order of dates: asked for, shown by a day beyond 12, or by rows that follow each other in one order only. `None` where
+    /// there are none whose order counts.
+    ///
+    /// # Errors
+    /// [`Refused::Undecided`] where they may be read in two ways.
+    pub fn order(&self, ask: &Ask, known: Option<&Stream>) -> Result<Option<DateOrder>, Refused> {
         if ask.date_order.is_some() {
             return Ok(ask.date_order);
         }

@@ -1,5 +1,6 @@
 //! The formats, one file each. docs/formats.md says how to write one.
 
+pub mod bank;
 pub mod chatgpt;
 pub mod claude;
 pub mod claude_code;
@@ -28,4 +29,7 @@ pub const ALL: &[&dyn Format] = &[
     &jsonl::Jsonl,
     &vcard::VCard,
     &ical::Ical,
+    &bank::Ofx,
+    &bank::Qif,
+    &bank::BankCsv,
 ];

@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use crate::import::agent_session::name;
 use crate::import::chat_export::beginning;
-use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::content_line::{self, Property};
+use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::digest;
 use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,

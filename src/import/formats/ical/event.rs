@@ -25,7 +25,8 @@ const MOST_DATES: usize = 20_000;
 /// Who is invited, at most.
 const MOST_ATTENDEES: usize = 2000;
 
-const ENDLESS: &str = "of a rule without an end: its occurrences end two years behind the newest year in the file";
+const ENDLESS: &str =
+    "of a rule without an end: its occurrences end two years behind the newest year in the file";
 const MANY: &str = "with more than 5,000 occurrences: the latest ones are kept";
 const UNKNOWN_RULE: &str = "with a rule that is not known here: only its first occurrence is kept";
 const UNKNOWN_ZONE: &str = "in a zone that is not known here: its times are read as of the account's zone";
@@ -206,7 +207,8 @@ pub fn parse(facts: &Facts, lines: &[Property], account_zone: &TimeZone) -> Resu
     };
     let status = text("STATUS").map(|status| status.to_lowercase());
     let is_cancelled = status.as_deref() == Some("cancelled");
-    let rules: Vec<&str> = all("RRULE").map(|rule| rule.value.trim()).filter(|rule| !rule.is_empty()).collect();
+    let rules: Vec<&str> =
+        all("RRULE").map(|rule| rule.value.trim()).filter(|rule| !rule.is_empty()).collect();
 
     let mut until = None;
     let mut starts = vec![start.at];
@@ -270,7 +272,10 @@ pub fn parse(facts: &Facts, lines: &[Property], account_zone: &TimeZone) -> Resu
     for at in starts {
         let Some(begin) = reader.instant(&start.zone, at) else { continue };
         let begin = shown(begin);
-        let key = format!("{id}:{}", begin.strip_suffix(".000Z").map_or(begin.clone(), |plain| format!("{plain}Z")));
+        let key = format!(
+            "{id}:{}",
+            begin.strip_suffix(".000Z").map_or(begin.clone(), |plain| format!("{plain}Z"))
+        );
         let occurrence = Occurrence {
             id: &key,
             event_id: &id,
@@ -413,12 +418,7 @@ fn recurring(
 }
 
 /// The times in a list, as they are shown where `start` is, and whether each is a whole day.
-fn listed(
-    reader: &Reader<'_>,
-    start: &When,
-    properties: &[&Property],
-    name: &str,
-) -> Vec<(DateTime, bool)> {
+fn listed(reader: &Reader<'_>, start: &When, properties: &[&Property], name: &str) -> Vec<(DateTime, bool)> {
     let mut all = Vec::new();
     for property in properties.iter().filter(|property| property.name == name) {
         for value in property.value.split([',', ';']) {
@@ -472,7 +472,8 @@ fn people(properties: &[&Property]) -> (Vec<Attendee>, Option<String>) {
         }
         let written = property.parameter("PARTSTAT").unwrap_or_default().trim().to_lowercase();
         // RFC 5545 §3.2.12: who says nothing has not answered.
-        let status = if written.is_empty() { "needs-action".to_owned() } else { written.chars().take(40).collect() };
+        let status =
+            if written.is_empty() { "needs-action".to_owned() } else { written.chars().take(40).collect() };
         let in_words = if status == "needs-action" { "needs-action (no answer yet)" } else { &status };
         lines.push(format!("{}: {in_words}", called(name.as_deref(), email.as_deref())));
         attendees.push(Attendee { name, email, status });

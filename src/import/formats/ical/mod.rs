@@ -134,7 +134,8 @@ impl Format for Ical {
             looked.insert(member.label.to_owned(), found);
         }
         let zone = ask.zone.iana_name().unwrap_or("this system's zone").to_owned();
-        let mut notes = vec![format!("Times that name no zone are read as of {zone}, where their calendar names none.")];
+        let mut notes =
+            vec![format!("Times that name no zone are read as of {zone}, where their calendar names none.")];
         if ask.account.is_none() {
             notes.push(format!(
                 "A calendar does not say whose it is, so the account is called {ACCOUNT}. --account gives it another name."
@@ -187,7 +188,9 @@ impl Format for Ical {
             return Err(Bad("an event of more than 16 MiB"));
         }
         match facts.kind.as_str() {
-            "VEVENT" => event::parse(&facts, &content_line::properties(&raw.bytes), &plan.zone).map(Parsed::Records),
+            "VEVENT" => {
+                event::parse(&facts, &content_line::properties(&raw.bytes), &plan.zone).map(Parsed::Records)
+            }
             "VTODO" => Ok(Parsed::Skipped("a task (VTODO)")),
             "VJOURNAL" => Ok(Parsed::Skipped("a journal entry (VJOURNAL)")),
             "VFREEBUSY" => Ok(Parsed::Skipped("times that are free or busy (VFREEBUSY)")),
@@ -210,7 +213,8 @@ impl Format for Ical {
     }
 
     fn add_sighting(&self, _: &str, first: &str, second: &str) -> String {
-        if Said::age(first) > Said::age(second) { first.to_owned() } else { second.to_owned() }
+        // Of equally old ones what was read last: it may be the same one, of which more is known now.
+        if Said::age(first).0 > Said::age(second).0 { first.to_owned() } else { second.to_owned() }
     }
 
     fn parts(&self) -> Option<Parts> {
@@ -240,7 +244,9 @@ impl Looked {
         let kind = component.name.clone();
         let mut facts = Facts { kind, is_cut: component.is_cut, ..Facts::default() };
         let of = calendar.checked_sub(1).and_then(|at| self.calendars.get(at));
-        let (Some(of), "VEVENT", false) = (of, component.name.as_str(), component.is_cut) else { return facts };
+        let (Some(of), "VEVENT", false) = (of, component.name.as_str(), component.is_cut) else {
+            return facts;
+        };
         facts.calendar.clone_from(&of.name);
         facts.file = of.name.is_none().then(|| file.to_owned());
         facts.zone.clone_from(&of.zone);

@@ -155,16 +155,15 @@ impl Rule {
         // A rule that ends is followed to its end, but for one that names too many.
         let all = Bounds { from: DateTime::MIN, to: DateTime::MAX, most: bounds.most + 1 };
         let times = self.first(start, all, is_over);
-        if times.all.len() <= bounds.most && !times.is_cut { times } else { self.walk(start, bounds, is_over) }
+        if times.all.len() <= bounds.most && !times.is_cut {
+            times
+        } else {
+            self.walk(start, bounds, is_over)
+        }
     }
 
     /// The first ones, one more than there may be at most.
-    fn first(
-        &self,
-        start: DateTime,
-        bounds: Bounds,
-        is_over: &dyn Fn(DateTime, Timestamp) -> bool,
-    ) -> Times {
+    fn first(&self, start: DateTime, bounds: Bounds, is_over: &dyn Fn(DateTime, Timestamp) -> bool) -> Times {
         let mut times = Times::default();
         times.is_cut = self.each(start, bounds, is_over, &mut |at| {
             times.all.push(at);
@@ -174,12 +173,7 @@ impl Rule {
     }
 
     /// The latest ones within the bounds.
-    fn walk(
-        &self,
-        start: DateTime,
-        bounds: Bounds,
-        is_over: &dyn Fn(DateTime, Timestamp) -> bool,
-    ) -> Times {
+    fn walk(&self, start: DateTime, bounds: Bounds, is_over: &dyn Fn(DateTime, Timestamp) -> bool) -> Times {
         let mut latest = VecDeque::new();
         let mut is_cut = false;
         is_cut |= self.each(start, bounds, is_over, &mut |at| {
@@ -347,9 +341,10 @@ impl Rule {
             let around = first.checked_sub(Span::new().days(7)).unwrap_or(first);
             for day in days_from(around, length + 14) {
                 let Some((week, of)) = self.week_of(day, year) else { continue };
-                let is_week = self.weeks.iter().any(|wanted| {
-                    if *wanted > 0 { *wanted == week } else { *wanted == week - of - 1 }
-                });
+                let is_week = self
+                    .weeks
+                    .iter()
+                    .any(|wanted| if *wanted > 0 { *wanted == week } else { *wanted == week - of - 1 });
                 let is_day = if self.days.is_empty() {
                     day.weekday() == start.weekday()
                 } else {
@@ -430,7 +425,8 @@ impl Rule {
             for hour in &hours {
                 for minute in &minutes {
                     for second in &seconds {
-                        times.extend(Time::new(*hour, *minute, *second, 0).map(|time| date.to_datetime(time)));
+                        times
+                            .extend(Time::new(*hour, *minute, *second, 0).map(|time| date.to_datetime(time)));
                     }
                 }
             }
@@ -572,8 +568,14 @@ mod tests {
         ] {
             assert_eq!(days_of(rule, start), expected, "{rule}");
         }
-        assert_eq!(days_of("FREQ=WEEKLY;INTERVAL=2;COUNT=4;BYDAY=TU,SU;WKST=MO", "1997-08-05T09:00:00"), "970805 970810 970819 970824");
-        assert_eq!(days_of("FREQ=WEEKLY;INTERVAL=2;COUNT=4;BYDAY=TU,SU;WKST=SU", "1997-08-05T09:00:00"), "970805 970817 970819 970831");
+        assert_eq!(
+            days_of("FREQ=WEEKLY;INTERVAL=2;COUNT=4;BYDAY=TU,SU;WKST=MO", "1997-08-05T09:00:00"),
+            "970805 970810 970819 970824"
+        );
+        assert_eq!(
+            days_of("FREQ=WEEKLY;INTERVAL=2;COUNT=4;BYDAY=TU,SU;WKST=SU", "1997-08-05T09:00:00"),
+            "970805 970817 970819 970831"
+        );
         assert_eq!(days_of("FREQ=MONTHLY;COUNT=3", "2026-01-31T09:00:00"), "260131 260331 260531");
         assert_eq!(days_of("FREQ=YEARLY;COUNT=3", "2020-02-29T09:00:00"), "200229 240229 280229");
         assert_eq!(days_of("FREQ=MONTHLY;BYDAY=1FR;COUNT=3", "1997-09-05T09:00:00"), "970905 971003 971107");
@@ -605,15 +607,27 @@ mod tests {
             let found = Rule::parse(rule).unwrap().times(start.parse().unwrap(), BOUNDS, &|_, _| false);
             (found.all.len(), found.is_cut)
         };
-        assert_eq!(of("FREQ=YEARLY", "1604-03-01T00:00:00"), (30, true), "its own start, and 29 years since 2000");
+        assert_eq!(
+            of("FREQ=YEARLY", "1604-03-01T00:00:00"),
+            (30, true),
+            "its own start, and 29 years since 2000"
+        );
         assert_eq!(of("FREQ=DAILY", "2026-12-30T00:00:00"), (733, true));
         assert_eq!(of("FREQ=DAILY;COUNT=4294967295", "2001-01-01T00:00:00").0, 5000, "the latest ones");
         assert_eq!(of("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", "2026-01-01T00:00:00"), (1, true));
         assert_eq!(of("FREQ=DAILY;BYMONTH=2;BYMONTHDAY=31;COUNT=2", "-9999-01-01T00:00:00"), (1, true));
         assert_eq!(of("FREQ=MONTHLY;INTERVAL=2147483647", "2026-01-01T00:00:00").0, 1);
         for unknown in [
-            "FREQ=SECONDLY", "FREQ=HOURLY", "W1 MO #10", "FREQ=WEEKLY;BYDAY=XX", "FREQ=WEEKLY;INTERVAL=0", "BYDAY=MO", "",
-            "FREQ=DAILY;BYHOUR=1,2,3,4,5,6,7;BYMINUTE=1,2,3,4,5,6,7", "RSCALE=CHINESE;FREQ=YEARLY", "FREQ=YEARLY;BYMONTH=13",
+            "FREQ=SECONDLY",
+            "FREQ=HOURLY",
+            "W1 MO #10",
+            "FREQ=WEEKLY;BYDAY=XX",
+            "FREQ=WEEKLY;INTERVAL=0",
+            "BYDAY=MO",
+            "",
+            "FREQ=DAILY;BYHOUR=1,2,3,4,5,6,7;BYMINUTE=1,2,3,4,5,6,7",
+            "RSCALE=CHINESE;FREQ=YEARLY",
+            "FREQ=YEARLY;BYMONTH=13",
             "FREQ=DAILY;UNTIL=soon",
         ] {
             assert_eq!(Rule::parse(unknown), None, "{unknown}");

@@ -78,7 +78,8 @@ impl Zone {
             Self::Known(zone) => zone.to_datetime(at),
             Self::Own(_, shifts) => {
                 let utc = TimeZone::UTC.to_datetime(at);
-                let shown = |offset: i32| utc.saturating_add(jiff::SignedDuration::from_secs(i64::from(offset)));
+                let shown =
+                    |offset: i32| utc.saturating_add(jiff::SignedDuration::from_secs(i64::from(offset)));
                 let before = shifts.first().map_or(0, |first| first.before);
                 let last = shifts.iter().rfind(|shift| shown(shift.before) >= shift.at);
                 shown(last.map_or(before, |last| last.after))
@@ -118,12 +119,13 @@ pub fn by_name(id: &str) -> Option<TimeZone> {
     if let Some(zone) = windows::zone(shown).and_then(of_the_world) {
         return Some(zone);
     }
-    shown
-        .split([',', ';', '&'])
-        .map(str::trim)
-        .filter(|city| !city.is_empty())
-        .find_map(by_city)
-        .or_else(|| offset_of(id).and_then(|seconds| jiff::tz::Offset::from_seconds(seconds).ok()).map(TimeZone::fixed))
+    shown.split([',', ';', '&']).map(str::trim).filter(|city| !city.is_empty()).find_map(by_city).or_else(
+        || {
+            offset_of(id)
+                .and_then(|seconds| jiff::tz::Offset::from_seconds(seconds).ok())
+                .map(TimeZone::fixed)
+        },
+    )
 }
 
 /// A zone by its city: `Amsterdam`.
@@ -140,7 +142,8 @@ fn by_city(city: &str) -> Option<TimeZone> {
         names
     });
     let wanted = city.replace(' ', "_");
-    let is_it = |name: &&String| name.rsplit('/').next().is_some_and(|last| last.eq_ignore_ascii_case(&wanted));
+    let is_it =
+        |name: &&String| name.rsplit('/').next().is_some_and(|last| last.eq_ignore_ascii_case(&wanted));
     names.iter().find(is_it).and_then(|name| TimeZone::get(name).ok())
 }
 
@@ -203,8 +206,11 @@ fn shifts_of(properties: &[&Property]) -> Vec<Shift> {
             "RDATE" => times.extend(property.value.split(',').filter_map(|at| local(at.trim()))),
             "RRULE" => {
                 let Some(rule) = Rule::parse(&property.value) else { continue };
-                let bounds =
-                    Bounds { from: DateTime::MIN, to: DateTime::constant(2100, 1, 1, 0, 0, 0, 0), most: MOST_SHIFTS };
+                let bounds = Bounds {
+                    from: DateTime::MIN,
+                    to: DateTime::constant(2100, 1, 1, 0, 0, 0, 0),
+                    most: MOST_SHIFTS,
+                };
                 let is_over = |at: DateTime, until: Timestamp| {
                     let zone = jiff::tz::Offset::from_seconds(before).map(TimeZone::fixed);
                     zone.and_then(|zone| zone.to_timestamp(at)).is_ok_and(|at| at > until)
@@ -266,7 +272,10 @@ mod tests {
             ("Europe/Berlin", "Europe/Berlin"),
             ("W. Europe Standard Time", "Europe/Berlin"),
             ("/mozilla.org/20070129_1/Europe/Berlin", "Europe/Berlin"),
-            ("/freeassociation.sourceforge.net/Tzfile/America/Argentina/Buenos_Aires", "America/Argentina/Buenos_Aires"),
+            (
+                "/freeassociation.sourceforge.net/Tzfile/America/Argentina/Buenos_Aires",
+                "America/Argentina/Buenos_Aires",
+            ),
             ("/softwarestudio.org/Olson_20011030_5/America/New_York", "America/New_York"),
             ("(UTC+01:00) Amsterdam, Berlin, Bern, Rome, Stockholm, Vienna", "Europe/Amsterdam"),
             ("(GMT-05.00) Eastern Time (US & Canada)", "America/New_York"),
@@ -277,18 +286,36 @@ mod tests {
             let found = Zone::find(id, None).unwrap_or_else(|| panic!("{id}"));
             assert!(found.name().is_some_and(|name| name.eq_ignore_ascii_case(expected)), "{id}: {found:?}");
         }
-        for unknown in ["", "Head office", "Customized Time Zone", "../../etc/passwd", "tzone://Microsoft/Custom", "X/Y/Z"] {
+        for unknown in [
+            "",
+            "Head office",
+            "Customized Time Zone",
+            "../../etc/passwd",
+            "tzone://Microsoft/Custom",
+            "X/Y/Z",
+        ] {
             assert_eq!(Zone::find(unknown, None), None, "{unknown}");
         }
         let at: DateTime = "2026-07-01T12:00:00".parse().unwrap();
-        assert_eq!(Zone::find("GMT-0330", None).unwrap().instant(at).unwrap().to_string(), "2026-07-01T15:30:00Z");
+        assert_eq!(
+            Zone::find("GMT-0330", None).unwrap().instant(at).unwrap().to_string(),
+            "2026-07-01T15:30:00Z"
+        );
     }
 
     #[test]
     fn o5_a_zone_that_the_file_defines_has_its_clocks_changed() {
         let own = Zone::find("Head office", Some(OWN)).unwrap();
         let berlin = Zone::find("Europe/Berlin", None).unwrap();
-        for text in ["2026-01-15T09:00:00", "2026-03-29T01:59:00", "2026-03-29T03:00:00", "2026-07-15T09:00:00", "2026-10-25T02:30:00", "2026-10-25T03:00:00", "1990-07-01T00:00:00"] {
+        for text in [
+            "2026-01-15T09:00:00",
+            "2026-03-29T01:59:00",
+            "2026-03-29T03:00:00",
+            "2026-07-15T09:00:00",
+            "2026-10-25T02:30:00",
+            "2026-10-25T03:00:00",
+            "1990-07-01T00:00:00",
+        ] {
             let at: DateTime = text.parse().unwrap();
             assert_eq!(own.instant(at), berlin.instant(at), "{text}");
             assert_eq!(own.local(own.instant(at).unwrap()), at, "{text}");
