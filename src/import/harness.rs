@@ -210,6 +210,7 @@ impl Kept {
         let mut made = Vec::new();
         let parts = format.parts();
         let mut whole: Option<(String, bool, HashSet<String>)> = None;
+        let mut is_new = false;
         for draft in drafts {
             if let (Some(parts), Some((_, is_current, given))) = (parts, &mut whole)
                 && *draft.stream == *parts.stream
@@ -225,11 +226,12 @@ impl Kept {
             }
             assert!(plan.connector.stream(&draft.stream).is_some(), "{} is not declared", draft.stream);
             let place = (plan.account.clone(), draft.stream.to_string(), draft.key.clone());
-            match self.put(format, &plan.account, unit, draft) {
+            let written = self.put(format, &plan.account, unit, draft);
+            match written {
                 Some(true) => {
                     new = true;
                     if !format.shares(&place.1) {
-                        made.push(place);
+                        made.push(place.clone());
                     }
                 }
                 Some(false) => changed = true,
@@ -237,10 +239,11 @@ impl Kept {
             }
             if own.is_some() {
                 let is_current = self.records.get(&place) == own.as_ref();
+                is_new = written == Some(true);
                 whole = Some((place.2, is_current, HashSet::new()));
             }
         }
-        if let (Some(parts), Some((key, true, given))) = (parts, whole) {
+        if let (Some(parts), Some((key, true, given)), false) = (parts, whole, is_new) {
             self.records.retain(|(account, stream, part), data| {
                 let is_part = *account == plan.account && *stream == *parts.stream && {
                     let record: serde_json::Value = serde_json::from_str(data).unwrap();

@@ -433,7 +433,9 @@ impl Parser<'_> {
             ready.push(ReadyDraft { draft, prepared });
         }
         // A label has none, though it comes first.
-        let time = ready.iter().filter_map(|one| one.prepared.as_ref()).find_map(Prepared::time_ms);
+        let mut times = ready.iter().filter_map(|one| one.prepared.as_ref()?.time_ms());
+        // What recurs began before, and is not over.
+        let time = if self.job.format.parts().is_some() { times.max() } else { times.next() };
         if let (Some(since), Some(time)) = (self.import.terms.since_ms, time)
             && time < since
         {

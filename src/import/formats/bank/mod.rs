@@ -86,10 +86,10 @@ impl Account {
     }
 }
 
-/// The last four of a number; of a short one fewer.
+/// The last four of a number.
 fn last_digits(number: &str) -> Option<String> {
     let all: Vec<char> = number.chars().filter(|c| *c != '*').collect();
-    let shown = if all.len() > 6 { 4 } else { all.len() / 2 };
+    let shown = all.len().min(4);
     (shown > 0).then(|| all[all.len() - shown..].iter().collect())
 }
 
@@ -404,7 +404,7 @@ mod tests {
         assert!(shown.contains("DKB …7890") && !shown.contains("345678"), "{shown}");
         let same = Account::new(&["csv", "DKB"], "de1234567890123456 7890", None, None, None);
         assert_eq!((same.id, same.name.as_deref()), (account.id, Some("…7890")));
-        assert_eq!(last_digits("1234").as_deref(), Some("34"));
+        assert_eq!(last_digits("****1234").as_deref(), Some("1234"));
         assert_eq!(last_digits(""), None);
     }
 

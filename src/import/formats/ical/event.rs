@@ -182,26 +182,28 @@ pub fn parse(facts: &Facts, lines: &[Property], account_zone: &TimeZone) -> Resu
     let length = length(&reader, &start, begin, &properties);
 
     let recurrence = all("RECURRENCE-ID").find_map(|property| {
-        let (when, _) = reader.when(property, &property.value)?;
+        let written = property.value.trim();
+        let (when, _) = reader.when(property, written)?;
         let at = reader.instant(&when.zone, when.at)?;
         let is_and_future =
             property.parameter("RANGE").is_some_and(|range| range.eq_ignore_ascii_case("THISANDFUTURE"));
-        Some((at, is_and_future))
+        Some((at, written, is_and_future))
     });
-    if recurrence.is_some_and(|(_, is_and_future)| is_and_future) {
+    if recurrence.is_some_and(|(.., is_and_future)| is_and_future) {
         told = told.or(Some(AND_FUTURE));
     }
-    let recurrence_id = recurrence.map(|(at, _)| shown(at));
+    let recurrence_id = recurrence.map(|(at, ..)| shown(at));
     let summary = text("SUMMARY");
     let location = text("LOCATION");
     let written_uid = text("UID");
     let (begin_text, calendar) = (shown(begin), facts.calendar.as_deref());
+    // As it is written: which zone that is in may be said later in the file.
     let id = {
-        let (uid, replaced) = (written_uid.unwrap_or_default(), recurrence_id.as_deref().unwrap_or_default());
-        let mut parts = vec![calendar.unwrap_or_default(), uid, replaced];
+        let replaced = recurrence.map_or("", |(_, written, _)| written);
+        let mut parts = vec![calendar.unwrap_or_default(), written_uid.unwrap_or_default(), replaced];
         // What does not name it alone.
         if written_uid.is_none() || facts.is_shared {
-            parts.extend([begin_text.as_str(), summary.unwrap_or_default()]);
+            parts.extend([text("DTSTART").unwrap_or_default(), summary.unwrap_or_default()]);
         }
         digest::name(parts.into_iter().map(str::as_bytes))
     };
@@ -261,7 +263,7 @@ pub fn parse(facts: &Facts, lines: &[Property], account_zone: &TimeZone) -> Resu
     let age = [
         sequence,
         stamp("LAST-MODIFIED").unwrap_or(i64::MIN),
-        until.map_or(0, |until| until.as_millisecond()),
+        i64::from(until.and(facts.until).unwrap_or(0)),
         stamp("DTSTAMP").unwrap_or(i64::MIN),
     ];
     let sighting = {

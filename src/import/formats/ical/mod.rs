@@ -83,6 +83,8 @@ struct Facts {
     is_shared: bool,
     /// Whether it is too long.
     is_cut: bool,
+    /// Whether its end is not there yet.
+    is_half: bool,
 }
 
 /// What one calendar in a file says of all its events.
@@ -187,6 +189,10 @@ impl Format for Ical {
         if facts.is_cut {
             return Err(Bad("an event of more than 16 MiB"));
         }
+        // What is missing may say that it is another one.
+        if facts.is_half {
+            return Err(Bad("an event without its end"));
+        }
         match facts.kind.as_str() {
             "VEVENT" => {
                 event::parse(&facts, &content_line::properties(&raw.bytes), &plan.zone).map(Parsed::Records)
@@ -242,7 +248,8 @@ impl Said<'_> {
 impl Looked {
     fn facts(&self, calendar: usize, component: &Component, file: &str) -> Facts {
         let kind = component.name.clone();
-        let mut facts = Facts { kind, is_cut: component.is_cut, ..Facts::default() };
+        let (is_cut, is_half) = (component.is_cut, component.is_half());
+        let mut facts = Facts { kind, is_cut, is_half, ..Facts::default() };
         let of = calendar.checked_sub(1).and_then(|at| self.calendars.get(at));
         let (Some(of), "VEVENT", false) = (of, component.name.as_str(), component.is_cut) else {
             return facts;
@@ -333,7 +340,11 @@ fn look(bytes: impl BufRead) -> io::Result<Looked> {
                 }
             }
             Found::Component(component) => {
-                if component.name == "VEVENT" && !component.is_cut && glances.len() < MOST_EVENTS {
+                if component.name == "VEVENT"
+                    && !component.is_cut
+                    && !component.is_half()
+                    && glances.len() < MOST_EVENTS
+                {
                     let mut glance = Glance::of(&component.bytes);
                     looked.newest = looked.newest.max(glance.newest);
                     glance.zones = Vec::new();
@@ -411,6 +422,11 @@ struct Component {
 }
 
 impl Component {
+    /// Whether the file ends within it.
+    const fn is_half(&self) -> bool {
+        self.next == self.offset
+    }
+
     fn add(&mut self, line: &[u8]) {
         if self.bytes.len() + line.len() > LONGEST {
             self.is_cut = true;
@@ -518,7 +534,6 @@ fn walk(bytes: impl BufRead, out: &mut dyn FnMut(Found) -> ControlFlow<()>) -> i
         return Ok(());
     }
     if let Some(half) = open {
-        // It is read as far as it goes, and again when there is more of it.
         let _ = out(Found::Component(half));
     }
     Ok(())

@@ -536,7 +536,7 @@ mod tests {
         let is_over = |at: DateTime, until: Timestamp| zone.to_timestamp(at).unwrap() > until;
         let start: DateTime = start.parse().unwrap();
         let found = Rule::parse(rule).unwrap().times(start, BOUNDS, &is_over);
-        found.all.iter().map(|at| at.to_string().trim_end_matches(":00").to_owned()).collect()
+        found.all.iter().map(|at| at.to_string()[..16].to_owned()).collect()
     }
 
     fn days_of(rule: &str, start: &str) -> String {
@@ -615,7 +615,7 @@ mod tests {
         assert_eq!(of("FREQ=DAILY", "2026-12-30T00:00:00"), (733, true));
         assert_eq!(of("FREQ=DAILY;COUNT=4294967295", "2001-01-01T00:00:00").0, 5000, "the latest ones");
         assert_eq!(of("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", "2026-01-01T00:00:00"), (1, true));
-        assert_eq!(of("FREQ=DAILY;BYMONTH=2;BYMONTHDAY=31;COUNT=2", "-9999-01-01T00:00:00"), (1, true));
+        assert_eq!(of("FREQ=DAILY;BYMONTH=2;BYMONTHDAY=31;COUNT=2", "-009999-01-01T00:00:00"), (1, true));
         assert_eq!(of("FREQ=MONTHLY;INTERVAL=2147483647", "2026-01-01T00:00:00").0, 1);
         for unknown in [
             "FREQ=SECONDLY",
@@ -635,11 +635,12 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn any_rule_ends_in_order_and_within_its_bounds(
             rule in "FREQ=(DAILY|WEEKLY|MONTHLY|YEARLY)(;INTERVAL=[1-9]{1,9})?(;COUNT=[0-9]{1,9})?(;BYMONTH=(2|2,11))?(;BYDAY=(-1|[1-5])?(MO|SU))?\
                 (;BYMONTHDAY=-?(3[01]|[1-9]))?(;BYSETPOS=-?[1-9])?(;BYWEEKNO=(1|-1|53))?(;BYYEARDAY=(-366|366|60))?",
-            year in -9999..9999_i16, day in 1..29_i8,
+            year in 1500..2200_i16, day in 1..29_i8,
         ) {
             let rule = Rule::parse(&rule).unwrap();
             let start = DateTime::new(year, 3, day, 1, 2, 3, 0).unwrap();
