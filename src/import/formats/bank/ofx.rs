@@ -168,7 +168,7 @@ struct Tag {
     /// As it stands there.
     bytes: Vec<u8>,
     /// How long it is without the text.
-    tag_length: usize,
+    head: usize,
     /// In upper case.
     name: String,
     is_end: bool,
@@ -178,7 +178,7 @@ struct Tag {
 
 impl Tag {
     fn text(&self) -> String {
-        let text = self.bytes.get(self.tag_length..).unwrap_or_default();
+        let text = self.bytes.get(self.head..).unwrap_or_default();
         unescaped(String::from_utf8_lossy(text).trim()).into_owned()
     }
 }
@@ -203,7 +203,7 @@ impl<R: BufRead> Tags<R> {
 
     fn read(&mut self) -> io::Result<Option<Tag>> {
         if !self.has_head {
-            self.head = self.to_next()?.0;
+            self.head = self.before_next()?.0;
             self.has_head = true;
         }
         let offset = self.at;
@@ -211,7 +211,7 @@ impl<R: BufRead> Tags<R> {
         let mut bytes = vec![mark];
         let mut length = 1;
         loop {
-            let (more, all) = self.to_next()?;
+            let (more, all) = self.before_next()?;
             bytes.extend_from_slice(&more);
             length += all;
             // `<3` is text, and so is the mark in `<![CDATA[`, whose end is left out with it.
@@ -229,15 +229,8 @@ impl<R: BufRead> Tags<R> {
         let inner = &bytes[1..];
         if let Some(data) = inner.strip_prefix(b"![CDATA[") {
             // The text of the tag before it.
-            let tag_length = bytes.len() - data.len();
-            return Ok(Some(Tag {
-                offset,
-                tag_length,
-                name: "![CDATA[".to_owned(),
-                is_end: false,
-                length,
-                bytes,
-            }));
+            let head = bytes.len() - data.len();
+            return Ok(Some(Tag { offset, head, name: "![CDATA[".to_owned(), is_end: false, length, bytes }));
         }
         let close = inner.iter().position(|byte| *byte == b'>');
         let name = &inner[..close.unwrap_or(inner.len()).min(100)];
@@ -245,10 +238,10 @@ impl<R: BufRead> Tags<R> {
         let name = if is_end { &name[1..] } else { name };
         let name = name.split(|byte| byte.is_ascii_whitespace() || *byte == b'/').next().unwrap_or_default();
         let name = String::from_utf8_lossy(name).to_ascii_uppercase();
-        let tag_length = close.map_or(bytes.len(), |close| close + 2);
+        let head = close.map_or(bytes.len(), |close| close + 2);
         // A tag that is cut off is none.
         let name = if close.is_none() { String::new() } else { name };
-        Ok(Some(Tag { offset, tag_length, name, is_end, length, bytes }))
+        Ok(Some(Tag { offset, bytes, head, name, is_end, length }))
     }
 
     fn byte(&mut self) -> io::Result<Option<u8>> {
@@ -261,7 +254,7 @@ impl<R: BufRead> Tags<R> {
     }
 
     /// What stands before the next `<`, as far as it is kept, and how long it is.
-    fn to_next(&mut self) -> io::Result<(Vec<u8>, u64)> {
+    fn before_next(&mut self) -> io::Result<(Vec<u8>, u64)> {
         let (mut kept, mut all) = (Vec::new(), 0);
         loop {
             let chunk = self.reader.fill_buf()?;
@@ -306,7 +299,7 @@ impl Item {
 
     /// `is_last`: without the text behind it.
     fn add(&mut self, tag: &Tag, is_last: bool) {
-        let bytes = if is_last { &tag.bytes[..tag.tag_length.min(tag.bytes.len())] } else { &tag.bytes[..] };
+        let bytes = if is_last { &tag.bytes[..tag.head.min(tag.bytes.len())] } else { &tag.bytes[..] };
         if self.bytes.len() + bytes.len() > LONGEST {
             self.is_cut = true;
         } else {
@@ -334,14 +327,14 @@ impl Context {
         match (tag.name.as_str(), tag.is_end) {
             ("OFX", false) => self.charset = charset_of(head),
             ("ORG", false) if self.org.is_none() => {
-                self.org = words(&tag.text()).filter(|org| org.len() < 100)
+                self.org = words(&tag.text()).filter(|org| org.len() < 100);
             }
             ("STMTRS" | "CCSTMTRS" | "INVSTMTRS", false) => {
                 *self = Self { org: self.org.take(), charset: self.charset.take(), ..Self::default() };
             }
             ("CURDEF", false) => {
                 self.currency =
-                    words(&tag.text()).map(|code| code.to_uppercase()).filter(|code| code.len() == 3)
+                    words(&tag.text()).map(|code| code.to_uppercase()).filter(|code| code.len() == 3);
             }
             ("BANKACCTFROM", false) => self.begin(None),
             ("CCACCTFROM", false) => self.begin(Some("credit_card")),
@@ -539,15 +532,12 @@ fn unescaped(text: &str) -> Cow<'_, str> {
                 char::from_u32(code).filter(|c| !c.is_control())
             }
         });
-        match (c, entity) {
-            (Some(c), Some(entity)) => {
-                out.push(c);
-                rest = &inner[entity.len() + 1..];
-            }
-            _ => {
-                out.push('&');
-                rest = inner;
-            }
+        if let (Some(c), Some(entity)) = (c, entity) {
+            out.push(c);
+            rest = &inner[entity.len() + 1..];
+        } else {
+            out.push('&');
+            rest = inner;
         }
     }
     out.push_str(rest);

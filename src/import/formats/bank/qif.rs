@@ -116,7 +116,8 @@ impl Format for Qif {
         let Some(reading) = reading else {
             return Err(io::Error::other("this file was not there when it was planned"));
         };
-        let label = table::file_stem(unit.label).to_owned();
+        // Without a day: the same account's later file has another.
+        let label = table::table_name(unit.label);
         let mut copies = Copies::default();
         let mut end = 0;
         let mut is_stopped = false;
@@ -358,7 +359,7 @@ fn plain_date(text: &str) -> Option<String> {
         Some((day, year)) => format!("{day}/{year}"),
         None => text,
     };
-    Some(text.replace('-', "/").replace('.', "/")).filter(|text| !text.is_empty())
+    Some(text.replace(['-', '.'], "/")).filter(|text| !text.is_empty())
 }
 
 /// What a record says; or why it is left out.

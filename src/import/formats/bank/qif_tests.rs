@@ -143,7 +143,8 @@ fn o5_overlapping_files_of_one_account_join() {
         })
     };
     let (first, second) = (rows(1..16), rows(10..21));
-    let files: [(&str, &[u8]); 2] = [("Bank.qif", first.as_bytes()), ("Bank (2).qif", second.as_bytes())];
+    let files: [(&str, &[u8]); 2] =
+        [("Bank-2026-01.qif", first.as_bytes()), ("Bank-2026-02 (1).qif", second.as_bytes())];
     let kept = imported(&Qif, &files).0;
     assert_eq!((of_stream(&kept, "transactions").len(), of_stream(&kept, "accounts").len()), (40, 1));
     assert_twice_is_once_in_any_order(&Qif, &files);

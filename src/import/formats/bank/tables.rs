@@ -27,6 +27,8 @@ pub struct BankCsv;
 const MOST_ABOVE: usize = 40;
 /// Columns of a bank's table at most.
 const MOST_COLUMNS: usize = 200;
+const MONTHS: [&str; 12] =
+    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const ABOVE: &str = "above the table's header";
 
 /// Where the columns of a table are.
@@ -371,8 +373,6 @@ fn day(text: &str, order: DateOrder) -> Option<Date> {
             Moment::Instant(_) => cell::moment(text.get(..10)?, order).map(|moment| moment.order().date()),
         };
     }
-    const MONTHS: [&str; 12] =
-        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
     let parts: Vec<&str> = text.split([' ', '-', ',']).filter(|part| !part.is_empty()).take(4).collect();
     let [one, two, year, ..] = parts[..] else { return None };
     let month = |name: &str| {

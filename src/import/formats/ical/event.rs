@@ -207,7 +207,7 @@ pub fn parse(facts: &Facts, lines: &[Property], account_zone: &TimeZone) -> Resu
         }
         digest::name(parts.into_iter().map(str::as_bytes))
     };
-    let status = text("STATUS").map(|status| status.to_lowercase());
+    let status = text("STATUS").map(str::to_lowercase);
     let is_cancelled = status.as_deref() == Some("cancelled");
     let rules: Vec<&str> =
         all("RRULE").map(|rule| rule.value.trim()).filter(|rule| !rule.is_empty()).collect();
@@ -253,44 +253,59 @@ pub fn parse(facts: &Facts, lines: &[Property], account_zone: &TimeZone) -> Resu
         occurrences_until: until.map(shown),
     };
     let data = serde_json::to_string(&event).map_err(|_| Bad("no record"))?;
-    let stamp = |name| {
-        all(name).find_map(|property| {
-            let (when, _) = reader.when(property, &property.value)?;
-            Some(reader.instant(&when.zone, when.at)?.as_millisecond())
-        })
-    };
-    let sequence = text("SEQUENCE").and_then(|number| number.parse().ok()).unwrap_or(0);
-    let age = [
-        sequence,
-        stamp("LAST-MODIFIED").unwrap_or(i64::MIN),
-        i64::from(until.and(facts.until).unwrap_or(0)),
-        stamp("DTSTAMP").unwrap_or(i64::MIN),
-    ];
+    let age = age(&reader, &properties, until.and(facts.until));
     let sighting = {
         let raw = RawValue::from_string(data.clone()).map_err(|_| Bad("no record"))?;
         serde_json::to_string(&Said { age, data: &raw }).map_err(|_| Bad("no record"))?
     };
     let mut drafts = vec![Draft { sighting: Some(sighting), told, ..Draft::new(EVENTS, id.clone(), data) }];
+    let what = Occurrence {
+        id: "",
+        event_id: &id,
+        summary,
+        location,
+        start: String::new(),
+        end: None,
+        all_day: start.is_day,
+    };
+    occurrences(&reader, &start, &starts, length, &what, &mut drafts)?;
+    Ok(drafts)
+}
+
+/// What tells the newer of two versions of an event. `until` is the year into which an endless rule was followed.
+fn age(reader: &Reader<'_>, properties: &[&Property], until: Option<i16>) -> [i64; 4] {
+    let first = |name: &str| properties.iter().copied().find(|property| property.name == name);
+    let stamp = |name| {
+        let (when, _) = first(name).and_then(|property| reader.when(property, &property.value))?;
+        Some(reader.instant(&when.zone, when.at)?.as_millisecond())
+    };
+    [
+        first("SEQUENCE").and_then(|number| number.value.trim().parse().ok()).unwrap_or(0),
+        stamp("LAST-MODIFIED").unwrap_or(i64::MIN),
+        i64::from(until.unwrap_or(0)),
+        stamp("DTSTAMP").unwrap_or(i64::MIN),
+    ]
+}
+
+/// A record for each time; `what` is what is the same in all.
+fn occurrences(
+    reader: &Reader<'_>,
+    start: &When,
+    starts: &[DateTime],
+    length: Option<Length>,
+    what: &Occurrence<'_>,
+    drafts: &mut Vec<Draft>,
+) -> Result<(), Bad> {
     for at in starts {
-        let Some(begin) = reader.instant(&start.zone, at) else { continue };
-        let begin = shown(begin);
-        let key = format!(
-            "{id}:{}",
-            begin.strip_suffix(".000Z").map_or(begin.clone(), |plain| format!("{plain}Z"))
-        );
-        let occurrence = Occurrence {
-            id: &key,
-            event_id: &id,
-            summary,
-            location,
-            end: reader.end(&start, at, length).map(shown),
-            start: begin,
-            all_day: start.is_day,
-        };
+        let Some(begin) = reader.instant(&start.zone, *at).map(shown) else { continue };
+        let plain = begin.strip_suffix(".000Z").map_or_else(|| begin.clone(), |plain| format!("{plain}Z"));
+        let key = format!("{}:{plain}", what.event_id);
+        let end = reader.end(start, *at, length).map(shown);
+        let occurrence = Occurrence { id: &key, start: begin, end, ..*what };
         let data = serde_json::to_string(&occurrence).map_err(|_| Bad("no record"))?;
         drafts.push(Draft::new(OCCURRENCES, key.clone(), data));
     }
-    Ok(drafts)
+    Ok(())
 }
 
 /// The properties of an event itself, without those of its reminders.

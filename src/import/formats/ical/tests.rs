@@ -12,7 +12,7 @@ fn calendar(inner: &str) -> String {
 }
 
 fn crlf(text: &str) -> String {
-    text.lines().map(|line| format!("{line}\r\n")).collect()
+    text.replace('\n', "\r\n")
 }
 
 fn event(lines: &str) -> String {
