@@ -81,7 +81,7 @@ pub trait Format: Sync {
     ///
     /// # Errors
     /// Where a member cannot be read.
-    fn parts(&self, members: &[Member<'_>], others: &[&str]) -> io::Result<Vec<usize>> {
+    fn companions(&self, members: &[Member<'_>], others: &[&str]) -> io::Result<Vec<usize>> {
         let _ = (members, others);
         Ok(Vec::new())
     }
@@ -119,12 +119,29 @@ pub trait Format: Sync {
         false
     }
 
+    /// Which records are parts of others, where an item gives a record and all its parts.
+    fn parts(&self) -> Option<Parts> {
+        None
+    }
+
     /// Two sightings of one record by one source, as one: a file that grew says more of a session. Like [`Format::join`], in
     /// whatever order.
     fn add_sighting(&self, stream: &str, first: &str, second: &str) -> String {
         let _ = (stream, first);
         second.to_owned()
     }
+}
+
+/// Records that are parts of one of another stream: the times at which an event takes place. The item that gives the record as it
+/// stands gives all of its parts: those that it does not give are taken back, and those of an older version are not written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    /// The stream that the whole is in. Its records come before their parts.
+    pub whole: &'static str,
+    /// The stream that the parts are in.
+    pub stream: &'static str,
+    /// The field of a part that has the whole's key. The whole's stream declares the relation.
+    pub field: &'static str,
 }
 
 /// Takes an item; whether to go on.

@@ -290,22 +290,51 @@ impl Kept {
         };
         let (mut new, mut changed) = (false, false);
         let mut made = Vec::new();
+        let parts = format.parts();
+        let mut whole: Option<(String, bool, HashSet<String>)> = None;
+        let mut is_new = false;
         for draft in drafts {
+            if let (Some(parts), Some((_, is_current, given))) = (parts, &mut whole)
+                && *draft.stream == *parts.stream
+            {
+                if !*is_current {
+                    continue;
+                }
+                given.insert(draft.key.clone());
+            }
+            let own = draft.data.clone().filter(|_| parts.is_some_and(|parts| *draft.stream == *parts.whole));
             if let Some(told) = draft.told {
                 *counts.told.entry(told).or_default() += 1;
             }
             assert!(plan.connector.stream(&draft.stream).is_some(), "{} is not declared", draft.stream);
             let place = (plan.account.clone(), draft.stream.to_string(), draft.key.clone());
-            match self.put(format, &plan.account, unit, draft) {
+            let written = self.put(format, &plan.account, unit, draft);
+            match written {
                 Some(true) => {
                     new = true;
                     if !format.shares(&place.1) {
-                        made.push(place);
+                        made.push(place.clone());
                     }
                 }
                 Some(false) => changed = true,
                 None => {}
             }
+            if own.is_some() {
+                let is_current = self.records.get(&place) == own.as_ref();
+                is_new = written == Some(true);
+                whole = Some((place.2, is_current, HashSet::new()));
+            }
+        }
+        if let (Some(parts), Some((key, true, given)), false) = (parts, whole, is_new) {
+            self.records.retain(|(account, stream, part), data| {
+                let is_part = *account == plan.account && *stream == *parts.stream && {
+                    let record: serde_json::Value = serde_json::from_str(data).unwrap();
+                    record[parts.field] == key.as_str()
+                };
+                let is_kept = !is_part || given.contains(part);
+                changed |= !is_kept;
+                is_kept
+            });
         }
         if super::half::may_grow(raw) && !made.is_empty() {
             self.halves.insert(unit.to_owned(), (raw.bytes.clone(), made));

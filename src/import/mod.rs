@@ -11,6 +11,7 @@ pub mod attachment_text;
 pub mod cell;
 pub mod charset;
 pub mod chat_export;
+pub mod content_line;
 pub mod declare;
 pub mod digest;
 pub mod earlier;

@@ -259,7 +259,7 @@ fn leave_to_chats(source: &Arc<Source>, found: &mut [Recognised], unrecognised: 
         let others: Vec<&str> = of_others.chain(unrecognised.iter().map(String::as_str)).collect();
         let format = found[at].format;
         // What cannot be read is told where it is planned.
-        let parts = found[at].with(source, |members| format.parts(members, &others)).unwrap_or_default();
+        let parts = found[at].with(source, |members| format.companions(members, &others)).unwrap_or_default();
         if parts.is_empty() {
             continue;
         }

@@ -505,8 +505,12 @@ impl Columns {
         self.names.iter().filter_map(|name| self.seen.get(name).map(|column| (name.as_str(), column)))
     }
 
-    /// The order of dates: asked for, shown by a day beyond 12, or by rows that follow each other in one order only.
-    fn order(&self, ask: &Ask, known: Option<&Stream>) -> Result<Option<DateOrder>, Refused> {
+    /// The order of dates: asked for, shown by a day beyond 12, or by rows that follow each other in one order only. `None` where
+    /// there are none whose order counts.
+    ///
+    /// # Errors
+    /// [`Refused::Undecided`] where they may be read in two ways.
+    pub fn order(&self, ask: &Ask, known: Option<&Stream>) -> Result<Option<DateOrder>, Refused> {
         if ask.date_order.is_some() {
             return Ok(ask.date_order);
         }
@@ -1050,6 +1054,18 @@ const fn order_in_words(order: DateOrder) -> &'static str {
         DateOrder::DayMonthYear => "day, month, year",
         DateOrder::MonthDayYear => "month, day, year",
         DateOrder::YearMonthDay => "year, month, day",
+    }
+}
+
+/// The name of a file without its folder, its ending, and what a second download adds to it: `Work` of `a/Work (2).ics`.
+pub fn file_stem(label: &str) -> &str {
+    let file = label.rsplit(['/', '\\']).next().unwrap_or(label);
+    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem).trim_end();
+    match stem.strip_suffix(')').and_then(|stem| stem.rsplit_once('(')) {
+        Some((before, copy)) if !copy.is_empty() && copy.bytes().all(|byte| byte.is_ascii_digit()) => {
+            before.trim_end()
+        }
+        _ => stem,
     }
 }
 

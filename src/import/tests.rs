@@ -24,6 +24,7 @@ use super::formats::browser::Browser;
 use super::formats::claude_code::ClaudeCode;
 use super::formats::codex::Codex;
 use super::formats::csv::Csv;
+use super::formats::ical::Ical;
 use super::formats::mail::{Maildir, Mbox};
 use super::formats::meta::Meta;
 use super::formats::notes::Notes;
@@ -646,6 +647,44 @@ fn o4_6_a_better_rule_moves_mails_of_an_earlier_import_both_ways() {
 }
 
 #[test]
+fn o5_a_newer_version_of_an_event_takes_the_times_of_the_older_with_it() {
+    let calendar = |sequence: u32, rule: &str| {
+        format!(
+            "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nSEQUENCE:{sequence}\nDTSTART:20260302T090000Z\nRRULE:{rule}\nEND:VEVENT\n\
+             END:VCALENDAR\n"
+        )
+    };
+    let (old, new) = (calendar(1, "FREQ=DAILY;COUNT=3"), calendar(2, "FREQ=WEEKLY;COUNT=2"));
+    let days = |place: &Place| -> Vec<String> {
+        let all = keys(&place.store(), "occurrences").into_iter().filter(|(_, is_there)| *is_there);
+        all.map(|(key, _)| key[key.find(':').unwrap() + 1..][5..10].to_owned()).collect()
+    };
+    for is_newer_first in [false, true] {
+        let mut place = Place::new();
+        place.format = &Ical;
+        let (first, second) = if is_newer_first { (&new, &old) } else { (&old, &new) };
+        let (first, second) = (place.file("a.ics", first), place.file("b.ics", second));
+        assert_eq!(place.counts(&first), [1, 1, 0, 0]);
+        let changed = u64::from(!is_newer_first);
+        assert_eq!(place.counts(&second), [1, 0, changed, 1 - changed]);
+        assert_eq!(days(&place), ["03-02", "03-09"]);
+        for path in [first, second] {
+            assert_eq!(place.counts(&path), [1, 0, 0, 1]);
+        }
+        assert_eq!(days(&place), ["03-02", "03-09"]);
+    }
+    // What began before `--since` and goes on is not before it.
+    let mut place = Place::new();
+    place.format = &Ical;
+    place.terms.since_ms = crate::vault::time::parse_ms("2026-03-09");
+    let path = place.file("a.ics", &new);
+    assert_eq!(place.counts(&path), [1, 1, 0, 0]);
+    place.terms.since_ms = crate::vault::time::parse_ms("2026-03-10");
+    let path = place.file("b.ics", &new.replace("UID:1", "UID:2"));
+    assert_eq!(place.counts(&path), [1, 0, 0, 0]);
+}
+
+#[test]
 fn o4_4_the_last_mail_of_a_mailbox_that_grew_is_counted_once() {
     let mut place = Place::new();
     place.format = &Mbox;
@@ -958,6 +997,8 @@ fn what_was_sent_in_a_chat_is_not_taken_for_the_persons_own() {
     assert_eq!((formats(&survey), survey.unrecognised.len()), (vec!["whatsapp"], 0));
     place.file("export/Cleo.vcf", card);
     assert_eq!(formats(&surveyed(&place, None, &[&folder])), ["vcard", "whatsapp"]);
+}
+
 #[test]
 fn o4_14_a_database_that_is_locked_and_written_is_read_with_its_log() {
     let place = Place { format: &Browser, ..Place::new() };

@@ -1,6 +1,7 @@
 //! The formats, one file each. docs/formats.md says how to write one.
 
 pub mod apple_health;
+pub mod bank;
 pub mod browser;
 pub mod chatgpt;
 pub mod claude;
@@ -9,19 +10,19 @@ pub mod codex;
 pub mod csv;
 #[cfg(test)]
 mod example;
+pub mod ical;
 pub mod jsonl;
 pub mod location;
 pub mod mail;
-pub mod spotify;
-pub mod takeout_activity;
 pub mod meta;
 pub mod notes;
-pub mod vcard;
-pub mod x;
 pub mod slack;
+pub mod spotify;
+pub mod takeout_activity;
 pub mod telegram;
 pub mod vcard;
 pub mod whatsapp;
+pub mod x;
 
 use super::format::Format;
 
@@ -29,25 +30,29 @@ use super::format::Format;
 pub const ALL: &[&dyn Format] = &[
     &mail::Mbox,
     &mail::Maildir,
-    &mail::Eml,
     &mail::Emlx,
+    &mail::Eml,
     &mail::Pst,
+    &whatsapp::WhatsApp,
+    &telegram::Telegram,
+    &slack::Slack,
+    &meta::Meta,
+    &x::X,
+    &ical::Ical,
+    &vcard::VCard,
+    &bank::Ofx,
+    &bank::Qif,
+    &bank::BankCsv,
     &chatgpt::ChatGpt,
     &claude::Claude,
     &claude_code::ClaudeCode,
     &codex::Codex,
-    &csv::Csv,
-    &jsonl::Jsonl,
-    &vcard::VCard,
+    &spotify::Spotify,
     &takeout_activity::TakeoutActivity,
     &location::Location,
-    &spotify::Spotify,
-    &x::X,
-    &meta::Meta,
+    &browser::Browser,
     &apple_health::AppleHealth,
     &notes::Notes,
-    &whatsapp::WhatsApp,
-    &telegram::Telegram,
-    &slack::Slack,
-    &browser::Browser,
+    &csv::Csv,
+    &jsonl::Jsonl,
 ];

@@ -320,7 +320,7 @@ impl Format for Slack {
         Ok(plans)
     }
 
-    fn parts(&self, members: &[Member<'_>], others: &[&str]) -> io::Result<Vec<usize>> {
+    fn companions(&self, members: &[Member<'_>], others: &[&str]) -> io::Result<Vec<usize>> {
         let roots: BTreeSet<&str> = members.iter().map(|member| root(member.label)).collect();
         let folders: BTreeSet<&str> = members.iter().map(|member| folder(member.label)).collect();
         let is_part = |label: &str| {
@@ -1195,7 +1195,8 @@ mod tests {
                 .clone()
         };
         assert!(of("T1").contains("\"author\":\"Ana\"") && of("T2").contains("\"author\":\"Cleo\""));
-        let open = || Ok(Box::new(io::Cursor::new(Vec::new())) as Box<dyn io::BufRead + Send>);
+        let open =
+            || Ok(Box::new(io::Cursor::new(Vec::new())) as Box<dyn crate::import::format::ReadFrom + Send>);
         let member = |label| Member { label, head: b"[]", size: Some(2), modified_ms: None, open: &open };
         let members = [member("a/channels.json"), member("a/garden/2026-01-31.json")];
         let others = [
@@ -1205,7 +1206,7 @@ mod tests {
             "a/__uploads/F1/t.csv",
             "a/t.csv",
         ];
-        assert_eq!(Slack.parts(&members, &others).unwrap(), [0, 2, 3]);
+        assert_eq!(Slack.companions(&members, &others).unwrap(), [0, 2, 3]);
     }
 
     fn messages() -> impl Strategy<Value = Vec<Value>> {

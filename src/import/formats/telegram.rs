@@ -293,7 +293,7 @@ impl Format for Telegram {
         Ok(plans)
     }
 
-    fn parts(&self, members: &[Member<'_>], others: &[&str]) -> io::Result<Vec<usize>> {
+    fn companions(&self, members: &[Member<'_>], others: &[&str]) -> io::Result<Vec<usize>> {
         let folders =
             members.iter().map(|member| member.label.rsplit_once('/').map_or("", |(folder, _)| folder));
         let folders: BTreeSet<&str> = folders.collect();
@@ -1141,12 +1141,13 @@ mod tests {
 
     #[test]
     fn what_was_sent_is_part_of_an_export() {
-        let open = || Ok(Box::new(io::Cursor::new(Vec::new())) as Box<dyn io::BufRead + Send>);
+        let open =
+            || Ok(Box::new(io::Cursor::new(Vec::new())) as Box<dyn crate::import::format::ReadFrom + Send>);
         let member =
             Member { label: "x/result.json", head: b"{", size: None, modified_ms: None, open: &open };
         let others =
             ["x/files/t.csv", "x/chats/chat_1/contacts/c.vcf", "files/t.csv", "x/t.csv", "y/files/t.csv"];
-        assert_eq!(Telegram.parts(&[member], &others).unwrap(), [0, 1]);
+        assert_eq!(Telegram.companions(&[member], &others).unwrap(), [0, 1]);
     }
 
     #[test]

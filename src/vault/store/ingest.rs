@@ -208,6 +208,13 @@ pub struct Known {
     data: Option<String>,
 }
 
+impl Known {
+    /// The record; `None` where it is deleted.
+    pub fn data(&self) -> Option<&str> {
+        self.data.as_deref()
+    }
+}
+
 /// Writes records into the store, inside somebody's transaction.
 pub struct Ingest<'a> {
     tx: &'a Transaction<'a>,
@@ -386,6 +393,20 @@ impl<'a> Ingest<'a> {
                 Ok(Known { rid: row.get(0)?, seq: row.get(1)?, consent: row.get(2)?, data: row.get(3)? })
             })
             .optional()
+    }
+
+    /// The keys of the records whose `field`, along which a relation goes, is `value`.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn keys_of(&self, place: &Shape, field: &str, value: &str) -> rusqlite::Result<Vec<String>> {
+        self.tx
+            .prepare_cached(
+                "SELECT record.key FROM foreign_key JOIN record USING (rid)
+                 WHERE foreign_key.slot = ?1 AND field = ?2 AND value = ?3 AND live",
+            )?
+            .query_map(params![place.number, field, value], |row| row.get(0))?
+            .collect()
     }
 
     /// The stream of the open connection, the key and the data of the record that the ledger knows by `rid`.

@@ -249,7 +249,7 @@ impl Format for WhatsApp {
         }])
     }
 
-    fn parts(&self, members: &[Member<'_>], others: &[&str]) -> io::Result<Vec<usize>> {
+    fn companions(&self, members: &[Member<'_>], others: &[&str]) -> io::Result<Vec<usize>> {
         let folders: HashSet<&str> = members.iter().map(|member| folder(member.label)).collect();
         let beside: Vec<usize> = others
             .iter()

@@ -458,10 +458,11 @@ fn what_was_sent_is_part_of_a_chat() {
         android(0, 5)
     );
     let bytes = text.clone().into_bytes();
-    let open = || Ok(Box::new(io::Cursor::new(bytes.clone())) as Box<dyn io::BufRead + Send>);
+    let open =
+        || Ok(Box::new(io::Cursor::new(bytes.clone())) as Box<dyn crate::import::format::ReadFrom + Send>);
     let member = Member { label: "zip/_chat.txt", head: &[], size: None, modified_ms: None, open: &open };
     let others = ["zip/Ben.vcf", "zip/other.vcf", "Ben.vcf", "zip/00000001-t.csv"];
-    assert_eq!(WhatsApp.parts(&[member], &others).unwrap(), [0, 3]);
+    assert_eq!(WhatsApp.companions(&[member], &others).unwrap(), [0, 3]);
 }
 
 #[test]
