@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 
 use super::context::{Context, meta_with, stale, stream_accesses};
 use super::decimal::Decimal;
+use super::grouped::{self, By, Groups};
 use super::params::{self, Params};
 use crate::vault::declaration::{Aggregation, Field};
-use crate::vault::enforcement::{Access, Filter};
+use crate::vault::enforcement::{Access, Filter, Order, Row, SortedPosition};
 use crate::vault::store::values::one_spelling;
 use crate::vault::time;
 use crate::vault::wire::ApiError;
@@ -37,16 +38,39 @@ enum Metric {
     CountDistinct,
 }
 
+impl Metric {
+    /// The same of groups, where that can be.
+    const fn of_groups(self) -> Option<grouped::Metric> {
+        match self {
+            Self::Sum => Some(grouped::Metric::Sum),
+            Self::Min => Some(grouped::Metric::Min),
+            Self::Max => Some(grouped::Metric::Max),
+            Self::CountDistinct => None,
+        }
+    }
+}
+
 /// What is asked for.
 enum Ask<'a> {
     /// How many records.
     Count,
     /// One value, over a field.
     Value(Metric, &'a str),
-    /// How many records for each value of a field.
-    Groups { field: &'a str, limit: usize },
-    /// How many records for each period of a field.
-    Periods { field: &'a str, granularity: Granularity, zone: jiff::tz::TimeZone, limit: usize },
+    /// How many records for each value of a field, and with a metric one value over another field.
+    Groups { metric: Option<(grouped::Metric, &'a str)>, field: &'a str, limit: usize },
+    /// The same for each period of a field.
+    Periods {
+        metric: Option<(grouped::Metric, &'a str)>,
+        field: &'a str,
+        granularity: Granularity,
+        zone: jiff::tz::TimeZone,
+        limit: usize,
+    },
+}
+
+/// What is said where a stream does not offer more.
+fn counted_only() -> ApiError {
+    ApiError::invalid("Groups can be counted only: use metric=count").param("metric")
 }
 
 impl<'a> Ask<'a> {
@@ -87,17 +111,17 @@ impl<'a> Ask<'a> {
             return invalid("limit", "limit must be at least 1");
         }
         let limit = limit.unwrap_or(DEFAULT_GROUPS).min(MAX_GROUPS);
-        match (metric, field) {
+        let metric = match (metric, field) {
             (Some(_), None) => return invalid("field", &format!("field is required for {name}")),
             (None, Some(_)) => return invalid("field", "count takes no field"),
-            (Some(_), _) if is_grouped => {
-                return invalid("metric", "Groups can be counted only: use metric=count");
+            (Some(metric), Some(field)) if is_grouped => {
+                Some((metric.of_groups().ok_or_else(counted_only)?, field))
             }
             (Some(metric), Some(field)) => return Ok(Self::Value(metric, field)),
-            (None, None) => {}
-        }
+            (None, None) => None,
+        };
         if let Some(field) = group_by {
-            return Ok(Self::Groups { field, limit });
+            return Ok(Self::Groups { metric, field, limit });
         }
         let (Some(field), Some(granularity)) = (group_by_time, granularity) else { return Ok(Self::Count) };
         let granularity = Granularity::parse(granularity)?;
@@ -105,7 +129,7 @@ impl<'a> Ask<'a> {
         // Not every system has the others.
         let zone = if name == UTC { Ok(jiff::tz::TimeZone::UTC) } else { jiff::tz::TimeZone::get(name) };
         match zone {
-            Ok(zone) => Ok(Self::Periods { field, granularity, zone, limit }),
+            Ok(zone) => Ok(Self::Periods { metric, field, granularity, zone, limit }),
             Err(_) if jiff::tz::db().is_definitively_empty() => invalid(
                 "time_zone",
                 &format!("Unknown time_zone: '{name}': this provider's system has no time zone database"),
@@ -151,9 +175,20 @@ pub fn get(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
         }
         answer["filtered_record_count"] = total.into();
         let values = |field: &str, how| values(db, &sources, field, how);
+        let is_extended = accesses.iter().all(|access| access.stream().is_extended);
         let (groups, limit) = match ask {
             Ask::Count => {
                 answer["value"] = total.into();
+                return Ok(answer);
+            }
+            Ask::Value(Metric::Sum, field) if is_extended => {
+                let over = over(&sources, field, Aggregation::Sum)?;
+                let groups = Groups::read(db, &over, grouped::Metric::Sum, By::Nothing)?;
+                groups.only().answer(&over, &mut answer);
+                return Ok(answer);
+            }
+            Ask::Value(metric @ (Metric::Min | Metric::Max), field) if is_extended => {
+                name_extreme(db, &sources, field, metric, &mut answer)?;
                 return Ok(answer);
             }
             Ask::Value(metric, field) => {
@@ -172,13 +207,35 @@ pub fn get(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
                 };
                 return Ok(answer);
             }
-            Ask::Groups { field, limit } => (by_value(values(field, Aggregation::GroupBy)?), limit),
-            Ask::Periods { field, granularity, zone, limit } => {
-                let mut periods = Periods::new(granularity, zone);
+            Ask::Groups { metric: Some(_), .. } | Ask::Periods { metric: Some(_), .. } if !is_extended => {
+                return Err(counted_only());
+            }
+            Ask::Groups { metric: Some((metric, measured)), field, limit } => {
+                over(&sources, field, Aggregation::GroupBy)?;
+                let over = over(&sources, measured, metric.aggregation())?;
+                let groups = Groups::read(db, &over, metric, By::Field(field))?;
+                groups.by_value().answer(db, &over, limit, &mut answer)?;
+                return Ok(answer);
+            }
+            Ask::Periods { metric: Some((metric, measured)), field, granularity, zone, limit } => {
+                over(&sources, field, Aggregation::GroupByTime)?;
+                let over = over(&sources, measured, metric.aggregation())?;
+                let periods = Periods::new(granularity, zone);
+                let groups = Groups::read(db, &over, metric, By::Time(field, periods))?;
+                groups.answer(db, &over, limit, &mut answer)?;
+                return Ok(answer);
+            }
+            Ask::Groups { field, limit, .. } => (by_value(values(field, Aggregation::GroupBy)?), limit),
+            Ask::Periods { field, granularity, zone, limit, .. } => {
+                let mut periods = Periods::<u64>::new(granularity, zone);
                 for (access, filter, field) in over(&sources, field, Aggregation::GroupByTime)? {
-                    access.instants(db, filter, field, |ms, count| periods.add(ms, count))?;
+                    access.instants(db, filter, field, |ms, count| {
+                        if let Some(known) = periods.at(ms) {
+                            *known += count;
+                        }
+                    })?;
                 }
-                (periods.groups(), limit)
+                (periods.groups(|known, new| *known += new), limit)
             }
         };
         let all: u64 = groups.iter().map(|(_, count)| count).sum();
@@ -189,6 +246,39 @@ pub fn get(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
         answer["other_count"] = (all - shown).into();
         Ok(answer)
     })
+}
+
+/// Writes the least or the greatest value of a field into an answer, and whose it is: of equal ones the record that a sort by it
+/// gives first.
+fn name_extreme(
+    db: &Sqlite,
+    sources: &[(&Access, Filter)],
+    name: &str,
+    metric: Metric,
+    answer: &mut Value,
+) -> Result<(), ApiError> {
+    let (how, order) = match metric {
+        Metric::Min => (Aggregation::Min, Order::Ascending),
+        _ => (Aggregation::Max, Order::Descending),
+    };
+    let mut first: Option<(SortedPosition, &Access, Row)> = None;
+    for (access, filter, field) in over(sources, name, how)? {
+        let found = access.sorted(db, filter, (field, order), None, 1)?.pop();
+        let Some((at, row)) = found.filter(|(at, _)| at.value().is_some()) else { continue };
+        if first.as_ref().is_none_or(|(known, ..)| order.compare_values(&at, known).is_lt()) {
+            first = Some((at, access, row));
+        }
+    }
+    answer["value"] = Value::Null;
+    if let Some((_, access, row)) = first {
+        answer["value"] = access.project(&row, None).remove(name).unwrap_or_default();
+        answer["record"] = json!({
+            "stream": access.stream().name,
+            "id": row.key,
+            "connection_id": access.connection().id,
+        });
+    }
+    Ok(())
 }
 
 /// All sources with the field called `name`, which declares and grants that it is aggregated so.
@@ -232,7 +322,8 @@ fn values(
     Ok(all)
 }
 
-fn json_of(text: &str) -> Value {
+/// What JSON text says.
+pub fn json_of(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or(Value::Null)
 }
 
@@ -243,29 +334,32 @@ fn by_value(values: BTreeMap<String, u64>) -> Vec<(Value, u64)> {
     groups.into_iter().map(|(text, count)| (json_of(&text), count)).collect()
 }
 
-/// How many instants are in each period.
-struct Periods {
+/// What is in each period: how many instants, or more.
+pub struct Periods<T> {
     granularity: Granularity,
     zone: jiff::tz::TimeZone,
     /// The offsets from UTC that are known, by the milliseconds from which on they hold, each with the end of that.
     offsets: BTreeMap<i64, (i64, i64)>,
-    /// By minutes, hours or days of local time: an instant that is there, and how many are.
-    counts: BTreeMap<i64, (i64, u64)>,
+    /// By minutes, hours or days of local time: an instant that is there, and what is.
+    parts: BTreeMap<i64, (i64, T)>,
 }
 
-impl Periods {
+impl<T: Default> Periods<T> {
     const fn new(granularity: Granularity, zone: jiff::tz::TimeZone) -> Self {
-        Self { granularity, zone, offsets: BTreeMap::new(), counts: BTreeMap::new() }
+        Self { granularity, zone, offsets: BTreeMap::new(), parts: BTreeMap::new() }
     }
 
-    fn add(&mut self, ms: i64, count: u64) {
-        let Some(offset) = self.offset(ms) else { return };
+    /// What is in the part of a period that an instant is in.
+    pub fn at(&mut self, ms: i64) -> Option<&mut T> {
+        let offset = self.offset(ms)?;
         let unit = match self.granularity {
             Granularity::Minute => 60_000,
             Granularity::Hour => 3_600_000,
             _ => 86_400_000,
         };
-        self.counts.entry((ms + offset).div_euclid(unit)).or_insert((ms, 0)).1 += count;
+        let (_, part) =
+            self.parts.entry((ms + offset).div_euclid(unit)).or_insert_with(|| (ms, T::default()));
+        Some(part)
     }
 
     fn offset(&mut self, ms: i64) -> Option<i64> {
@@ -284,15 +378,15 @@ impl Periods {
         Some(offset)
     }
 
-    /// The earliest first.
-    fn groups(self) -> Vec<(Value, u64)> {
-        let mut groups: BTreeMap<String, u64> = BTreeMap::new();
-        for (ms, count) in self.counts.into_values() {
+    /// The earliest first; `join` puts the parts of one together.
+    pub fn groups(self, join: impl Fn(&mut T, T)) -> Vec<(Value, T)> {
+        let mut groups: BTreeMap<String, T> = BTreeMap::new();
+        for (ms, part) in self.parts.into_values() {
             if let Some(period) = self.granularity.period(ms, &self.zone) {
-                *groups.entry(period).or_insert(0) += count;
+                join(groups.entry(period).or_default(), part);
             }
         }
-        groups.into_iter().map(|(key, count)| (key.into(), count)).collect()
+        groups.into_iter().map(|(key, of)| (key.into(), of)).collect()
     }
 }
 
@@ -424,16 +518,16 @@ mod tests {
             steps in prop::collection::vec(prop_oneof![-1000..1000_i64, -9_000_000..9_000_000_i64, 0..40_000_000_000_i64], 0..50),
         ) {
             let zone = jiff::tz::TimeZone::get(zone).unwrap();
-            let mut periods = Periods::new(granularity, zone.clone());
+            let mut periods = Periods::<u64>::new(granularity, zone.clone());
             let mut each: BTreeMap<String, u64> = BTreeMap::new();
             let mut ms = begin;
             for step in steps {
                 ms += step;
-                periods.add(ms, 2);
+                *periods.at(ms).unwrap() += 2;
                 *each.entry(granularity.period(ms, &zone).unwrap()).or_insert(0) += 2;
             }
             let each: Vec<(Value, u64)> = each.into_iter().map(|(key, count)| (key.into(), count)).collect();
-            prop_assert_eq!(periods.groups(), each);
+            prop_assert_eq!(periods.groups(|known, new| *known += new), each);
         }
     }
 

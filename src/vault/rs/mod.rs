@@ -8,6 +8,7 @@ mod columns_tests;
 mod context;
 pub mod decimal;
 pub mod field_window;
+mod grouped;
 pub mod http;
 pub mod params;
 pub mod read;
