@@ -12,6 +12,7 @@ use super::spelling::Empty;
 use super::surface;
 use crate::json::write::Written;
 use crate::mcp::call::{Call, Tool};
+use crate::mcp::id::RecordId;
 use crate::mcp::line;
 use crate::mcp::protocol::service::ToolAnswer;
 use crate::mcp::reading::answer_shape;
@@ -77,6 +78,7 @@ pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnsw
     let mut body = reader.read(&Request::Aggregate(request.clone())).await?.body;
     envelope::prepare(&mut body);
     envelope::keep_digits(&mut body);
+    name_record(stream, &mut body);
     let has_no_group = body.get("groups").and_then(Value::as_array).is_none_or(Vec::is_empty);
     let counted = body.get("value").or_else(|| body.get("filtered_record_count")).and_then(Value::as_f64);
     if !request.filter.is_empty() && has_no_group && counted.is_none_or(|count| count == 0.0) {
@@ -112,6 +114,19 @@ pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnsw
     let rest = fit(call, shown, &mut body, &mut groups, bounds);
     Ok(assemble(stream, body, Some(groups), rest.as_ref()))
 }
+
+/// The record that has the least or the greatest value, by the id that fetch takes, where the provider names it.
+fn name_record(stream: &str, body: &mut Map<String, Value>) {
+    let Some(Value::Object(record)) = body.get("record") else { return };
+    let handle = RecordId::of_row(record, stream).as_ref().and_then(RecordId::handle);
+    match handle.filter(|handle| json_len(handle) <= RECORD_BYTES) {
+        Some(handle) => drop(body.insert("record".into(), json!(handle))),
+        None => drop(body.remove("record")),
+    }
+}
+
+/// Longest id of a record that is named, in bytes.
+const RECORD_BYTES: usize = 400;
 
 /// What a provider would refuse or silently leave out: groups of two kinds, a period without its length,
 /// a length without a period.
@@ -293,11 +308,14 @@ fn prune(stream: &str, body: &mut Map<String, Value>, rest: Option<&Rest>, bound
         "time_zone",
         "value",
         "other_count",
+        "other_value",
+        "record",
         "filtered_record_count",
         "approximate",
     ];
     let parts = body.len();
-    body.retain(|key, value| documented.contains(&key.as_str()) && json_len(value) <= 100);
+    let most = |key: &str| if key == "record" { RECORD_BYTES } else { 100 };
+    body.retain(|key, value| documented.contains(&key.as_str()) && json_len(value) <= most(key));
     let parts = parts - body.len();
     envelope::warn(body, "envelope_cut", format!("{parts} other parts are too long to show"));
 }
@@ -320,13 +338,18 @@ fn cut_group(group: &mut Value) {
 fn group_line(group: &Value) -> String {
     let key = group.get("key").map_or_else(|| "null".to_owned(), |key| line::value(key, 200).text);
     let mut out = format!("{key}:");
-    if let Some(fields) = group.as_object() {
-        for (name, value) in fields.iter().filter(|(name, _)| *name != "key") {
-            if name == "count" || name == "value" {
-                let _ = write!(out, " {}", line::value(value, 80).text);
-            } else {
-                let _ = write!(out, " {}={}", line::token(name), line::value(value, 80).text);
-            }
+    let Some(fields) = group.as_object() else { return out };
+    // A count alone is what was asked for; beside a value it says of how many.
+    let both = fields.get("value").zip(fields.get("count"));
+    if let Some((value, count)) = both {
+        let noun = if count.as_u64() == Some(1) { "record" } else { "records" };
+        let _ = write!(out, " {} ({} {noun})", line::value(value, 80).text, line::value(count, 80).text);
+    }
+    for (name, value) in fields.iter().filter(|(name, _)| *name != "key") {
+        if name != "count" && name != "value" {
+            let _ = write!(out, " {}={}", line::token(name), line::value(value, 80).text);
+        } else if both.is_none() {
+            let _ = write!(out, " {}", line::value(value, 80).text);
         }
     }
     out
@@ -426,6 +449,9 @@ fn text(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>) -> String 
         }
         if let Some(other) = body.get("other_count") {
             let _ = write!(out, "other_count={}", line::value(other, 40).text);
+            if let Some(value) = body.get("other_value").filter(|value| !value.is_null()) {
+                let _ = write!(out, " other_value={}", line::value(value, 80).text);
+            }
             if !matches!(other.as_u64(), Some(0)) {
                 out.push_str(match rest {
                     Some(rest) if rest.groups == 0 => {
@@ -448,6 +474,9 @@ fn text(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>) -> String 
                 writeln!(out, "{} did not fit: the next call shows them", counted(rest.groups, "more group"));
         }
     }
+    if let Some(record) = text_of(body, "record") {
+        let _ = writeln!(out, "record: id={} (fetch reads it)", line::token(record));
+    }
     for key in ["filtered_record_count", "approximate"] {
         match body.get(key) {
             None | Some(Value::Null | Value::Bool(false)) => {}
@@ -467,6 +496,37 @@ fn text(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn o6_3_a_value_stands_beside_the_count_of_its_group() {
+        let mut body = json!({"metric": "sum", "field": "amount", "group_by": "kind", "other_count": 3, "other_value": -7.50, "groups": [
+            {"key": "rent", "count": 12, "value": 3400.00}, {"key": "food", "count": 1, "value": null}]});
+        let text_of = |body: &Value| text("spending", body.as_object().unwrap(), None);
+        let shown = text_of(&body);
+        assert!(shown.contains("\nrent: 3400.0 (12 records)\nfood: null (1 record)\n"), "{shown}");
+        assert!(shown.contains("other_count=3 other_value=-7.5 (records in further groups"), "{shown}");
+        // A count alone is what was asked for.
+        body["groups"] = json!([{"key": "rent", "count": 12}]);
+        body["other_value"] = Value::Null;
+        let shown = text_of(&body);
+        assert!(shown.contains("\nrent: 12\nother_count=3 (records"), "{shown}");
+    }
+
+    #[test]
+    fn an_extreme_names_its_record_by_the_id_that_fetch_takes() {
+        let named = |record: Value| {
+            let mut body = json!({"metric": "max", "field": "n", "value": 9, "record": record});
+            let body = body.as_object_mut().unwrap();
+            name_record("spending", body);
+            (body.get("record").cloned(), text("spending", body, None))
+        };
+        let (record, text) = named(json!({"stream": "spending", "id": "a/1", "connection_id": "cin_a"}));
+        assert_eq!(record, Some(json!("cin_a/spending:a%2F1")));
+        assert!(text.contains("\nrecord: id=cin_a/spending:a%2F1 (fetch reads it)"), "{text}");
+        // What no id of a record can be is left out.
+        assert_eq!(named(json!({"id": "x".repeat(2_000), "connection_id": "cin_a"})).0, None);
+        assert_eq!(named(json!({"id": 7})).0, None);
+    }
 
     #[test]
     fn the_order_that_is_told_is_the_one_that_groups_are_in() {

@@ -233,9 +233,7 @@ impl Groups {
             })?;
             for (key, tally) in found {
                 let key = match (by, grouped) {
-                    (Some(by), Some(at)) => {
-                        key.with(|held| Ok(texts[at].json(db, by, held)?.into_owned()))?
-                    }
+                    (Some(by), Some(at)) => texts[at].json(db, by, key.held())?.into_owned(),
                     _ => String::new(),
                 };
                 all.entry(key).or_default().merge(tally, metric);
@@ -386,12 +384,12 @@ impl Key {
         }
     }
 
-    fn with<T>(&self, of: impl FnOnce(Held<'_>) -> T) -> T {
-        of(match self {
+    fn held(&self) -> Held<'_> {
+        match self {
             Self::None => Held::Absent,
             Self::Held(held) => *held,
             Self::Json(json) => Held::Json(json),
-        })
+        }
     }
 }
 

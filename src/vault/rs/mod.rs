@@ -2,6 +2,8 @@
 //! one way in; [`http`] is the same for whoever comes by HTTP.
 
 pub mod aggregate;
+#[cfg(test)]
+mod beyond_tests;
 pub mod blobs;
 #[cfg(test)]
 mod columns_tests;
