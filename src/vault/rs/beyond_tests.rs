@@ -524,6 +524,16 @@ fn o6_5_a_parent_that_is_hidden_is_like_one_that_is_not_there() {
     for key in ["k01", "k03"] {
         assert_eq!(read(key)["expanded"], json!({ "parent": null }), "{key}");
     }
+    let limit =
+        ask(&vault, &token, "streams/items/records?expand=parent&expand_limit[parent]=2").unwrap_err();
+    assert_eq!(limit.1, "invalid_expand");
+}
+
+/// Requirement O6.6.
+#[test]
+fn o6_6_a_hit_is_called_by_its_own_title_or_by_that_of_its_parent() {
+    let items = [(0, plain(None, 0)), (1, plain(None, 1)), (3, plain(None, 3))];
+    let (vault, token) = case(&items, Part::Period).vault(true);
     let found = ask(&vault, &token, "search?q=alpha&streams=items").unwrap();
     let titles: BTreeMap<&str, &Value> = found["data"]
         .as_array()
@@ -538,9 +548,41 @@ fn o6_5_a_parent_that_is_hidden_is_like_one_that_is_not_there() {
         (&found["data"][0]["title"], &found["data"][0]["sent_at"]),
         (&json!("Chat 0"), &json!("2026-02-10"))
     );
-    let limit =
-        ask(&vault, &token, "streams/items/records?expand=parent&expand_limit[parent]=2").unwrap_err();
-    assert_eq!(limit.1, "invalid_expand");
+}
+
+/// Requirement O6.4.
+#[test]
+fn o6_4_a_sum_over_several_currencies_says_so() {
+    let in_currency = |key, category, currency| (key, Item { currency, ..plain(Some(category), 0) });
+    let items = [
+        in_currency(0, "rent", Some("EUR")),
+        in_currency(1, "food", Some("NOK")),
+        in_currency(2, "food", None),
+        in_currency(3, "fun", Some("NOK")),
+        (4, Item { cents: None, ..in_currency(4, "fun", Some("EUR")).1 }),
+    ];
+    let (vault, token) = case(&items, Part::All).vault(true);
+    let warned = |target: &str| {
+        let answer = ask(&vault, &token, &format!("streams/items/aggregate?field=amount&{target}")).unwrap();
+        let warnings = answer["meta"]["warnings"].as_array().unwrap();
+        warnings
+            .iter()
+            .map(|warning| format!("{}: {}", warning["code"], warning["message"]))
+            .collect::<Vec<_>>()
+    };
+    let mixed =
+        "\"mixed_values\": \"a sum adds up several currencies (EUR, NOK): group by or filter currency\"";
+    assert_eq!(warned("metric=sum"), [mixed]);
+    assert_eq!(warned("metric=sum&group_by_time=at&granularity=year"), [mixed]);
+    // Each group has one currency, and a record without an amount adds nothing.
+    for one in [
+        "metric=sum&group_by=category",
+        "metric=sum&group_by=currency",
+        "metric=sum&filter[currency]=NOK",
+        "metric=max",
+    ] {
+        assert!(warned(one).is_empty(), "{one}");
+    }
 }
 
 /// Requirement O6.1.
