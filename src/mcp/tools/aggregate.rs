@@ -373,7 +373,10 @@ fn order_of(body: &Map<String, Value>, groups: &[Value]) -> Option<String> {
     if let Some(order) = order_of_values(groups) {
         return Some(format!("the {order} {} first", line::token(prefix_on_wire(metric, 20))));
     }
-    let counts = groups.iter().map(|group| group.get("count")?.as_u64()).collect::<Option<Vec<_>>>();
+    // Where groups have values, their counts say nothing of the order.
+    let is_count =
+        |group: &Value| if group.get("value").is_some() { None } else { group.get("count")?.as_u64() };
+    let counts = groups.iter().map(is_count).collect::<Option<Vec<_>>>();
     if counts.is_some_and(|counts| counts.is_sorted_by(|left, right| left >= right)) {
         return Some("the largest first".to_owned());
     }
@@ -382,7 +385,12 @@ fn order_of(body: &Map<String, Value>, groups: &[Value]) -> Option<String> {
 
 /// Which of the values of groups come first; nothing where they have none, or are in no order.
 fn order_of_values(groups: &[Value]) -> Option<&'static str> {
-    let values = groups.iter().map(|group| group.get("value")).collect::<Option<Vec<_>>>()?;
+    let mut values = groups.iter().map(|group| group.get("value")).collect::<Option<Vec<_>>>()?;
+    // Those without a value come last in any order.
+    values.truncate(values.iter().rposition(|value| !value.is_null()).map_or(0, |last| last + 1));
+    if values.len() < 2 {
+        return None;
+    }
     let number = |value: &&Value| match value {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => text.parse::<f64>().ok(),
@@ -503,13 +511,17 @@ mod tests {
             {"key": "rent", "count": 12, "value": 3400.00}, {"key": "food", "count": 1, "value": null}]});
         let text_of = |body: &Value| text("spending", body.as_object().unwrap(), None);
         let shown = text_of(&body);
-        assert!(shown.contains("\nrent: 3400.0 (12 records)\nfood: null (1 record)\n"), "{shown}");
+        assert!(shown.contains("\n\"rent\": 3400.0 (12 records)\n\"food\": null (1 record)\n"), "{shown}");
+        assert!(
+            !shown.contains("the largest first"),
+            "the counts are not what they are in order of: {shown}"
+        );
         assert!(shown.contains("other_count=3 other_value=-7.5 (records in further groups"), "{shown}");
         // A count alone is what was asked for.
         body["groups"] = json!([{"key": "rent", "count": 12}]);
         body["other_value"] = Value::Null;
         let shown = text_of(&body);
-        assert!(shown.contains("\nrent: 12\nother_count=3 (records"), "{shown}");
+        assert!(shown.contains("\n\"rent\": 12\nother_count=3 (records"), "{shown}");
     }
 
     #[test]
@@ -572,5 +584,8 @@ mod tests {
         let days = [("b", 1, json!("2026-02-01")), ("a", 3, json!("2026-01-01"))];
         assert_eq!(order(&by("max"), &days).unwrap(), "the latest max first");
         assert_eq!(order(&by("count"), &[("b", 9, none())]), None);
+        let some = json!([{"key": "b", "count": 1, "value": 7}, {"key": "c", "count": 1, "value": -8}, {"key": "a", "count": 3, "value": null}]);
+        let told = order_of(by("min").as_object().unwrap(), some.as_array().unwrap());
+        assert_eq!(told.unwrap(), "the largest min first", "what has no value comes last in any order");
     }
 }

@@ -208,6 +208,21 @@ impl Case {
             }))
             .collect();
         let mut questions = Vec::new();
+        for (at, filter) in filters.iter().enumerate().step_by(4) {
+            for field in FIELDS {
+                questions.push(format!("streams/items/records?sort=-{field}&limit=3{filter}"));
+                questions.push(format!("streams/items/records?sort={field}&limit=50{filter}"));
+                for metric in ["min", "max", "sum"] {
+                    let of = FIELDS[(at + 3) % FIELDS.len()];
+                    for field_of in [of, "number"] {
+                        let metric = format!("metric={metric}&field={field_of}");
+                        questions.push(format!("streams/items/aggregate?{metric}&group_by={field}{filter}"));
+                        let by = format!("group_by_time={field}&granularity=month");
+                        questions.push(format!("streams/items/aggregate?{metric}&{by}{filter}"));
+                    }
+                }
+            }
+        }
         for (at, filter) in filters.iter().enumerate() {
             // Two conditions at once, too.
             let both = format!("{filter}{}", filters[filters.len() - 1 - at]);
@@ -222,17 +237,6 @@ impl Case {
                     questions.push(format!("streams/items/aggregate?metric={metric}&field={field}{filter}"));
                 }
                 questions.push(format!("streams/items/aggregate?metric=count&group_by={field}{filter}"));
-                questions.push(format!("streams/items/records?sort=-{field}&limit=3{filter}"));
-                questions.push(format!("streams/items/records?sort={field}&limit=50{filter}"));
-                for metric in ["min", "max", "sum"] {
-                    let of = FIELDS[(at + 3) % FIELDS.len()];
-                    for field_of in [of, "number"] {
-                        let metric = format!("metric={metric}&field={field_of}");
-                        questions.push(format!("streams/items/aggregate?{metric}&group_by={field}{filter}"));
-                        let by = format!("group_by_time={field}&granularity=month");
-                        questions.push(format!("streams/items/aggregate?{metric}&{by}{filter}"));
-                    }
-                }
                 for by in ["day", "month&time_zone=Europe/Oslo", "minute&time_zone=America/St_Johns"] {
                     let by = format!("group_by_time={field}&granularity={by}");
                     questions.push(format!("streams/items/aggregate?metric=count&{by}{filter}"));
