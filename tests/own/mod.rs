@@ -1,6 +1,8 @@
 //! A person's own data on this machine: granted by `connect local`, read in process, ended (O1, O6, O7).
 
 #[cfg(target_os = "linux")]
+mod asked;
+#[cfg(target_os = "linux")]
 mod backup;
 #[cfg(target_os = "linux")]
 mod damaged;

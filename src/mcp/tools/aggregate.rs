@@ -370,7 +370,7 @@ fn order_of(body: &Map<String, Value>, groups: &[Value]) -> Option<String> {
             .map(str::to_owned);
     }
     let metric = text_of(body, "metric").unwrap_or("value");
-    if let Some(order) = order_of_values(groups) {
+    if let Some(order) = order_of_values(groups, metric == "sum") {
         return Some(format!("the {order} {} first", line::token(prefix_on_wire(metric, 20))));
     }
     // Where groups have values, their counts say nothing of the order.
@@ -383,8 +383,9 @@ fn order_of(body: &Map<String, Value>, groups: &[Value]) -> Option<String> {
     (!keys.is_empty() && keys.is_sorted()).then(|| "in the order of their keys".to_owned())
 }
 
-/// Which of the values of groups come first; nothing where they have none, or are in no order.
-fn order_of_values(groups: &[Value]) -> Option<&'static str> {
+/// Which of the values of groups come first; nothing where they have none, or are in no order. Sums that are in both orders are
+/// in that of their size: those that are not shown may be positive too.
+fn order_of_values(groups: &[Value], are_sums: bool) -> Option<&'static str> {
     let mut values = groups.iter().map(|group| group.get("value")).collect::<Option<Vec<_>>>()?;
     // Those without a value come last in any order.
     values.truncate(values.iter().rposition(|value| !value.is_null()).map_or(0, |last| last + 1));
@@ -402,11 +403,14 @@ fn order_of_values(groups: &[Value]) -> Option<&'static str> {
         let latest = is_of(|left, right| left >= right).then_some("latest");
         return latest.or_else(|| is_of(|left, right| left <= right).then_some("earliest"));
     };
-    if numbers.is_sorted_by(|left, right| left >= right) {
+    let is_by_size = numbers.is_sorted_by(|left, right| left.abs() >= right.abs());
+    if are_sums && is_by_size && numbers.iter().any(|number| *number < 0.0) {
+        Some("largest (plus or minus)")
+    } else if numbers.is_sorted_by(|left, right| left >= right) {
         Some("largest")
     } else if numbers.is_sorted() {
         Some("smallest")
-    } else if numbers.is_sorted_by(|left, right| left.abs() >= right.abs()) {
+    } else if is_by_size {
         Some("largest (plus or minus)")
     } else {
         None
@@ -577,6 +581,9 @@ mod tests {
         );
         let both = [("b", 1, json!(-9)), ("a", 3, json!("7.5")), ("c", 2, json!(-1))];
         assert_eq!(order(&by("sum"), &both).unwrap(), "the largest (plus or minus) sum first");
+        let two = [("b", 1, json!(9)), ("a", 3, json!(-7.5))];
+        assert_eq!(order(&by("sum"), &two).unwrap(), "the largest (plus or minus) sum first");
+        assert_eq!(order(&by("max"), &two).unwrap(), "the largest max first");
         assert_eq!(
             order(&by("min"), &[("b", 1, json!(1)), ("a", 3, json!(2))]).unwrap(),
             "the smallest min first"

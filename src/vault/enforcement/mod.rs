@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 pub use self::few::FewValues;
 pub use self::search::{Hit, HitPosition, Matches};
 pub use self::sorted::SortedPosition;
-pub use self::values::{Held, Read, Texts};
+pub use self::values::{Held, MOST_READ, Read, Texts};
 use super::declaration::{Connector, Field, Relation, Stream};
 use super::filter::path;
 pub use super::filter::{Compare, Filter};

@@ -13,6 +13,9 @@ use crate::vault::sorting::{Quantity, SortValue};
 use crate::vault::store::values::{Column, Encoding, one_spelling};
 use crate::vault::time;
 
+/// Fields that are read at once at most.
+pub const MOST_READ: usize = 12;
+
 /// How much of a field is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Read {
@@ -187,12 +190,12 @@ impl Access {
         let mut found = db.prepare_cached(&sql)?;
         let mut found = found.query(params_from_iter(params))?;
         while let Some(row) = found.next()? {
-            let mut held = Vec::with_capacity(fields.len());
-            for at in 0..fields.len() {
+            let mut held = [Held::Absent; MOST_READ];
+            for (at, held) in held.iter_mut().enumerate().take(fields.len()) {
                 let value = row.get_ref(at + 1)?;
-                held.push(places.as_ref().map_or_else(|| held_text(value), |places| places[at].held(value)));
+                *held = places.as_ref().map_or_else(|| held_text(value), |places| places[at].held(value));
             }
-            each(row.get(0)?, &held)?;
+            each(row.get(0)?, &held[..fields.len().min(MOST_READ)])?;
         }
         Ok(())
     }

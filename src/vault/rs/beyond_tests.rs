@@ -657,3 +657,85 @@ fn values_are_told_of_fields_that_have_few_and_cut_nowhere() {
     }
     assert_eq!(told(&[], Part::All), Value::Null);
 }
+
+//PERF
+#[test]
+#[ignore]
+fn perf() {
+    let mut items = BTreeMap::new();
+    for at in 0..100_000_u32 {
+        items.insert(
+            at,
+            Item {
+                day: Some(1 + at % 27),
+                made: Some(1 + at % 3),
+                cents: Some(i64::from(at * 7919 % 100_003) - 50_000),
+                size: Some(i64::from(at % 50)),
+                who: Some(["Ana", "Bo", "Cy", "Di", "Eva"][at as usize % 5]),
+                category: Some(["rent", "food", "fun"][at as usize % 3]),
+                currency: Some("EUR"),
+                chat: Some((at % 3) as u8),
+            },
+        );
+    }
+    let mut whole = None;
+    for part in [Part::All, Part::Period] {
+        let shape = Case { items: BTreeMap::new(), part, hides_fields: true, filter: None };
+        let (vault, token) = match whole.take() {
+            None => shape.vault(true),
+            Some((vault, _)) => {
+                let vault: Vault = vault;
+                let mut grant = shape.grant();
+                grant.grant_id = "grt_two".to_owned();
+                let token = vault.issue(grant).unwrap().token;
+                (vault, token)
+            }
+        };
+        if part == Part::All {
+            let began = std::time::Instant::now();
+            vault
+                .store
+                .write::<_, rusqlite::Error>(|tx, catalog| {
+                    let mut ingest = Ingest::new(tx)?;
+                    ingest.connection(catalog.connection("cin_0").unwrap())?;
+                    for (at, item) in &items {
+                        let key = format!("k{at:06}");
+                        let mut record = item.json(&key);
+                        record.insert("title".to_owned(), "lorem ipsum ".repeat(20).into());
+                        ingest.put("items", &key, 0, Some(&Value::Object(record).to_string()))?;
+                    }
+                    ingest.finish()
+                })
+                .unwrap();
+            eprintln!("written in {:?}", began.elapsed());
+        }
+        for target in [
+            "streams/items/records?limit=25",
+            "streams/items/records?limit=25&sort=-amount",
+            "streams/items/records?limit=25&sort=amount",
+            "streams/items/records?limit=25&sort=who",
+            "streams/items/records?limit=25&sort=made",
+            "streams/items/records?limit=25&sort=-amount&filter[category]=food",
+            "streams/items/aggregate?metric=count&group_by=category",
+            "streams/items/aggregate?metric=count&group_by=category&filter[amount][gte]=0",
+            "streams/items/aggregate?metric=count&group_by_time=at&granularity=month",
+            "streams/items/aggregate?metric=sum&field=size",
+            "streams/items/aggregate?metric=sum&field=amount",
+            "streams/items/aggregate?metric=max&field=amount",
+            "streams/items/aggregate?metric=sum&field=amount&group_by=category",
+            "streams/items/aggregate?metric=max&field=at&group_by=who",
+            "streams/items/aggregate?metric=sum&field=amount&group_by_time=at&granularity=month",
+            "schema?view=compact&stream=items",
+            "schema?view=compact",
+        ] {
+            let mut best = std::time::Duration::MAX;
+            for _ in 0..3 {
+                let began = std::time::Instant::now();
+                ask(&vault, &token, target).unwrap();
+                best = best.min(began.elapsed());
+            }
+            eprintln!("{part:?} {best:>10.2?} {target}");
+        }
+        whole = Some((vault, token));
+    }
+}

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::aggregate::{Periods, json_of};
 use super::decimal::Decimal;
 use crate::vault::declaration::{Aggregation, Field, Kind};
-use crate::vault::enforcement::{Access, Filter, Held, Read, Texts};
+use crate::vault::enforcement::{Access, Filter, Held, MOST_READ, Read, Texts};
 use crate::vault::sorting::{Quantity, SortValue};
 
 /// What is computed of a field for each group.
@@ -67,8 +67,8 @@ pub struct Tally {
     count: u64,
     sum: Sum,
     extreme: Option<Extreme>,
-    /// For each of [`APART`] the first values that were seen.
-    apart: [BTreeSet<String>; APART.len()],
+    /// For each of [`APART`] the first values that were seen, and the number of the last one.
+    apart: [(BTreeSet<String>, Option<i64>); APART.len()],
 }
 
 /// The value of a record, and where that is.
@@ -99,7 +99,7 @@ impl Tally {
         if let Some(extreme) = other.extreme {
             self.add_extreme(extreme, metric);
         }
-        for (known, new) in self.apart.iter_mut().zip(other.apart) {
+        for ((known, _), (new, _)) in self.apart.iter_mut().zip(other.apart) {
             known.extend(new);
         }
     }
@@ -108,6 +108,9 @@ impl Tally {
 /// A sum of numbers as JSON writes them.
 #[derive(Debug, Clone, Default)]
 pub struct Sum {
+    /// Of whole numbers, if there are any.
+    whole: Option<i128>,
+    /// Of all others.
     total: Option<Decimal>,
     /// Numbers that are no decimal of 28 digits, and how often each is there.
     others: BTreeMap<String, u64>,
@@ -127,9 +130,23 @@ impl Sum {
         true
     }
 
+    /// The same of a whole number.
+    fn add_whole(&mut self, whole: i128) {
+        match self.whole.unwrap_or(0).checked_add(whole) {
+            Some(sum) => self.whole = Some(sum),
+            None => drop(self.add(&whole.to_string(), 1)),
+        }
+    }
+
     fn merge(&mut self, other: Self) {
+        if let Some(whole) = other.whole {
+            self.add_whole(whole);
+        }
         if let Some(total) = other.total {
-            self.add(&total.to_string(), 1);
+            match self.total.unwrap_or(Decimal::ZERO).plus(total) {
+                Some(total) => self.total = Some(total),
+                None => *self.others.entry(total.to_string()).or_default() += 1,
+            }
         }
         for (json, count) in other.others {
             self.add(&json, count);
@@ -138,18 +155,21 @@ impl Sum {
 
     /// The sum, and whether it is exact; null of no number.
     pub fn value(&self) -> (Value, bool) {
-        match self.total {
-            _ if !self.others.is_empty() => {
+        let whole = self.whole.map(Decimal::whole);
+        let parts = || whole.into_iter().chain(self.total);
+        let exact = parts().try_fold(Decimal::ZERO, Decimal::plus);
+        match exact.filter(|_| self.others.is_empty()) {
+            Some(_) if parts().next().is_none() => (Value::Null, true),
+            Some(total) => (json_of(&total.to_string()), true),
+            None => {
                 #[allow(clippy::cast_precision_loss, reason = "it is told to be approximate")]
                 let others = self
                     .others
                     .iter()
                     .filter_map(|(json, count)| Some(json.parse::<f64>().ok()? * *count as f64));
-                let total = self.total.and_then(|total| total.to_string().parse::<f64>().ok());
-                (others.chain(total).sum::<f64>().into(), false)
+                let parts = parts().filter_map(|part| part.to_string().parse::<f64>().ok());
+                (others.chain(parts).sum::<f64>().into(), false)
             }
-            Some(total) => (json_of(&total.to_string()), true),
-            None => (Value::Null, true),
         }
     }
 }
@@ -188,7 +208,7 @@ impl Groups {
             let first_apart = wanted.len();
             if metric == Metric::Sum {
                 let named = access.fields().filter(|field| apart(field).is_some());
-                wanted.extend(named.map(|field| (field, Read::Whole)));
+                wanted.extend(named.map(|field| (field, Read::Whole)).take(MOST_READ - first_apart));
             }
             // By what stands for them in the columns, before their texts are looked up.
             let mut found: HashMap<Key, Tally> = HashMap::new();
@@ -217,17 +237,24 @@ impl Groups {
                     }
                     return Ok(());
                 }
-                if !tally.sum.add(&texts[0].json(db, field, held[0])?, 1) {
-                    return Ok(());
+                match held[0] {
+                    Held::Whole(whole) => tally.sum.add_whole(whole.into()),
+                    Held::Json(json) if tally.sum.add(json, 1) => {}
+                    _ => return Ok(()),
                 }
                 for at in first_apart..wanted.len() {
                     let field = wanted[at].0;
                     let Some(of) = apart(field).filter(|_| held[at] != Held::Absent) else { continue };
-                    let json = texts[at].json(db, field, held[at])?;
-                    let seen = &mut tally.apart[of];
-                    if seen.len() <= MOST_NAMED && !seen.contains(&*json) {
-                        seen.insert(json.into_owned());
+                    let (seen, last) = &mut tally.apart[of];
+                    let number = match held[at] {
+                        Held::Listed(number) => Some(number),
+                        _ => None,
+                    };
+                    if seen.len() > MOST_NAMED || (number.is_some() && *last == number) {
+                        continue;
                     }
+                    *last = number;
+                    seen.insert(texts[at].json(db, field, held[at])?.into_owned());
                 }
                 Ok(())
             })?;
@@ -342,7 +369,7 @@ impl Tally {
 /// Warns where one of these sums is of several currencies, units or devices.
 fn warn(answer: &mut Value, sources: &[Source<'_>], all: &[&Tally]) {
     for (at, (what, _)) in APART.iter().enumerate() {
-        let Some(mixed) = all.iter().map(|tally| &tally.apart[at]).find(|seen| seen.len() > 1) else {
+        let Some(mixed) = all.iter().map(|tally| &tally.apart[at].0).find(|seen| seen.len() > 1) else {
             continue;
         };
         let mut fields = sources.iter().flat_map(|(access, ..)| access.fields());
