@@ -166,7 +166,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::vault::rs::decimal::Decimal;
 
     fn quantity(json: &str) -> Quantity {
         Quantity::parse(json).unwrap()
@@ -227,20 +226,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn numbers_compare_as_decimals_do(numbers in prop::collection::vec((any::<i64>(), 0_u32..9), 2)) {
-            let text = |(digits, scale): &(i64, u32)| {
-                let sign = if *digits < 0 { "-" } else { "" };
-                let (unit, digits) = (10_u64.pow(*scale), digits.unsigned_abs());
-                format!("{sign}{}.{:0width$}", digits / unit, digits % unit, width = *scale as usize + 1)
-            };
-            let (left, right) = (text(&numbers[0]), text(&numbers[1]));
-            let decimals = Decimal::parse(&left).unwrap().cmp(&Decimal::parse(&right).unwrap());
-            prop_assert_eq!(quantity(&left).cmp(&quantity(&right)), decimals);
-            let whole = numbers[0].0;
-            prop_assert_eq!(Quantity::from(whole), quantity(&whole.to_string()));
-        }
-
         #[test]
         fn a_value_is_the_same_in_a_cursor(number in "-?(0|[1-9][0-9]{0,45})(\\.[0-9]{1,45})?(e-?[0-9]{1,9})?", text in "\\PC{0,80}", at in any::<i64>()) {
             let values = [

@@ -185,9 +185,14 @@ impl Case {
 
     /// A vault with all of it, or only with what is granted.
     fn vault(&self, is_whole: bool) -> (Vault, String) {
+        self.vault_of(is_whole, false)
+    }
+
+    /// The same, of one that has only the Core where `core` says so.
+    fn vault_of(&self, is_whole: bool, core: bool) -> (Vault, String) {
         let config = Config {
             data_dir: None,
-            core: false,
+            core,
             auto_approve: false,
             asks_passphrase: false,
             announce: Announce::default(),
@@ -656,4 +661,19 @@ fn values_are_told_of_fields_that_have_few_and_cut_nowhere() {
         assert_eq!(told(&[LONG], part), Value::Null);
     }
     assert_eq!(told(&[], Part::All), Value::Null);
+}
+
+#[test]
+fn the_core_alone_knows_one_order_and_nothing_beyond() {
+    let (vault, token) =
+        case(&[(0, plain(Some("food"), 0)), (1, plain(None, 1))], Part::All).vault_of(true, true);
+    assert_eq!(walk(&vault, &token, "streams/items/records?sort=-at").len(), 2);
+    let refused = ask(&vault, &token, "streams/items/records?sort=-amount").unwrap_err();
+    assert_eq!((refused.0, refused.1.as_str()), (400, "invalid_sort"));
+    assert!(refused.2.ends_with("the schema's cursor_field is"), "{}", refused.2);
+    assert_eq!(ask(&vault, &token, "streams/items/records?expand=parent").unwrap_err().0, 400);
+    assert_eq!(ask(&vault, &token, "streams/items/aggregate?metric=count").unwrap_err().0, 404);
+    let detail = ask(&vault, &token, "streams/items?connection_id=cin_0").unwrap();
+    assert_eq!((&detail["query"], &detail["relationships"]), (&json!({}), &json!([])));
+    assert!(["sort_fields", "grouped_metrics", "field_values"].iter().all(|name| detail.get(name).is_none()));
 }

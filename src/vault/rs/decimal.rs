@@ -124,6 +124,7 @@ impl std::fmt::Display for Decimal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vault::sorting::Quantity;
     use proptest::prelude::*;
 
     fn decimal(text: &str) -> Decimal {
@@ -179,6 +180,20 @@ mod tests {
             let long = Decimal::parse(&format!("{text}e{:010}", 0));
             let same = |of: Option<Decimal>| of.map(|of| (of.digits.signum(), of.to_string().parse::<f64>().unwrap().to_bits()));
             prop_assert_eq!(same(Decimal::parse(&text)), same(long), "{}", text);
+        }
+
+        #[test]
+        fn quantities_compare_as_decimals_do(numbers in prop::collection::vec((any::<i64>(), 0_u32..9), 2)) {
+            let text = |(digits, scale): &(i64, u32)| {
+                let sign = if *digits < 0 { "-" } else { "" };
+                let (unit, digits) = (10_u64.pow(*scale), digits.unsigned_abs());
+                format!("{sign}{}.{:0width$}", digits / unit, digits % unit, width = *scale as usize + 1)
+            };
+            let (left, right) = (text(&numbers[0]), text(&numbers[1]));
+            let decimals = Decimal::parse(&left).unwrap().cmp(&Decimal::parse(&right).unwrap());
+            prop_assert_eq!(Quantity::parse(&left).cmp(&Quantity::parse(&right)), decimals);
+            let whole = numbers[0].0;
+            prop_assert_eq!(Quantity::from(whole), Quantity::parse(&whole.to_string()).unwrap());
         }
 
         #[test]

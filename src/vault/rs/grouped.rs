@@ -5,11 +5,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use rusqlite::Connection as Sqlite;
 use serde_json::{Value, json};
 
-use super::aggregate::{Periods, json_of};
 use super::decimal::Decimal;
+use super::periods::Periods;
 use crate::vault::declaration::{Aggregation, Field, Kind};
 use crate::vault::enforcement::{Access, Filter, Held, MOST_READ, Read, Texts};
 use crate::vault::sorting::{Quantity, SortValue};
+
+/// What JSON text says.
+pub fn json_of(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or(Value::Null)
+}
 
 /// What is computed of a field for each group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,6 +13,7 @@ pub mod field_window;
 mod grouped;
 pub mod http;
 pub mod params;
+mod periods;
 pub mod read;
 pub mod records;
 pub mod schema;

@@ -64,7 +64,7 @@ pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
     let conditions = params.conditions()?;
     context.paced(|db, catalog, pace| {
         let accesses = stream_accesses(context, catalog, stream, &params)?;
-        let sort = sort(&params, &accesses)?;
+        let sort = sort(&params, &accesses, context.vault.config.core)?;
         let count = match params.single("count")? {
             None | Some("none") => false,
             Some("exact" | "estimated") => true,
@@ -253,7 +253,8 @@ impl Sort<'_> {
     }
 }
 
-fn sort<'a>(params: &'a Params<'_>, accesses: &[Access]) -> Result<Sort<'a>, ApiError> {
+/// The Core knows one order, that of the stream's own field.
+fn sort<'a>(params: &'a Params<'_>, accesses: &[Access], is_core: bool) -> Result<Sort<'a>, ApiError> {
     let order = match params.single("order")? {
         None => None,
         Some("asc") => Some(Order::Ascending),
@@ -270,9 +271,9 @@ fn sort<'a>(params: &'a Params<'_>, accesses: &[Access]) -> Result<Sort<'a>, Api
         None => (sort, Order::Ascending),
     };
     let is_cursor = accesses.iter().all(|access| access.cursor_field() == Some(field));
-    let is_declared = |access: &Access| access.sort_fields().iter().any(|known| known.name == field);
-    if !is_cursor && !accesses.iter().all(is_declared) {
-        let known = accesses.first().map(Access::sort_fields).unwrap_or_default();
+    let sorts = |access: &Access| !is_core && access.sort_fields().iter().any(|known| known.name == field);
+    if !is_cursor && !accesses.iter().all(sorts) {
+        let known = accesses.first().filter(|_| !is_core).map(Access::sort_fields).unwrap_or_default();
         let names: Vec<&str> = known.iter().map(|field| field.name.as_str()).collect();
         return Err(invalid(if names.is_empty() {
             format!("Sort field '{field}' is not sortable here; the schema's cursor_field is")
