@@ -168,24 +168,18 @@ impl Access {
             Some(place)
         });
         let places: Option<Vec<Place>> = places.collect();
-        let (sql, params) = match &places {
-            Some(places) => {
-                let (rows, params) = self.rows(filter, wanted);
-                let rid = if self.hides_rows() { "r.rid" } else { "v.rid" };
-                let columns = places.iter().map(|place| format!(", {}", place.expression()));
-                (format!("SELECT {rid}{} {rows}", columns.collect::<String>()), params)
-            }
-            None => {
-                let (condition, covered) = self.condition();
-                let paths = fields.iter().map(|(field, _)| path(&field.name).into());
-                let params = paths.chain(covered).chain(filter.params.iter().cloned());
-                let columns = ", r.data -> ?".repeat(fields.len());
-                let index = self.index();
-                (
-                    format!("SELECT r.rid{columns} FROM record r {index} WHERE {condition}{}", filter.sql),
-                    params.collect(),
-                )
-            }
+        let (sql, params) = if let Some(places) = &places {
+            let (rows, params) = self.rows(filter, wanted);
+            let rid = if self.hides_rows() { "r.rid" } else { "v.rid" };
+            let columns = places.iter().map(|place| format!(", {}", place.expression()));
+            (format!("SELECT {rid}{} {rows}", columns.collect::<String>()), params)
+        } else {
+            let (condition, covered) = self.condition();
+            let paths = fields.iter().map(|(field, _)| path(&field.name).into());
+            let params = paths.chain(covered).chain(filter.params.iter().cloned());
+            let (columns, index) = (", r.data -> ?".repeat(fields.len()), self.index());
+            let sql = format!("SELECT r.rid{columns} FROM record r {index} WHERE {condition}{}", filter.sql);
+            (sql, params.collect())
         };
         let mut found = db.prepare_cached(&sql)?;
         let mut found = found.query(params_from_iter(params))?;

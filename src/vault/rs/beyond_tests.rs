@@ -303,6 +303,9 @@ fn walk(vault: &Vault, token: &str, target: &str) -> Vec<(String, String)> {
     found
 }
 
+/// Which group an item is in.
+type GroupOf<'a> = &'a dyn Fn(&Item) -> String;
+
 /// What a field of an item is in order, as a reader of the records finds it.
 fn place(item: &Item, field: &str) -> Option<(i64, String)> {
     let number = |number: Option<i64>| number.map(|number| (number, String::new()));
@@ -361,7 +364,6 @@ proptest! {
         let shown = case.shown();
         let category = |item: &Item| item.category.map_or("null".to_owned(), |name| format!("\"{name}\""));
         let month = |item: &Item| item.day.map_or(String::new(), |day| format!("\"{}\"", date(day)));
-        type GroupOf<'a> = &'a dyn Fn(&Item) -> String;
         for (by, of) in [
             ("group_by=category", &category as GroupOf<'_>),
             ("group_by_time=at&granularity=day", &month),
@@ -381,13 +383,16 @@ proptest! {
                 for row in rows {
                     let items = left.remove(&row["key"].to_string()).expect("a group of its own");
                     prop_assert_eq!(&row["count"], items.len());
-                    let value = match metric {
-                        "sum" => sum_of(items.into_iter()),
-                        _ => {
-                            let all = items.iter().filter(|item| item.cents.is_some());
-                            let extreme = if metric == "min" { all.min_by_key(|item| item.cents) } else { all.max_by_key(|item| item.cents) };
-                            extreme.and_then(|item| Decimal::parse(&item.amount()?))
-                        }
+                    let value = if metric == "sum" {
+                        sum_of(items.into_iter())
+                    } else {
+                        let cents = items.iter().filter(|item| item.cents.is_some());
+                        let extreme = if metric == "min" {
+                            cents.min_by_key(|item| item.cents)
+                        } else {
+                            cents.max_by_key(|item| item.cents)
+                        };
+                        extreme.and_then(|item| Decimal::parse(&item.amount()?))
                     };
                     let same = match (decimal(&row["value"]), value) {
                         (Some(one), Some(other)) => one.cmp(&other).is_eq(),

@@ -76,6 +76,7 @@ type Record = [usize; FIELDS.len()];
 /// Keys, each with a record or none.
 type Batch = Vec<(u8, Option<Record>)>;
 
+#[allow(clippy::struct_excessive_bools, reason = "each is drawn by itself")]
 #[derive(Debug, Clone)]
 struct Case {
     /// What each field declares, at first and when the second account is written.
