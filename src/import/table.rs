@@ -608,6 +608,7 @@ pub fn declare(
         fields: key.iter().map(|name| key_field(name)).collect(),
         views: Vec::new(),
         relations: Vec::new(),
+        is_extended: true,
     });
     let mut taken: BTreeSet<String> = columns.names.iter().cloned().collect();
     let mut places = BTreeMap::new();
@@ -686,6 +687,9 @@ pub fn declare(
         None => give_roles(&mut stream),
         Some(known) => grow(&mut stream, known, &places, notes),
     }
+    // An earlier release declared less of a table that is known.
+    stream.is_extended = true;
+    stream.fields.iter_mut().for_each(|field| field.sort = has_order(field.kind));
     if stream.consent_time_field.is_none() {
         notes.extend(why_undated(columns, order));
     }
@@ -864,8 +868,14 @@ fn key_field(name: &str) -> Field {
         lexical: false,
         exact: true,
         range: false,
+        sort: false,
         aggregations: Vec::new(),
     }
+}
+
+/// Whether values of it are before or behind each other: they can be ranged over and sorted by.
+const fn has_order(kind: Kind) -> bool {
+    matches!(kind, Kind::Timestamp | Kind::Date | Kind::Integer | Kind::Number)
 }
 
 fn field(name: &str, kind: Kind, column: &Column) -> Field {
@@ -886,7 +896,8 @@ fn field(name: &str, kind: Kind, column: &Column) -> Field {
         role: (kind == Kind::Text && column.is_long).then(|| PROSE.to_owned()),
         lexical: matches!(kind, Kind::Text | Kind::String),
         exact: kind.is_scalar(),
-        range: matches!(kind, Kind::Timestamp | Kind::Date | Kind::Integer | Kind::Number),
+        range: has_order(kind),
+        sort: has_order(kind),
         aggregations,
     }
 }

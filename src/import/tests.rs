@@ -996,7 +996,7 @@ fn what_was_sent_in_a_chat_is_not_taken_for_the_persons_own() {
     let survey = surveyed(&place, None, &[&folder]);
     assert_eq!((formats(&survey), survey.unrecognised.len()), (vec!["whatsapp"], 0));
     place.file("export/Cleo.vcf", card);
-    assert_eq!(formats(&surveyed(&place, None, &[&folder])), ["vcard", "whatsapp"]);
+    assert_eq!(formats(&surveyed(&place, None, &[&folder])), ["whatsapp", "vcard"]);
 }
 
 #[test]

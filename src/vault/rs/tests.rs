@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::Answer;
 use super::read::{Read, Resource};
-use crate::vault::declaration::{Connector, StreamSpec};
+use crate::vault::declaration::{Connector, Relation, Stream, StreamSpec};
 use crate::vault::grant::{Client, Declaration, Grant, GrantStream, Source, Subject, TimeConstraint};
 use crate::vault::oauth::owner::Announce;
 use crate::vault::pace::tests::MovedClock;
@@ -26,9 +26,10 @@ const ITEMS: StreamSpec = StreamSpec {
     time: Some("at"),
     fields: "id string! eq
         at timestamp? eq range time min max
-        title text? role=primary-title eq lex group distinct
+        title text? role=primary-title eq lex group distinct sort
         secret text? eq lex group distinct
-        amount number? eq range sum min max
+        kind string? eq group
+        amount number? eq range sort sum min max
         file blob?",
     views: &[],
     relations: &[("notes", "notes", "item_id", true)],
@@ -44,6 +45,19 @@ const NOTES: StreamSpec = StreamSpec {
     views: &[],
     relations: &[],
 };
+/// The streams, with all that a stream can offer.
+fn streams() -> Vec<Arc<Stream>> {
+    let [mut items, mut notes] = [ITEMS, NOTES].map(|spec| spec.parse().unwrap());
+    notes.relations.push(Relation {
+        name: Relation::PARENT.to_owned(),
+        stream: items.name.clone(),
+        foreign_key: "id".to_owned(),
+        many: false,
+        local_key: Some("item_id".to_owned()),
+    });
+    (items.is_extended, notes.is_extended) = (true, true);
+    vec![Arc::new(items), Arc::new(notes)]
+}
 pub(super) const PROFILE: Profile = Profile {
     name: "a test",
     title: "a test",
@@ -78,9 +92,11 @@ struct World {
 fn record(stream: &str, key: &str, day: &str, amount: usize) -> String {
     let at = format!("{day}T00:00:00Z");
     let data = match stream {
-        "items" => json!({ "id": key, "at": at, "title": "alpha beta", "amount": amount,
+        "items" => {
+            json!({ "id": key, "at": at, "title": "alpha beta", "amount": amount, "kind": format!("kind {}", amount % 3),
             "secret": if key.starts_with('h') { "gamma delta" } else { "gamma" },
-            "file": { "blob_id": format!("blob_{key}") } }),
+            "file": { "blob_id": format!("blob_{key}") } })
+        }
         _ => json!({ "id": key, "at": at, "item_id": "k000", "body": "alpha" }),
     };
     data.to_string()
@@ -127,7 +143,7 @@ impl World {
                 key: "things".to_owned(),
                 id: "https://example.test/things".to_owned(),
                 name: "Things".to_owned(),
-                streams: vec![Arc::new(ITEMS.parse()?), Arc::new(NOTES.parse()?)],
+                streams: streams(),
             })?;
             ingest.connection(&Connection {
                 id: "cin_one".to_owned(),
@@ -210,7 +226,7 @@ fn without_secret(granted: &mut GrantStream) {
 }
 
 /// What is read from the covered rows alone, whatever the grant.
-const DIRECT: [&str; 19] = [
+const DIRECT: [&str; 27] = [
     "schema",
     "schema?stream=items",
     "connectors",
@@ -226,6 +242,15 @@ const DIRECT: [&str; 19] = [
     "streams/items/aggregate?metric=count&group_by=title",
     "streams/items/aggregate?metric=count&group_by=secret&filter[title]=alpha%20beta",
     "streams/items/aggregate?metric=max&field=at",
+    "streams/items/aggregate?metric=min&field=amount",
+    "streams/items/aggregate?metric=sum&field=amount&group_by=title",
+    "streams/items/aggregate?metric=max&field=at&group_by=secret",
+    "streams/items/aggregate?metric=sum&field=amount&group_by_time=at&granularity=day",
+    "streams/items/records?limit=5&sort=-amount",
+    "streams/items/records?limit=5&sort=title",
+    "streams/items/records?limit=5&sort=amount&filter[amount][gte]=3",
+    // Its parent is covered, and shown.
+    "streams/notes/records?limit=2&expand=parent",
     // What hidden rows alone have.
     "streams/items/aggregate?metric=count&filter[secret]=gamma%20delta",
     "streams/items/records?limit=5&filter[secret]=gamma%20delta",
@@ -262,6 +287,36 @@ fn the_time_of_a_read_tells_nothing_of_hidden_rows() {
         let found = whole.read("search?q=alpha%20beta").0.unwrap().unwrap();
         assert_eq!(found["meta"]["count"], COVERED, "and they are found");
         assert_eq!(whole.read("streams/items/aggregate?metric=count").0.unwrap().unwrap()["value"], COVERED);
+    }
+}
+
+/// Requirements O6.5 and O6.11: a parent that is hidden takes as long as one that is not there.
+#[test]
+fn o6_5_a_hidden_parent_is_answered_at_a_step_of_time_as_a_missing_one_is() {
+    for part in [in_february as fn(&mut GrantStream), named] {
+        let world = World::new(part, true);
+        let (shown, _, waits) = world.read("streams/notes/records/k001?expand=parent");
+        assert_eq!(shown.unwrap().unwrap()["expanded"]["parent"]["id"], "k000");
+        assert!(!waits);
+        let mut seen = Vec::new();
+        for parent in ["h001", "nope"] {
+            world
+                .vault
+                .store
+                .write::<_, rusqlite::Error>(|tx, catalog| {
+                    let mut ingest = Ingest::new(tx)?;
+                    ingest.connection(catalog.connection("cin_one").unwrap())?;
+                    let data = json!({ "id": "k001", "at": "2026-02-02T00:00:00Z", "item_id": parent });
+                    ingest.put("notes", "k001", 0, Some(&data.to_string()))?;
+                    ingest.finish()
+                })
+                .unwrap();
+            let (answer, steps, waits) = world.read("streams/notes/records/k001?expand=parent");
+            assert_eq!(answer.unwrap().unwrap()["expanded"], json!({ "parent": null }), "{parent}");
+            seen.push((steps, waits));
+        }
+        // Of named records no other is looked for.
+        assert!(seen[0].1 == seen[1].1 && (seen[0].1 || seen[0].0.abs_diff(seen[1].0) <= SAME), "{seen:?}");
     }
 }
 

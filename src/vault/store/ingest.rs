@@ -320,7 +320,8 @@ impl<'a> Ingest<'a> {
             .streams
             .iter()
             .flat_map(|from| &from.relations)
-            .filter(|relation| relation.stream == stream.name)
+            // A parent is looked up by its key.
+            .filter(|relation| relation.stream == stream.name && relation.local_key.is_none())
             .map(|relation| relation.foreign_key.clone())
             .collect::<std::collections::BTreeSet<_>>();
         let (layout, is_new) = Layout::open(self.tx, slot, stream)?;
