@@ -125,7 +125,7 @@ impl Ui {
             return Ok(None);
         }
         let input = dialoguer::Input::<String>::new().with_prompt(text::one_line(question)).allow_empty(true);
-        match input.interact_text() {
+        match input.interact_text_on(&questions()) {
             Ok(typed) => Ok(Some(typed.trim().to_owned())),
             Err(error) => Err(unanswered(error)),
         }
@@ -163,7 +163,7 @@ impl Ui {
             .max_length(rows)
             .items(screen.items(items))
             .default(0);
-        match select.interact_opt() {
+        match select.interact_on_opt(&questions()) {
             Ok(picked) => Ok(picked),
             Err(error) => Err(unanswered(error)),
         }
@@ -185,7 +185,7 @@ impl Ui {
             && dialoguer::Confirm::new()
                 .with_prompt(text::one_line(question))
                 .default(false)
-                .interact_opt()
+                .interact_on_opt(&questions())
                 .is_ok_and(|answer| answer == Some(true))
     }
 
@@ -214,7 +214,7 @@ impl Ui {
             .max_length(rows)
             .items_checked(screen.items(&texts).into_iter().zip(are_ticked))
             .report(false)
-            .interact_opt();
+            .interact_on_opt(&questions());
         ticked.map_err(unanswered)
     }
 
@@ -460,6 +460,43 @@ fn unseen(show: impl FnOnce()) -> std::io::Result<Passphrase> {
     show();
     let typed = secrecy::zeroize::Zeroizing::new(dialoguer::console::Term::stderr().read_secure_line()?);
     Ok(Passphrase::from(typed.as_str()))
+}
+
+/// The terminal that questions are asked at. The library hides the cursor meanwhile, and Ctrl-C ends the process there and then:
+/// nobody would show it again. So it is never hidden.
+#[cfg(unix)]
+fn questions() -> dialoguer::console::Term {
+    dialoguer::console::Term::read_write_pair(std::io::stdin(), CursorShown(std::io::stderr()))
+}
+
+#[cfg(not(unix))]
+fn questions() -> dialoguer::console::Term {
+    dialoguer::console::Term::stderr()
+}
+
+/// Writes all but what hides the cursor.
+#[cfg(unix)]
+#[derive(Debug)]
+struct CursorShown<W>(W);
+
+#[cfg(unix)]
+impl<W: Write> Write for CursorShown<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        const HIDE: &[u8] = b"\x1b[?25l";
+        // The library writes it alone.
+        if bytes == HIDE { Ok(bytes.len()) } else { self.0.write(bytes) }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[cfg(unix)]
+impl<W: std::os::fd::AsRawFd> std::os::fd::AsRawFd for CursorShown<W> {
+    fn as_raw_fd(&self) -> std::os::fd::RawFd {
+        self.0.as_raw_fd()
+    }
 }
 
 /// Why a question was not answered. The library leaves the cursor hidden when it is interrupted.

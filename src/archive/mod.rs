@@ -8,7 +8,7 @@ mod packed;
 mod stream;
 
 use std::collections::HashMap;
-use std::fs::{FileType, Metadata};
+use std::fs::{File, FileType, Metadata};
 use std::io::{self, BufRead, BufReader, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -200,6 +200,36 @@ impl Source {
         known.map_or_else(|| Ok(Stamp::of(&file.symlink_metadata()?)), Ok)
     }
 
+    /// Opens what lies beside the member at `place` and is called as it is, with `suffix` behind: `places.sqlite-wal`. `None` where
+    /// nothing is, or where it cannot be found, as in a tar archive.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn beside(&self, place: &str, suffix: &str) -> io::Result<Option<Opened>> {
+        let Some((packed, step)) = self.packed(place)? else {
+            let opened = fs::open_plain(&self.path_beside(place, suffix)?);
+            return match opened {
+                Ok(file) => Opened::of_file(file).map(Some),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(error),
+            };
+        };
+        packed.beside(step, suffix).map(|step| packed.member(&step)).transpose()
+    }
+
+    /// What the file beside a member that is a file of its own is on the disk now, as [`Source::beside`] finds it.
+    pub fn stamp_beside(&self, place: &str, suffix: &str) -> Option<Stamp> {
+        let path = self.path_beside(place, suffix).ok()?;
+        path.symlink_metadata().ok()?;
+        self.stamp_at(&path).ok()
+    }
+
+    fn path_beside(&self, place: &str, suffix: &str) -> io::Result<PathBuf> {
+        let mut path = self.file_of(place)?.into_os_string();
+        path.push(suffix);
+        Ok(path.into())
+    }
+
     /// The `length` bytes before `end` of the file that `place` names, or of the source itself.
     ///
     /// # Errors
@@ -259,12 +289,18 @@ impl Source {
     /// # Errors
     /// It is not there any more, or cannot be read.
     pub fn member(&self, place: &str) -> io::Result<Opened> {
+        match self.packed(place)? {
+            Some((packed, step)) => packed.member(step),
+            None => Opened::of_file(fs::open_plain(&self.file_of(place)?)?),
+        }
+    }
+
+    /// The archive that a member lies in, and its place there; `None` of a file of its own.
+    fn packed<'a>(&self, place: &'a str) -> io::Result<Option<(Arc<Packed>, &'a str)>> {
         let file = self.file_of(place)?;
         let inner =
             if place.starts_with('f') { place.split_once('\n').map(|(_, inner)| inner) } else { Some(place) };
-        let Some(inner) = inner.filter(|inner| !inner.is_empty()) else {
-            return Ok(Opened::of_body(Body::of_file(fs::open_plain(&file)?)?));
-        };
+        let Some(inner) = inner.filter(|inner| !inner.is_empty()) else { return Ok(None) };
         let (outer, step) = inner.rsplit_once('\n').unwrap_or(("", inner));
         let key = place.strip_suffix(step).unwrap_or_default();
         let known = self.open.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -277,7 +313,7 @@ impl Source {
                 packed
             }
         };
-        packed.member(step)
+        Ok(Some((packed, step)))
     }
 }
 
@@ -458,6 +494,22 @@ impl Walk<'_, '_> {
 }
 
 impl Opened {
+    /// A file, to be read from anywhere.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn of_file(file: File) -> io::Result<Self> {
+        Body::of_file(file).map(Self::of_body)
+    }
+
+    /// How long it is, where it can be read from anywhere.
+    pub fn length(&self) -> Option<u64> {
+        match self {
+            Self::Body(body) => Some(body.get_ref().length()),
+            Self::Stream(_) => None,
+        }
+    }
+
     fn of_body(body: Body) -> Self {
         Self::Body(BufReader::with_capacity(BUFFER, body))
     }

@@ -183,6 +183,14 @@ impl Packed {
         }
     }
 
+    /// The step to what is called as a member is, with `suffix` behind, where that can be told.
+    pub fn beside(&self, step: &str, suffix: &str) -> Option<String> {
+        let Self::Zip { entries, .. } = self else { return None };
+        let label = &entries.get(step.strip_prefix('z')?.parse::<usize>().ok()?)?.label;
+        let is_it = |entry: &Entry| entry.label.strip_suffix(suffix) == Some(label);
+        entries.iter().position(is_it).map(|at| format!("z{at}"))
+    }
+
     /// The bytes of a member that is an archive itself.
     ///
     /// # Errors

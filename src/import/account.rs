@@ -70,6 +70,13 @@ pub fn choose(plan: &Plan, known: &[Known]) -> Choice {
         several if several.iter().any(|one| one.name == plan.account) => return Choice::Inferred,
         several => return Choice::Ask(names(several.iter().map(|one| one.name.as_str()), None)),
     }
+    // A name that one person gave up may be another's now.
+    let is_anothers = |one: &Known| one.name == plan.account && one.owners.values().any(|is_sure| *is_sure);
+    if let Some(owner) = owner.filter(|_| plan.whose.is_sure)
+        && known.iter().any(is_anothers)
+    {
+        return Choice::Ask(vec![plan.account.clone(), format!("{} {owner}", plan.account)]);
+    }
     // Something else lies where another account's source was: whose it is may be plain.
     let others = of(Read::Another);
     let are_others_sure = others.iter().all(|one| one.owners.values().any(|is_sure| *is_sure));
@@ -110,6 +117,20 @@ mod tests {
     fn known(name: &str, owners: &[(&str, bool)], read: Option<Read>) -> Known {
         let owners = owners.iter().map(|(name, is_sure)| ((*name).to_owned(), *is_sure)).collect();
         Known { name: name.to_owned(), owners, read }
+    }
+
+    #[test]
+    fn o4_13_a_name_that_is_another_persons_now_is_asked_about() {
+        let named = |owner: &str, is_sure| Plan { account: "ana".to_owned(), ..plan(Some(owner), is_sure) };
+        let there = [known("ana", &[("42", true)], None)];
+        assert_eq!(choose(&named("42", true), &there), Choice::Inferred);
+        assert_eq!(
+            choose(&named("7", true), &there),
+            Choice::Ask(vec!["ana".to_owned(), "ana 7".to_owned()])
+        );
+        // Nobody is known to own it.
+        assert_eq!(choose(&named("7", true), &[known("ana", &[], None)]), Choice::Inferred);
+        assert_eq!(choose(&named("7", false), &there), Choice::Inferred);
     }
 
     #[test]

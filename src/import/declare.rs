@@ -17,17 +17,17 @@ const CLASSES: [(char, &str); 19] = [
     ('s', "string lex eq group distinct"),
     ('h', "text role=primary-title lex"),
     ('x', "text lex"),
-    ('T', "timestamp role=event-time eq range time min max"),
-    ('d', "date role=event-time eq range time min max"),
+    ('T', "timestamp role=event-time eq range sort time min max"),
+    ('d', "date role=event-time eq range sort time min max"),
     ('q', "number eq range min max"),
     ('a', "array"),
     ('g', "string eq group distinct"),
-    ('n', "person role=actor lex eq group distinct"),
+    ('n', "person role=actor lex eq group distinct sort"),
     ('b', "text role=secondary lex"),
     ('f', "boolean eq group"),
     ('t', "timestamp eq range time min max"),
-    ('i', "integer eq range sum min max"),
-    ('m', "number eq range sum min max"),
+    ('i', "integer eq range sort sum min max"),
+    ('m', "number eq range sort sum min max"),
     ('u', "string eq role=source-link"),
     ('r', "blob role=blob-reference"),
     ('o', "object"),
@@ -55,7 +55,8 @@ pub struct StreamLine {
     pub time: &'static str,
     /// Its fields: `thread_id:k! subject:h`.
     pub fields: &'static str,
-    /// Records of other streams that belong to one of this: `name stream foreign_key many|one`, separated by commas.
+    /// Records of other streams that belong to one of this: `name stream foreign_key many|one`, separated by commas. The way
+    /// back is declared by itself.
     pub relations: &'static str,
 }
 
@@ -69,12 +70,52 @@ pub fn connector(
     title: &str,
     streams: &[StreamLine],
 ) -> Result<Arc<Connector>, BadField> {
+    let mut streams = streams.iter().map(stream).collect::<Result<Vec<_>, _>>()?;
+    add_parents(&mut streams);
     Ok(Arc::new(Connector {
         key: key.to_owned(),
         id: uri(registry, key),
         name: title.to_owned(),
-        streams: streams.iter().map(|line| stream(line).map(Arc::new)).collect::<Result<_, _>>()?,
+        streams: streams.into_iter().map(Arc::new).collect(),
     }))
+}
+
+/// Relations go both ways: a record that belongs to another one has that as its `parent`; where it belongs to records of
+/// several streams, each is called by its stream too.
+fn add_parents(streams: &mut [Stream]) {
+    let mut parents: Vec<(String, String, String, String)> = Vec::new();
+    for stream in streams.iter() {
+        // The key of several fields is no value of one.
+        let [key] = stream.primary_key.as_slice() else { continue };
+        for relation in stream.relations.iter().filter(|relation| relation.local_key.is_none()) {
+            parents.push((
+                relation.stream.clone(),
+                stream.name.clone(),
+                key.clone(),
+                relation.foreign_key.clone(),
+            ));
+        }
+    }
+    for stream in streams {
+        let of: Vec<_> = parents.iter().filter(|(child, ..)| *child == stream.name).collect();
+        for (_, parent, key, local_key) in &of {
+            let name = if of.len() == 1 {
+                Relation::PARENT.to_owned()
+            } else {
+                format!("{}_{parent}", Relation::PARENT)
+            };
+            if stream.field(local_key).is_none() || stream.relations.iter().any(|known| known.name == name) {
+                continue;
+            }
+            stream.relations.push(Relation {
+                name,
+                stream: parent.clone(),
+                foreign_key: key.clone(),
+                many: false,
+                local_key: Some(local_key.clone()),
+            });
+        }
+    }
 }
 
 /// What the connector `key` is called everywhere.
@@ -97,6 +138,7 @@ fn stream(line: &StreamLine) -> Result<Stream, BadField> {
         fields: line.fields.split_whitespace().map(field).collect::<Result<_, _>>()?,
         views: Vec::new(),
         relations: line.relations.split(',').filter_map(relation).collect(),
+        is_extended: true,
     })
 }
 
@@ -119,6 +161,7 @@ fn relation(text: &str) -> Option<Relation> {
         stream: words.next()?,
         foreign_key: words.next()?,
         many: words.next().as_deref() != Some("one"),
+        local_key: None,
     })
 }
 
@@ -161,5 +204,42 @@ mod tests {
         assert_eq!(stream.consent_time_field, None);
         assert_eq!(stream.field("subject").unwrap().kind, Kind::Text);
         assert_eq!(stream.relations[0].foreign_key, "message_id");
+    }
+
+    /// Requirement O6.5.
+    #[test]
+    fn o6_5_the_way_back_is_declared_by_itself() {
+        let line = |name, fields, relations| StreamLine { name, key: "id", time: "", fields, relations };
+        let declared = connector(
+            Registry::Local,
+            "chat",
+            "Chat",
+            &[
+                line("chats", "id:k! title:h", "messages messages chat_id many"),
+                line("messages", "id:k! chat_id:k!", "files files message_id many"),
+                line("people", "id:k! name:h", "files files person_id many, gone gone person_id one"),
+                line("files", "id:k! message_id:k! person_id:k", ""),
+                line("gone", "id:k!", ""),
+            ],
+        )
+        .unwrap();
+        let parents = |stream: &str| {
+            let relations = &declared.stream(stream).unwrap().relations;
+            let parents = relations.iter().filter_map(|relation| {
+                let local_key = relation.local_key.as_deref()?;
+                assert!(!relation.many && relation.foreign_key == "id");
+                Some((relation.name.as_str(), relation.stream.as_str(), local_key))
+            });
+            parents.map(|(name, stream, key)| format!("{name} {stream} {key}")).collect::<Vec<_>>()
+        };
+        assert_eq!(parents("messages"), ["parent chats chat_id"]);
+        assert_eq!(
+            parents("files"),
+            ["parent_messages messages message_id", "parent_people people person_id"]
+        );
+        assert!(
+            parents("chats").is_empty() && parents("gone").is_empty(),
+            "a field that is not there leads nowhere"
+        );
     }
 }

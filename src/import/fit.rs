@@ -76,6 +76,7 @@ mod tests {
             fields: ["id:k!", "body:b", "note:k", "text_truncated:f"].map(|line| field(line).unwrap()).into(),
             views: Vec::new(),
             relations: Vec::new(),
+            is_extended: false,
         };
         let record = |name: &str, length: usize| {
             serde_json::json!({ "id": "1", name: "é".repeat(length / 2) }).to_string()

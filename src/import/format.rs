@@ -8,10 +8,12 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
+use super::earlier::Earlier;
 use crate::vault::declaration::Connector;
 pub use crate::vault::transfer::Encoding;
 
@@ -34,11 +36,23 @@ pub trait Format: Sync {
     /// Whether a member is one of this format. Contents decide, never the name alone. The surest format wins.
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure>;
 
+    /// Whether offsets of its items are their numbers and not bytes: those of a database, whose end says nothing of what is before
+    /// it. Then a file that changed is read again from its beginning, and what SQLite keeps beside a file is looked at too.
+    fn counts_items(&self) -> bool {
+        false
+    }
+
     /// Why a member that seems to be meant as one of this format is none: which line has what, in a few words that quote nothing
     /// of it. `None` where that is not known.
     fn why_not(&self, peek: &Peek<'_>) -> Option<String> {
         let _ = peek;
         None
+    }
+
+    /// Which of the members that [`Format::sniff`] recognised in a source are its own, where nobody named the format: a text is a
+    /// note if a vault is around it. The others count as not recognised.
+    fn claims(&self, members: &[Peek<'_>]) -> Vec<bool> {
+        vec![true; members.len()]
     }
 
     /// Whose data the members are, and what they are declared to hold: one plan for each account. [`Format::sniff`] has
@@ -47,6 +61,30 @@ pub trait Format: Sync {
     /// # Errors
     /// [`Refused`]: nothing is imported of these members.
     fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused>;
+
+    /// As [`Format::plan`], where what was imported before tells which chat of the store a file is of.
+    ///
+    /// # Errors
+    /// As [`Format::plan`].
+    fn plan_beside(
+        &self,
+        members: &[Member<'_>],
+        ask: &mut Ask,
+        earlier: &dyn Earlier,
+    ) -> Result<Vec<Plan>, Refused> {
+        let _ = earlier;
+        self.plan(members, ask)
+    }
+
+    /// Which other files of a source are parts of the members, such as the pictures that were sent in a chat: no other format
+    /// reads those. `others` are their labels; a position there is given for each part.
+    ///
+    /// # Errors
+    /// Where a member cannot be read.
+    fn companions(&self, members: &[Member<'_>], others: &[&str]) -> io::Result<Vec<usize>> {
+        let _ = (members, others);
+        Ok(Vec::new())
+    }
 
     /// Gives each item of a unit to `out`, in order, from the offset `from` on, which is 0 or the end of an earlier run.
     /// Ends early where `out` says so.
@@ -86,12 +124,29 @@ pub trait Format: Sync {
         false
     }
 
+    /// Which records are parts of others, where an item gives a record and all its parts.
+    fn parts(&self) -> Option<Parts> {
+        None
+    }
+
     /// Two sightings of one record by one source, as one: a file that grew says more of a session. Like [`Format::join`], in
     /// whatever order.
     fn add_sighting(&self, stream: &str, first: &str, second: &str) -> String {
         let _ = (stream, first);
         second.to_owned()
     }
+}
+
+/// Records that are parts of one of another stream: the times at which an event takes place. The item that gives the record as it
+/// stands gives all of its parts: those that it does not give are taken back, and those of an older version are not written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    /// The stream that the whole is in. Its records come before their parts.
+    pub whole: &'static str,
+    /// The stream that the parts are in.
+    pub stream: &'static str,
+    /// The field of a part that has the whole's key. The whole's stream declares the relation.
+    pub field: &'static str,
 }
 
 /// Takes an item; whether to go on.
@@ -131,7 +186,7 @@ pub struct Member<'a> {
     /// When it was last changed, in milliseconds since 1970.
     pub modified_ms: Option<i64>,
     /// Opens it from its beginning, for a plan that has to see more than its head.
-    pub open: &'a dyn Fn() -> io::Result<Box<dyn BufRead + Send>>,
+    pub open: &'a dyn Fn() -> io::Result<Box<dyn ReadFrom + Send>>,
 }
 
 impl Member<'_> {
@@ -161,6 +216,10 @@ pub struct Ask {
     pub date_order: Option<DateOrder>,
     /// The name of the source as a person typed it, without its folder: `takeout-001.zip`.
     pub source_name: String,
+    /// Where the source is, for formats whose files do not say themselves what they are of: `/home/ana/.mozilla/firefox`.
+    pub source_path: PathBuf,
+    /// Whether the source is a file, and its one member: then [`Member::label`] is the end of [`Ask::source_path`].
+    pub is_file: bool,
     /// The connectors that the store has, as they are declared there: a format whose files declare themselves makes a later
     /// file's declaration from the earlier one, so that the records that are there still fit.
     pub known: Vec<Arc<Connector>>,
@@ -241,25 +300,62 @@ pub struct Unit<'a> {
     pub bytes: Box<dyn ReadFrom + Send + 'a>,
 }
 
+/// A member for formats that have to read here and there in it.
+pub trait Apart {
+    /// A private copy of an SQLite database, with what SQLite keeps beside it (`-wal`, `-journal`): the one it is of may be locked,
+    /// and is never opened. It is there until the unit has been read, or until [`Apart::hide`].
+    ///
+    /// # Errors
+    /// Where it cannot be copied: it changes all the time, or there is no room for it.
+    fn database(&self) -> io::Result<PathBuf>;
+
+    /// Takes the name of the copy away, where the system lets whoever has opened it go on.
+    fn hide(&self);
+
+    /// Its bytes, to be read from any offset at any time: where they lie, if that can be, else of a private copy.
+    ///
+    /// # Errors
+    /// Where it cannot be opened or copied.
+    fn anywhere(&self) -> io::Result<Box<dyn ReadFrom + Send>>;
+}
+
 /// Bytes that can be read from any offset on, though some have to read what is before it.
 pub trait ReadFrom: BufRead {
-    /// Goes on at `offset`. Only called before anything was read.
+    /// Goes on at `offset`. Only called before anything was read, but for what [`Apart::anywhere`] gives.
     ///
     /// # Errors
     /// Where it cannot be read, or ends before that.
     fn skip_to(&mut self, offset: u64) -> io::Result<()>;
+
+    /// Whether it goes to any offset at any time.
+    fn goes_back(&self) -> bool {
+        false
+    }
+
+    /// The same bytes for a format that cannot read them from the beginning to the end, where they are a unit's.
+    fn apart(&self) -> Option<&dyn Apart> {
+        None
+    }
 }
 
 impl<R: Read + Seek> ReadFrom for io::BufReader<R> {
     fn skip_to(&mut self, offset: u64) -> io::Result<()> {
         self.seek(SeekFrom::Start(offset)).map(drop)
     }
+
+    fn goes_back(&self) -> bool {
+        true
+    }
 }
 
-impl ReadFrom for io::Cursor<Vec<u8>> {
+impl<T: AsRef<[u8]>> ReadFrom for io::Cursor<T> {
     fn skip_to(&mut self, offset: u64) -> io::Result<()> {
         self.set_position(offset);
         Ok(())
+    }
+
+    fn goes_back(&self) -> bool {
+        true
     }
 }
 

@@ -3,17 +3,21 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Cursor};
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
-use super::format::{Ask, Draft, Format, Member, PEEK, Parsed, Peek, Plan, Raw, Refused, Sure, Unit};
+use super::earlier::{Earlier, Nothing};
+use super::format::{
+    Apart, Ask, Draft, Format, Member, PEEK, Parsed, Peek, Plan, Raw, ReadFrom, Refused, Sure, Unit,
+};
 use crate::vault::declaration::Connector;
 
 /// Where a record is: account, stream, key.
 pub type Place = (String, String, String);
 
-type Opener = Box<dyn Fn() -> io::Result<Box<dyn io::BufRead + Send>>>;
+type Opener = Box<dyn Fn() -> io::Result<Box<dyn ReadFrom + Send>>>;
 
 /// A store in memory.
 #[derive(Default)]
@@ -51,7 +55,59 @@ pub fn ask() -> Ask {
         zone: TimeZone::UTC,
         date_order: None,
         source_name: "export".to_owned(),
+        source_path: "/home/ana/export".into(),
+        is_file: false,
         known: Vec::new(),
+    }
+}
+
+/// A file's bytes, and a folder for copies of them.
+pub struct InFolder(Cursor<Vec<u8>>, tempfile::TempDir);
+
+impl InFolder {
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Cursor::new(bytes.to_vec()), tempfile::tempdir().unwrap())
+    }
+}
+
+impl io::Read for InFolder {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        self.0.read(to)
+    }
+}
+
+impl io::BufRead for InFolder {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.0.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.0.consume(amount);
+    }
+}
+
+impl ReadFrom for InFolder {
+    fn skip_to(&mut self, offset: u64) -> io::Result<()> {
+        self.0.skip_to(offset)
+    }
+
+    fn apart(&self) -> Option<&dyn Apart> {
+        Some(self)
+    }
+}
+
+impl Apart for InFolder {
+    #[allow(clippy::disallowed_methods, reason = "the files of a test are its own")]
+    fn database(&self) -> io::Result<PathBuf> {
+        let path = self.1.path().join("database");
+        std::fs::write(&path, self.0.get_ref())?;
+        Ok(path)
+    }
+
+    fn hide(&self) {}
+
+    fn anywhere(&self) -> io::Result<Box<dyn ReadFrom + Send>> {
+        Ok(Box::new(Cursor::new(self.0.get_ref().clone())))
     }
 }
 
@@ -95,13 +151,22 @@ pub fn sniff(format: &dyn Format, label: &str, bytes: &[u8]) -> Option<Sure> {
 }
 
 /// What a format would do with files.
-pub fn plan(format: &dyn Format, files: &[(&str, &[u8])], mut ask: Ask) -> Result<Vec<Plan>, Refused> {
+pub fn plan(format: &dyn Format, files: &[(&str, &[u8])], ask: Ask) -> Result<Vec<Plan>, Refused> {
+    plan_beside(format, files, ask, &Nothing)
+}
+
+/// What a format would do with files, beside what there is.
+pub fn plan_beside(
+    format: &dyn Format,
+    files: &[(&str, &[u8])],
+    mut ask: Ask,
+    earlier: &dyn Earlier,
+) -> Result<Vec<Plan>, Refused> {
     let openers: Vec<Opener> = files
         .iter()
         .map(|(_, bytes)| {
             let bytes = bytes.to_vec();
-            Box::new(move || Ok(Box::new(Cursor::new(bytes.clone())) as Box<dyn io::BufRead + Send>))
-                as Opener
+            Box::new(move || Ok(Box::new(Cursor::new(bytes.clone())) as Box<dyn ReadFrom + Send>)) as Opener
         })
         .collect();
     let members: Vec<Member<'_>> = files
@@ -115,20 +180,37 @@ pub fn plan(format: &dyn Format, files: &[(&str, &[u8])], mut ask: Ask) -> Resul
             open,
         })
         .collect();
-    format.plan(&members, &mut ask)
+    format.plan_beside(&members, &mut ask, earlier)
 }
 
 /// All items of a file, from `from` on, and where it ended.
 pub fn split(format: &dyn Format, plan: &Plan, label: &str, bytes: &[u8], from: u64) -> (Vec<Raw>, u64) {
     let mut items = Vec::new();
-    let mut unit =
-        Unit { label, modified_ms: Some(1_700_000_000_000), bytes: Box::new(Cursor::new(bytes.to_vec())) };
+    let mut unit = Unit { label, modified_ms: Some(1_700_000_000_000), bytes: Box::new(InFolder::of(bytes)) };
     let mut out = |raw| {
         items.push(raw);
         ControlFlow::Continue(())
     };
     let end = format.split(plan, &mut unit, from, &mut out).unwrap();
     (items, end.at)
+}
+
+impl Earlier for Kept {
+    fn accounts(&self, _: &str) -> Vec<String> {
+        let mut all: Vec<String> = self.records.keys().map(|(account, _, _)| account.clone()).collect();
+        all.dedup();
+        all
+    }
+
+    fn records(&self, _: &str, account: &str, stream: &str) -> Vec<String> {
+        let is_of = |place: &Place| place.0 == account && place.1 == stream;
+        self.records.iter().filter(|(place, _)| is_of(place)).map(|(_, data)| data.clone()).collect()
+    }
+
+    fn has(&self, _: &str, account: &str, stream: &str, keys: &[String]) -> Vec<bool> {
+        let place = |key: &String| (account.to_owned(), stream.to_owned(), key.clone());
+        keys.iter().map(|key| self.records.contains_key(&place(key))).collect()
+    }
 }
 
 impl Kept {
@@ -143,7 +225,7 @@ impl Kept {
         let mut counts = Counts::default();
         let mut left = limit;
         ask.known = self.connectors.values().cloned().collect();
-        for plan in plan(format, files, ask).unwrap() {
+        for plan in plan_beside(format, files, ask, self).unwrap() {
             self.connectors.insert(plan.connector.key.clone(), plan.connector.clone());
             for at in &plan.units {
                 let (label, bytes) = files[*at];
@@ -208,22 +290,51 @@ impl Kept {
         };
         let (mut new, mut changed) = (false, false);
         let mut made = Vec::new();
+        let parts = format.parts();
+        let mut whole: Option<(String, bool, HashSet<String>)> = None;
+        let mut is_new = false;
         for draft in drafts {
+            if let (Some(parts), Some((_, is_current, given))) = (parts, &mut whole)
+                && *draft.stream == *parts.stream
+            {
+                if !*is_current {
+                    continue;
+                }
+                given.insert(draft.key.clone());
+            }
+            let own = draft.data.clone().filter(|_| parts.is_some_and(|parts| *draft.stream == *parts.whole));
             if let Some(told) = draft.told {
                 *counts.told.entry(told).or_default() += 1;
             }
             assert!(plan.connector.stream(&draft.stream).is_some(), "{} is not declared", draft.stream);
             let place = (plan.account.clone(), draft.stream.to_string(), draft.key.clone());
-            match self.put(format, &plan.account, unit, draft) {
+            let written = self.put(format, &plan.account, unit, draft);
+            match written {
                 Some(true) => {
                     new = true;
                     if !format.shares(&place.1) {
-                        made.push(place);
+                        made.push(place.clone());
                     }
                 }
                 Some(false) => changed = true,
                 None => {}
             }
+            if own.is_some() {
+                let is_current = self.records.get(&place) == own.as_ref();
+                is_new = written == Some(true);
+                whole = Some((place.2, is_current, HashSet::new()));
+            }
+        }
+        if let (Some(parts), Some((key, true, given)), false) = (parts, whole, is_new) {
+            self.records.retain(|(account, stream, part), data| {
+                let is_part = *account == plan.account && *stream == *parts.stream && {
+                    let record: serde_json::Value = serde_json::from_str(data).unwrap();
+                    record[parts.field] == key.as_str()
+                };
+                let is_kept = !is_part || given.contains(part);
+                changed |= !is_kept;
+                is_kept
+            });
         }
         if super::half::may_grow(raw) && !made.is_empty() {
             self.halves.insert(unit.to_owned(), (raw.bytes.clone(), made));

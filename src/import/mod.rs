@@ -6,11 +6,15 @@
 
 pub mod account;
 pub mod agent_session;
+pub mod apart;
+pub mod attachment_text;
 pub mod cell;
 pub mod charset;
 pub mod chat_export;
+pub mod content_line;
 pub mod declare;
 pub mod digest;
+pub mod earlier;
 mod fit;
 pub mod format;
 pub mod formats;
@@ -19,9 +23,11 @@ mod half;
 #[cfg(test)]
 mod harness;
 pub mod json_elements;
+pub mod json_tree;
 pub mod json_value;
 pub mod kind_of_file;
 pub mod lines;
+pub mod others_database;
 pub mod pipeline;
 pub mod places;
 mod queue;
@@ -32,3 +38,4 @@ pub mod table;
 pub mod tally;
 #[cfg(test)]
 mod tests;
+pub mod xml_elements;

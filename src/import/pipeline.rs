@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
-use std::io::{self, BufRead, Read};
+use std::io;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 
 use ring::digest::{Context, SHA256};
 
+use super::apart::{Bytes, Copies};
 use super::fit;
-use super::format::{Blob, Draft, End, Parsed, Raw, ReadFrom, Unit};
+use super::format::{Blob, Draft, End, Parsed, Parts, Raw, Unit};
 use super::gone;
 use super::half;
 use super::queue::{Budget, InOrder, Next, Parcel};
@@ -22,7 +23,7 @@ use super::resume::{self, Begun, Task, Terms};
 use super::survey::Job;
 use super::tally::{BadItem, Outcome, Unread};
 use crate::advice::Command;
-use crate::archive::{Kind as SourceKind, Opened, Stamp};
+use crate::archive::{Kind as SourceKind, Stamp};
 use crate::error::{Error, Kind, Result};
 use crate::vault::store::ledger::{BlobPlace, Digest, Ledger};
 use crate::vault::store::{self, Ingest, Prepared, Shapes, Store, Written, word_index};
@@ -225,31 +226,6 @@ fn weight(raw: &Raw) -> usize {
     raw.bytes.len().saturating_mul(2).saturating_add(raw.facts.len()).saturating_add(OVERHEAD)
 }
 
-/// A member, as formats read it.
-struct Bytes(Opened);
-
-impl Read for Bytes {
-    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        self.0.read(to)
-    }
-}
-
-impl BufRead for Bytes {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.0.fill_buf()
-    }
-
-    fn consume(&mut self, amount: usize) {
-        self.0.consume(amount);
-    }
-}
-
-impl ReadFrom for Bytes {
-    fn skip_to(&mut self, offset: u64) -> io::Result<()> {
-        self.0.skip(offset)
-    }
-}
-
 /// What the splitter has found and not sent yet.
 struct Outbox<'a> {
     budget: &'a Budget,
@@ -297,7 +273,7 @@ fn split(
     let mut is_open = true;
     for (task, from, unit) in starts {
         let member = &job.units[*task];
-        let stamp = || job.source.stamp_of(&member.place).ok();
+        let stamp = || resume::stamp_of(job, member);
         let before = stamp();
         let mut out = |raw: Raw| {
             is_open = !import.stop.load(Ordering::Relaxed)
@@ -306,10 +282,12 @@ fn split(
         };
         let ended = catch_unwind(AssertUnwindSafe(|| {
             let opened = job.source.member(&member.place)?;
+            // What is copied of it goes with it.
+            let copies = Copies::of(import, &job.source, &member.place);
             let mut unit = Unit {
                 label: &member.label,
                 modified_ms: member.modified_ms,
-                bytes: Box::new(Bytes(opened)),
+                bytes: Box::new(Bytes(opened, Some(copies))),
             };
             job.format.split(&job.plan, &mut unit, *from, &mut out)
         }));
@@ -433,7 +411,9 @@ impl Parser<'_> {
             ready.push(ReadyDraft { draft, prepared });
         }
         // A label has none, though it comes first.
-        let time = ready.iter().filter_map(|one| one.prepared.as_ref()).find_map(Prepared::time_ms);
+        let mut times = ready.iter().filter_map(|one| one.prepared.as_ref()?.time_ms());
+        // What recurs began before, and is not over.
+        let time = if self.job.format.parts().is_some() { times.max() } else { times.next() };
         if let (Some(since), Some(time)) = (self.import.terms.since_ms, time)
             && time < since
         {
@@ -470,6 +450,16 @@ struct Item<'a> {
     digest: &'a Digest,
     /// The records that were made of a half of it.
     halved: &'a [i64],
+}
+
+/// A record whose parts an item gives.
+struct Whole {
+    key: String,
+    /// Whether the record stands as the item says.
+    is_current: bool,
+    is_new: bool,
+    /// The keys of the parts.
+    given: HashSet<String>,
 }
 
 /// Why a batch was not written.
@@ -671,8 +661,26 @@ impl Writer<'_> {
         let mut first = None;
         let mut is_shared = true;
         let mut made = Vec::new();
+        let parts = self.job.format.parts();
+        let mut whole: Option<Whole> = None;
         for (at, ReadyDraft { draft, prepared }) in drafts.into_iter().enumerate() {
+            if let (Some(parts), Some(whole)) = (parts, &mut whole)
+                && *draft.stream == *parts.stream
+            {
+                if !whole.is_current {
+                    continue;
+                }
+                whole.given.insert(draft.key.clone());
+            }
+            let is_whole = parts.is_some_and(|parts| *draft.stream == *parts.whole);
+            let own = prepared.as_ref().filter(|_| is_whole).map(|prepared| prepared.data().to_owned());
             let (written, rid) = self.put(ingest, ledger, unit, &draft, prepared)?;
+            if let (Some(own), Some(shape)) = (own, self.shapes.get(&*draft.stream)) {
+                let stands = ingest.get(shape, &draft.key)?;
+                let is_current = stands.is_some_and(|stands| stands.data() == Some(&own));
+                let is_new = written == Written::New;
+                whole = Some(Whole { key: draft.key.clone(), is_current, is_new, given: HashSet::new() });
+            }
             // The one that this source has a say in, where there is one.
             if at == 0 || is_shared && draft.sighting.is_some() {
                 first = rid;
@@ -695,11 +703,31 @@ impl Writer<'_> {
                 self.keep(ledger, unit, raw, blob)?;
             }
         }
+        if let (Some(parts), Some(whole)) = (parts, whole)
+            && self.take_back(ingest, parts, &whole)?
+        {
+            all = Written::Changed;
+        }
         ledger.put_item(self.account, digest, unit, is_shared, first)?;
         if half::may_grow(raw) && !made.is_empty() {
             ledger.put_half(self.account, unit, raw.offset, &raw.bytes, &made)?;
         }
         Ok(all)
+    }
+
+    /// Deletes what a whole that stands has no more as its parts; whether there was any.
+    fn take_back(&self, ingest: &mut Ingest<'_>, parts: Parts, whole: &Whole) -> Result<bool, NotWritten> {
+        let Some(shape) = self.shapes.get(parts.stream).filter(|_| whole.is_current && !whole.is_new) else {
+            return Ok(false);
+        };
+        let mut was_any = false;
+        for key in ingest.keys_of(shape, parts.field, &whole.key)? {
+            if !whole.given.contains(&key) {
+                ingest.write(shape, &key, self.import.terms.now_ms, None)?;
+                was_any = true;
+            }
+        }
+        Ok(was_any)
     }
 
     fn put(

@@ -7,9 +7,10 @@ use ring::digest::{Context, SHA256};
 use rusqlite::{Connection as Sqlite, Transaction};
 
 use super::account::{Known, Read};
+use super::apart::BESIDE;
 use super::half::Halves;
 use super::survey::Job;
-use crate::archive::{Kind, Stamp};
+use crate::archive::{Kind, Member, Stamp};
 use crate::vault::store::ledger::{Ledger, Mark, SourceRow, UnitRow};
 use crate::vault::store::{Catalog, Connection, Ingest, Shapes};
 
@@ -118,7 +119,7 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
     let mut tasks = Vec::with_capacity(job.units.len());
     for member in &job.units {
         let old = units.remove(&member.label);
-        let stamp = job.source.stamp_of(&member.place).ok();
+        let stamp = stamp_of(job, member);
         let covers =
             |row: &UnitRow| row.since_ms.is_none_or(|before| terms.since_ms.is_some_and(|now| now >= before));
         // What it has of attachments is copied already.
@@ -206,7 +207,7 @@ pub fn known_accounts(db: &Sqlite, catalog: &Catalog, job: &Job) -> rusqlite::Re
 fn has_read(ledger: Ledger<'_>, job: &Job, source: i64) -> rusqlite::Result<bool> {
     for member in job.units.iter().take(LOOKED_AT) {
         let Some(row) = ledger.unit(source, &member.label)? else { continue };
-        let stamp = job.source.stamp_of(&member.place).ok();
+        let stamp = stamp_of(job, member);
         let tail = || job.source.bytes_before(&member.place, row.at, TAIL).ok().map(|bytes| sum(&bytes));
         if is_same_file(&row.mark, stamp) || row.at > 0 && row.mark.last.is_some() && tail() == row.mark.last
         {
@@ -216,10 +217,23 @@ fn has_read(ledger: Ledger<'_>, job: &Job, source: i64) -> rusqlite::Result<bool
     Ok(false)
 }
 
+/// What a member is on the disk now, or what it lies in: of a database, with what SQLite keeps beside it.
+pub fn stamp_of(job: &Job, member: &Member) -> Option<Stamp> {
+    let mut stamp = job.source.stamp_of(&member.place).ok()?;
+    if member.is_file && job.format.counts_items() {
+        for beside in BESIDE.iter().filter_map(|suffix| job.source.stamp_beside(&member.place, suffix)) {
+            stamp.size = stamp.size.saturating_add(beside.size);
+            stamp.modified_ms = stamp.modified_ms.max(beside.modified_ms);
+        }
+    }
+    Some(stamp)
+}
+
 /// What a file is after it was read up to `at`.
 pub fn mark_of(job: &Job, unit: usize, stamp: Option<Stamp>, at: u64) -> Mark {
     // A member of an archive does not grow: the archive is another then.
-    let file = job.units.get(unit).filter(|member| member.is_file);
+    // That of a database does not say what is before its end.
+    let file = job.units.get(unit).filter(|member| member.is_file && !job.format.counts_items());
     let tail = file.and_then(|member| job.source.bytes_before(&member.place, at, TAIL).ok());
     Mark { last: tail.map(|tail| sum(&tail)), ..plain_mark(stamp) }
 }

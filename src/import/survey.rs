@@ -4,15 +4,17 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
-use std::io::{self, BufRead, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
 use super::account::{self, Choice, Known};
+use super::apart::Bytes;
 use super::digest;
-use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, Refused, Sure};
+use super::earlier::{Before, Earlier};
+use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, ReadFrom, Refused, Sure};
 use super::kind_of_file;
 use super::refresh::{Seen, folder_of};
 use crate::advice::{Command, Hint};
@@ -20,6 +22,7 @@ use crate::archive::{Kind, LeftOut, Member, Received, Skipped, Source};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::text::shell_word;
 use crate::vault::declaration::Connector;
+use crate::vault::store::Store;
 use crate::vault::store::ledger::Settings;
 
 /// How much of the beginnings of members is held for a plan, in bytes: the later ones of very many are shorter, or empty.
@@ -72,6 +75,11 @@ pub trait Adviser {
 
     /// The connectors that the store has.
     fn connectors(&self) -> Vec<Arc<Connector>>;
+
+    /// The store, where there is one.
+    fn store(&self) -> Option<&Store> {
+        None
+    }
 
     /// The accounts that are there of the kind of source that a job is.
     fn accounts(&self, job: &Job) -> Vec<Known>;
@@ -250,6 +258,10 @@ impl Survey {
             })
             .map_err(|error| unusable(typed, error))?;
         left_out.unreadable.append(&mut damaged);
+        if !named.is_as {
+            let is_only = found.len() == 1;
+            unrecognised.extend(found.iter_mut().flat_map(|one| one.drop_unclaimed(is_only)));
+        }
         if found.iter().all(|one| one.members.is_empty()) {
             // A folder of which all is gone may be a disk that is not there: nothing is said to be gone.
             if named.before.is_some() && source.kind() == Kind::Folder && left_out.unreadable.is_empty() {
@@ -258,6 +270,7 @@ impl Survey {
             }
             return Err(unrecognised_error(named, &left_out, why_not));
         }
+        leave_to_chats(&source, &mut found, &mut unrecognised);
         let before = (self.jobs.len(), self.news.len());
         let looked = self.plan_all(found, &source, named, request, adviser, &mut left_out);
         if let Err(error) = looked {
@@ -303,16 +316,16 @@ impl Survey {
                 }
             }
             let known = self.declared(adviser.connectors());
-            let planned = match one.plan(source, named, request, known.clone(), adviser) {
+            let planned = match one.plan(source, named, request, &self.jobs, known.clone(), adviser) {
                 // What broke off while it was listed cannot be read whole: the rest is planned without it.
                 Err(error) if error.code() == UNREADABLE && one.drop_within(&left_out.unreadable) => {
-                    one.plan(source, named, request, known, adviser)
+                    one.plan(source, named, request, &self.jobs, known, adviser)
                 }
                 // What is new may be what nobody can answer for: what was there is read without it.
                 Err(error) => match before.and_then(|before| one.known_alone(before)) {
                     Some((known_alone, files)) => {
                         self.news.push(new(None, files, Some(error.message().to_owned())));
-                        known_alone.plan(source, named, request, known, adviser)
+                        known_alone.plan(source, named, request, &self.jobs, known, adviser)
                     }
                     None => Err(error),
                 },
@@ -329,6 +342,32 @@ impl Survey {
             }
         }
         Ok(())
+    }
+}
+
+/// Leaves to a format what it says that its members are parts of: a table that was sent in a chat is no table of the person's.
+fn leave_to_chats(source: &Arc<Source>, found: &mut [Recognised], unrecognised: &mut Vec<String>) {
+    for at in 0..found.len() {
+        if found[at].members.is_empty() {
+            continue;
+        }
+        let rest = found.iter().enumerate().filter(|(of, _)| *of != at);
+        let of_others = rest.flat_map(|(_, one)| one.members.iter().map(|(member, _)| member.label.as_str()));
+        let others: Vec<&str> = of_others.chain(unrecognised.iter().map(String::as_str)).collect();
+        let format = found[at].format;
+        // What cannot be read is told where it is planned.
+        let parts = found[at].with(source, |members| format.companions(members, &others)).unwrap_or_default();
+        if parts.is_empty() {
+            continue;
+        }
+        let parts: HashSet<String> =
+            parts.into_iter().filter_map(|part| others.get(part).map(|label| (*label).to_owned())).collect();
+        for (of, one) in found.iter_mut().enumerate() {
+            if of != at {
+                one.members.retain(|(member, _)| !parts.contains(&member.label));
+            }
+        }
+        unrecognised.retain(|label| !parts.contains(label));
     }
 }
 
@@ -355,6 +394,27 @@ struct Recognised {
 impl Recognised {
     const fn new(format: &'static dyn Format) -> Self {
         Self { format, members: Vec::new() }
+    }
+
+    /// Leaves out what its format does not claim; their names. Where no other format is looked for, the source was imported as this one
+    /// before, and where it claims nothing, the person had named it.
+    fn drop_unclaimed(&mut self, is_only: bool) -> Vec<String> {
+        let peeks: Vec<Peek<'_>> = self
+            .members
+            .iter()
+            .map(|(member, head)| Peek {
+                label: &member.label,
+                head,
+                is_whole: member.size == Some(head.len() as u64),
+            })
+            .collect();
+        let claims = self.format.claims(&peeks);
+        if claims.iter().all(|is_own| *is_own) || is_only && claims.iter().all(|is_own| !is_own) {
+            return Vec::new();
+        }
+        let mut claims = claims.into_iter();
+        let others = self.members.extract_if(.., |_| claims.next() == Some(false));
+        others.map(|(member, _)| member.label).collect()
     }
 
     /// Leaves out what lies in archives that are damaged; whether there was such a thing, and something is left.
@@ -390,7 +450,8 @@ impl Recognised {
             let members = group.iter().map(|at| self.members[*at].clone()).collect();
             let alone = Self { format: self.format, members };
             // What it cannot say alone, it may together with the others.
-            let plans = alone.plans(source, &mut self.ask_of(source, named, request, Vec::new()));
+            let mut ask = self.ask_of(source, named, request, Vec::new());
+            let plans = alone.plans(source, &mut ask, &super::earlier::Nothing);
             for plan in plans.unwrap_or_default() {
                 let Some(owner) = plan.whose.owner.clone().filter(|_| plan.whose.is_sure) else { continue };
                 let job = alone.job(source, &named.path, plan, Settings::default());
@@ -421,6 +482,8 @@ impl Recognised {
             date_order: request.date_order,
             known,
             source_name: name.to_string_lossy().into_owned(),
+            source_path: source.path().to_owned(),
+            is_file: source.kind() == Kind::File,
         }
     }
 
@@ -438,12 +501,13 @@ impl Recognised {
         source: &Arc<Source>,
         named: &Named,
         request: &Request,
+        jobs: &[Job],
         known: Vec<Arc<Connector>>,
         adviser: &mut dyn Adviser,
     ) -> Result<Vec<Job>> {
         let typed = named.path.as_path();
         let mut ask = self.ask_of(source, named, request, known);
-        let mut plans = self.ask(source, typed, &mut ask, adviser)?;
+        let mut plans = self.ask(source, typed, &mut ask, jobs, adviser)?;
         if ask.account.is_none() {
             let chosen = plans.iter().map(|plan| self.choose(source, typed, plan, adviser));
             let chosen = chosen.collect::<Result<Vec<_>>>()?;
@@ -452,7 +516,7 @@ impl Recognised {
                 plan.whose.note = why.or(plan.whose.note.take());
             }
         }
-        let mut jobs: Vec<Job> = Vec::new();
+        let mut made: Vec<Job> = Vec::new();
         for (at, mut plan) in plans.into_iter().enumerate() {
             // What was settled for the account at an earlier import stays, unless the person says otherwise now.
             let settled = adviser.settled(&connection_of(&plan)).unwrap_or_default();
@@ -466,7 +530,7 @@ impl Recognised {
                 again.date_order = settled.date_order.as_deref().and_then(date_order);
             }
             if again.zone != ask.zone || again.date_order != ask.date_order {
-                let found = self.ask(source, typed, &mut again, adviser)?;
+                let found = self.ask(source, typed, &mut again, jobs, adviser)?;
                 // The same members in the same order give the same accounts.
                 if let Some(found) = found.into_iter().nth(at) {
                     plan = Plan { account: plan.account, whose: plan.whose, ..found };
@@ -476,9 +540,9 @@ impl Recognised {
                 zone: plan.zone.iana_name().map(str::to_owned),
                 date_order: again.date_order.map(|order| order_name(order).to_owned()),
             };
-            jobs.push(self.job(source, typed, plan, settings));
+            made.push(self.job(source, typed, plan, settings));
         }
-        Ok(jobs)
+        Ok(made)
     }
 
     /// The account of a plan where the person named none, and why it is another than the files say.
@@ -515,10 +579,12 @@ impl Recognised {
         source: &Arc<Source>,
         typed: &Path,
         ask: &mut Ask,
+        jobs: &[Job],
         adviser: &mut dyn Adviser,
     ) -> Result<Vec<Plan>> {
         for _ in 0..MAX_QUESTIONS {
-            match self.plans(source, ask) {
+            let planned = self.plans(source, ask, &Before { store: adviser.store(), jobs });
+            match planned {
                 Ok(plans) => return Ok(plans),
                 Err(Refused::Undecided { question, option, choices }) => {
                     let Some(answer) = adviser.answer(&question, &choices) else {
@@ -544,14 +610,25 @@ impl Recognised {
     }
 
     /// What the format makes of the members.
-    fn plans(&self, source: &Arc<Source>, ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
-        type Open<'a> = Box<dyn Fn() -> io::Result<Box<dyn BufRead + Send>> + 'a>;
+    fn plans(
+        &self,
+        source: &Arc<Source>,
+        ask: &mut Ask,
+        earlier: &dyn Earlier,
+    ) -> Result<Vec<Plan>, Refused> {
+        self.with(source, |members| self.format.plan_beside(members, ask, earlier))
+    }
+
+    /// What `work` makes of the members.
+    fn with<T>(&self, source: &Arc<Source>, work: impl FnOnce(&[format::Member<'_>]) -> T) -> T {
+        type Open<'a> = Box<dyn Fn() -> io::Result<Box<dyn ReadFrom + Send>> + 'a>;
         let openers: Vec<Open<'_>> = self
             .members
             .iter()
             .map(|(member, _)| {
-                Box::new(move || Ok(Box::new(source.member(&member.place)?) as Box<dyn BufRead + Send>))
-                    as Open<'_>
+                Box::new(move || {
+                    Ok(Box::new(Bytes(source.member(&member.place)?, None)) as Box<dyn ReadFrom + Send>)
+                }) as Open<'_>
             })
             .collect();
         let members: Vec<format::Member<'_>> = self
@@ -566,7 +643,7 @@ impl Recognised {
                 open: open.as_ref(),
             })
             .collect();
-        self.format.plan(&members, ask)
+        work(&members)
     }
 
     fn job(&self, source: &Arc<Source>, typed: &Path, mut plan: Plan, settings: Settings) -> Job {

@@ -505,8 +505,12 @@ impl Columns {
         self.names.iter().filter_map(|name| self.seen.get(name).map(|column| (name.as_str(), column)))
     }
 
-    /// The order of dates: asked for, shown by a day beyond 12, or by rows that follow each other in one order only.
-    fn order(&self, ask: &Ask, known: Option<&Stream>) -> Result<Option<DateOrder>, Refused> {
+    /// The order of dates: asked for, shown by a day beyond 12, or by rows that follow each other in one order only. `None` where
+    /// there are none whose order counts.
+    ///
+    /// # Errors
+    /// [`Refused::Undecided`] where they may be read in two ways.
+    pub fn order(&self, ask: &Ask, known: Option<&Stream>) -> Result<Option<DateOrder>, Refused> {
         if ask.date_order.is_some() {
             return Ok(ask.date_order);
         }
@@ -604,6 +608,7 @@ pub fn declare(
         fields: key.iter().map(|name| key_field(name)).collect(),
         views: Vec::new(),
         relations: Vec::new(),
+        is_extended: true,
     });
     let mut taken: BTreeSet<String> = columns.names.iter().cloned().collect();
     let mut places = BTreeMap::new();
@@ -682,6 +687,9 @@ pub fn declare(
         None => give_roles(&mut stream),
         Some(known) => grow(&mut stream, known, &places, notes),
     }
+    // An earlier release declared less of a table that is known.
+    stream.is_extended = true;
+    stream.fields.iter_mut().for_each(|field| field.sort = has_order(field.kind));
     if stream.consent_time_field.is_none() {
         notes.extend(why_undated(columns, order));
     }
@@ -860,8 +868,14 @@ fn key_field(name: &str) -> Field {
         lexical: false,
         exact: true,
         range: false,
+        sort: false,
         aggregations: Vec::new(),
     }
+}
+
+/// Whether values of it are before or behind each other: they can be ranged over and sorted by.
+const fn has_order(kind: Kind) -> bool {
+    matches!(kind, Kind::Timestamp | Kind::Date | Kind::Integer | Kind::Number)
 }
 
 fn field(name: &str, kind: Kind, column: &Column) -> Field {
@@ -882,7 +896,8 @@ fn field(name: &str, kind: Kind, column: &Column) -> Field {
         role: (kind == Kind::Text && column.is_long).then(|| PROSE.to_owned()),
         lexical: matches!(kind, Kind::Text | Kind::String),
         exact: kind.is_scalar(),
-        range: matches!(kind, Kind::Timestamp | Kind::Date | Kind::Integer | Kind::Number),
+        range: has_order(kind),
+        sort: has_order(kind),
         aggregations,
     }
 }
@@ -1050,6 +1065,18 @@ const fn order_in_words(order: DateOrder) -> &'static str {
         DateOrder::DayMonthYear => "day, month, year",
         DateOrder::MonthDayYear => "month, day, year",
         DateOrder::YearMonthDay => "year, month, day",
+    }
+}
+
+/// The name of a file without its folder, its ending, and what a second download adds to it: `Work` of `a/Work (2).ics`.
+pub fn file_stem(label: &str) -> &str {
+    let file = label.rsplit(['/', '\\']).next().unwrap_or(label);
+    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem).trim_end();
+    match stem.strip_suffix(')').and_then(|stem| stem.rsplit_once('(')) {
+        Some((before, copy)) if !copy.is_empty() && copy.bytes().all(|byte| byte.is_ascii_digit()) => {
+            before.trim_end()
+        }
+        _ => stem,
     }
 }
 

@@ -19,10 +19,15 @@ use super::format::{
     Ask, Bad, Blob, Draft, Encoding, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
     Whose,
 };
+use super::formats::ALL;
+use super::formats::browser::Browser;
 use super::formats::claude_code::ClaudeCode;
 use super::formats::codex::Codex;
 use super::formats::csv::Csv;
+use super::formats::ical::Ical;
 use super::formats::mail::{Maildir, Mbox};
+use super::formats::meta::Meta;
+use super::formats::notes::Notes;
 use super::pipeline::{self, Import, Watch};
 use super::resume::Terms;
 use super::survey::{Adviser, Job, Named, Request, Survey};
@@ -393,6 +398,96 @@ fn o4_7_a_mail_that_is_renamed_is_there_and_one_that_is_deleted_is_gone() {
 }
 
 #[test]
+fn o4_7_a_note_that_is_renamed_is_a_new_one_and_the_old_one_is_gone() {
+    let mut place = Place::new();
+    place.format = &Notes;
+    let vault = place.root.path().join("Garden");
+    place.file("Garden/.obsidian/app.json", "{}");
+    place.file("Garden/1.md", "# One");
+    place.file("Garden/Beds/2.md", "# Two");
+    place.file("Garden/.trash/3.md", "# Three");
+    assert_eq!(place.counts(&vault), [2, 2, 0, 0]);
+    assert_eq!(place.counts(&vault), [2, 0, 0, 2]);
+    fs::rename(vault.join("1.md"), vault.join("4.md")).unwrap();
+    let outcome = place.import(&vault);
+    assert_eq!((outcome.counts.new, outcome.counts.same, outcome.gone), (1, 1, 1));
+    assert_eq!(gone(&place.store(), "notes"), [true, false, false]);
+    // One that grew is read whole, and counts once.
+    place.file("Garden/Beds/2.md", "# Two\nand more");
+    assert_eq!(place.counts(&vault), [2, 0, 1, 1]);
+    assert!(place.records()[2].contains("and more"));
+    // One that was thrown away is gone too, and one that is there again is not.
+    fs::rename(vault.join("4.md"), vault.join(".trash/4.md")).unwrap();
+    place.file("Garden/1.md", "# One");
+    place.import(&vault);
+    assert_eq!(gone(&place.store(), "notes"), [false, true, false]);
+}
+
+#[test]
+fn o2_1_what_a_format_does_not_claim_is_not_recognised() {
+    let place = Place::new();
+    place.file("a/README.md", "# Read me");
+    let survey = |formats: &[&'static dyn Format], is_as: bool| {
+        let path = place.root.path().join("a");
+        let named = Named { path, formats: formats.to_vec(), is_as, account: None, received: None, before: None };
+        let request = Request {
+            paths: vec![named],
+            zone: Some(TimeZone::UTC),
+            own_zone: None,
+            date_order: None,
+            since_ms: None,
+            copies_attachments: false,
+        };
+        Survey::of(&request, &place.own(), &mut Nobody).map(|survey| {
+            let units = survey.jobs.iter().flat_map(|job| &job.units).map(|unit| unit.label.clone());
+            (
+                units.collect::<Vec<_>>(),
+                survey.unrecognised.into_iter().map(|(_, label)| label).collect::<Vec<_>>(),
+            )
+        })
+    };
+    assert_eq!(survey(ALL, false).err().unwrap().code(), "import_unrecognised");
+    assert_eq!(survey(&[&Notes], true).unwrap().0, ["README.md"]);
+    // What was imported as notes before still is.
+    assert_eq!(survey(&[&Notes], false).unwrap().0, ["README.md"]);
+    place.file("a/Garden/.obsidian/app.json", "{}");
+    place.file("a/Garden/1.md", "# One");
+    place.file("a/Garden/plan.png", "");
+    let (units, mut others) = survey(ALL, false).unwrap();
+    others.sort();
+    assert_eq!(
+        (units, others),
+        (vec!["Garden/1.md".to_owned()], vec!["Garden/plan.png".to_owned(), "README.md".to_owned()])
+    );
+}
+
+#[test]
+fn o5_1_a_chat_in_two_files_is_one_and_reading_it_again_changes_nothing() {
+    let mut place = Place::new();
+    place.format = &Meta;
+    let folder = place.root.path().join("export");
+    let file = |messages: &str| {
+        format!(
+            r#"{{"participants":[{{"name":"Ben"}}],"messages":[{messages}],"title":"Ben","thread_path":"inbox/ben_1234567"}}"#
+        )
+    };
+    let inbox = "export/your_facebook_activity/messages/inbox/ben_1234567";
+    place.file(
+        &format!("{inbox}/message_1.json"),
+        &file(r#"{"sender_name":"Ben","timestamp_ms":1600000000002,"content":"b"}"#),
+    );
+    place.file(
+        &format!("{inbox}/message_2.json"),
+        &file(r#"{"sender_name":"Ben","timestamp_ms":1600000000001,"content":"a"}"#),
+    );
+    assert_eq!(place.counts(&folder), [4, 3, 1, 0]);
+    assert_eq!(place.counts(&folder), [4, 0, 0, 4]);
+    let records = place.records();
+    let chat = records.iter().find(|record| record.contains("last_message_date")).unwrap();
+    assert!(chat.contains(r#""first_message_date":"2020-09-13T12:26:40.001Z","last_message_date":"2020-09-13T12:26:40.002Z""#), "{chat}");
+}
+
+#[test]
 fn o4_7_a_long_record_that_is_gone_keeps_its_texts() {
     let mut place = Place::new();
     place.format = &Maildir;
@@ -550,6 +645,44 @@ fn o4_6_a_better_rule_moves_mails_of_an_earlier_import_both_ways() {
     }
     drop(store);
     assert_eq!(place.counts(&path), [2, 0, 0, 2]);
+}
+
+#[test]
+fn o5_a_newer_version_of_an_event_takes_the_times_of_the_older_with_it() {
+    let calendar = |sequence: u32, rule: &str| {
+        format!(
+            "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nSEQUENCE:{sequence}\nDTSTART:20260302T090000Z\nRRULE:{rule}\nEND:VEVENT\n\
+             END:VCALENDAR\n"
+        )
+    };
+    let (old, new) = (calendar(1, "FREQ=DAILY;COUNT=3"), calendar(2, "FREQ=WEEKLY;COUNT=2"));
+    let days = |place: &Place| -> Vec<String> {
+        let all = keys(&place.store(), "occurrences").into_iter().filter(|(_, is_there)| *is_there);
+        all.map(|(key, _)| key[key.find(':').unwrap() + 1..][5..10].to_owned()).collect()
+    };
+    for is_newer_first in [false, true] {
+        let mut place = Place::new();
+        place.format = &Ical;
+        let (first, second) = if is_newer_first { (&new, &old) } else { (&old, &new) };
+        let (first, second) = (place.file("a.ics", first), place.file("b.ics", second));
+        assert_eq!(place.counts(&first), [1, 1, 0, 0]);
+        let changed = u64::from(!is_newer_first);
+        assert_eq!(place.counts(&second), [1, 0, changed, 1 - changed]);
+        assert_eq!(days(&place), ["03-02", "03-09"]);
+        for path in [first, second] {
+            assert_eq!(place.counts(&path), [1, 0, 0, 1]);
+        }
+        assert_eq!(days(&place), ["03-02", "03-09"]);
+    }
+    // What began before `--since` and goes on is not before it.
+    let mut place = Place::new();
+    place.format = &Ical;
+    place.terms.since_ms = crate::vault::time::parse_ms("2026-03-09");
+    let path = place.file("a.ics", &new);
+    assert_eq!(place.counts(&path), [1, 1, 0, 0]);
+    place.terms.since_ms = crate::vault::time::parse_ms("2026-03-10");
+    let path = place.file("b.ics", &new.replace("UID:1", "UID:2"));
+    assert_eq!(place.counts(&path), [1, 0, 0, 0]);
 }
 
 #[test]
@@ -793,4 +926,124 @@ fn o3_7_former_states_are_kept_for_90_days() {
     place.terms.now_ms += 1000;
     place.import(&path);
     assert_eq!(state(&place), (0, 2));
+}
+
+/// What would be imported of `paths` by any format, beside what the store has.
+fn surveyed(place: &Place, store: Option<&Store>, paths: &[&Path]) -> Survey {
+    let named = |path: &&Path| Named {
+        path: path.to_path_buf(),
+        formats: super::formats::ALL.to_vec(),
+        is_as: false,
+        account: None,
+        received: None,
+        before: None,
+    };
+    let request = Request {
+        paths: paths.iter().map(named).collect(),
+        zone: Some(TimeZone::UTC),
+        own_zone: None,
+        date_order: None,
+        since_ms: None,
+        copies_attachments: false,
+    };
+    let mut knowing = own::import::Knowing { store, answer: &mut |_, _| None };
+    Survey::of(&request, &place.own(), &mut knowing).unwrap()
+}
+
+/// Imports `paths`, and says how many chats and messages there are then.
+fn chats_after(place: &Place, paths: &[&Path]) -> (usize, usize) {
+    let store = place.store();
+    let survey = surveyed(place, Some(&store), paths);
+    let stop = AtomicBool::new(false);
+    let import = Import { store: &store, dir: &place.own(), terms: place.terms, stop: &stop, least_free: 0 };
+    for job in &survey.jobs {
+        let ended = pipeline::run(&import, job, &mut Seen::default());
+        assert!(ended.stopped.is_none() && ended.outcome.counts.add_up());
+    }
+    let records = place.records();
+    let chats = records.iter().filter(|record| record.contains("\"participants\"")).count();
+    (chats, records.iter().filter(|record| record.contains("\"sent_at\"")).count())
+}
+
+/// Messages of a chat, as WhatsApp exports them.
+fn chat(from: u32, to: u32) -> String {
+    let line = |at: u32| format!("{}/12/2026, 14:{:02} - Ana: message {at}\n", 13 + at / 60, at % 60);
+    (from..to).map(line).collect()
+}
+
+#[test]
+fn a_chat_that_is_exported_again_is_known_by_the_store_and_within_one_import() {
+    let place = Place::new();
+    let early = place.file("early/WhatsApp Chat with Ana.txt", &chat(0, 100));
+    let late = place.file("late/WhatsApp Chat with Ana Green.txt", &chat(50, 150));
+    assert_eq!(chats_after(&place, &[&early]), (1, 100));
+    assert_eq!(chats_after(&place, &[&late]), (1, 150));
+    let later = place.file("later/WhatsApp Chat with A.txt", &chat(120, 200));
+    let last = place.file("last/WhatsApp Chat with Green.txt", &chat(160, 260));
+    assert_eq!(chats_after(&place, &[&later, &last]), (1, 260));
+    let other = place.file("other/WhatsApp Chat with Ben.txt", &chat(0, 100).replace("message", "note"));
+    assert_eq!(chats_after(&place, &[&other]), (2, 360));
+}
+
+#[test]
+fn what_was_sent_in_a_chat_is_not_taken_for_the_persons_own() {
+    let place = Place::new();
+    let folder = place.root.path().join("export");
+    let sent = "31/12/2026, 10:00 - Ana: Ben.vcf (file attached)\n31/12/2026, 10:00 - Ana: list.csv (file attached)\n";
+    place.file("export/_chat.txt", &(chat(0, 5) + sent));
+    let card = "BEGIN:VCARD\nVERSION:3.0\nFN:Ben\nEND:VCARD\n";
+    place.file("export/Ben.vcf", card);
+    place.file("export/list.csv", "day,km\n2026-01-31,5\n2026-02-01,6\n");
+    let formats = |survey: &Survey| survey.jobs.iter().map(|job| job.format.name()).collect::<Vec<_>>();
+    let survey = surveyed(&place, None, &[&folder]);
+    assert_eq!((formats(&survey), survey.unrecognised.len()), (vec!["whatsapp"], 0));
+    place.file("export/Cleo.vcf", card);
+    assert_eq!(formats(&surveyed(&place, None, &[&folder])), ["whatsapp", "vcard"]);
+}
+
+#[test]
+fn o4_14_a_database_that_is_locked_and_written_is_read_with_its_log() {
+    let place = Place { format: &Browser, ..Place::new() };
+    let path = place.root.path().join("History");
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute_batch(
+        "PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0;
+         CREATE TABLE urls (id INTEGER PRIMARY KEY, url TEXT, title TEXT, typed_count INTEGER, last_visit_time INTEGER);
+         CREATE TABLE visits (id INTEGER PRIMARY KEY, url INTEGER, visit_time INTEGER, transition INTEGER);
+         PRAGMA wal_checkpoint(TRUNCATE);
+         INSERT INTO urls VALUES (1, 'https://example.org/', 'Example', 0, 0);
+         INSERT INTO visits VALUES (1, 1, 13414357805123456, 1), (2, 1, 13414357806123456, 0);",
+    )
+    .unwrap();
+    let names = || {
+        let mut all: Vec<_> =
+            fs::read_dir(place.root.path()).unwrap().map(|one| one.unwrap().file_name()).collect();
+        all.retain(|name| name != "own");
+        all.sort();
+        all
+    };
+    let before = (fs::read(&path).unwrap(), names());
+    db.execute_batch("BEGIN IMMEDIATE; INSERT INTO visits VALUES (3, 1, 13414357807123456, 0)").unwrap();
+    // What is not committed is not there; nothing is written beside the browser's file.
+    assert_eq!(place.counts(&path), [2, 2, 0, 0]);
+    assert_eq!((fs::read(&path).unwrap(), names()), before);
+    assert!(place.records()[0].contains(r#""host":"example.org""#), "{:?}", place.records());
+    assert!(!place.own().join("copies").exists());
+    // Untouched; then only the log grows, while the file stays as it is.
+    assert_eq!(place.counts(&path), [2, 0, 0, 2]);
+    db.execute_batch("COMMIT; DELETE FROM visits WHERE id = 1").unwrap();
+    assert_eq!(fs::read(&path).unwrap(), before.0);
+    assert_eq!(place.counts(&path), [2, 1, 0, 1]);
+    // What the browser forgot stays.
+    assert_eq!(place.records().len(), 3);
+}
+
+#[test]
+fn a_database_of_something_else_is_not_read_to_its_end_and_says_so() {
+    let place = Place { format: &Browser, ..Place::new() };
+    let path = place.root.path().join("History");
+    rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE visits (id INTEGER)").unwrap();
+    let outcome = place.import(&path);
+    assert_eq!(outcome.unread[0].reason, "it has none of the tables of a browser's history");
+    assert!(!place.own().join("copies").exists());
 }

@@ -8,6 +8,7 @@ use super::state::{failed, vault_failed};
 use super::{backup, lock, open};
 use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
+use crate::import::apart;
 use crate::text::one_line;
 use crate::vault::grant::Grant;
 use crate::vault::store::{Connection, Erased, Store, blobs};
@@ -100,6 +101,7 @@ pub fn forget(dir: &Path, id: &str) -> Result<Forgotten> {
     let _alone = (lock(dir)?, backup::lock(dir)?);
     // They hold what is to be forgotten.
     backup::remove_leftovers(dir)?;
+    apart::clean(dir).map_err(|error| super::unusable(dir, error))?;
     let vault = open(dir)?;
     let store = vault.store();
     store.hide(id).map_err(failed)?;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::archive::LeftOut;
 use crate::error::{Error, Kind, Result};
 use crate::import::account::Known;
+use crate::import::apart;
 use crate::import::format::Format;
 use crate::import::formats;
 use crate::import::pipeline::{self, Ended, Import, Watch};
@@ -135,6 +136,10 @@ impl Adviser for Knowing<'_> {
             known.read::<_, rusqlite::Error>(|_, catalog| Ok(catalog.connectors.clone())).ok()
         });
         all.unwrap_or_default()
+    }
+
+    fn store(&self) -> Option<&Store> {
+        self.store
     }
 
     fn accounts(&self, job: &Job) -> Vec<Known> {
@@ -289,6 +294,8 @@ pub fn run(
 ) -> Result<Imported> {
     let lock = super::lock(dir)?;
     let store = super::make_store(dir)?;
+    // What an import left that was killed.
+    apart::clean(dir).map_err(|error| super::unusable(dir, error))?;
     store
         .prepare_for_many()
         .map_err(|error| Error::failed("own_store", "Could not write to the store").because(error))?;

@@ -1,8 +1,8 @@
 //! What a source declares: its streams, their fields, and what may be asked of them. Data, not code.
 //!
 //! A field is one line, in the vocabulary of the compact schema: name, type, then flags.
-//! `received_at timestamp! role=event-time eq range time min max` is a required timestamp that can be
-//! filtered, ranged over, grouped by time, and whose least and greatest value can be asked for.
+//! `received_at timestamp! role=event-time eq range sort time min max` is a required timestamp that can be
+//! filtered, ranged over, sorted by, grouped by time, and whose least and greatest value can be asked for.
 
 use std::sync::Arc;
 
@@ -37,9 +37,13 @@ pub struct Stream {
     /// Named sets of fields.
     #[serde(default)]
     pub views: Vec<View>,
-    /// Records of other streams that belong to a record of this one.
+    /// Records of other streams that belong to a record of this one, or that it belongs to.
     #[serde(default)]
     pub relations: Vec<Relation>,
+    /// Whether it offers what the draft's profiles have not: sums and extremes by groups, extremes that name their record,
+    /// hits with titles, and the values of fields that have few.
+    #[serde(default)]
+    pub is_extended: bool,
 }
 
 /// A top-level field.
@@ -62,6 +66,9 @@ pub struct Field {
     pub exact: bool,
     /// Whether it can be filtered by range.
     pub range: bool,
+    /// Whether records can be sorted by it.
+    #[serde(default)]
+    pub sort: bool,
     /// What can be aggregated over it.
     pub aggregations: Vec<Aggregation>,
 }
@@ -186,20 +193,26 @@ pub struct View {
     pub fields: Vec<String>,
 }
 
-/// Records of another stream of the same connection that point at a record of this one.
+/// Records of another stream of the same connection that point at a record of this one, or the one record there that this
+/// one points at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Relation {
     /// What a request calls it.
     pub name: String,
-    /// The stream pointing here.
+    /// The other stream.
     pub stream: String,
-    /// The field there that holds the key here.
+    /// The field there that holds the key here; of a parent, its key.
     pub foreign_key: String,
     /// Many, or at most one.
     pub many: bool,
+    /// The field here that holds the key there: the other record is this one's parent.
+    #[serde(default)]
+    pub local_key: Option<String>,
 }
 
 impl Relation {
+    /// What the parent of a record is called, where its stream has one only.
+    pub const PARENT: &'static str = "parent";
     /// How many are given where a request does not say.
     pub const DEFAULT_LIMIT: usize = 10;
     /// How many are given at most.
@@ -210,6 +223,11 @@ impl Stream {
     /// The field called `name`.
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The field with this role.
+    pub fn with_role(&self, role: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| field.role.as_deref() == Some(role))
     }
 
     /// The fields that full-text search covers: the columns of its index, in this order.
@@ -264,6 +282,7 @@ impl std::str::FromStr for Field {
             lexical: false,
             exact: false,
             range: false,
+            sort: false,
             aggregations: Vec::new(),
         };
         for word in words {
@@ -271,6 +290,7 @@ impl std::str::FromStr for Field {
                 "lex" => field.lexical = true,
                 "eq" => field.exact = true,
                 "range" => field.range = true,
+                "sort" => field.sort = true,
                 "distinct" => field.aggregations.push(Aggregation::CountDistinct),
                 "group" => field.aggregations.push(Aggregation::GroupBy),
                 "time" => field.aggregations.push(Aggregation::GroupByTime),
@@ -335,8 +355,10 @@ impl StreamSpec {
                     stream: (*stream).to_owned(),
                     foreign_key: (*foreign_key).to_owned(),
                     many: *many,
+                    local_key: None,
                 })
                 .collect(),
+            is_extended: false,
         })
     }
 }

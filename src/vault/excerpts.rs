@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::folding;
+use super::words::Query;
 
 /// Characters of an excerpt, marks not counted, at most.
 const EXCERPT_CHARS: usize = 240;
@@ -59,9 +60,11 @@ pub fn byte_of(text: &str, chars: usize) -> usize {
     text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at)
 }
 
-/// Where `needle` first stands in `text`, in characters: as it is, else in any case and spelling.
+/// Where `needle` first stands in `text`, in characters: as it is, else in any case and spelling, else its words one behind the
+/// other, as a search finds them, whatever stands between.
 pub fn find(text: &str, needle: &str) -> Option<Range<usize>> {
-    let found = folding::find(text, needle)?;
+    let words = || Query::phrase(needle).matches(text, 1).into_iter().next();
+    let found = folding::find(text, needle).or_else(words)?;
     let start = text[..found.start].chars().count();
     Some(start..start + text[found].chars().count())
 }
@@ -69,7 +72,6 @@ pub fn find(text: &str, needle: &str) -> Option<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vault::words::Query;
     use proptest::prelude::*;
 
     #[test]
@@ -86,6 +88,11 @@ mod tests {
     fn windows_are_counted_in_characters() {
         assert_eq!(find("日本語 Needle", "needle"), Some(4..10));
         assert_eq!(find("abc", "x"), None);
+        // As a search does, which knows no lines and no signs.
+        assert_eq!(find("the Needle-\n211", "needle 211"), Some(4..15));
+        assert_eq!(find("the Needle 211", "needle, 211!"), Some(4..14));
+        assert_eq!(find("211 needle", "needle 211"), None);
+        assert_eq!(find("abc", "!"), None);
         assert_eq!(byte_of("日本", 1), 3);
         assert_eq!(byte_of("日本", 9), 6);
     }

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::LazyLock;
 
 use icu_normalizer::properties::CanonicalCombiningClassMapBorrowed;
@@ -60,6 +60,12 @@ enum Base {
     Marked,
     /// They are kept, and so are the vowel and the final of a syllable.
     Hangul,
+    /// They are left out, but the letters behind it say whose flag it is.
+    Flag,
+    /// They are left out, but what draws a key round it.
+    Key,
+    /// They are left out, but what makes a picture of it.
+    Sign,
 }
 
 const NFKD: DecomposingNormalizerBorrowed<'_> = DecomposingNormalizerBorrowed::new_nfkd();
@@ -72,6 +78,15 @@ const REGIONAL: CodePointSetDataBorrowed<'_> = CodePointSetData::new::<RegionalI
 const BREVE: char = '\u{306}';
 /// It may be ignored in print, and it says where a word ends.
 const ZERO_WIDTH_SPACE: char = '\u{200b}';
+/// It makes an Arabic word longer, and nothing else of it.
+const TATWEEL: char = '\u{640}';
+/// It makes a picture of what stands before it.
+const AS_EMOJI: char = '\u{fe0f}';
+/// It draws a key round what stands before it.
+const KEYCAP: char = '\u{20e3}';
+const BLACK_FLAG: char = '\u{1f3f4}';
+/// The letters that are written behind a black flag, and are not seen.
+const TAGS: RangeInclusive<char> = '\u{e0020}'..='\u{e007f}';
 
 /// The characters of the form, in order.
 #[derive(Debug)]
@@ -170,6 +185,20 @@ fn known_to_begin(c: char) -> bool {
 impl Folding<'_> {
     /// Reads a character and the combining ones after it, which may stand in any order.
     fn fill(&mut self) {
+        let mut chars = self.text[self.at..].chars();
+        if let Some(c) = chars.next()
+            && is_drawn(c, chars.as_str())
+        {
+            let place = self.at..self.at + c.len_utf8();
+            self.at = place.end;
+            // A number in a key is found by the number.
+            self.base = match c {
+                '#' | '*' => Base::Key,
+                _ if c.is_ascii() => Base::Plain,
+                _ => Base::Sign,
+            };
+            return self.ready.push_back(Folded { place, class: Class::Emoji, c });
+        }
         let mut decomposed: Vec<(u8, Range<usize>, char)> = Vec::new();
         while let Some(c) = self.text[self.at..].chars().next() {
             let place = self.at..self.at + c.len_utf8();
@@ -201,13 +230,19 @@ impl Folding<'_> {
         if c == ZERO_WIDTH_SPACE {
             return self.is(Base::Plain, Class::Other);
         }
-        if IGNORABLE.contains(c) {
+        match self.base {
+            Base::Flag if TAGS.contains(&c) => return Class::Mark,
+            Base::Key if c == KEYCAP => return self.is(Base::Plain, Class::Mark),
+            Base::Sign if c == AS_EMOJI => return self.is(Base::Plain, Class::Mark),
+            _ => {}
+        }
+        if c == TATWEEL || IGNORABLE.contains(c) {
             return Class::Dropped;
         }
         match CLUSTER.get(c) {
             GraphemeClusterBreak::Extend | GraphemeClusterBreak::SpacingMark => {
                 return match self.base {
-                    Base::Plain => Class::Dropped,
+                    Base::Plain | Base::Flag | Base::Key | Base::Sign => Class::Dropped,
                     Base::CyrillicI if c != BREVE => Class::Dropped,
                     Base::CyrillicI | Base::Marked | Base::Hangul => Class::Mark,
                 };
@@ -220,10 +255,16 @@ impl Folding<'_> {
         if REGIONAL.contains(c) {
             return self.is(Base::Plain, Class::HalfFlag);
         }
-        if !c.is_alphanumeric() {
+        if c == BLACK_FLAG {
+            return self.is(Base::Flag, Class::Emoji);
+        }
+        // Some are letters in a square to Unicode.
+        if !c.is_alphanumeric() || ('\u{1f100}'..='\u{1f1ff}').contains(&c) {
             // © and ® are pictographic too, and stand in the midst of text.
             let emoji = c > '\u{ff}' && PICTOGRAPHIC.contains(c);
-            return self.is(Base::Plain, if emoji { Class::Emoji } else { Class::Other });
+            if emoji || !c.is_alphanumeric() {
+                return self.is(Base::Plain, if emoji { Class::Emoji } else { Class::Other });
+            }
         }
         let scripts = ScriptWithExtensions::new();
         match scripts.get_script_val(c) {
@@ -250,6 +291,23 @@ impl Folding<'_> {
         self.base = base;
         class
     }
+}
+
+/// Whether what stands behind a character makes an emoji of it that is none alone: a key, or a picture of a sign.
+fn is_drawn(c: char, behind: &str) -> bool {
+    match c {
+        '0'..='9' | '#' | '*' => behind.strip_prefix(AS_EMOJI).unwrap_or(behind).starts_with(KEYCAP),
+        '©' | '®' | '‼' | '⁉' => behind.starts_with(AS_EMOJI),
+        _ => false,
+    }
+}
+
+/// Whether `text` has what stores of format 6 and before have other words of.
+pub fn was_read_otherwise(text: &str) -> bool {
+    !text.is_ascii()
+        && text
+            .chars()
+            .any(|c| matches!(c, TATWEEL | AS_EMOJI | KEYCAP | BLACK_FLAG | '\u{1f170}'..='\u{1f17f}'))
 }
 
 /// What Unicode does not take apart.

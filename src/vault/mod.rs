@@ -29,6 +29,7 @@ mod routes;
 pub mod rs;
 pub mod seal;
 pub mod server;
+pub mod sorting;
 pub mod store;
 pub mod time;
 pub mod transfer;

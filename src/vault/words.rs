@@ -165,6 +165,11 @@ impl Query {
         Self { phrases }
     }
 
+    /// All words of `text`, one behind the other, whatever stands between them.
+    pub fn phrase(text: &str) -> Self {
+        Self::parse(&format!("\"{}\"", text.replace('"', " ")))
+    }
+
     /// Whether there is nothing to look for.
     pub fn is_empty(&self) -> bool {
         self.phrases.is_empty()
@@ -287,8 +292,20 @@ mod tests {
         assert_eq!(folded("ｶﾞ が か\u{3099} \u{212b}ngstrom"), "カ\u{3099} か\u{3099} か\u{3099} angstrom");
         assert_eq!(folded("Te\u{ad}le\u{ad}fon m² ½ a\u{200b}b"), "telefon m2 1 2 a b");
         assert_eq!(folded("हिन्दी में"), "हिन्दी में");
+        assert_eq!(
+            folded("1\u{fe0f}\u{20e3}2\u{20e3}nd #\u{fe0f}\u{20e3} *\u{20e3} #1 ©\u{fe0f} ‼\u{fe0f} ‼"),
+            "1 2 nd #\u{20e3} *\u{20e3} 1 ©\u{fe0f} ‼\u{fe0f}"
+        );
+        assert_eq!(
+            folded("🅰\u{fe0f}🅱x Ⓜ🈁㊗ℹ 🏴\u{200d}☠\u{fe0f}"),
+            "🅰 🅱 x mココ祝i 🏴 ☠".replace("mココ祝i", "m コ コ 祝 i")
+        );
+        assert_eq!(folded("محـــمد"), "محمد");
         assert_eq!(folded("👍🏽❤\u{fe0f}🇩🇪🇫🇷👩\u{200d}💻 © 1\u{fe0f}\u{20e3}"), "👍 ❤ 🇩🇪 🇫🇷 👩 💻 1");
     }
+
+    const WALES: &str = "🏴\u{e0067}\u{e0062}\u{e0077}\u{e006c}\u{e0073}\u{e007f}";
+    const SCOTLAND: &str = "🏴\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}";
 
     /// Requirement O6.9.
     #[test]
@@ -322,13 +339,43 @@ mod tests {
             ("istanbul", "İstanbul"),
             ("ısparta", "Isparta"),
             ("ﬁnal", "final"),
+            ("#\u{fe0f}\u{20e3}", "press #\u{20e3} now"),
+            ("3\u{20e3}", "1\u{fe0f}\u{20e3}3\u{fe0f}\u{20e3}"),
+            ("👩\u{200d}💻", "a 👩🏽\u{200d}💻!"),
+            ("👩", "a 👩🏽\u{200d}💻!"),
+            (WALES, &format!("in {WALES}.")),
+            ("مُحَمَّد", "محـــمد"),
+            ("🅱", "type 🅱\u{fe0f}"),
+            ("Çağrı", "CAGRI"),
+            ("đường", "DUONG"),
+            ("žižek", "ŽIŽEK"),
+            ("ὀδυσσεύς", "ΟΔΥΣΣΕΥΣ"),
+            ("ѝ", "Ѝ"),
+            ("เชียงใหม่", "ไปเชียงใหม่กัน"),
+            ("ວຽງຈັນ", "ຢູ່ວຽງຈັນ"),
+            ("ភ្នំពេញ", "ទៅភ្នំពេញ"),
+            ("ရန်ကုန်", "ကရန်ကုန်မြို့"),
+            ("ﾄｳｷｮｳ", "トウキョウ"),
+            ("ﾜﾞ", "ヷ"),
+            ("㈱", "(株)"),
+            ("서울", "서울특별시"),
+            ("서울", "\u{c11c}\u{110b}\u{116e}\u{11af}"),
+            ("नमस्ते", "वह नमस्ते"),
         ] {
             assert!(finds(query, text), "{query} in {text}");
             assert!(!Query::parse(query).matches(text, 1).is_empty(), "{query} in {text}");
         }
-        for (query, text) in
-            [("йод", "иод"), ("か", "が"), ("は\u{309a}", "ば"), ("👎", "👍"), ("🇩🇪", "🇸🇩🇪🇺")]
-        {
+        for (query, text) in [
+            ("йод", "иод"),
+            ("か", "が"),
+            ("は\u{309a}", "ば"),
+            ("👎", "👍"),
+            ("🇩🇪", "🇸🇩🇪🇺"),
+            (WALES, SCOTLAND),
+            ("🏴", WALES),
+            ("#\u{20e3}", "#1"),
+            ("ไม", "ไม่"),
+        ] {
             assert!(!finds(query, text), "{query} in {text}");
         }
         for no_word in ["", "!?", "…", "\u{301}", "\" \"", "\u{200b}", "\u{fe0f}"] {
@@ -395,7 +442,7 @@ mod tests {
             let mut words = 0;
             each_word(&text, |place, word| {
                 assert!(text.get(place).is_some());
-                assert!(!word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || !c.is_ascii()));
+                assert!(!word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '#' | '*') || !c.is_ascii()));
                 words += 1;
                 ControlFlow::Continue(())
             });

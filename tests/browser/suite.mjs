@@ -925,6 +925,8 @@ async function keeps_the_owners_page() {
   const { page: at, end } = await machine.openPage(home);
   await on(at, {}, async (page) => {
     await showsHeading(page, "Your own data");
+    // The browser is told that choosers are answered here once somebody listens, and not before it opens one.
+    page.on("filechooser", () => {});
     const step = async (what) => {
       await page.keyboard.press("Tab");
       const stop = await page.evaluate(() => {

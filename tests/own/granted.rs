@@ -244,6 +244,19 @@ fn o7_6_nothing_is_ticked_but_what_options_name_and_nothing_is_given_for_nothing
 }
 
 #[test]
+fn o7_5_a_list_that_is_interrupted_leaves_the_cursor_and_no_grant() {
+    let env = TestEnv::new();
+    store_of(&env);
+    let mut terminal = Terminal::run(&env, &["connect", "local", "--in-terminal"]);
+    terminal.answer("What may be read", "\u{3}");
+    let ran = terminal.end();
+    assert_eq!(ran.code, None, "ended by the signal, as a shell expects: {ran:?}");
+    assert!(!ran.stderr.contains("\u{1b}[?25l"), "the cursor is hidden: {ran:?}");
+    let made: Value = serde_json::from_str(&env.run(&["provider", "grants", "--json"]).stdout).unwrap();
+    assert_eq!(made["grants"], json!([]));
+}
+
+#[test]
 fn o7_5_a_pipe_is_refused_and_so_is_a_store_that_is_not_there() {
     let env = TestEnv::new();
     let ran = env.run(&["connect", "local", "--in-terminal"]);

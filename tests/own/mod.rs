@@ -1,5 +1,8 @@
 //! A person's own data on this machine: granted by `connect local`, read in process, ended (O1, O6, O7).
 
+mod asked;
+#[cfg(target_os = "linux")]
+mod attachment_text;
 #[cfg(target_os = "linux")]
 mod backup;
 #[cfg(target_os = "linux")]

@@ -12,7 +12,7 @@ use super::{import, remember};
 use crate::advice::{Command, Hint};
 use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
-use crate::import::places;
+use crate::import::places::{self, Seen};
 use crate::import::refresh::Refresh;
 use crate::import::survey::{New, Survey};
 use crate::import::tally;
@@ -32,7 +32,7 @@ pub(super) struct Looked {
     /// Sources that could not be looked into, and why.
     pub failed: Vec<(PathBuf, Error)>,
     /// Where programs keep what could be imported too, and what it is.
-    pub places: Vec<(&'static str, PathBuf)>,
+    pub places: Vec<Seen>,
 }
 
 /// Takes up what grew or changed of what is in the store, `known`.
@@ -157,27 +157,29 @@ fn new_text(new: &New) -> String {
     )
 }
 
-fn lines_of_places(places: &[(&'static str, PathBuf)]) -> String {
-    let line = |(kind, path): &(&str, PathBuf)| {
-        format!("\n  {kind}: {}", Command::new("import").value(path.display().to_string()))
+fn lines_of_places(places: &[Seen]) -> String {
+    let line = |Seen { title, path, only }: &Seen| {
+        let command =
+            only.map_or_else(|| Command::new("import"), |only| Command::new("import").option("--as", only));
+        format!("\n  {title}: {}", command.value(path.display().to_string()))
     };
     places.iter().map(line).collect()
 }
 
 /// Places on this machine that nothing known lies in.
-fn other_places(found: &Refresh) -> Vec<(&'static str, PathBuf)> {
+fn other_places(found: &Refresh) -> Vec<Seen> {
     let is_other =
         |place: &Path| !found.paths().any(|known| known.starts_with(place) || place.starts_with(known));
-    here().into_iter().filter(|(_, place)| is_other(place)).collect()
+    here().into_iter().filter(|one| is_other(&one.path)).collect()
 }
 
 /// Places on this machine where programs keep what could be imported.
-fn here() -> Vec<(&'static str, PathBuf)> {
+fn here() -> Vec<Seen> {
     directories::BaseDirs::new().map(|home| places::seen(home.home_dir())).unwrap_or_default()
 }
 
-pub(super) fn places_json(places: &[(&'static str, PathBuf)]) -> Value {
-    places.iter().map(|(kind, path)| json!({ "kind": kind, "path": path })).collect()
+pub(super) fn places_json(places: &[Seen]) -> Value {
+    places.iter().map(|one| json!({ "kind": one.title, "path": one.path })).collect()
 }
 
 /// Nothing was named, and nothing is known: what could be.

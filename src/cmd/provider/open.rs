@@ -22,6 +22,12 @@ const WAITS: Duration = Duration::from_mins(10);
 /// For so long the page is served once it is closed, so that the browser gets to see that.
 const LASTS: Duration = Duration::from_millis(1_500);
 
+const BY_THIS_COMMAND: &str =
+    "It is served until you close it, or until it has not been used for ten minutes. Ctrl-C closes it too.";
+#[cfg(target_os = "linux")]
+const BY_A_SERVICE: &str =
+    "The service asks for your passphrase there. The page ends ten minutes after that, or when you close it.";
+
 /// Open the page of your own data in the browser: what is there, what was granted and read, imports, a search
 ///
 /// It has an import by choosing a file, a look at what each grant shows, an end to grants and accounts, and a search over
@@ -48,11 +54,12 @@ pub(super) fn lead(address: &str, args: &OpenArgs, global: &Global, ui: &Ui) -> 
         let is_over = began.elapsed() >= WAITS;
         if came { Some(Ended::Closed) } else { is_over.then_some(Ended::NobodyCame) }
     };
-    show(address, args, (&global.cache()?, ui), ended, Ended::NobodyCame)?;
+    show(address, args, (&global.cache()?, ui, BY_A_SERVICE), ended, Ended::NobodyCame)?;
     Ok(Done { text: "Your page is open in the browser.".to_owned(), json: json!({ "opened": true }) })
 }
 
-/// Leads the browser to `address`, and waits until `ended` says how that ended, or until it is told to stop: then it has `stopped`.
+/// Leads the browser to `address`, says `until` when it is there, and waits until `ended` says how that ended, or until it is
+/// told to stop: then it has `stopped`.
 /// The browser has a moment more, to see the end or to get where it is on its way to.
 ///
 /// # Errors
@@ -60,12 +67,12 @@ pub(super) fn lead(address: &str, args: &OpenArgs, global: &Global, ui: &Ui) -> 
 fn show(
     address: &str,
     args: &OpenArgs,
-    (cache, ui): (&Cache, &Ui),
+    (cache, ui, until): (&Cache, &Ui, &'static str),
     ended: impl FnMut(bool) -> Option<Ended>,
     stopped: Ended,
 ) -> Result<()> {
     let page = Page { address, opens_browser: !args.no_browser, waits: WAITS };
-    let terminal = Terminal(ui);
+    let terminal = Terminal { ui, until };
     let ended: Result<Ended> = runtime::block_on(async {
         let mut stop = runtime::StopSignals::listen();
         tokio::select! {
@@ -107,17 +114,21 @@ pub(super) fn run(args: &OpenArgs, global: &Global, ui: &Ui) -> Result<Done> {
         _ => None,
     };
     // To stop it is how its owner closes it.
-    show(&address, args, (&cache, ui), ended, Ended::Closed)?;
+    show(&address, args, (&cache, ui, BY_THIS_COMMAND), ended, Ended::Closed)?;
     drop(served);
     Ok(Done { text: "The page is closed.".to_owned(), json: json!({ "closed": true }) })
 }
 
 /// Whoever sits at the terminal.
-struct Terminal<'a>(&'a Ui);
+struct Terminal<'a> {
+    ui: &'a Ui,
+    /// How long the page is there.
+    until: &'static str,
+}
 
 impl Dialog for Terminal<'_> {
     fn on(&self, event: Event<'_>) {
-        let ui = self.0;
+        let ui = self.ui;
         match event {
             Event::ApproveHere { shown: Shown::Typed { address, code } } => ui.explain(&format!(
                 "The page of your own data:\n\n  {address}\n\nThat page of this machine asks for this code:\n\n{}",
@@ -132,7 +143,7 @@ impl Dialog for Terminal<'_> {
                 ui.explain(&type_code(&address, &code, is_opened));
             }
             Event::Waits { .. } => {
-                ui.note("It is served until you close it, or it was not used for ten minutes. Ctrl-C closes it too.");
+                ui.note(self.until);
             }
             _ => {}
         }
@@ -141,7 +152,7 @@ impl Dialog for Terminal<'_> {
     fn waiting(&self, _: Option<Duration>) {}
 
     fn check_output(&self) -> Result<()> {
-        self.0.check_output()
+        self.ui.check_output()
     }
 
     fn choose_source(&self, _: &[Choice], _: bool) -> io::Result<Option<SourceAnswer>> {

@@ -19,7 +19,7 @@ use crate::import::table::{
 use crate::vault::declaration::Stream;
 
 /// What cells may be apart by, the likeliest first.
-const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
+pub(super) const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 /// Rows that say whether a file is a table.
 const SAMPLE: usize = 50;
 /// They are fewer where they are long.
@@ -328,7 +328,8 @@ fn head(member: &Member<'_>) -> io::Result<Head> {
 type Opened = Rows<BufReader<Box<dyn BufRead + Send>>>;
 
 fn open(member: &Member<'_>, charset: Charset, mark: usize, delimiter: u8) -> io::Result<Opened> {
-    let mut rows = Rows::new(BufReader::new((member.open)()?), charset, mark, delimiter)?;
+    let bytes: Box<dyn BufRead + Send> = (member.open)()?;
+    let mut rows = Rows::new(BufReader::new(bytes), charset, mark, delimiter)?;
     rows.skip_separator_line()?;
     Ok(rows)
 }
@@ -542,7 +543,7 @@ fn separator_line(text: &str) -> Option<u8> {
 
 /// Takes rows apart.
 #[derive(Clone)]
-struct Cutter {
+pub(super) struct Cutter {
     charset: Charset,
     delimiter: u8,
     /// As it is at a row's beginning. Its table would be slower to build than a row is to read without one.
@@ -550,7 +551,7 @@ struct Cutter {
 }
 
 impl Cutter {
-    fn new(charset: Charset, delimiter: u8) -> Self {
+    pub(super) fn new(charset: Charset, delimiter: u8) -> Self {
         Self {
             charset,
             delimiter,
@@ -559,7 +560,7 @@ impl Cutter {
     }
 
     /// The cells of one row.
-    fn cells(&self, bytes: &[u8]) -> Result<Cells, Bad> {
+    pub(super) fn cells(&self, bytes: &[u8]) -> Result<Cells, Bad> {
         if bytes.len() >= MAX_ROW {
             return Err(Bad("longer than 64 MiB"));
         }
@@ -600,7 +601,7 @@ impl Cutter {
 
 /// The cells of a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Cells {
+pub(super) struct Cells {
     /// One behind the other.
     text: String,
     ends: Vec<usize>,
@@ -611,12 +612,12 @@ impl Cells {
         self.ends.len()
     }
 
-    fn get(&self, at: usize) -> Option<&str> {
+    pub(super) fn get(&self, at: usize) -> Option<&str> {
         let start = if at == 0 { 0 } else { *self.ends.get(at - 1)? };
         self.text.get(start..*self.ends.get(at)?)
     }
 
-    fn iter(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.len()).filter_map(|at| self.get(at))
     }
 }
@@ -653,32 +654,32 @@ impl Quote {
 }
 
 /// A row, as it stands in a file.
-struct Row {
-    offset: u64,
-    next: u64,
-    line: u64,
-    bytes: Vec<u8>,
-    cells: Result<Cells, Bad>,
+pub(super) struct Row {
+    pub(super) offset: u64,
+    pub(super) next: u64,
+    pub(super) line: u64,
+    pub(super) bytes: Vec<u8>,
+    pub(super) cells: Result<Cells, Bad>,
     /// Whether a line break is behind it.
-    is_ended: bool,
+    pub(super) is_ended: bool,
 }
 
 /// The rows of a file, in any charset, with their places.
-struct Rows<R> {
+pub(super) struct Rows<R> {
     reader: R,
     /// What was read and is read again.
     again: Vec<u8>,
     again_at: usize,
     cutter: Cutter,
     /// How many cells a row has, once that is known.
-    columns: Option<usize>,
+    pub(super) columns: Option<usize>,
     offset: u64,
     line: u64,
     left_again: usize,
 }
 
 impl<R: BufRead> Rows<R> {
-    fn new(mut reader: R, charset: Charset, mark: usize, delimiter: u8) -> io::Result<Self> {
+    pub(super) fn new(mut reader: R, charset: Charset, mark: usize, delimiter: u8) -> io::Result<Self> {
         let skipped = io::copy(&mut reader.by_ref().take(mark as u64), &mut io::sink())?;
         Ok(Self {
             reader,
@@ -693,7 +694,7 @@ impl<R: BufRead> Rows<R> {
     }
 
     /// Leaves out `sep=;`.
-    fn skip_separator_line(&mut self) -> io::Result<()> {
+    pub(super) fn skip_separator_line(&mut self) -> io::Result<()> {
         let before = (self.offset, self.line);
         let Some((bytes, _)) = self.read(true)? else { return Ok(()) };
         if separator_line(&self.cutter.charset.decode(&bytes)).is_none() {
@@ -710,7 +711,7 @@ impl<R: BufRead> Rows<R> {
     }
 
     /// The next row that is not empty.
-    fn next(&mut self) -> io::Result<Option<Row>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<Row>> {
         loop {
             let (offset, line) = (self.offset, self.line);
             let Some((bytes, is_ended)) = self.read(false)? else { return Ok(None) };

@@ -153,6 +153,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::import::format::ReadFrom;
     use crate::import::harness::{self, Kept};
 
     const LIST: &[u8] = b"# Reading list of ana\n2026-01-31 | Solaris | Lem\n\n2026-02-14 | Emma\n2026-03-01 | Dune | Herbert\n";
@@ -212,7 +213,7 @@ mod tests {
             &harness::plan(&ReadingList, &[("a", b"# Reading list of \n")], harness::ask()).unwrap()[0];
         assert_eq!((nobody.account.as_str(), nobody.notes.len()), (KEY, 1));
         for length in [0, 20] {
-            let open = || Ok(Box::new(LIST) as Box<dyn BufRead + Send>);
+            let open = || Ok(Box::new(io::Cursor::new(LIST)) as Box<dyn ReadFrom + Send>);
             let member =
                 Member { label: "a", head: &LIST[..length], size: None, modified_ms: None, open: &open };
             assert_eq!(ReadingList.plan(&[member], &mut harness::ask()).unwrap()[0].account, "ana");

@@ -1,5 +1,8 @@
 //! The formats, one file each. docs/formats.md says how to write one.
 
+pub mod apple_health;
+pub mod bank;
+pub mod browser;
 pub mod chatgpt;
 pub mod claude;
 pub mod claude_code;
@@ -7,9 +10,19 @@ pub mod codex;
 pub mod csv;
 #[cfg(test)]
 mod example;
+pub mod ical;
 pub mod jsonl;
+pub mod location;
 pub mod mail;
+pub mod meta;
+pub mod notes;
+pub mod slack;
+pub mod spotify;
+pub mod takeout_activity;
+pub mod telegram;
 pub mod vcard;
+pub mod whatsapp;
+pub mod x;
 
 use super::format::Format;
 
@@ -17,13 +30,29 @@ use super::format::Format;
 pub const ALL: &[&dyn Format] = &[
     &mail::Mbox,
     &mail::Maildir,
-    &mail::Eml,
     &mail::Emlx,
+    &mail::Eml,
+    &mail::Pst,
+    &whatsapp::WhatsApp,
+    &telegram::Telegram,
+    &slack::Slack,
+    &meta::Meta,
+    &x::X,
+    &ical::Ical,
+    &vcard::VCard,
+    &bank::Ofx,
+    &bank::Qif,
+    &bank::BankCsv,
     &chatgpt::ChatGpt,
     &claude::Claude,
     &claude_code::ClaudeCode,
     &codex::Codex,
+    &spotify::Spotify,
+    &takeout_activity::TakeoutActivity,
+    &location::Location,
+    &browser::Browser,
+    &apple_health::AppleHealth,
+    &notes::Notes,
     &csv::Csv,
     &jsonl::Jsonl,
-    &vcard::VCard,
 ];

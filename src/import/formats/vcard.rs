@@ -6,7 +6,6 @@
 use std::io;
 use std::sync::Arc;
 
-use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
@@ -14,6 +13,7 @@ use serde::Serialize;
 
 use crate::import::agent_session::name;
 use crate::import::chat_export::beginning;
+use crate::import::content_line::{self, Property};
 use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::digest;
 use crate::import::format::{
@@ -286,39 +286,15 @@ fn is_mark(line: &[u8], mark: &[u8]) -> bool {
         && card.strip_prefix(b":").is_some_and(|card| card.trim_ascii().eq_ignore_ascii_case(b"VCARD"))
 }
 
-/// A line of a card: `item1.EMAIL;TYPE=home:ana@example.org`.
-#[derive(Debug, PartialEq, Eq)]
-struct Property {
-    /// In upper case, without its group.
-    name: String,
-    /// Its parameters, `NAME=value` in upper case but for the values; a bare one of 2.1 is a type.
-    parameters: Vec<(String, String)>,
-    /// Decoded, and for one that is not structured without its escapes.
-    value: String,
-    /// As it is escaped, for its parts.
-    escaped: String,
+/// What is read of a property of a card.
+trait OfCard {
+    /// An address on one line: street and number, post code and place, country.
+    fn address(&self) -> String;
+    /// What kind of address or number it is, as the person reads it: `home`.
+    fn kind(&self) -> Option<String>;
 }
 
-impl Property {
-    /// The parts of a structured value: `Hansen;Ana;;;`.
-    fn parts(&self) -> Vec<String> {
-        let mut parts = vec![String::new()];
-        let mut is_escaped = false;
-        for c in self.escaped.chars() {
-            match c {
-                ';' if !is_escaped => parts.push(String::new()),
-                c => {
-                    if let Some(part) = parts.last_mut() {
-                        part.push(c);
-                    }
-                }
-            }
-            is_escaped = c == '\\' && !is_escaped;
-        }
-        parts.iter().map(|part| unescaped(part)).collect()
-    }
-
-    /// An address on one line: street and number, post code and place, country.
+impl OfCard for Property {
     fn address(&self) -> String {
         let parts = self.parts();
         let lines = |part: &String| joined(&part.lines().map(str::to_owned).collect::<Vec<_>>(), ", ");
@@ -327,7 +303,6 @@ impl Property {
         joined(&[part(0), part(1), part(2), place, part(4), part(6)], ", ")
     }
 
-    /// What kind of address or number it is, as the person reads it: `home`.
     fn kind(&self) -> Option<String> {
         let types =
             self.parameters.iter().filter(|(name, _)| name == "TYPE").flat_map(|(_, value)| value.split(','));
@@ -337,128 +312,22 @@ impl Property {
             .collect();
         (!kinds.is_empty()).then(|| kinds.join(" "))
     }
-
-    fn parameter(&self, name: &str) -> Option<&str> {
-        self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
-    }
 }
 
 /// The properties of a card, without those of cards within it.
 fn properties(card: &[u8]) -> Vec<Property> {
-    let mut properties = Vec::new();
-    let mut lines =
-        card.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).peekable();
     let mut inner = 0_u32;
-    while let Some(line) = lines.next() {
-        if is_mark(line, b"BEGIN") {
-            inner += 1;
-        } else if is_mark(line, b"END") {
-            inner = inner.saturating_sub(1);
+    let mut properties = content_line::properties(card);
+    properties.retain(|property| {
+        let is_card = property.value.trim().eq_ignore_ascii_case("VCARD");
+        match property.name.as_str() {
+            "BEGIN" if is_card => inner += 1,
+            "END" if is_card => inner = inner.saturating_sub(1),
+            _ => return inner == 0,
         }
-        let mut whole = line.to_vec();
-        // RFC 6350 §3.2: a line goes on in the next one, behind a space or a tab.
-        while let Some(more) = lines.next_if(|next| matches!(next.first(), Some(b' ' | b'\t'))) {
-            whole.extend_from_slice(&more[1..]);
-        }
-        let Some((head, value)) = head_and_value(&whole) else { continue };
-        let mut value = value.to_vec();
-        let is_quoted = head.iter().skip(1).any(|part| {
-            let part = part.to_ascii_uppercase();
-            part == "QUOTED-PRINTABLE" || part == "ENCODING=QUOTED-PRINTABLE"
-        });
-        // 2.1: such a value goes on behind `=` at the end of its line, without a space.
-        while is_quoted && value.ends_with(b"=") {
-            let Some(more) = lines.next() else { break };
-            value.pop();
-            value.extend_from_slice(more);
-        }
-        if inner == 0 {
-            properties.extend(property(&head, &value, is_quoted));
-        }
-    }
+        false
+    });
     properties
-}
-
-/// What stands before the colon, split at its semicolons, and what stands behind it.
-fn head_and_value(line: &[u8]) -> Option<(Vec<String>, &[u8])> {
-    let (mut is_quoted, mut start, mut parts) = (false, 0, Vec::new());
-    for (at, byte) in line.iter().enumerate() {
-        match byte {
-            b'"' => is_quoted = !is_quoted,
-            b';' | b':' if !is_quoted => {
-                parts.push(String::from_utf8_lossy(&line[start..at]).into_owned());
-                start = at + 1;
-                if *byte == b':' {
-                    return Some((parts, &line[start..]));
-                }
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
-fn property(head: &[String], value: &[u8], is_quoted: bool) -> Option<Property> {
-    let name = head.first()?.rsplit('.').next()?.trim().to_ascii_uppercase();
-    let parameters: Vec<(String, String)> = head[1..]
-        .iter()
-        .map(|parameter| match parameter.split_once('=') {
-            Some((name, value)) => (name.trim().to_ascii_uppercase(), value.trim_matches('"').to_owned()),
-            None => ("TYPE".to_owned(), parameter.clone()),
-        })
-        .collect();
-    // Nothing of a photo is read.
-    if matches!(name.as_str(), "PHOTO" | "LOGO" | "SOUND" | "KEY") {
-        return Some(Property { name, parameters, value: String::new(), escaped: String::new() });
-    }
-    let charset =
-        parameters.iter().find(|(name, _)| name == "CHARSET").map(|(_, charset)| charset.as_bytes());
-    let charset = charset.and_then(Encoding::for_label);
-    let decoded = if is_quoted { unquoted(value) } else { value.to_vec() };
-    let is_utf8 = std::str::from_utf8(&decoded).is_ok();
-    let charset = charset.unwrap_or(if is_utf8 { UTF_8 } else { WINDOWS_1252 });
-    let escaped = charset.decode_without_bom_handling(&decoded).0.into_owned();
-    Some(Property { name, parameters, value: unescaped(&escaped), escaped })
-}
-
-/// Quoted-printable without its breaks.
-fn unquoted(value: &[u8]) -> Vec<u8> {
-    let digit = |byte: Option<&u8>| {
-        byte.and_then(|byte| char::from(*byte).to_digit(16)).and_then(|of| u8::try_from(of).ok())
-    };
-    let (mut bytes, mut at) = (Vec::with_capacity(value.len()), 0);
-    while let Some(byte) = value.get(at) {
-        match (byte, digit(value.get(at + 1)), digit(value.get(at + 2))) {
-            (b'=', Some(high), Some(low)) => {
-                bytes.push(high * 16 + low);
-                at += 3;
-            }
-            (byte, ..) => {
-                bytes.push(*byte);
-                at += 1;
-            }
-        }
-    }
-    bytes
-}
-
-/// A value without the marks before its special characters (RFC 6350 §3.4).
-fn unescaped(value: &str) -> String {
-    let mut text = String::with_capacity(value.len());
-    let mut chars = value.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => match chars.next() {
-                Some('n' | 'N') => text.push('\n'),
-                Some(c @ (',' | ';' | '\\' | ':')) => text.push(c),
-                Some(c) => text.extend(['\\', c]),
-                None => text.push('\\'),
-            },
-            '\r' => {}
-            c => text.push(c),
-        }
-    }
-    text
 }
 
 fn joined(parts: &[String], between: &str) -> String {

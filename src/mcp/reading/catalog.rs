@@ -26,6 +26,10 @@ pub struct StreamFacts {
     pub primary_key: Vec<String>,
     /// The field that the stream is ordered by.
     pub cursor_field: Option<String>,
+    /// The fields that it can be sorted by, where the provider says so.
+    pub sort_fields: Vec<String>,
+    /// What the provider says that it computes for each group, beside counts.
+    pub grouped: Vec<String>,
     /// The field with the role `primary-title`.
     pub title_field: Option<String>,
     /// The field with the role `event-time`.
@@ -186,7 +190,10 @@ impl StreamFacts {
         let with_role =
             |wanted: &str| roles.iter().find(|(_, _, role)| role == wanted).map(|(_, name, _)| name.clone());
         let views = row.get("views").and_then(Value::as_array).into_iter().flatten();
+        let said = |name: &str| texts(row.get(name).or_else(|| row.get("query")?.get(name)));
         Self {
+            sort_fields: said("sort_fields"),
+            grouped: said("grouped_metrics"),
             connector_key: connector_key(connector),
             primary_key: texts(row.get("primary_key")),
             cursor_field: row.get("cursor_field").and_then(Value::as_str).map(str::to_owned),

@@ -12,6 +12,7 @@ use super::spelling::Empty;
 use super::surface;
 use crate::json::write::Written;
 use crate::mcp::call::{Call, Tool};
+use crate::mcp::id::RecordId;
 use crate::mcp::line;
 use crate::mcp::protocol::service::ToolAnswer;
 use crate::mcp::reading::answer_shape;
@@ -77,6 +78,7 @@ pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnsw
     let mut body = reader.read(&Request::Aggregate(request.clone())).await?.body;
     envelope::prepare(&mut body);
     envelope::keep_digits(&mut body);
+    name_record(stream, &mut body);
     let has_no_group = body.get("groups").and_then(Value::as_array).is_none_or(Vec::is_empty);
     let counted = body.get("value").or_else(|| body.get("filtered_record_count")).and_then(Value::as_f64);
     if !request.filter.is_empty() && has_no_group && counted.is_none_or(|count| count == 0.0) {
@@ -112,6 +114,19 @@ pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnsw
     let rest = fit(call, shown, &mut body, &mut groups, bounds);
     Ok(assemble(stream, body, Some(groups), rest.as_ref()))
 }
+
+/// The record that has the least or the greatest value, by the id that fetch takes, where the provider names it.
+fn name_record(stream: &str, body: &mut Map<String, Value>) {
+    let Some(Value::Object(record)) = body.get("record") else { return };
+    let handle = RecordId::of_row(record, stream).as_ref().and_then(RecordId::handle);
+    match handle.filter(|handle| json_len(handle) <= RECORD_BYTES) {
+        Some(handle) => drop(body.insert("record".into(), json!(handle))),
+        None => drop(body.remove("record")),
+    }
+}
+
+/// Longest id of a record that is named, in bytes.
+const RECORD_BYTES: usize = 400;
 
 /// What a provider would refuse or silently leave out: groups of two kinds, a period without its length,
 /// a length without a period.
@@ -293,11 +308,14 @@ fn prune(stream: &str, body: &mut Map<String, Value>, rest: Option<&Rest>, bound
         "time_zone",
         "value",
         "other_count",
+        "other_value",
+        "record",
         "filtered_record_count",
         "approximate",
     ];
     let parts = body.len();
-    body.retain(|key, value| documented.contains(&key.as_str()) && json_len(value) <= 100);
+    let most = |key: &str| if key == "record" { RECORD_BYTES } else { 100 };
+    body.retain(|key, value| documented.contains(&key.as_str()) && json_len(value) <= most(key));
     let parts = parts - body.len();
     envelope::warn(body, "envelope_cut", format!("{parts} other parts are too long to show"));
 }
@@ -320,13 +338,18 @@ fn cut_group(group: &mut Value) {
 fn group_line(group: &Value) -> String {
     let key = group.get("key").map_or_else(|| "null".to_owned(), |key| line::value(key, 200).text);
     let mut out = format!("{key}:");
-    if let Some(fields) = group.as_object() {
-        for (name, value) in fields.iter().filter(|(name, _)| *name != "key") {
-            if name == "count" || name == "value" {
-                let _ = write!(out, " {}", line::value(value, 80).text);
-            } else {
-                let _ = write!(out, " {}={}", line::token(name), line::value(value, 80).text);
-            }
+    let Some(fields) = group.as_object() else { return out };
+    // A count alone is what was asked for; beside a value it says of how many.
+    let both = fields.get("value").zip(fields.get("count"));
+    if let Some((value, count)) = both {
+        let noun = if count.as_u64() == Some(1) { "record" } else { "records" };
+        let _ = write!(out, " {} ({} {noun})", line::value(value, 80).text, line::value(count, 80).text);
+    }
+    for (name, value) in fields.iter().filter(|(name, _)| *name != "key") {
+        if name != "count" && name != "value" {
+            let _ = write!(out, " {}={}", line::token(name), line::value(value, 80).text);
+        } else if both.is_none() {
+            let _ = write!(out, " {}", line::value(value, 80).text);
         }
     }
     out
@@ -347,19 +370,28 @@ fn order_of(body: &Map<String, Value>, groups: &[Value]) -> Option<String> {
             .map(str::to_owned);
     }
     let metric = text_of(body, "metric").unwrap_or("value");
-    if let Some(order) = order_of_values(groups) {
+    if let Some(order) = order_of_values(groups, metric == "sum") {
         return Some(format!("the {order} {} first", line::token(prefix_on_wire(metric, 20))));
     }
-    let counts = groups.iter().map(|group| group.get("count")?.as_u64()).collect::<Option<Vec<_>>>();
+    // Where groups have values, their counts say nothing of the order.
+    let is_count =
+        |group: &Value| if group.get("value").is_some() { None } else { group.get("count")?.as_u64() };
+    let counts = groups.iter().map(is_count).collect::<Option<Vec<_>>>();
     if counts.is_some_and(|counts| counts.is_sorted_by(|left, right| left >= right)) {
         return Some("the largest first".to_owned());
     }
     (!keys.is_empty() && keys.is_sorted()).then(|| "in the order of their keys".to_owned())
 }
 
-/// Which of the values of groups come first; nothing where they have none, or are in no order.
-fn order_of_values(groups: &[Value]) -> Option<&'static str> {
-    let values = groups.iter().map(|group| group.get("value")).collect::<Option<Vec<_>>>()?;
+/// Which of the values of groups come first; nothing where they have none, or are in no order. Sums that are in both orders are
+/// in that of their size: those that are not shown may be positive too.
+fn order_of_values(groups: &[Value], are_sums: bool) -> Option<&'static str> {
+    let mut values = groups.iter().map(|group| group.get("value")).collect::<Option<Vec<_>>>()?;
+    // Those without a value come last in any order.
+    values.truncate(values.iter().rposition(|value| !value.is_null()).map_or(0, |last| last + 1));
+    if values.len() < 2 {
+        return None;
+    }
     let number = |value: &&Value| match value {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => text.parse::<f64>().ok(),
@@ -371,11 +403,14 @@ fn order_of_values(groups: &[Value]) -> Option<&'static str> {
         let latest = is_of(|left, right| left >= right).then_some("latest");
         return latest.or_else(|| is_of(|left, right| left <= right).then_some("earliest"));
     };
-    if numbers.is_sorted_by(|left, right| left >= right) {
+    let is_by_size = numbers.is_sorted_by(|left, right| left.abs() >= right.abs());
+    if are_sums && is_by_size && numbers.iter().any(|number| *number < 0.0) {
+        Some("largest (plus or minus)")
+    } else if numbers.is_sorted_by(|left, right| left >= right) {
         Some("largest")
     } else if numbers.is_sorted() {
         Some("smallest")
-    } else if numbers.is_sorted_by(|left, right| left.abs() >= right.abs()) {
+    } else if is_by_size {
         Some("largest (plus or minus)")
     } else {
         None
@@ -426,6 +461,9 @@ fn text(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>) -> String 
         }
         if let Some(other) = body.get("other_count") {
             let _ = write!(out, "other_count={}", line::value(other, 40).text);
+            if let Some(value) = body.get("other_value").filter(|value| !value.is_null()) {
+                let _ = write!(out, " other_value={}", line::value(value, 80).text);
+            }
             if !matches!(other.as_u64(), Some(0)) {
                 out.push_str(match rest {
                     Some(rest) if rest.groups == 0 => {
@@ -448,6 +486,9 @@ fn text(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>) -> String 
                 writeln!(out, "{} did not fit: the next call shows them", counted(rest.groups, "more group"));
         }
     }
+    if let Some(record) = text_of(body, "record") {
+        let _ = writeln!(out, "record: id={} (fetch reads it)", line::token(record));
+    }
     for key in ["filtered_record_count", "approximate"] {
         match body.get(key) {
             None | Some(Value::Null | Value::Bool(false)) => {}
@@ -467,6 +508,41 @@ fn text(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn o6_3_a_value_stands_beside_the_count_of_its_group() {
+        let mut body = json!({"metric": "sum", "field": "amount", "group_by": "kind", "other_count": 3, "other_value": -7.50, "groups": [
+            {"key": "rent", "count": 12, "value": 3400.00}, {"key": "food", "count": 1, "value": null}]});
+        let text_of = |body: &Value| text("spending", body.as_object().unwrap(), None);
+        let shown = text_of(&body);
+        assert!(shown.contains("\n\"rent\": 3400.0 (12 records)\n\"food\": null (1 record)\n"), "{shown}");
+        assert!(
+            !shown.contains("the largest first"),
+            "the counts are not what they are in order of: {shown}"
+        );
+        assert!(shown.contains("other_count=3 other_value=-7.5 (records in further groups"), "{shown}");
+        // A count alone is what was asked for.
+        body["groups"] = json!([{"key": "rent", "count": 12}]);
+        body["other_value"] = Value::Null;
+        let shown = text_of(&body);
+        assert!(shown.contains("\n\"rent\": 12\nother_count=3 (records"), "{shown}");
+    }
+
+    #[test]
+    fn an_extreme_names_its_record_by_the_id_that_fetch_takes() {
+        let named = |record: Value| {
+            let mut body = json!({"metric": "max", "field": "n", "value": 9, "record": record});
+            let body = body.as_object_mut().unwrap();
+            name_record("spending", body);
+            (body.get("record").cloned(), text("spending", body, None))
+        };
+        let (record, text) = named(json!({"stream": "spending", "id": "a/1", "connection_id": "cin_a"}));
+        assert_eq!(record, Some(json!("cin_a/spending:a%2F1")));
+        assert!(text.contains("\nrecord: id=cin_a/spending:a%2F1 (fetch reads it)"), "{text}");
+        // What no id of a record can be is left out.
+        assert_eq!(named(json!({"id": "x".repeat(2_000), "connection_id": "cin_a"})).0, None);
+        assert_eq!(named(json!({"id": 7})).0, None);
+    }
 
     #[test]
     fn the_order_that_is_told_is_the_one_that_groups_are_in() {
@@ -505,6 +581,9 @@ mod tests {
         );
         let both = [("b", 1, json!(-9)), ("a", 3, json!("7.5")), ("c", 2, json!(-1))];
         assert_eq!(order(&by("sum"), &both).unwrap(), "the largest (plus or minus) sum first");
+        let two = [("b", 1, json!(9)), ("a", 3, json!(-7.5))];
+        assert_eq!(order(&by("sum"), &two).unwrap(), "the largest (plus or minus) sum first");
+        assert_eq!(order(&by("max"), &two).unwrap(), "the largest max first");
         assert_eq!(
             order(&by("min"), &[("b", 1, json!(1)), ("a", 3, json!(2))]).unwrap(),
             "the smallest min first"
@@ -512,5 +591,8 @@ mod tests {
         let days = [("b", 1, json!("2026-02-01")), ("a", 3, json!("2026-01-01"))];
         assert_eq!(order(&by("max"), &days).unwrap(), "the latest max first");
         assert_eq!(order(&by("count"), &[("b", 9, none())]), None);
+        let some = json!([{"key": "b", "count": 1, "value": 7}, {"key": "c", "count": 1, "value": -8}, {"key": "a", "count": 3, "value": null}]);
+        let told = order_of(by("min").as_object().unwrap(), some.as_array().unwrap());
+        assert_eq!(told.unwrap(), "the largest min first", "what has no value comes last in any order");
     }
 }

@@ -299,6 +299,16 @@ fn misused(error: ToolError, asked: Asked<'_>, facts: &[StreamFacts]) -> ToolErr
         if let Some((param, usage)) = undeclared_use(call, facts) {
             return unaggregated(error, param, usage, stream, facts);
         }
+        let gives_more = facts.iter().any(|facts| !facts.grouped.is_empty());
+        if is_grouped && call.text("metric") == Some("count_distinct") && gives_more {
+            return error
+                .about("metric")
+                .hint(
+                    "a group gives its count, or a sum, min or max; for count_distinct of one group call aggregate without \
+                     groups and with a filter",
+                )
+                .offer(None);
+        }
         if is_grouped && call.text("metric") != Some("count") {
             return error
                 .hint(if asked.has("group_by_time") {
@@ -543,13 +553,15 @@ fn asked_fields(call: &Call) -> Vec<(&'static str, String)> {
     asked
 }
 
-/// What records sort by: the one field that the schema names.
+/// What records sort by: the one field that the schema names, or those that it lists.
 fn unsorted(error: ToolError, call: &Call, facts: &[StreamFacts]) -> ToolError {
     let text = |name: &str| call.text(name);
     let Some(sort) = text("sort") else { return error };
     let field = sort.trim_start_matches('-');
-    let Some(cursor) = facts.iter().find_map(|facts| facts.cursor_field.as_deref()) else { return error };
-    if field == cursor {
+    let listed = facts.iter().flat_map(|facts| &facts.sort_fields).map(String::as_str).collect::<Vec<_>>();
+    let cursor = facts.iter().find_map(|facts| facts.cursor_field.as_deref());
+    let Some(cursor) = cursor.or(listed.first().copied()) else { return error };
+    if field == cursor || listed.contains(&field) {
         // A sort names its direction by itself.
         let sorted = match text("order") {
             Some("desc") if !sort.starts_with('-') => format!("-{field}"),
@@ -562,6 +574,9 @@ fn unsorted(error: ToolError, call: &Call, facts: &[StreamFacts]) -> ToolError {
         };
         let next = call.with([("sort", Some(json!(sorted))), ("order", None)]);
         return error.hint("sort alone says the direction").offer(Some(next));
+    }
+    if let Some(names) = joined(listed) {
+        return error.hint(format!("records sort by one of {names}; -FIELD descends"));
     }
     let hint = format!(
         "records sort by {cursor} alone: sort {cursor} or -{cursor}; for the largest or smallest {} take aggregate max or \
@@ -619,4 +634,42 @@ fn joined(mut names: Vec<&str>) -> Option<String> {
     names.truncate(MAX_NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!names.is_empty()).then(|| format!("{}{more}", names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Requirement O6.2.
+    #[test]
+    fn o6_2_a_refused_sort_names_what_works() {
+        let refused = || ToolError::new("invalid_sort", "Not sortable", "");
+        let call = |sort: &str, order: Option<&str>| {
+            let mut arguments = json!({"stream": "spending", "sort": sort});
+            if let Some(order) = order {
+                arguments["order"] = json!(order);
+            }
+            Call::new(Tool::QueryRecords, arguments)
+        };
+        let one = StreamFacts { cursor_field: Some("at".to_owned()), ..StreamFacts::default() };
+        let hint = |facts: &StreamFacts| {
+            let error = unsorted(refused(), &call("-kind", None), std::slice::from_ref(facts));
+            Value::Object(error.to_structured()).to_string()
+        };
+        assert!(hint(&one).contains("records sort by at alone"), "{}", hint(&one));
+        let several = StreamFacts { sort_fields: ["at", "amount"].map(str::to_owned).into(), ..one.clone() };
+        let text = hint(&several);
+        assert!(
+            text.contains("records sort by one of amount, at; -FIELD descends") && !text.contains("alone"),
+            "{text}"
+        );
+        // A sort names its direction by itself.
+        let error = unsorted(refused(), &call("amount", Some("desc")), std::slice::from_ref(&several));
+        assert_eq!(
+            error.next_call(),
+            Some(&Call::new(Tool::QueryRecords, json!({"stream": "spending", "sort": "-amount"})))
+        );
+        let none = StreamFacts { cursor_field: None, ..several };
+        assert!(hint(&none).contains("one of amount, at"));
+    }
 }

@@ -27,7 +27,7 @@ pub const MAX_TOOLS_BYTES: usize = 6656;
 /// A host is told what a model has to know before it calls. That unknown arguments are refused, and what the least
 /// number is, a refusal tells in time: [`input_schema`] has those too.
 ///
-/// They take 5,888 bytes. 4,096 are not within reach of R2.4 and R2.8: without a word of description it is 4,164
+/// They take 5,922 bytes. 4,096 are not within reach of R2.4 and R2.8: without a word of description it is 4,164
 /// (annotations 624, output schemas 1,116 of it); what each tool does and by which endpoint (R2.4) is 1,107 more, and
 /// how a filter, a time or an id is written 612.
 pub fn tools() -> Arc<[Definition]> {
@@ -139,7 +139,7 @@ mod tests {
     fn r2_2_within_the_budget() {
         let measure = measure(&wire(), INSTRUCTIONS);
         assert!(measure.tools_bytes <= MAX_TOOLS_BYTES, "{} bytes", measure.tools_bytes);
-        assert_eq!(measure.tools_bytes, 5_888, "what is said of it above");
+        assert_eq!(measure.tools_bytes, 5_922, "what is said of it above");
         for tool in &measure.tools {
             assert!(tool.bytes <= 1_700, "{} takes {} bytes", tool.name, tool.bytes);
         }

@@ -5,7 +5,9 @@
 //! a row's data leaves a [`Row`] only through the access's projection. The two halves of the rule,
 //! SQL for what is stored now and `Access::covers` for what was stored before, stand side by side.
 
+mod few;
 mod search;
+mod sorted;
 mod values;
 
 use std::collections::BTreeSet;
@@ -16,7 +18,10 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{Connection as Sqlite, OptionalExtension, Row as SqlRow, params_from_iter};
 use serde_json::{Map, Value};
 
+pub use self::few::FewValues;
 pub use self::search::{Hit, HitPosition, Matches};
+pub use self::sorted::SortedPosition;
+pub use self::values::{Held, MOST_READ, Read, Texts};
 use super::declaration::{Connector, Field, Relation, Stream};
 use super::filter::path;
 pub use super::filter::{Compare, Filter};
@@ -237,6 +242,19 @@ impl Access {
     /// The field that pages are sorted by, if it is granted: an order by a hidden field would show it.
     pub fn cursor_field(&self) -> Option<&str> {
         self.stream.cursor_field.as_deref().filter(|name| self.fields.contains(*name))
+    }
+
+    /// The granted fields that records can be sorted by, the one that pages are sorted by first, where any other is declared to be
+    /// one.
+    pub fn sort_fields(&self) -> Vec<&Field> {
+        let declared = || self.fields().filter(|field| field.sort);
+        if declared().next().is_none() {
+            return Vec::new();
+        }
+        let cursor = self.cursor_field();
+        let first = cursor.and_then(|name| self.field(name));
+        let others = declared().filter(|field| Some(field.name.as_str()) != cursor);
+        first.into_iter().chain(others).collect()
     }
 
     /// The column of a granted field, if it has the form that is declared now.
@@ -537,7 +555,8 @@ impl Access {
         Some(filter)
     }
 
-    /// The records of this access whose `foreign_key` names `key`: the other end of a relation.
+    /// The records of this access whose `foreign_key` names `key`: the other end of a relation. Of a parent, the one record whose
+    /// key it is.
     ///
     /// # Errors
     /// Whatever SQLite says; if the foreign key is not granted, because a match would tell it.
@@ -549,8 +568,11 @@ impl Access {
         limit: usize,
         pace: &Pace<'_>,
     ) -> rusqlite::Result<Vec<Row>> {
-        if !self.fields.contains(&relation.foreign_key) {
+        if relation.local_key.is_none() && !self.fields.contains(&relation.foreign_key) {
             return Err(rusqlite::Error::InvalidParameterName(relation.foreign_key.clone()));
+        }
+        if relation.local_key.is_some() {
+            return self.get(db, key, pace).map(|row| row.into_iter().collect());
         }
         if self.hides_rows() {
             pace.hide();

@@ -1,16 +1,232 @@
 //! What the values of a granted field are, for counts, groups and extremes: from the columns beside the records where there are any.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection as Sqlite, params_from_iter};
 
 use super::{Access, FOUND, Filter, Wanted, count, path};
 use crate::vault::declaration::Field;
-use crate::vault::store::values::{Column, Encoding};
+use crate::vault::sorting::{Quantity, SortValue};
+use crate::vault::store::values::{Column, Encoding, one_spelling};
 use crate::vault::time;
 
+/// Fields that are read at once at most.
+pub const MOST_READ: usize = 12;
+
+/// How much of a field is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Read {
+    /// What it is in order: of a time its instant.
+    Order,
+    /// All that it says.
+    Whole,
+}
+
+/// What a record has in a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Held<'a> {
+    /// Nothing, or null.
+    Absent,
+    /// A time, in milliseconds.
+    Instant(i64),
+    /// A whole number.
+    Whole(i64),
+    /// Yes or no.
+    Boolean(bool),
+    /// The number of a text that records share: [`Texts`] knows it.
+    Listed(i64),
+    /// Any other, as it is written.
+    Json(&'a str),
+}
+
+/// Shared texts of one access that were looked up, each of a record that is covered.
+#[derive(Debug, Default)]
+pub struct Texts(HashMap<i64, Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    json: String,
+    order: Option<SortValue>,
+}
+
+impl Texts {
+    fn get(&mut self, db: &Sqlite, field: &Field, id: i64) -> rusqlite::Result<&Shared> {
+        match self.0.entry(id) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(free) => {
+                let json: String = db
+                    .prepare_cached("SELECT json FROM value_text WHERE id = ?")?
+                    .query_row([id], |row| row.get(0))?;
+                Ok(free.insert(Shared { order: SortValue::of_json(field.kind, &json), json }))
+            }
+        }
+    }
+
+    /// The value as JSON text, in the one spelling of a text; not of an instant, which has several.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn json<'a>(
+        &'a mut self,
+        db: &Sqlite,
+        field: &Field,
+        held: Held<'a>,
+    ) -> rusqlite::Result<Cow<'a, str>> {
+        Ok(match held {
+            Held::Absent => "null".into(),
+            Held::Instant(ms) => ms.to_string().into(),
+            Held::Whole(whole) => whole.to_string().into(),
+            Held::Boolean(is) => is.to_string().into(),
+            Held::Listed(id) => self.get(db, field, id)?.json.as_str().into(),
+            Held::Json(json) => one_spelling(json.into()),
+        })
+    }
+
+    /// Its place among others; `None` where it has none, as what is absent.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn order<'a>(
+        &'a mut self,
+        db: &Sqlite,
+        field: &Field,
+        held: Held<'_>,
+    ) -> rusqlite::Result<Option<Cow<'a, SortValue>>> {
+        let own = |value| Some(Cow::Owned(value));
+        Ok(match held {
+            Held::Absent => None,
+            Held::Instant(ms) => own(SortValue::Instant(ms)),
+            Held::Whole(whole) => own(SortValue::Number(Quantity::from(whole))),
+            Held::Boolean(is) => own(SortValue::Boolean(is)),
+            Held::Listed(id) => self.get(db, field, id)?.order.as_ref().map(Cow::Borrowed),
+            Held::Json(json) => SortValue::of_json(field.kind, json).map(Cow::Owned),
+        })
+    }
+}
+
+/// How a column is read.
+enum Place {
+    Instant(String),
+    Other(Encoding, String),
+}
+
+impl Place {
+    fn expression(&self) -> &str {
+        match self {
+            Self::Instant(expression) | Self::Other(_, expression) => expression,
+        }
+    }
+
+    fn held<'a>(&self, value: ValueRef<'a>) -> Held<'a> {
+        match (self, value) {
+            (Self::Instant(_), ValueRef::Integer(i64::MIN)) => Held::Absent,
+            (Self::Instant(_), ValueRef::Integer(ms)) => Held::Instant(ms),
+            (Self::Other(Encoding::Boolean, _), ValueRef::Integer(is)) => Held::Boolean(is == 1),
+            (Self::Other(Encoding::Listed, _), ValueRef::Integer(id)) => Held::Listed(id),
+            (_, ValueRef::Integer(whole)) => Held::Whole(whole),
+            (_, value) => held_text(value),
+        }
+    }
+}
+
+/// What is there as JSON text.
+fn held_text(value: ValueRef<'_>) -> Held<'_> {
+    match value {
+        ValueRef::Text(text) => match std::str::from_utf8(text) {
+            Ok("null") | Err(_) => Held::Absent,
+            Ok(json) => Held::Json(json),
+        },
+        _ => Held::Absent,
+    }
+}
+
 impl Access {
+    /// Gives what each covered record for which `filter` holds has in these granted fields to `each`, with the number of its
+    /// row: from the columns where all of them are there, and never a record's other fields.
+    ///
+    /// # Errors
+    /// Whatever SQLite says, and `each`; if a field is not granted.
+    pub fn each_held(
+        &self,
+        db: &Sqlite,
+        filter: &Filter,
+        fields: &[(&Field, Read)],
+        mut each: impl FnMut(i64, &[Held<'_>]) -> rusqlite::Result<()>,
+    ) -> rusqlite::Result<()> {
+        if let Some((field, _)) = fields.iter().find(|(field, _)| self.field(&field.name).is_none()) {
+            return Err(rusqlite::Error::InvalidParameterName(field.name.clone()));
+        }
+        let mut wanted = Wanted::Nothing;
+        let places = fields.iter().map(|(field, read)| {
+            let (place, needs) = self.place(field, *read)?;
+            if needs == Wanted::Columns {
+                wanted = Wanted::Columns;
+            }
+            Some(place)
+        });
+        let places: Option<Vec<Place>> = places.collect();
+        let (sql, params) = if let Some(places) = &places {
+            let (rows, params) = self.rows(filter, wanted);
+            let rid = if self.hides_rows() { "r.rid" } else { "v.rid" };
+            let columns = places.iter().map(|place| format!(", {}", place.expression()));
+            (format!("SELECT {rid}{} {rows}", columns.collect::<String>()), params)
+        } else {
+            let (condition, covered) = self.condition();
+            let paths = fields.iter().map(|(field, _)| path(&field.name).into());
+            let params = paths.chain(covered).chain(filter.params.iter().cloned());
+            let (columns, index) = (", r.data -> ?".repeat(fields.len()), self.index());
+            let sql = format!("SELECT r.rid{columns} FROM record r {index} WHERE {condition}{}", filter.sql);
+            (sql, params.collect())
+        };
+        let mut found = db.prepare_cached(&sql)?;
+        let mut found = found.query(params_from_iter(params))?;
+        while let Some(row) = found.next()? {
+            let mut held = [Held::Absent; MOST_READ];
+            for (at, held) in held.iter_mut().enumerate().take(fields.len()) {
+                let value = row.get_ref(at + 1)?;
+                *held = places.as_ref().map_or_else(|| held_text(value), |places| places[at].held(value));
+            }
+            each(row.get(0)?, &held[..fields.len().min(MOST_READ)])?;
+        }
+        Ok(())
+    }
+
+    /// Where a granted field stands in columns, as far as it is read; `None` if it does not.
+    fn place(&self, field: &Field, read: Read) -> Option<(Place, Wanted)> {
+        let column = self.column(field)?;
+        let in_column = || format!("v.c{}", column.number);
+        match column.encoding {
+            Encoding::Sort | Encoding::Consent | Encoding::Instant => {
+                let (expression, wanted) = self.instant(field).filter(|_| read == Read::Order)?;
+                Some((Place::Instant(expression), wanted))
+            }
+            Encoding::Number | Encoding::Boolean | Encoding::Listed => {
+                Some((Place::Other(column.encoding, in_column()), Wanted::Columns))
+            }
+            Encoding::Hashed => None,
+        }
+    }
+
+    /// A granted field of the covered row with this number, as it is written.
+    ///
+    /// # Errors
+    /// Whatever SQLite says; if the field is not granted.
+    pub fn held_by(&self, db: &Sqlite, rid: i64, field: &Field) -> rusqlite::Result<String> {
+        if self.field(&field.name).is_none() {
+            return Err(rusqlite::Error::InvalidParameterName(field.name.clone()));
+        }
+        let (condition, params) = self.condition();
+        let sql = format!(
+            "SELECT coalesce(r.data -> ?, 'null') FROM record r {FOUND} WHERE {condition} AND r.rid = ?"
+        );
+        let params =
+            std::iter::once(path(&field.name).into()).chain(params).chain(std::iter::once(rid.into()));
+        db.prepare_cached(&sql)?.query_row(params_from_iter(params), |row| row.get(0))
+    }
+
     /// The values of a granted field, as JSON text, each with how often it is there; `null` stands
     /// for an absent one.
     ///

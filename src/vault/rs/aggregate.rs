@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 
 use super::context::{Context, meta_with, stale, stream_accesses};
 use super::decimal::Decimal;
+use super::grouped::{self, By, Groups, json_of};
 use super::params::{self, Params};
+use super::periods::{Granularity, Periods};
 use crate::vault::declaration::{Aggregation, Field};
-use crate::vault::enforcement::{Access, Filter};
+use crate::vault::enforcement::{Access, Filter, Order, Row, SortedPosition};
 use crate::vault::store::values::one_spelling;
 use crate::vault::time;
 use crate::vault::wire::ApiError;
@@ -37,16 +39,39 @@ enum Metric {
     CountDistinct,
 }
 
+impl Metric {
+    /// The same of groups, where that can be.
+    const fn of_groups(self) -> Option<grouped::Metric> {
+        match self {
+            Self::Sum => Some(grouped::Metric::Sum),
+            Self::Min => Some(grouped::Metric::Min),
+            Self::Max => Some(grouped::Metric::Max),
+            Self::CountDistinct => None,
+        }
+    }
+}
+
 /// What is asked for.
 enum Ask<'a> {
     /// How many records.
     Count,
     /// One value, over a field.
     Value(Metric, &'a str),
-    /// How many records for each value of a field.
-    Groups { field: &'a str, limit: usize },
-    /// How many records for each period of a field.
-    Periods { field: &'a str, granularity: Granularity, zone: jiff::tz::TimeZone, limit: usize },
+    /// How many records for each value of a field, and with a metric one value over another field.
+    Groups { metric: Option<(grouped::Metric, &'a str)>, field: &'a str, limit: usize },
+    /// The same for each period of a field.
+    Periods {
+        metric: Option<(grouped::Metric, &'a str)>,
+        field: &'a str,
+        granularity: Granularity,
+        zone: jiff::tz::TimeZone,
+        limit: usize,
+    },
+}
+
+/// What is said where a stream does not offer more.
+fn counted_only() -> ApiError {
+    ApiError::invalid("Groups can be counted only: use metric=count").param("metric")
 }
 
 impl<'a> Ask<'a> {
@@ -87,17 +112,17 @@ impl<'a> Ask<'a> {
             return invalid("limit", "limit must be at least 1");
         }
         let limit = limit.unwrap_or(DEFAULT_GROUPS).min(MAX_GROUPS);
-        match (metric, field) {
+        let metric = match (metric, field) {
             (Some(_), None) => return invalid("field", &format!("field is required for {name}")),
             (None, Some(_)) => return invalid("field", "count takes no field"),
-            (Some(_), _) if is_grouped => {
-                return invalid("metric", "Groups can be counted only: use metric=count");
+            (Some(metric), Some(field)) if is_grouped => {
+                Some((metric.of_groups().ok_or_else(counted_only)?, field))
             }
             (Some(metric), Some(field)) => return Ok(Self::Value(metric, field)),
-            (None, None) => {}
-        }
+            (None, None) => None,
+        };
         if let Some(field) = group_by {
-            return Ok(Self::Groups { field, limit });
+            return Ok(Self::Groups { metric, field, limit });
         }
         let (Some(field), Some(granularity)) = (group_by_time, granularity) else { return Ok(Self::Count) };
         let granularity = Granularity::parse(granularity)?;
@@ -105,7 +130,7 @@ impl<'a> Ask<'a> {
         // Not every system has the others.
         let zone = if name == UTC { Ok(jiff::tz::TimeZone::UTC) } else { jiff::tz::TimeZone::get(name) };
         match zone {
-            Ok(zone) => Ok(Self::Periods { field, granularity, zone, limit }),
+            Ok(zone) => Ok(Self::Periods { metric, field, granularity, zone, limit }),
             Err(_) if jiff::tz::db().is_definitively_empty() => invalid(
                 "time_zone",
                 &format!("Unknown time_zone: '{name}': this provider's system has no time zone database"),
@@ -151,9 +176,20 @@ pub fn get(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
         }
         answer["filtered_record_count"] = total.into();
         let values = |field: &str, how| values(db, &sources, field, how);
+        let is_extended = accesses.iter().all(|access| access.stream().is_extended);
         let (groups, limit) = match ask {
             Ask::Count => {
                 answer["value"] = total.into();
+                return Ok(answer);
+            }
+            Ask::Value(Metric::Sum, field) if is_extended => {
+                let over = over(&sources, field, Aggregation::Sum)?;
+                let groups = Groups::read(db, &over, grouped::Metric::Sum, By::Nothing)?;
+                groups.only().answer(&over, &mut answer);
+                return Ok(answer);
+            }
+            Ask::Value(metric @ (Metric::Min | Metric::Max), field) if is_extended => {
+                name_extreme(db, &sources, field, metric, &mut answer)?;
                 return Ok(answer);
             }
             Ask::Value(metric, field) => {
@@ -172,13 +208,35 @@ pub fn get(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
                 };
                 return Ok(answer);
             }
-            Ask::Groups { field, limit } => (by_value(values(field, Aggregation::GroupBy)?), limit),
-            Ask::Periods { field, granularity, zone, limit } => {
-                let mut periods = Periods::new(granularity, zone);
+            Ask::Groups { metric: Some(_), .. } | Ask::Periods { metric: Some(_), .. } if !is_extended => {
+                return Err(counted_only());
+            }
+            Ask::Groups { metric: Some((metric, measured)), field, limit } => {
+                over(&sources, field, Aggregation::GroupBy)?;
+                let over = over(&sources, measured, metric.aggregation())?;
+                let groups = Groups::read(db, &over, metric, By::Field(field))?;
+                groups.by_value().answer(db, &over, limit, &mut answer)?;
+                return Ok(answer);
+            }
+            Ask::Periods { metric: Some((metric, measured)), field, granularity, zone, limit } => {
+                over(&sources, field, Aggregation::GroupByTime)?;
+                let over = over(&sources, measured, metric.aggregation())?;
+                let periods = Periods::new(granularity, zone);
+                let groups = Groups::read(db, &over, metric, By::Time(field, periods))?;
+                groups.answer(db, &over, limit, &mut answer)?;
+                return Ok(answer);
+            }
+            Ask::Groups { field, limit, .. } => (by_value(values(field, Aggregation::GroupBy)?), limit),
+            Ask::Periods { field, granularity, zone, limit, .. } => {
+                let mut periods = Periods::<u64>::new(granularity, zone);
                 for (access, filter, field) in over(&sources, field, Aggregation::GroupByTime)? {
-                    access.instants(db, filter, field, |ms, count| periods.add(ms, count))?;
+                    access.instants(db, filter, field, |ms, count| {
+                        if let Some(known) = periods.at(ms) {
+                            *known += count;
+                        }
+                    })?;
                 }
-                (periods.groups(), limit)
+                (periods.groups(|known, new| *known += new), limit)
             }
         };
         let all: u64 = groups.iter().map(|(_, count)| count).sum();
@@ -189,6 +247,39 @@ pub fn get(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
         answer["other_count"] = (all - shown).into();
         Ok(answer)
     })
+}
+
+/// Writes the least or the greatest value of a field into an answer, and whose it is: of equal ones the record that a sort by it
+/// gives first.
+fn name_extreme(
+    db: &Sqlite,
+    sources: &[(&Access, Filter)],
+    name: &str,
+    metric: Metric,
+    answer: &mut Value,
+) -> Result<(), ApiError> {
+    let (how, order) = match metric {
+        Metric::Min => (Aggregation::Min, Order::Ascending),
+        _ => (Aggregation::Max, Order::Descending),
+    };
+    let mut first: Option<(SortedPosition, &Access, Row)> = None;
+    for (access, filter, field) in over(sources, name, how)? {
+        let found = access.sorted(db, filter, (field, order), None, 1)?.pop();
+        let Some((at, row)) = found.filter(|(at, _)| at.value().is_some()) else { continue };
+        if first.as_ref().is_none_or(|(known, ..)| order.compare_values(&at, known).is_lt()) {
+            first = Some((at, access, row));
+        }
+    }
+    answer["value"] = Value::Null;
+    if let Some((_, access, row)) = first {
+        answer["value"] = access.project(&row, None).remove(name).unwrap_or_default();
+        answer["record"] = json!({
+            "stream": access.stream().name,
+            "id": row.key,
+            "connection_id": access.connection().id,
+        });
+    }
+    Ok(())
 }
 
 /// All sources with the field called `name`, which declares and grants that it is aggregated so.
@@ -232,68 +323,11 @@ fn values(
     Ok(all)
 }
 
-fn json_of(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or(Value::Null)
-}
-
 /// The most frequent first; equal ones in the order of their text.
 fn by_value(values: BTreeMap<String, u64>) -> Vec<(Value, u64)> {
     let mut groups: Vec<(String, u64)> = values.into_iter().collect();
     groups.sort_by(|left, right| right.1.cmp(&left.1).then_with(|| left.0.cmp(&right.0)));
     groups.into_iter().map(|(text, count)| (json_of(&text), count)).collect()
-}
-
-/// How many instants are in each period.
-struct Periods {
-    granularity: Granularity,
-    zone: jiff::tz::TimeZone,
-    /// The offsets from UTC that are known, by the milliseconds from which on they hold, each with the end of that.
-    offsets: BTreeMap<i64, (i64, i64)>,
-    /// By minutes, hours or days of local time: an instant that is there, and how many are.
-    counts: BTreeMap<i64, (i64, u64)>,
-}
-
-impl Periods {
-    const fn new(granularity: Granularity, zone: jiff::tz::TimeZone) -> Self {
-        Self { granularity, zone, offsets: BTreeMap::new(), counts: BTreeMap::new() }
-    }
-
-    fn add(&mut self, ms: i64, count: u64) {
-        let Some(offset) = self.offset(ms) else { return };
-        let unit = match self.granularity {
-            Granularity::Minute => 60_000,
-            Granularity::Hour => 3_600_000,
-            _ => 86_400_000,
-        };
-        self.counts.entry((ms + offset).div_euclid(unit)).or_insert((ms, 0)).1 += count;
-    }
-
-    fn offset(&mut self, ms: i64) -> Option<i64> {
-        let known = self.offsets.range(..=ms).next_back().map(|(_, known)| *known);
-        if let Some((_, offset)) = known.filter(|(until, _)| ms < *until) {
-            return Some(offset);
-        }
-        let at = jiff::Timestamp::from_millisecond(ms).ok()?;
-        let ms_of = |transition: jiff::tz::TimeZoneTransition<'_>| transition.timestamp().as_millisecond();
-        // One at this very moment counts.
-        let after = at.checked_add(jiff::SignedDuration::from_millis(1)).unwrap_or(at);
-        let from = self.zone.preceding(after).next().map_or(i64::MIN, ms_of);
-        let until = self.zone.following(at).next().map_or(i64::MAX, ms_of);
-        let offset = i64::from(self.zone.to_offset(at).seconds()) * 1000;
-        self.offsets.insert(from, (until, offset));
-        Some(offset)
-    }
-
-    /// The earliest first.
-    fn groups(self) -> Vec<(Value, u64)> {
-        let mut groups: BTreeMap<String, u64> = BTreeMap::new();
-        for (ms, count) in self.counts.into_values() {
-            if let Some(period) = self.granularity.period(ms, &self.zone) {
-                *groups.entry(period).or_insert(0) += count;
-            }
-        }
-        groups.into_iter().map(|(key, count)| (key.into(), count)).collect()
-    }
 }
 
 /// The sum, and whether it is exact.
@@ -340,102 +374,9 @@ const fn rank(value: &Value) -> u8 {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Granularity {
-    Minute,
-    Hour,
-    Day,
-    Week,
-    Month,
-    Quarter,
-    Year,
-}
-
-impl Granularity {
-    const ALL: [Self; 7] =
-        [Self::Minute, Self::Hour, Self::Day, Self::Week, Self::Month, Self::Quarter, Self::Year];
-
-    fn parse(text: &str) -> Result<Self, ApiError> {
-        Self::ALL.into_iter().find(|granularity| granularity.name() == text).ok_or_else(|| {
-            ApiError::invalid("granularity must be minute, hour, day, week, month, quarter or year")
-                .param("granularity")
-        })
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Minute => "minute",
-            Self::Hour => "hour",
-            Self::Day => "day",
-            Self::Week => "week",
-            Self::Month => "month",
-            Self::Quarter => "quarter",
-            Self::Year => "year",
-        }
-    }
-
-    /// The period that `ms` falls into, as its first day, or its first minute or hour.
-    fn period(self, ms: i64, zone: &jiff::tz::TimeZone) -> Option<String> {
-        let at = jiff::Timestamp::from_millisecond(ms).ok()?.to_zoned(zone.clone());
-        let (date, hour, minute) = (at.date(), at.hour(), at.minute());
-        Some(match self {
-            Self::Minute => format!("{date}T{hour:02}:{minute:02}"),
-            Self::Hour => format!("{date}T{hour:02}:00"),
-            Self::Day => date.to_string(),
-            Self::Week => {
-                let since_monday = i64::from(date.weekday().to_monday_zero_offset());
-                date.checked_sub(jiff::Span::new().days(since_monday)).ok()?.to_string()
-            }
-            Self::Month => format!("{:04}-{:02}-01", date.year(), date.month()),
-            Self::Quarter => format!("{:04}-{:02}-01", date.year(), (date.month() - 1) / 3 * 3 + 1),
-            Self::Year => format!("{:04}-01-01", date.year()),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    #[test]
-    fn periods_begin_where_they_should() {
-        let ms = time::parse_ms("2026-11-01T23:30:00Z").unwrap();
-        let period = |granularity: Granularity, zone: &str| {
-            granularity.period(ms, &jiff::tz::TimeZone::get(zone).unwrap()).unwrap()
-        };
-        assert_eq!(period(Granularity::Day, "UTC"), "2026-11-01");
-        assert_eq!(period(Granularity::Day, "Europe/Oslo"), "2026-11-02");
-        assert_eq!(period(Granularity::Week, "UTC"), "2026-10-26");
-        assert_eq!(period(Granularity::Quarter, "UTC"), "2026-10-01");
-        assert_eq!(period(Granularity::Minute, "UTC"), "2026-11-01T23:30");
-    }
-
-    proptest! {
-        /// Zones with half and odd hours, a day that was left out, and offsets of odd seconds.
-        #[test]
-        fn periods_of_many_are_those_of_each(
-            zone in prop::sample::select(vec![
-                "UTC", "Europe/Oslo", "America/St_Johns", "Australia/Lord_Howe", "Pacific/Apia", "Europe/Amsterdam",
-            ]),
-            granularity in prop::sample::select(Granularity::ALL.to_vec()),
-            begin in -5_000_000_000_000_i64..5_000_000_000_000,
-            steps in prop::collection::vec(prop_oneof![-1000..1000_i64, -9_000_000..9_000_000_i64, 0..40_000_000_000_i64], 0..50),
-        ) {
-            let zone = jiff::tz::TimeZone::get(zone).unwrap();
-            let mut periods = Periods::new(granularity, zone.clone());
-            let mut each: BTreeMap<String, u64> = BTreeMap::new();
-            let mut ms = begin;
-            for step in steps {
-                ms += step;
-                periods.add(ms, 2);
-                *each.entry(granularity.period(ms, &zone).unwrap()).or_insert(0) += 2;
-            }
-            let each: Vec<(Value, u64)> = each.into_iter().map(|(key, count)| (key.into(), count)).collect();
-            prop_assert_eq!(periods.groups(), each);
-        }
-    }
 
     #[test]
     fn sums_and_extremes_keep_their_digits() {

@@ -16,7 +16,7 @@ use crate::vault::store::{Connection, Ingest};
 use crate::vault::{Config, Vault};
 
 /// What a field may declare, by its place in a random number.
-const FLAGS: [&str; 7] = ["eq", "range", "group", "distinct", "min", "max", "time"];
+const FLAGS: [&str; 8] = ["eq", "range", "group", "distinct", "min", "max", "time", "sort"];
 /// Values that a record may have in any field, as they are written; the first is of none.
 const VALUES: [&str; 30] = [
     "",
@@ -76,12 +76,14 @@ type Record = [usize; FIELDS.len()];
 /// Keys, each with a record or none.
 type Batch = Vec<(u8, Option<Record>)>;
 
+#[allow(clippy::struct_excessive_bools, reason = "each is drawn by itself")]
 #[derive(Debug, Clone)]
 struct Case {
     /// What each field declares, at first and when the second account is written.
     flags: [[u8; FIELDS.len()]; 2],
     is_number: bool,
     has_two_times: bool,
+    is_extended: bool,
     /// Of two accounts, in two batches each.
     writes: [[Batch; 2]; 2],
     since: Option<usize>,
@@ -96,18 +98,25 @@ fn cases() -> impl Strategy<Value = Case> {
     let batches = move || (batch(), batch()).prop_map(|(first, second)| [first, second]);
     let flags = || prop::array::uniform6(any::<u8>());
     (
-        (flags(), flags(), any::<bool>(), any::<bool>(), any::<bool>()),
+        (flags(), flags(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()),
         (batches(), batches()),
         prop::option::of(24..VALUES.len()),
         prop::option::weighted(0.3, prop::collection::vec(0_u8..12, 0..6)),
         prop::collection::vec((0..FIELDS.len(), 0..5_usize, 0..ASKED.len()), 8),
     )
         .prop_map(
-            |((first, second, is_number, has_two_times, hides_secret), (one, two), since, named, filters)| {
+            |(
+                (first, second, is_number, has_two_times, is_extended, hides_secret),
+                (one, two),
+                since,
+                named,
+                filters,
+            )| {
                 Case {
                     flags: [first, second],
                     is_number,
                     has_two_times,
+                    is_extended,
                     writes: [one, two],
                     since,
                     named,
@@ -138,6 +147,7 @@ impl Case {
             let sum = if kind == number { "sum" } else { "" };
             stream.fields.push(format!("{name} {kind}? {declared} {sum}").parse().unwrap());
         }
+        stream.is_extended = self.is_extended;
         if self.has_two_times {
             stream.consent_time_field = Some("made".to_owned());
         }
@@ -199,6 +209,21 @@ impl Case {
             }))
             .collect();
         let mut questions = Vec::new();
+        for (at, filter) in filters.iter().enumerate().step_by(4) {
+            for field in FIELDS {
+                questions.push(format!("streams/items/records?sort=-{field}&limit=3{filter}"));
+                questions.push(format!("streams/items/records?sort={field}&limit=50{filter}"));
+                for metric in ["min", "max", "sum"] {
+                    let of = FIELDS[(at + 3) % FIELDS.len()];
+                    for field_of in [of, "number"] {
+                        let metric = format!("metric={metric}&field={field_of}");
+                        questions.push(format!("streams/items/aggregate?{metric}&group_by={field}{filter}"));
+                        let by = format!("group_by_time={field}&granularity=month");
+                        questions.push(format!("streams/items/aggregate?{metric}&{by}{filter}"));
+                    }
+                }
+            }
+        }
         for (at, filter) in filters.iter().enumerate() {
             // Two conditions at once, too.
             let both = format!("{filter}{}", filters[filters.len() - 1 - at]);

@@ -11,6 +11,8 @@ pub struct Decimal {
     scale: u32,
 }
 
+/// A number of so many bytes fits 64 bits, and its places a [`Decimal`].
+const PLAIN: usize = 17;
 /// Digits after the point that are kept; a number with more is not a [`Decimal`].
 const MAX_SCALE: u32 = 18;
 
@@ -18,8 +20,18 @@ impl Decimal {
     /// Zero.
     pub const ZERO: Self = Self { digits: 0, scale: 0 };
 
+    /// A whole number.
+    pub const fn whole(digits: i128) -> Self {
+        Self { digits, scale: 0 }
+    }
+
     /// Reads a JSON number; `None` for one that does not fit.
     pub fn parse(text: &str) -> Option<Self> {
+        if text.len() <= PLAIN
+            && let Some(plain) = Self::parse_plain(text)
+        {
+            return Some(plain);
+        }
         let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         if whole.trim_start_matches('-').is_empty() || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -42,6 +54,25 @@ impl Decimal {
         let scale = u32::try_from(scale).ok().filter(|scale| *scale <= MAX_SCALE)?;
         // Room for a sum of many, at the greatest scale.
         (digits.unsigned_abs() < 10_u128.pow(28)).then_some(Self { digits, scale })
+    }
+
+    /// The same of the form that most numbers have, of few digits and without an exponent.
+    fn parse_plain(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let (mut number, mut scale, mut is_fraction) = (0_i64, 0, false);
+        for byte in digits.bytes() {
+            match byte {
+                b'0'..=b'9' => {
+                    number = number * 10 + i64::from(byte - b'0');
+                    scale += u32::from(is_fraction);
+                }
+                b'.' if !is_fraction => is_fraction = true,
+                _ => return None,
+            }
+        }
+        let is_number = digits.starts_with(|first: char| first.is_ascii_digit());
+        let digits = i128::from(if digits.len() < text.len() { -number } else { number });
+        is_number.then_some(Self { digits, scale })
     }
 
     /// The sum; `None` if it does not fit.
@@ -93,6 +124,7 @@ impl std::fmt::Display for Decimal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vault::sorting::Quantity;
     use proptest::prelude::*;
 
     fn decimal(text: &str) -> Decimal {
@@ -140,6 +172,28 @@ mod tests {
             #[allow(clippy::cast_precision_loss, reason = "five digits")]
             let digits = digits as f64;
             prop_assert!((whole - digits).abs() < 1e-6);
+        }
+
+        #[test]
+        fn a_number_reads_alike_whether_it_is_short_or_not(text in "-?[0-9]{0,9}\\.?[0-9]{0,9}") {
+            // What is longer than the short form is read the long way.
+            let long = Decimal::parse(&format!("{text}e{:010}", 0));
+            let same = |of: Option<Decimal>| of.map(|of| (of.digits.signum(), of.to_string().parse::<f64>().unwrap().to_bits()));
+            prop_assert_eq!(same(Decimal::parse(&text)), same(long), "{}", text);
+        }
+
+        #[test]
+        fn quantities_compare_as_decimals_do(numbers in prop::collection::vec((any::<i64>(), 0_u32..9), 2)) {
+            let text = |(digits, scale): &(i64, u32)| {
+                let sign = if *digits < 0 { "-" } else { "" };
+                let (unit, digits) = (10_u64.pow(*scale), digits.unsigned_abs());
+                format!("{sign}{}.{:0width$}", digits / unit, digits % unit, width = *scale as usize + 1)
+            };
+            let (left, right) = (text(&numbers[0]), text(&numbers[1]));
+            let decimals = Decimal::parse(&left).unwrap().cmp(&Decimal::parse(&right).unwrap());
+            prop_assert_eq!(Quantity::parse(&left).cmp(&Quantity::parse(&right)), decimals);
+            let whole = numbers[0].0;
+            prop_assert_eq!(Quantity::from(whole), Quantity::parse(&whole.to_string()).unwrap());
         }
 
         #[test]

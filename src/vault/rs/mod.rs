@@ -2,14 +2,18 @@
 //! one way in; [`http`] is the same for whoever comes by HTTP.
 
 pub mod aggregate;
+#[cfg(test)]
+mod beyond_tests;
 pub mod blobs;
 #[cfg(test)]
 mod columns_tests;
 mod context;
 pub mod decimal;
 pub mod field_window;
+mod grouped;
 pub mod http;
 pub mod params;
+mod periods;
 pub mod read;
 pub mod records;
 pub mod schema;

@@ -13,7 +13,7 @@ use super::context::{
 use super::params::{self, Params};
 use crate::vault::declaration::Relation;
 use crate::vault::enforcement::{
-    self, Access, Change, ChangePosition, Filter, Order, Position, Row, Selector,
+    self, Access, Change, ChangePosition, Filter, Order, Position, Row, Selector, SortedPosition,
 };
 use crate::vault::pace::Pace;
 use crate::vault::store::{self, Catalog};
@@ -44,7 +44,13 @@ const SINGLE_PARAMS: &[&str] =
 #[derive(Debug, Serialize, Deserialize)]
 enum Cursor {
     Page(Position),
-    Changes { since: i64, horizon: i64, after: Option<ChangePosition> },
+    /// In the order of a field that is not the stream's own.
+    Sorted(SortedPosition),
+    Changes {
+        since: i64,
+        horizon: i64,
+        after: Option<ChangePosition>,
+    },
 }
 
 /// `GET /v1/streams/{stream}/records`
@@ -58,7 +64,7 @@ pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
     let conditions = params.conditions()?;
     context.paced(|db, catalog, pace| {
         let accesses = stream_accesses(context, catalog, stream, &params)?;
-        let order = order(&params, &accesses)?;
+        let sort = sort(&params, &accesses, context.vault.config.core)?;
         let count = match params.single("count")? {
             None | Some("none") => false,
             Some("exact" | "estimated") => true,
@@ -79,8 +85,7 @@ pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
                 .collect::<Vec<_>>(),
         )
         .unwrap_or_default();
-        let bound =
-            context.cursor_context(&["records", stream, &ids.join(","), &format!("{order:?}"), &filters]);
+        let bound = context.cursor_context(&["records", stream, &ids.join(","), &sort.bound(), &filters]);
         let session = context.cursor_context(&["changes", stream, &ids.join(",")]);
 
         let cursor = match params.single("cursor")? {
@@ -110,13 +115,10 @@ pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
                 (data, next.map(|next| context.seal(&session, &next)).transpose()?)
             }
             after => {
-                let after = match after {
-                    Some(Cursor::Page(position)) => Some(position),
-                    _ => None,
+                let (rows, next) = match sort {
+                    Sort::Cursor(order) => page(db, &sources, order, after.as_ref(), limit)?,
+                    Sort::Field(field, order) => sorted(db, &sources, (field, order), after.as_ref(), limit)?,
                 };
-                let (rows, more) = page(db, &sources, order, after.as_ref(), limit)?;
-                let next =
-                    rows.last().filter(|_| more).map(|(access, row)| Cursor::Page(access.position(row)));
                 let mut data = Vec::with_capacity(rows.len());
                 for (access, row) in rows {
                     let mut record = envelope(access, &row, wanted.as_ref());
@@ -233,41 +235,76 @@ fn refuse_beyond_core(context: &Context<'_>, params: &Params) -> Result<(), ApiE
     Ok(())
 }
 
-fn order(params: &Params, accesses: &[Access]) -> Result<Order, ApiError> {
+/// The order of a page.
+enum Sort<'a> {
+    /// By the stream's own field.
+    Cursor(Order),
+    /// By another one.
+    Field(&'a str, Order),
+}
+
+impl Sort<'_> {
+    /// What a cursor is bound to: field and direction.
+    fn bound(&self) -> String {
+        match self {
+            Self::Cursor(order) => format!("{order:?}"),
+            Self::Field(field, order) => format!("{order:?} {field}"),
+        }
+    }
+}
+
+/// The Core knows one order, that of the stream's own field.
+fn sort<'a>(params: &'a Params<'_>, accesses: &[Access], is_core: bool) -> Result<Sort<'a>, ApiError> {
     let order = match params.single("order")? {
         None => None,
         Some("asc") => Some(Order::Ascending),
         Some("desc") => Some(Order::Descending),
         Some(_) => return Err(ApiError::invalid("order must be asc or desc").param("order")),
     };
-    let Some(sort) = params.single("sort")? else { return Ok(order.unwrap_or(Order::Descending)) };
+    let Some(sort) = params.single("sort")? else {
+        return Ok(Sort::Cursor(order.unwrap_or(Order::Descending)));
+    };
     let invalid =
         |message: String| ApiError::new(StatusCode::BAD_REQUEST, "invalid_sort", message).param("sort");
     let (field, sorted) = match sort.strip_prefix('-') {
         Some(field) => (field, Order::Descending),
         None => (sort, Order::Ascending),
     };
-    if accesses.iter().any(|access| access.cursor_field() != Some(field)) {
-        return Err(invalid(format!(
-            "Sort field '{field}' is not sortable here; the schema's cursor_field is"
-        )));
+    let is_cursor = accesses.iter().all(|access| access.cursor_field() == Some(field));
+    let sorts = |access: &Access| !is_core && access.sort_fields().iter().any(|known| known.name == field);
+    if !is_cursor && !accesses.iter().all(sorts) {
+        let known = accesses.first().filter(|_| !is_core).map(Access::sort_fields).unwrap_or_default();
+        let names: Vec<&str> = known.iter().map(|field| field.name.as_str()).collect();
+        return Err(invalid(if names.is_empty() {
+            format!("Sort field '{field}' is not sortable here; the schema's cursor_field is")
+        } else {
+            format!("Sort field '{field}' is not sortable here; these are: {}", names.join(", "))
+        }));
     }
     match order {
         Some(order) if order != sorted => {
             Err(invalid("sort and order disagree. Send only one of them.".to_owned()))
         }
-        _ => Ok(sorted),
+        _ if is_cursor => Ok(Sort::Cursor(sorted)),
+        _ => Ok(Sort::Field(field, sorted)),
     }
 }
 
-/// A page over all connections at once, and whether there is more.
+/// The rows of a page, and where the next one begins, if there is any.
+type Paged<'a> = (Vec<(&'a Access, Row)>, Option<Cursor>);
+
+/// A page over all connections at once.
 fn page<'a>(
     db: &Sqlite,
     sources: &[(&'a Access, Filter)],
     order: Order,
-    after: Option<&Position>,
+    after: Option<&Cursor>,
     limit: usize,
-) -> rusqlite::Result<(Vec<(&'a Access, Row)>, bool)> {
+) -> rusqlite::Result<Paged<'a>> {
+    let after = match after {
+        Some(Cursor::Page(position)) => Some(position),
+        _ => None,
+    };
     let mut rows = Vec::new();
     for (access, filter) in sources {
         for row in access.page(db, filter, order, after, limit + 1)? {
@@ -275,9 +312,45 @@ fn page<'a>(
         }
     }
     rows.sort_by(|(left, ..), (right, ..)| order.compare(left, right));
-    let more = rows.len() > limit;
+    Ok(cut(rows, limit, Cursor::Page))
+}
+
+/// The same in the order of a field.
+fn sorted<'a>(
+    db: &Sqlite,
+    sources: &[(&'a Access, Filter)],
+    (field, order): (&str, Order),
+    after: Option<&Cursor>,
+    limit: usize,
+) -> rusqlite::Result<Paged<'a>> {
+    let after = match after {
+        Some(Cursor::Sorted(position)) => Some(position),
+        _ => None,
+    };
+    let mut rows = Vec::new();
+    for (access, filter) in sources {
+        let Some(field) = access.field(field) else { continue };
+        for (at, row) in access.sorted(db, filter, (field, order), after, limit + 1)? {
+            rows.push((at, *access, row));
+        }
+    }
+    rows.sort_by(|(left, ..), (right, ..)| order.compare_values(left, right));
+    Ok(cut(rows, limit, Cursor::Sorted))
+}
+
+/// The first rows, and the place of the last one of them where there are more.
+fn cut<P>(mut rows: Vec<(P, &Access, Row)>, limit: usize, cursor: impl Fn(P) -> Cursor) -> Paged<'_> {
+    let has_more = rows.len() > limit;
     rows.truncate(limit);
-    Ok((rows.into_iter().map(|(_, access, row)| (access, row)).collect(), more))
+    let mut last = None;
+    let rows = rows
+        .into_iter()
+        .map(|(at, access, row)| {
+            last = Some(at);
+            (access, row)
+        })
+        .collect();
+    (rows, last.filter(|_| has_more).map(cursor))
 }
 
 fn begin_changes(context: &Context<'_>, db: &Sqlite, session: &str, since: &str) -> Result<Cursor, ApiError> {
@@ -349,16 +422,21 @@ struct Expansion {
 }
 
 /// The relations that `access` can follow: into streams of the same connection that are granted with
-/// the field that points back.
+/// the field that points back, or whose key a granted field here holds.
 pub fn relations(context: &Context<'_>, catalog: &Catalog, access: &Access) -> Vec<(Relation, Access)> {
     let follow = |relation: &Relation| {
+        if let Some(local_key) = &relation.local_key {
+            access.field(local_key)?;
+        }
         let selector = Selector {
             stream: Some(&relation.stream),
             connection: Some(&access.connection().id),
             connector: None,
         };
         let target = enforcement::reach(context.grant, catalog, selector).ok()?.pop()?;
-        target.field(&relation.foreign_key)?;
+        if relation.local_key.is_none() {
+            target.field(&relation.foreign_key)?;
+        }
         Some((relation.clone(), target))
     };
     access.stream().relations.iter().filter_map(follow).collect()
@@ -421,7 +499,14 @@ fn expand(
     for expansion in expansions {
         let target = expansion.targets.iter().find(|target| target.connection().id == access.connection().id);
         let Some(target) = target else { continue };
-        let rows = target.related(db, &expansion.relation, &row.key, expansion.limit + 1, pace)?;
+        let key = match &expansion.relation.local_key {
+            Some(local_key) => access.text(row, local_key),
+            None => Some(row.key.clone()),
+        };
+        let rows = match key {
+            Some(key) => target.related(db, &expansion.relation, &key, expansion.limit + 1, pace)?,
+            None => Vec::new(),
+        };
         let has_more = rows.len() > expansion.limit;
         let mut records =
             rows.iter().take(expansion.limit).map(|row| Value::Object(envelope(target, row, None)));

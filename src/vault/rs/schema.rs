@@ -10,7 +10,7 @@ use super::context::{Age, Context, ages, freshness, meta_with};
 use super::params::Params;
 use super::records;
 use crate::vault::declaration::{Aggregation, Field, Relation};
-use crate::vault::enforcement::{self, Access, Compare, Selector};
+use crate::vault::enforcement::{self, Access, Compare, FewValues, Selector};
 use crate::vault::store::Catalog;
 use crate::vault::time;
 use crate::vault::wire::ApiError;
@@ -72,7 +72,11 @@ pub fn get(context: &Context<'_>) -> Result<Value, ApiError> {
         }
         let mut answer = Map::new();
         let known = Age::of_all(db, &reached)?;
-        let (connectors, streams) = connectors(context, db, catalog, &reached, detail, &known)?;
+        let (mut connectors, streams) = connectors(context, db, catalog, &reached, detail, &known)?;
+        // What the fields of all streams hold nobody needs at once.
+        if let Some(stream) = stream {
+            add_values(db, stream, &reached, &mut connectors)?;
+        }
         if compact || stream.is_some() {
             answer.insert("connector_count".to_owned(), connectors.len().into());
             answer.insert("stream_count".to_owned(), streams.into());
@@ -186,6 +190,73 @@ fn connections(ages: &BTreeMap<String, Age>, accesses: &[Access]) -> Value {
     all.into()
 }
 
+/// Most bytes of a value that is told, and of all values of a field together, as JSON.
+const VALUE_BYTES: usize = 60;
+const VALUES_BYTES: usize = 240;
+/// Most values of a field that are told.
+const MOST_VALUES: usize = 8;
+
+/// Writes into the rows of `stream` which values those of its fields have that have few: `field_values`, the most frequent first.
+fn add_values(
+    db: &Sqlite,
+    stream: &str,
+    reached: &[Access],
+    connectors: &mut [Value],
+) -> Result<(), ApiError> {
+    for connector in connectors {
+        let key = connector["connector_key"].as_str().unwrap_or_default().to_owned();
+        let all = connector["granted_connections"].clone();
+        for row in connector["streams"].as_array_mut().into_iter().flatten() {
+            if row["name"] != stream {
+                continue;
+            }
+            let granted = row.get("granted_connections").unwrap_or(&all);
+            let ids: Vec<&str> = granted
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|of| of["connection_id"].as_str())
+                .collect();
+            let mut values: BTreeMap<&str, Option<FewValues>> = BTreeMap::new();
+            let of = reached.iter().filter(|access| access.stream().is_extended);
+            for access in of.filter(|access| {
+                access.connector().key == key && ids.contains(&access.connection().id.as_str())
+            }) {
+                let few = access.few_values(db)?;
+                for field in access.fields() {
+                    // One that has many in one account has many.
+                    let found =
+                        few.iter().find(|(known, _)| known.name == field.name).map(|(_, found)| found);
+                    let known = values.entry(&field.name).or_insert_with(|| Some(FewValues::default()));
+                    *known = known.take().zip(found).map(|(known, found)| known.with(found));
+                }
+            }
+            let told: Map<String, Value> = values
+                .iter()
+                .filter_map(|(name, of)| Some(((*name).to_owned(), told(of.as_ref()?)?)))
+                .collect();
+            if !told.is_empty() {
+                row["field_values"] = Value::Object(told);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The most frequent of these, whole or not at all, and whether there are others.
+fn told(values: &FewValues) -> Option<Value> {
+    let mut all: Vec<(&String, &u64)> = values.counts.iter().filter(|(json, _)| *json != "null").collect();
+    all.sort_by(|left, right| right.1.cmp(left.1).then_with(|| left.0.cmp(right.0)));
+    let mut room = VALUES_BYTES;
+    let told = all.iter().take(MOST_VALUES).map_while(|(json, _)| {
+        room = room.checked_sub(json.len()).filter(|_| json.len() <= VALUE_BYTES)?;
+        serde_json::from_str::<String>(json).ok()
+    });
+    let told: Vec<String> = told.collect();
+    let are_all = told.len() == all.len() && !values.are_some;
+    (!told.is_empty()).then(|| json!({ "values": told, "complete": are_all }))
+}
+
 /// One row for the connections through which a stream looks the same, so usually one.
 ///
 /// # Errors
@@ -247,8 +318,30 @@ fn compact(access: &Access, relations: &[Relation]) -> Map<String, Value> {
         "expand_capabilities".to_owned(),
         relations.iter().map(|at| relation(at, Detail::Compact)).collect(),
     );
+    row.extend(beyond(access));
     row
 }
+
+/// What a stream offers that the draft's profiles have not: the fields that it can be sorted by, and what is given by groups.
+fn beyond(access: &Access) -> Map<String, Value> {
+    let mut row = Map::new();
+    let sorts: Vec<Value> = access.sort_fields().iter().map(|field| field.name.clone().into()).collect();
+    if !sorts.is_empty() {
+        row.insert("sort_fields".to_owned(), sorts.into());
+    }
+    if access.stream().is_extended {
+        let grouped: Vec<Value> = GROUPED
+            .into_iter()
+            .filter(|how| access.fields().any(|field| field.aggregations.contains(how)))
+            .map(|how| how.name().into())
+            .collect();
+        row.insert("grouped_metrics".to_owned(), grouped.into());
+    }
+    row
+}
+
+/// What can be computed for each group.
+const GROUPED: [Aggregation; 3] = [Aggregation::Sum, Aggregation::Min, Aggregation::Max];
 
 /// A field's capabilities as one string: `t=text,role=primary-title,eq,lex`.
 fn flags(field: &Field) -> String {
@@ -266,6 +359,9 @@ fn flags(field: &Field) -> String {
     }
     if field.lexical {
         flags.push("lex".to_owned());
+    }
+    if field.sort {
+        flags.push("s".to_owned());
     }
     let declared: Vec<&str> = Aggregation::ALL
         .into_iter()
@@ -288,8 +384,10 @@ fn relation(relation: &Relation, detail: Detail) -> Value {
         "usable": true,
         "foreign_key": relation.foreign_key,
     });
-    if detail == Detail::Full {
-        row["child_parent_key_field"] = relation.foreign_key.clone().into();
+    match &relation.local_key {
+        Some(local_key) => row["local_key"] = local_key.clone().into(),
+        None if detail == Detail::Full => row["child_parent_key_field"] = relation.foreign_key.clone().into(),
+        None => {}
     }
     if relation.many {
         row["default_limit"] = Relation::DEFAULT_LIMIT.into();
@@ -317,12 +415,16 @@ fn full(access: &Access, relations: &[Relation], core: bool) -> Map<String, Valu
     let relationships: Vec<Value> = relations
         .iter()
         .map(|relation| {
-            json!({
+            let mut row = json!({
                 "name": relation.name,
                 "stream": relation.stream,
                 "foreign_key": relation.foreign_key,
                 "cardinality": if relation.many { "has_many" } else { "has_one" },
-            })
+            });
+            if let Some(local_key) = &relation.local_key {
+                row["local_key"] = local_key.clone().into();
+            }
+            row
         })
         .collect();
     let Value::Object(mut row) = json!({
@@ -426,10 +528,14 @@ fn query(access: &Access, relations: &[Relation]) -> Value {
             row
         })
         .collect();
-    json!({
+    let mut query = json!({
         "search": { "lexical_fields": with(&|field| field.lexical), "order": super::search::ORDER },
         "range_filters": ranges,
         "aggregations": aggregations,
         "expand": expand,
-    })
+    });
+    for (name, value) in beyond(access) {
+        query[name] = value;
+    }
+    query
 }

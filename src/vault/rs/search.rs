@@ -1,12 +1,16 @@
 //! Full-text search over the granted fields, with the evidence for each hit.
 
 use axum::http::StatusCode;
+use rusqlite::Connection as Sqlite;
 use serde_json::{Value, json};
 
 use super::context::{Context, stale};
 use super::params::{self, Params};
 use super::read::segment;
-use crate::vault::enforcement::{self, Access, Hit, HitPosition, Selector};
+use super::records;
+use crate::vault::declaration::Relation;
+use crate::vault::enforcement::{self, Access, Hit, HitPosition, Row, Selector};
+use crate::vault::pace::Pace;
 use crate::vault::wire::ApiError;
 use crate::vault::words::Query;
 use crate::vault::{excerpts, time};
@@ -96,10 +100,19 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
         };
         let mut warnings = warnings.clone();
         warnings.extend(stale(db, &accesses)?);
+        let mut data = Vec::with_capacity(page.len());
+        for (access, found) in &page {
+            let mut hit = hit(&query, access, found);
+            if access.stream().is_extended {
+                let parents = records::relations(context, catalog, access);
+                name(db, access, &found.row, &parents, pace, &mut hit)?;
+            }
+            data.push(hit);
+        }
         let mut answer = json!({
             "object": "list",
             "url": context.read.path(),
-            "data": page.iter().map(|(access, found)| hit(&query, access, found)).collect::<Vec<_>>(),
+            "data": data,
             "has_more": has_more,
             "links": { "self": context.read.target(), "next": context.next_link(next.as_deref()) },
             "meta": meta(count, titled, &accesses, &warnings),
@@ -110,6 +123,49 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
         Ok(answer)
     })
 }
+
+/// What a hit is called and when it was, from its own granted fields, or through its granted parent: a chat's title and who
+/// speaks (O6.6).
+fn name(
+    db: &Sqlite,
+    access: &Access,
+    row: &Row,
+    relations: &[(Relation, Access)],
+    pace: &Pace<'_>,
+    hit: &mut Value,
+) -> rusqlite::Result<()> {
+    let of = |access: &Access, row: &Row, role: &str| {
+        let field = access.fields().find(|field| field.role.as_deref() == Some(role))?;
+        access.text(row, &field.name).filter(|text| !text.trim().is_empty())
+    };
+    let mut title = of(access, row, "primary-title");
+    let mut time = hit.get("sent_at").and_then(Value::as_str).map(str::to_owned);
+    if title.is_none() || time.is_none() {
+        let parent = relations.iter().find_map(|(relation, parent)| {
+            let key = access.text(row, relation.local_key.as_deref()?)?;
+            Some((relation, parent, key))
+        });
+        if let Some((relation, parent, key)) = parent
+            && let Some(found) = parent.related(db, relation, &key, 1, pace)?.pop()
+        {
+            let actor = of(access, row, "actor");
+            let of_parent = of(parent, &found, "primary-title");
+            let parts: Vec<String> = of_parent.into_iter().chain(actor).collect();
+            title = title.or_else(|| (!parts.is_empty()).then(|| parts.join(" · ")));
+            time = time.or_else(|| of(parent, &found, "event-time"));
+        }
+    }
+    if let Some(title) = title {
+        hit["title"] = crate::text::prefix(&title, MOST_TITLE).into();
+    }
+    if let Some(time) = time {
+        hit["sent_at"] = time.into();
+    }
+    Ok(())
+}
+
+/// Most bytes of a hit's title.
+const MOST_TITLE: usize = 200;
 
 fn meta(count: usize, titled: usize, accesses: &[Access], warnings: &[Value]) -> Value {
     let connections: std::collections::BTreeSet<&str> =

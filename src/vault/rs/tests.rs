@@ -2,20 +2,22 @@
 //! beside them: a read has to cost the database as many steps in both, or to be answered at the next full step of time.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::Answer;
 use super::read::{Read, Resource};
-use crate::vault::declaration::{Connector, StreamSpec};
+use crate::vault::declaration::{Connector, Relation, Stream, StreamSpec};
 use crate::vault::grant::{Client, Declaration, Grant, GrantStream, Source, Subject, TimeConstraint};
 use crate::vault::oauth::owner::Announce;
 use crate::vault::pace::tests::MovedClock;
 use crate::vault::store::{Connection, Ingest, word_index};
-use crate::vault::words::{Query, Tag};
+use crate::vault::words::{self, Query, Tag};
 use crate::vault::{Config, Profile, Vault};
 
 const ITEMS: StreamSpec = StreamSpec {
@@ -24,9 +26,10 @@ const ITEMS: StreamSpec = StreamSpec {
     time: Some("at"),
     fields: "id string! eq
         at timestamp? eq range time min max
-        title text? role=primary-title eq lex group distinct
+        title text? role=primary-title eq lex group distinct sort
         secret text? eq lex group distinct
-        amount number? eq range sum min max
+        kind string? eq group
+        amount number? eq range sort sum min max
         file blob?",
     views: &[],
     relations: &[("notes", "notes", "item_id", true)],
@@ -42,6 +45,19 @@ const NOTES: StreamSpec = StreamSpec {
     views: &[],
     relations: &[],
 };
+/// The streams, with all that a stream can offer.
+fn streams() -> Vec<Arc<Stream>> {
+    let [mut items, mut notes] = [ITEMS, NOTES].map(|spec| spec.parse().unwrap());
+    notes.relations.push(Relation {
+        name: Relation::PARENT.to_owned(),
+        stream: items.name.clone(),
+        foreign_key: "id".to_owned(),
+        many: false,
+        local_key: Some("item_id".to_owned()),
+    });
+    (items.is_extended, notes.is_extended) = (true, true);
+    vec![Arc::new(items), Arc::new(notes)]
+}
 pub(super) const PROFILE: Profile = Profile {
     name: "a test",
     title: "a test",
@@ -76,9 +92,11 @@ struct World {
 fn record(stream: &str, key: &str, day: &str, amount: usize) -> String {
     let at = format!("{day}T00:00:00Z");
     let data = match stream {
-        "items" => json!({ "id": key, "at": at, "title": "alpha beta", "amount": amount,
+        "items" => {
+            json!({ "id": key, "at": at, "title": "alpha beta", "amount": amount, "kind": format!("kind {}", amount % 3),
             "secret": if key.starts_with('h') { "gamma delta" } else { "gamma" },
-            "file": { "blob_id": format!("blob_{key}") } }),
+            "file": { "blob_id": format!("blob_{key}") } })
+        }
         _ => json!({ "id": key, "at": at, "item_id": "k000", "body": "alpha" }),
     };
     data.to_string()
@@ -125,7 +143,7 @@ impl World {
                 key: "things".to_owned(),
                 id: "https://example.test/things".to_owned(),
                 name: "Things".to_owned(),
-                streams: vec![Arc::new(ITEMS.parse()?), Arc::new(NOTES.parse()?)],
+                streams: streams(),
             })?;
             ingest.connection(&Connection {
                 id: "cin_one".to_owned(),
@@ -208,7 +226,7 @@ fn without_secret(granted: &mut GrantStream) {
 }
 
 /// What is read from the covered rows alone, whatever the grant.
-const DIRECT: [&str; 19] = [
+const DIRECT: [&str; 27] = [
     "schema",
     "schema?stream=items",
     "connectors",
@@ -224,6 +242,15 @@ const DIRECT: [&str; 19] = [
     "streams/items/aggregate?metric=count&group_by=title",
     "streams/items/aggregate?metric=count&group_by=secret&filter[title]=alpha%20beta",
     "streams/items/aggregate?metric=max&field=at",
+    "streams/items/aggregate?metric=min&field=amount",
+    "streams/items/aggregate?metric=sum&field=amount&group_by=title",
+    "streams/items/aggregate?metric=max&field=at&group_by=secret",
+    "streams/items/aggregate?metric=sum&field=amount&group_by_time=at&granularity=day",
+    "streams/items/records?limit=5&sort=-amount",
+    "streams/items/records?limit=5&sort=title",
+    "streams/items/records?limit=5&sort=amount&filter[amount][gte]=3",
+    // Its parent is covered, and shown.
+    "streams/notes/records?limit=2&expand=parent",
     // What hidden rows alone have.
     "streams/items/aggregate?metric=count&filter[secret]=gamma%20delta",
     "streams/items/records?limit=5&filter[secret]=gamma%20delta",
@@ -260,6 +287,36 @@ fn the_time_of_a_read_tells_nothing_of_hidden_rows() {
         let found = whole.read("search?q=alpha%20beta").0.unwrap().unwrap();
         assert_eq!(found["meta"]["count"], COVERED, "and they are found");
         assert_eq!(whole.read("streams/items/aggregate?metric=count").0.unwrap().unwrap()["value"], COVERED);
+    }
+}
+
+/// Requirements O6.5 and O6.11: a parent that is hidden takes as long as one that is not there.
+#[test]
+fn o6_5_a_hidden_parent_is_answered_at_a_step_of_time_as_a_missing_one_is() {
+    for part in [in_february as fn(&mut GrantStream), named] {
+        let world = World::new(part, true);
+        let (shown, _, waits) = world.read("streams/notes/records/k001?expand=parent");
+        assert_eq!(shown.unwrap().unwrap()["expanded"]["parent"]["id"], "k000");
+        assert!(!waits);
+        let mut seen = Vec::new();
+        for parent in ["h001", "nope"] {
+            world
+                .vault
+                .store
+                .write::<_, rusqlite::Error>(|tx, catalog| {
+                    let mut ingest = Ingest::new(tx)?;
+                    ingest.connection(catalog.connection("cin_one").unwrap())?;
+                    let data = json!({ "id": "k001", "at": "2026-02-02T00:00:00Z", "item_id": parent });
+                    ingest.put("notes", "k001", 0, Some(&data.to_string()))?;
+                    ingest.finish()
+                })
+                .unwrap();
+            let (answer, steps, waits) = world.read("streams/notes/records/k001?expand=parent");
+            assert_eq!(answer.unwrap().unwrap()["expanded"], json!({ "parent": null }), "{parent}");
+            seen.push((steps, waits));
+        }
+        // Of named records no other is looked for.
+        assert!(seen[0].1 == seen[1].1 && (seen[0].1 || seen[0].0.abs_diff(seen[1].0) <= SAME), "{seen:?}");
     }
 }
 
@@ -392,5 +449,92 @@ proptest! {
         }
         let wanted: Vec<&str> = wanted.iter().map(|(.., key)| *key).collect();
         prop_assert_eq!(found, wanted);
+    }
+}
+
+/// Texts of many scripts, as people write them, and as nobody does.
+fn any_text() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        "[a-zA-ZÀ-žḀ-ỿ]{1,4}",
+        "[Α-ωἀ-ῼ]{1,4}",
+        "[Ѐ-ӿ\u{306}\u{308}]{1,4}",
+        "[א-ת\u{5b0}-\u{5bc}יִ-ﭏ]{1,4}",
+        "[ء-ي\u{64b}-\u{652}ـﺀ-ﻼ]{1,4}",
+        "[अ-ह\u{93e}-\u{94d}]{1,4}",
+        "[ก-ฮเ-ไ\u{e31}\u{e34}-\u{e3a}\u{e47}-\u{e4e}ำ]{1,4}",
+        "[ກ-ຮເ-ໄ\u{eb1}-\u{ebc}\u{ec8}-\u{ecd}]{1,4}",
+        "[ក-ឳ\u{17b6}-\u{17d3}]{1,4}",
+        "[က-ဪ\u{102b}-\u{103e}]{1,4}",
+        "[가-힣ᄀ-ᇿㄱ-ㅣﾡ-ￜ]{1,3}",
+        "[ぁ-ゖァ-ヺー\u{3099}\u{309a}ｦ-ﾟ]{1,4}",
+        "[一-龥㐀-㐿㈱㍿]{1,3}",
+        "[０-９Ａ-Ｚａ-ｚ①-⑳½²ﬁ]{1,3}",
+        "[0-9#*]\u{fe0f}?\u{20e3}",
+        "[👍👩🏴🅰❤☠©‼]\u{fe0f}?[🏻-🏿]?(\u{200d}[💻❤☠])?",
+        "[🇦-🇿]{1,3}",
+        "🏴[\u{e0061}-\u{e007a}]{2,5}\u{e007f}",
+        "[ .,!?#*-]{1,2}",
+        "[a-zé \u{300}-\u{30c}\u{ad}\u{200b}-\u{200d}]{1,3}",
+    ];
+    prop::collection::vec(piece, 1..7).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn o6_9_every_word_is_found_shown_and_kept_in_each_spelling(texts in prop::collection::vec(any_text(), 1..4)) {
+        let kept = texts.clone();
+        let world = World::filled(|_| (), move |ingest| {
+            for (at, text) in kept.iter().enumerate() {
+                let data = json!({ "id": format!("k{at}"), "at": "2026-02-01T00:00:00Z", "title": text });
+                ingest.put("items", &format!("k{at}"), 0, Some(&data.to_string()))?;
+            }
+            Ok(())
+        });
+        let encoded = |text: &str| percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string();
+        let answer = |target: &str| world.read(target).0;
+        for (at, text) in texts.iter().enumerate() {
+            let record = answer(&format!("streams/items/records/k{at}")).unwrap().unwrap();
+            prop_assert_eq!(record["data"]["title"].as_str(), Some(text.as_str()), "byte for byte");
+            let mut words = Vec::new();
+            words::each_word(text, |place, word| {
+                words.push((text[place].to_owned(), word.to_owned()));
+                if words.len() < 6 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            for (written, folded) in words {
+                // What is written can be a part of more than one word: the 2 of ½ begins the next one in ½①.
+                let is_alone = Query::parse(&written) == Query::parse(&folded);
+                let written = if is_alone { written } else { folded.clone() };
+                let nfc = ComposingNormalizerBorrowed::new_nfc();
+                let nfd = DecomposingNormalizerBorrowed::new_nfd();
+                let spellings = [
+                    nfc.normalize(&written).into_owned(), nfd.normalize(&written).into_owned(),
+                    written.to_uppercase(), written.to_lowercase(), folded.clone(),
+                ];
+                for spelling in spellings {
+                    let q = encoded(&spelling);
+                    let found = answer(&format!("search?q={q}&streams=items"));
+                    prop_assert!(found.is_ok(), "{:?} of {:?}", spelling, text);
+                    let found = found.unwrap().unwrap();
+                    let hits = found["data"].as_array().unwrap();
+                    let hit = hits.iter().find(|hit| hit["record_key"] == format!("k{at}").as_str());
+                    prop_assert!(hit.is_some(), "{:?} ({:?}) finds {:?}", spelling, folded, text);
+                    let shown = hit.unwrap()["evidence_excerpts"][0]["preview_text"].as_str().unwrap();
+                    let marked = shown.split("<mark>").skip(1).any(|rest| {
+                        let marked = rest.split("</mark>").next().unwrap();
+                        Query::parse(&folded).is_in(&[marked])
+                    });
+                    prop_assert!(marked, "{:?} marks {:?} in {:?}", spelling, folded, shown);
+                    let window = answer(&format!("streams/items/records/k{at}/field-window?field=title&q={q}"));
+                    prop_assert!(window.is_ok(), "{:?} is in the field {:?}", spelling, text);
+                    let window = window.unwrap().unwrap();
+                    let place = |name: &str| usize::try_from(window["window"][name].as_u64().unwrap()).unwrap();
+                    let (from, to) = (place("match_start_chars"), place("match_end_chars"));
+                    let there: String = text.chars().skip(from).take(to - from).collect();
+                    prop_assert!(Query::parse(&there).phrases().next().is_some(), "{:?} of {:?}", there, text);
+                }
+            }
+        }
     }
 }

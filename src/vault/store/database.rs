@@ -15,7 +15,7 @@ use super::catalog::{Catalog, catalog_version};
 use super::ingest::{self, Ingest};
 use super::packed;
 use super::tables::{
-    FORMAT, TABLES, TABLES_2, TABLES_4, TABLES_5, TABLES_6_PACKED, TABLES_6_VALUES, TABLES_6_WORDS,
+    FORMAT, TABLES, TABLES_2, TABLES_4, TABLES_5, TABLES_6_PACKED, TABLES_6_VALUES, TABLES_6_WORDS, WORDS_7,
 };
 use crate::vault::{folding, time};
 
@@ -119,11 +119,15 @@ impl Store {
             if found < 5 {
                 tx.execute_batch(TABLES_5)?;
             }
-            for tables in [TABLES_6_VALUES, TABLES_6_WORDS, TABLES_6_PACKED] {
-                tx.execute_batch(tables)?;
+            if found < 6 {
+                for tables in [TABLES_6_VALUES, TABLES_6_WORDS, TABLES_6_PACKED] {
+                    tx.execute_batch(tables)?;
+                }
+                ingest::reindex(&tx)?;
+                ingest::fill_columns(&tx)?;
+            } else {
+                tx.execute_batch(WORDS_7)?;
             }
-            ingest::reindex(&tx)?;
-            ingest::fill_columns(&tx)?;
             sign(&tx, application_id)?;
         } else if found == 0 {
             for tables in
@@ -144,6 +148,11 @@ impl Store {
             return Err(OpenError::OtherVersion { path: shown(), found, written_by });
         }
         tx.commit()?;
+        while is_reworded_in_part(&db)? {
+            let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            ingest::reword(&tx)?;
+            tx.commit()?;
+        }
         let catalog = Arc::new(Catalog::load(&db, catalog_version(&db)?)?);
         Ok(Self {
             path: path.map(Path::to_owned),
@@ -165,7 +174,8 @@ impl Store {
             return Err(OpenError::Foreign { path: shown() });
         }
         let format = || db.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
-        if (1..FORMAT).contains(&format()?) {
+        let found = format()?;
+        if (1..FORMAT).contains(&found) || (found == FORMAT && is_reworded_in_part(&db)?) {
             drop(Self::open(Some(path), application_id, None)?);
         }
         let found = format()?;
@@ -321,6 +331,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Whether a store of an older format was not looked through to its end for words that are read otherwise since.
+fn is_reworded_in_part(db: &Sqlite) -> rusqlite::Result<bool> {
+    db.query_row("SELECT EXISTS (SELECT 1 FROM meta WHERE name = 'reworded')", [], |row| row.get(0))
+}
+
 /// Whether the database is new, or a store of this kind. Those of formats 1 to 4 do not say: they are fiction.
 fn is_ours(db: &Sqlite, application_id: i32) -> rusqlite::Result<bool> {
     let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
@@ -466,6 +481,84 @@ mod tests {
         }
     }
 
+    /// Requirements O3.5 and O6.9.
+    #[test]
+    fn o3_5_a_store_of_format_6_finds_what_is_read_otherwise_since_wherever_it_was_stopped() {
+        use super::super::word_index::{Gathered, Terms, find};
+        use crate::vault::words::{Query, Tag};
+        const SPEC: crate::vault::declaration::StreamSpec = crate::vault::declaration::StreamSpec {
+            name: "items",
+            key: "id",
+            time: None,
+            fields: "id string! eq\nbody text? lex",
+            views: &[],
+            relations: &[],
+        };
+        let texts = ["press #\u{fe0f}\u{20e3}", "plain words", "محـــمد", "type 🅰\u{fe0f}b", "grüße"];
+        let fill = |ingest: &mut Ingest<'_>| {
+            ingest.connector(&crate::vault::declaration::Connector {
+                key: "things".to_owned(),
+                id: "https://example.test/things".to_owned(),
+                name: "Things".to_owned(),
+                streams: vec![Arc::new(SPEC.parse()?)],
+            })?;
+            ingest.connection(&super::super::Connection {
+                id: "cin_one".to_owned(),
+                connector: "things".to_owned(),
+                display_name: "One".to_owned(),
+            })?;
+            for (at, text) in texts.iter().enumerate() {
+                let data = serde_json::json!({ "id": at.to_string(), "body": format!("{text} {}", "x".repeat(120)) });
+                ingest.put("items", &at.to_string(), 0, Some(&data.to_string()))?;
+            }
+            Ok(())
+        };
+        let found = |store: &Store, q: &str| {
+            let tags = [(Tag::new(0).unwrap(), false)];
+            let query = Query::parse(q);
+            store.read::<_, rusqlite::Error>(|db, _| {
+                Ok(find(db, 1, &query, &tags)?.all.iter().collect::<Vec<_>>())
+            })
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.db");
+        drop(Store::open(Some(&path), 1, Some(&fill)).unwrap());
+        // From its beginning, and from behind its first and third record.
+        for (format, reworded) in [(6, None), (FORMAT, Some(1)), (FORMAT, Some(3))] {
+            let mut db = Sqlite::open(&path).unwrap();
+            let tx = db.transaction().unwrap();
+            tx.execute_batch("DELETE FROM word; DELETE FROM word_segment").unwrap();
+            let mut old = Gathered::default();
+            for (row, words) in (1..).zip(["press", "plain words", "محـــمدx", "type b", "grusse"]) {
+                let mut terms = Terms::default();
+                terms.add(Tag::new(0).unwrap(), words);
+                old.add(row, terms);
+            }
+            old.write(&tx, 1).unwrap();
+            tx.pragma_update(None, "user_version", format).unwrap();
+            if let Some(reworded) = reworded {
+                tx.execute("INSERT INTO meta VALUES ('reworded', ?1)", [reworded]).unwrap();
+            }
+            tx.commit().unwrap();
+            drop(db);
+            let store = if reworded == Some(3) {
+                Store::open_to_read(&path, 1).unwrap()
+            } else {
+                Store::open(Some(&path), 1, None).unwrap()
+            };
+            let from = reworded.unwrap_or(0);
+            let those = |row: i64| if row > from { vec![row] } else { Vec::new() };
+            assert_eq!(found(&store, "#\u{20e3}").unwrap(), those(1), "{format} {reworded:?}");
+            assert_eq!(found(&store, "محمد").unwrap(), those(3));
+            assert_eq!(found(&store, "🅰").unwrap(), those(4));
+            assert_eq!(found(&store, "type").unwrap(), [4]);
+            assert_eq!(found(&store, "Words").unwrap(), [2]);
+            assert_eq!(found(&store, "Grüsse").unwrap(), [5]);
+            let is_noted = store.read::<bool, rusqlite::Error>(|db, _| is_reworded_in_part(db));
+            assert!(!is_noted.unwrap());
+        }
+    }
+
     /// A store of format 4, which does not say whose it is.
     fn old(path: &Path) {
         let db = Sqlite::open(path).unwrap();
@@ -513,6 +606,6 @@ mod tests {
             .unwrap();
         drop(store);
         let refused = Store::open(Some(&path), super::super::FICTION, None).err().unwrap().to_string();
-        assert!(refused.contains("pdpp 9.8.7 (format 7"), "{refused}");
+        assert!(refused.contains("pdpp 9.8.7 (format 8"), "{refused}");
     }
 }

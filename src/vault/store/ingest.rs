@@ -11,7 +11,7 @@ use super::values::{Cell, Layout, Texts};
 use super::word_index::{self, Gathered, Terms};
 use crate::vault::declaration::{Connector, Kind, Stream};
 use crate::vault::fields::Fields;
-use crate::vault::{time, words};
+use crate::vault::{folding, time, words};
 
 /// Makes the index of words of every stream anew, after a change of what a word is or how they are kept.
 ///
@@ -44,6 +44,56 @@ pub fn reindex(tx: &Transaction<'_>) -> rusqlite::Result<()> {
         }
         ingest.end()?;
     }
+    while word_index::join(tx)? {}
+    Ok(())
+}
+
+/// How many bytes of records [`reword`] looks through at once; tests have few.
+const REWORDED: usize = if cfg!(test) { 200 } else { 32 << 20 };
+
+/// Makes the words anew of some records whose texts have what is read otherwise since, and notes how far it came: behind the
+/// last one nothing is noted any more. A store is whole between two such steps, and the next one may come at any time.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub fn reword(tx: &Transaction<'_>) -> rusqlite::Result<()> {
+    let noted = tx.query_row("SELECT value FROM meta WHERE name = 'reworded'", [], |row| row.get(0));
+    let Some(from): Option<i64> = noted.optional()? else { return Ok(()) };
+    let catalog = Catalog::load(tx, 0)?;
+    let mut ingest = Ingest::new(tx)?;
+    let mut places = HashMap::new();
+    for connection in &catalog.connections {
+        ingest.connection(connection)?;
+        places.extend(ingest.shapes().values().map(|place| (place.number, place.clone())));
+    }
+    let (mut bytes, mut last) = (0, None);
+    let mut records = tx.prepare(
+        "SELECT rid, slot, whole(data, packed) FROM record WHERE rid > ?1 AND data IS NOT NULL ORDER BY rid",
+    )?;
+    let mut records = records.query([from])?;
+    while let Some(record) = records.next()? {
+        let (rid, slot): (i64, i64) = (record.get(0)?, record.get(1)?);
+        let data = record.get_ref(2)?.as_str()?;
+        if let Some(place) = places.get(&slot) {
+            let fields = Fields::parse(data);
+            let texts = || place.lexical.iter().filter_map(|(field, _)| fields.text(field));
+            if texts().any(|text| folding::was_read_otherwise(&text)) {
+                ingest.words.entry(slot).or_default().remove(rid);
+                ingest.index_words(place, rid, place.terms(&fields))?;
+            }
+        }
+        bytes += data.len();
+        if bytes >= REWORDED {
+            last = Some(rid);
+            break;
+        }
+    }
+    drop(records);
+    ingest.end()?;
+    match last {
+        Some(last) => tx.execute("UPDATE meta SET value = ?1 WHERE name = 'reworded'", [last])?,
+        None => tx.execute("DELETE FROM meta WHERE name = 'reworded'", [])?,
+    };
     while word_index::join(tx)? {}
     Ok(())
 }
@@ -158,6 +208,13 @@ pub struct Known {
     data: Option<String>,
 }
 
+impl Known {
+    /// The record; `None` where it is deleted.
+    pub fn data(&self) -> Option<&str> {
+        self.data.as_deref()
+    }
+}
+
 /// Writes records into the store, inside somebody's transaction.
 pub struct Ingest<'a> {
     tx: &'a Transaction<'a>,
@@ -263,7 +320,8 @@ impl<'a> Ingest<'a> {
             .streams
             .iter()
             .flat_map(|from| &from.relations)
-            .filter(|relation| relation.stream == stream.name)
+            // A parent is looked up by its key.
+            .filter(|relation| relation.stream == stream.name && relation.local_key.is_none())
             .map(|relation| relation.foreign_key.clone())
             .collect::<std::collections::BTreeSet<_>>();
         let (layout, is_new) = Layout::open(self.tx, slot, stream)?;
@@ -336,6 +394,20 @@ impl<'a> Ingest<'a> {
                 Ok(Known { rid: row.get(0)?, seq: row.get(1)?, consent: row.get(2)?, data: row.get(3)? })
             })
             .optional()
+    }
+
+    /// The keys of the records whose `field`, along which a relation goes, is `value`.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn keys_of(&self, place: &Shape, field: &str, value: &str) -> rusqlite::Result<Vec<String>> {
+        self.tx
+            .prepare_cached(
+                "SELECT record.key FROM foreign_key JOIN record USING (rid)
+                 WHERE foreign_key.slot = ?1 AND field = ?2 AND value = ?3 AND live",
+            )?
+            .query_map(params![place.number, field, value], |row| row.get(0))?
+            .collect()
     }
 
     /// The stream of the open connection, the key and the data of the record that the ledger knows by `rid`.

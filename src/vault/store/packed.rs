@@ -26,7 +26,7 @@ pub struct Packed {
 
 /// Whether the database never looks at the field: it is text that nothing is filtered, grouped or sorted by.
 fn is_prose(field: &Field) -> bool {
-    field.kind == Kind::Text && !field.exact && !field.range && field.aggregations.is_empty()
+    field.kind == Kind::Text && !(field.exact || field.range || field.sort) && field.aggregations.is_empty()
 }
 
 /// `data` deflated, if it is long by texts that the database need not see.

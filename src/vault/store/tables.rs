@@ -1,7 +1,7 @@
 //! The tables, and how those of an older format become them.
 
 /// Changes when the tables do: a data directory of another version is refused.
-pub const FORMAT: i64 = 6;
+pub const FORMAT: i64 = 7;
 
 /// The tables of format 1.
 pub const TABLES: &str = "
@@ -132,6 +132,10 @@ pub const TABLES_6_PACKED: &str = "
 ALTER TABLE record ADD COLUMN packed BLOB;
 ALTER TABLE history ADD COLUMN packed BLOB;
 ";
+
+/// What format 7 has beside format 6 where records are there: how far those were looked through for words that are read otherwise
+/// since ([`super::ingest::reword`]). It is gone when all were.
+pub const WORDS_7: &str = "INSERT OR REPLACE INTO meta VALUES ('reworded', 0)";
 
 /// What makes the tables of a store of `format`, one after the other.
 pub fn of_format(format: i64) -> impl Iterator<Item = &'static str> {

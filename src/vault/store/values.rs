@@ -78,7 +78,7 @@ impl Encoding {
 
     /// The form for what may be asked about `field`; `None` if nothing may, or a column does not help.
     pub fn of(stream: &Stream, field: &Field) -> Option<Self> {
-        if !(field.exact || field.range) && field.aggregations.is_empty() {
+        if !(field.exact || field.range || field.sort) && field.aggregations.is_empty() {
             return None;
         }
         let is = |time: &Option<String>| time.as_ref() == Some(&field.name);
@@ -88,7 +88,9 @@ impl Encoding {
             Kind::Timestamp | Kind::Date => Some(Self::Instant),
             Kind::Integer | Kind::Number => Some(Self::Number),
             Kind::Boolean => Some(Self::Boolean),
-            Kind::String | Kind::Text | Kind::Person if !field.aggregations.is_empty() => Some(Self::Listed),
+            Kind::String | Kind::Text | Kind::Person if field.sort || !field.aggregations.is_empty() => {
+                Some(Self::Listed)
+            }
             Kind::String | Kind::Text | Kind::Person => field.exact.then_some(Self::Hashed),
             Kind::Array | Kind::Object | Kind::Blob => None,
         }

@@ -41,7 +41,8 @@ const STREAMS: [StreamLine; 6] = [
         key: "id",
         time: "message_received_at",
         fields: "id:k! message_id:k! filename:h content_type:g size_bytes:i content_sha256:k hydration_status:g! blob_ref:r \
-                 message_received_at:T! is_inline:f part_index:k! content_id:k subject:x",
+                 message_received_at:T! is_inline:f part_index:k! content_id:k subject:x from_name:n from_email:s text:b \
+                 text_status:g",
         relations: "",
     },
     // A list is not filtered by: this says which mails have a label.
@@ -120,6 +121,25 @@ pub fn plan(members: &[Member<'_>], ask: &Ask) -> Result<Vec<Plan>, Refused> {
             })
         })
         .collect()
+}
+
+/// The plan for files of mail without Gmail's headers, `heads` of which have headers of some of their mails.
+pub fn plan_of<'a>(
+    heads: impl Iterator<Item = &'a [u8]>,
+    units: Vec<usize>,
+    ask: &Ask,
+) -> Result<Plan, Refused> {
+    let connector = declared(false).map_err(|error| Refused::Unreadable(error.to_string()))?;
+    let (account, whose) = account(heads, ask);
+    Ok(Plan {
+        connector,
+        account,
+        units,
+        notes: Vec::new(),
+        whose,
+        zone: ask.zone.clone(),
+        state: Arc::new(Source(ask.source_name.clone())),
+    })
 }
 
 /// The account, and whose mail it is. An address that mails were delivered to is its owner's; one that they are addressed to may
@@ -214,7 +234,10 @@ fn plain(email: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
     use super::*;
+    use crate::import::format::ReadFrom;
     use crate::import::harness;
 
     fn of(head: &str, name: &str) -> (String, String) {
@@ -250,7 +273,7 @@ mod tests {
 
     #[test]
     fn files_without_their_beginnings_go_with_the_others() {
-        let open = || -> std::io::Result<Box<dyn std::io::BufRead + Send>> { Ok(Box::new(std::io::empty())) };
+        let open = || -> std::io::Result<Box<dyn ReadFrom + Send>> { Ok(Box::new(Cursor::new(Vec::new()))) };
         let member = |head: &'static str| Member {
             label: "x",
             head: head.as_bytes(),

@@ -14,6 +14,7 @@ use super::header::{Header, Person, TooLarge};
 use super::mime::{self, Part};
 use super::{charset, html, security, separator};
 use crate::hex;
+use crate::import::attachment_text::{self, Budget, Found, Kind};
 use crate::import::digest;
 use crate::import::format::{Bad, Blob, Draft, Encoding, Parsed, Raw};
 use crate::vault::time::format_ms;
@@ -118,6 +119,14 @@ struct Attachment {
     content_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     subject: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    from_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    from_email: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    text_status: Option<Cow<'static, str>>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -256,9 +265,9 @@ pub fn join(stream: &str, data: &str, sightings: &[&str]) -> String {
             record.message_received_at = all.received_at();
             serde_json::to_string(&record)
         }),
-        "attachments" => serde_json::from_str::<Attachment>(data).and_then(|mut record| {
+        "attachments" => serde_json::from_str::<Attachment>(data).map(|mut record| {
             record.message_received_at = all.received_at();
-            serde_json::to_string(&record)
+            to_long_json(&record, text_of(&record))
         }),
         _ => return data.to_owned(),
     };
@@ -440,12 +449,17 @@ fn drafts(
     drafts.extend(attachments.into_iter().map(|(record, blob)| Draft {
         sighting: time.clone(),
         blobs: blob.into_iter().collect(),
-        ..Draft::new("attachments", record.id.clone(), to_json(&record))
+        ..Draft::new("attachments", record.id.clone(), to_long_json(&record, text_of(&record)))
     }));
     drafts.extend(labels_of_message);
     // An earlier rule may have kept it apart.
     drafts.push(gone("security_messages", id));
     drafts
+}
+
+/// How long the text of an attachment is.
+fn text_of(record: &Attachment) -> usize {
+    record.text.as_ref().map_or(0, String::len)
 }
 
 fn label_key(message: &str, label: &str) -> String {
@@ -727,16 +741,71 @@ fn attachments(
     facts: &Facts,
 ) -> Vec<(Attachment, Option<Blob>)> {
     let kept = parts.iter().filter(|part| !is_text(part) && !is_other_text(part));
-    kept.map(|part| attachment(mail, part, message, facts)).collect()
+    let mut budget = Budget::default();
+    kept.map(|part| attachment(mail, part, message, facts, &mut budget)).collect()
 }
 
-fn attachment(mail: &[u8], part: &Part, message: &Message, facts: &Facts) -> (Attachment, Option<Blob>) {
+/// The bytes of an attachment as they come, as far as its text is in them.
+struct Gathered<'a> {
+    part: &'a Part,
+    may_be: bool,
+    kind: Option<Kind>,
+    bytes: Vec<u8>,
+}
+
+impl Gathered<'_> {
+    fn new(part: &Part) -> Gathered<'_> {
+        Gathered {
+            part,
+            may_be: attachment_text::may_be(&part.media_type).is_some(),
+            kind: None,
+            bytes: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        if !self.may_be || self.bytes.len() > attachment_text::LARGEST {
+            return;
+        }
+        self.bytes.extend_from_slice(bytes);
+        if self.kind.is_none() && self.bytes.len() >= attachment_text::HEAD {
+            self.decide();
+        }
+    }
+
+    /// Most of no particular type are pictures and archives: they are not gathered.
+    fn decide(&mut self) {
+        let Part { media_type, filename, .. } = self.part;
+        self.kind = attachment_text::is(media_type, filename.as_deref(), &self.bytes);
+        self.may_be = self.kind.is_some();
+    }
+
+    fn read(mut self, budget: &mut Budget) -> Found {
+        if self.may_be && self.kind.is_none() {
+            self.decide();
+        }
+        let charset = self.part.charset.as_deref();
+        self.kind.map_or(Found::none("unsupported"), |kind| {
+            attachment_text::read(kind, charset, &self.bytes, budget)
+        })
+    }
+}
+
+fn attachment(
+    mail: &[u8],
+    part: &Part,
+    message: &Message,
+    facts: &Facts,
+    budget: &mut Budget,
+) -> (Attachment, Option<Blob>) {
     let written = &mail[part.bytes.clone()];
     let mut context = Context::new(&SHA256);
     let mut size = 0;
+    let mut gathered = Gathered::new(part);
     transfer::decode(written, part.encoding, &mut |bytes| {
         size += bytes.len() as u64;
         context.update(bytes);
+        gathered.add(bytes);
     });
     let hash = hex::of(context.finish().as_ref());
     let blob = Blob {
@@ -756,6 +825,7 @@ fn attachment(mail: &[u8], part: &Part, message: &Message, facts: &Facts) -> (At
         sha256: hash.clone(),
         fetch_url: format!("/v1/blobs/{}", blob.id),
     };
+    let found = is_here.then(|| gathered.read(budget));
     let record = Attachment {
         id: format!("{}:{}", message.id, part.path),
         message_id: message.id.clone(),
@@ -770,6 +840,10 @@ fn attachment(mail: &[u8], part: &Part, message: &Message, facts: &Facts) -> (At
         part_index: part.path.clone(),
         content_id: part.content_id.clone(),
         subject: message.subject.clone(),
+        from_name: message.from_name.clone(),
+        from_email: message.from_email.clone(),
+        text_status: found.as_ref().map(|found| Cow::Borrowed(found.status)),
+        text: found.and_then(|found| found.text),
     };
     (record, is_here.then_some(blob))
 }

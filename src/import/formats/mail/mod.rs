@@ -1,17 +1,18 @@
 //! Mail, in each of the files that it lies in. The same mail gives the same records, whichever file it came in.
 
 mod account;
-mod charset;
+pub mod charset;
 mod eml;
 mod emlx;
 mod facts;
 mod folder;
 mod header;
-mod html;
+pub mod html;
 mod maildir;
 mod mbox;
 mod message;
 mod mime;
+mod pst;
 mod security;
 mod separator;
 mod style;
@@ -21,8 +22,10 @@ mod whole;
 
 pub use eml::Eml;
 pub use emlx::Emlx;
+pub use html::decoded as without_entities;
 pub use maildir::Maildir;
 pub use mbox::Mbox;
+pub use pst::Pst;
 
 use std::io;
 
@@ -97,7 +100,7 @@ impl<F: MailFile> Format for F {
 }
 
 /// Counts with each change of what a mail's records are, and of which mails are kept apart.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// How large a mail may be, in bytes (O4.14).
 const LARGEST: usize = 80 * 1024 * 1024;

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::{Eml, Emlx, Maildir, Mbox};
+use crate::import::attachment_text::samples;
 use crate::import::format::{Draft, Format, Parsed, Raw, Sure};
 use crate::import::harness::{self, Kept};
 use crate::vault::transfer;
@@ -201,6 +202,84 @@ fn o5_4_attachments_have_hash_place_and_time() {
     let inline: Vec<bool> =
         records(&kept, "attachments").values().map(|data| data["is_inline"].as_bool().unwrap()).collect();
     assert_eq!(inline, [false, true, false]);
+}
+
+/// A mail with these attachments: type, name, bytes.
+fn with_attachments(attachments: &[(&str, &str, Vec<u8>)]) -> String {
+    use base64::Engine as _;
+    let mut mail = String::from(
+        "From: Eva Moe <eva@example.org>\nTo: ana@example.org\nSubject: your bill\nDate: Tue, 2 Jan 2024 09:59:00 +0000\n\
+         Content-Type: multipart/mixed; boundary=b\n\n--b\n\nsee below\n",
+    );
+    for (kind, name, bytes) in attachments {
+        let encoded = base64::engine::general_purpose::STANDARD.encode(bytes);
+        let lines: Vec<&str> =
+            encoded.as_bytes().chunks(76).map(|line| str::from_utf8(line).unwrap()).collect();
+        let written = lines.join("\n");
+        let head =
+            format!("--b\nContent-Type: {kind}\nContent-Disposition: attachment; filename=\"{name}\"\n");
+        mail.extend([&head, "Content-Transfer-Encoding: base64\n\n", &written, "\n"]);
+    }
+    mail + "--b--\n"
+}
+
+#[test]
+fn o5_7_attachments_have_their_text() {
+    let pdf = samples::pdf(&["Zählerstand 4711"]);
+    let docx = samples::archive(&[("word/document.xml", b"<p><t>a letter</t></p>")]);
+    let locked = samples::Pdf::new().object(1, "<</Type/Catalog>>").end("/Encrypt 2 0 R");
+    let mail = with_attachments(&[
+        ("application/pdf", "bill.pdf", pdf.clone()),
+        ("application/octet-stream", "bill2.pdf", pdf),
+        ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "a.docx", docx),
+        ("text/csv; charset=iso-8859-1", "a.csv", b"f\xfcnf;1".to_vec()),
+        ("image/png", "a.png", b"\x89PNG".to_vec()),
+        ("application/octet-stream", "a.bin", vec![0; 5000]),
+        ("application/pdf", "b.pdf", b"%PDF-1.4 nothing".to_vec()),
+        ("application/pdf", "c.pdf", locked),
+        ("text/plain", "d.txt", Vec::new()),
+    ]);
+    let (kept, counts) = harness::imported(&Mbox, &[("mbox", &mbox(&[&mail]))]);
+    assert!(counts.bad.is_empty(), "a file without a text is no bad item: {counts:?}");
+    let all = records(&kept, "attachments");
+    let mut parts: Vec<&Value> = all.values().collect();
+    parts.sort_by_key(|data| data["part_index"].as_str().unwrap().parse::<u32>().unwrap());
+    let told: Vec<(&str, &str)> = parts
+        .iter()
+        .map(|data| (data["text_status"].as_str().unwrap(), data["text"].as_str().unwrap_or("-")))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("read", "Zählerstand 4711"),
+            ("read", "Zählerstand 4711"),
+            ("read", "a letter"),
+            ("read", "fünf;1"),
+            ("unsupported", "-"),
+            ("unsupported", "-"),
+            ("failed", "-"),
+            ("encrypted", "-"),
+            ("empty", "-"),
+        ]
+    );
+    for data in all.values() {
+        assert_eq!(
+            (&data["subject"], &data["from_name"], &data["from_email"]),
+            (&"your bill".into(), &"Eva Moe".into(), &"eva@example.org".into())
+        );
+    }
+    // It is the sender's own text that a mail is known by.
+    assert_eq!(only(&kept, "message_bodies")["body_text"], "see below");
+}
+
+#[test]
+fn o5_6_the_text_of_a_keys_attachment_stands_nowhere() {
+    let mail = with_attachments(&[("application/pdf", "bill.pdf", samples::pdf(&["Zählerstand 4711"]))])
+        .replace("see below", "Your verification code is 482913.")
+        .replace("your bill", "Sign in");
+    let kept = eml(&mail);
+    assert!(records(&kept, "attachments").is_empty());
+    assert!(!format!("{:?}", kept.records).contains("4711"));
 }
 
 #[test]

@@ -107,11 +107,18 @@ fn same_connections(own: Option<&Value>, all: &Value) -> bool {
 
 fn compact_row(row: &mut Map<String, Value>) {
     let schema = row.get("schema").and_then(|schema| schema.get("properties")).cloned();
+    for name in BEYOND {
+        if let Some(said) = row.get("query").and_then(|query| query.get(name)).cloned() {
+            row.insert(name.to_owned(), said);
+        }
+    }
+    let sorts = row.get("sort_fields").and_then(Value::as_array).cloned().unwrap_or_default();
     if let Some(Value::Object(fields)) = row.get_mut("field_capabilities") {
         for (name, capability) in fields.iter_mut() {
             if let Value::Object(full) = capability {
                 let property = schema.as_ref().and_then(|properties| properties.get(name));
-                *capability = json!(flags(full, property));
+                let is_sort = sorts.iter().any(|sort| sort.as_str() == Some(name.as_str()));
+                *capability = json!(flags(full, property, is_sort));
             }
         }
     }
@@ -135,12 +142,18 @@ fn compact_row(row: &mut Map<String, Value>) {
                 | "expand_capabilities"
                 | "granted_connections"
                 | "views"
+                | "sort_fields"
+                | "grouped_metrics"
+                | "field_values"
         )
     });
 }
 
-/// A field's capabilities as the compact view writes them: `t=string,role=actor,eq,r=gte|lt,lex,a=sum`.
-fn flags(full: &Map<String, Value>, property: Option<&Value>) -> String {
+/// What the query of a stream may say beside what every provider does, and its compact row too.
+const BEYOND: [&str; 2] = ["sort_fields", "grouped_metrics"];
+
+/// A field's capabilities as the compact view writes them: `t=string,role=actor,eq,r=gte|lt,lex,s,a=sum`.
+fn flags(full: &Map<String, Value>, property: Option<&Value>, is_sort: bool) -> String {
     let usable = |capability: Option<&Value>| {
         capability.is_some_and(|capability| {
             capability.get("usable").or_else(|| capability.get("declared")).and_then(Value::as_bool)
@@ -180,6 +193,9 @@ fn flags(full: &Map<String, Value>, property: Option<&Value>) -> String {
     }
     if usable(full.get("semantic_search")) {
         flags.push("sem".to_owned());
+    }
+    if is_sort {
+        flags.push("s".to_owned());
     }
     if let Some(Value::Object(aggregation)) = full.get("aggregation") {
         let uses = aggregation
@@ -234,6 +250,20 @@ mod tests {
             connector["streams"][0]["field_capabilities"],
             json!({"id": "t=string,eq", "at": "t=string|null,role=event-time,r=gte|lt,a=max|min", "body": "t=text,lex,g=false"})
         );
+    }
+
+    #[test]
+    fn o6_1_what_a_full_body_says_of_sorting_and_groups_is_kept() {
+        let mut body = full();
+        let row = &mut body["connectors"][0]["streams"][0];
+        row["query"] = json!({"sort_fields": ["at"], "grouped_metrics": ["sum"]});
+        row["field_values"] = json!({"id": {"values": ["a"], "complete": true}});
+        let body = compact(body, None, None);
+        let row = &body["connectors"][0]["streams"][0];
+        assert_eq!((&row["sort_fields"], &row["grouped_metrics"]), (&json!(["at"]), &json!(["sum"])));
+        assert_eq!(row["field_values"]["id"]["values"], json!(["a"]));
+        assert_eq!(row["field_capabilities"]["at"], "t=string|null,role=event-time,r=gte|lt,s,a=max|min");
+        assert_eq!(row["field_capabilities"]["id"], "t=string,eq");
     }
 
     #[test]

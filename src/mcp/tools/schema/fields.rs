@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::index::strip_to_names;
-use super::row::{NO_FIELDS, Row, bound_envelope, field_line, short, short_flags};
+use super::row::{NO_FIELDS, Row, VALUES, bound_envelope, field_line, short, short_flags};
 use crate::json::write::Written;
 use crate::mcp::call::Call;
 use crate::mcp::protocol::service::ToolAnswer;
@@ -19,6 +19,16 @@ use crate::mcp::tools::arguments::foreign_cursor;
 const LEGEND: &str = "flags: t=type, role=declared meaning, eq=filter {\"field\":value}, r=ops: filter {\"field\":{op:value}}, \
 lex/sem=searched by search, a=aggregate uses (group_by with count only), g=false: not granted, declared=readable only; \
 records sort by the sort field alone, and fields names none of what expand adds\n";
+
+/// The same where a provider says more of sorting and of groups.
+const LEGEND_OF_MORE: &str = "flags: t=type, role=declared meaning, eq=filter {\"field\":value}, r=ops: filter {\"field\":{op:value}}, \
+lex/sem=searched by search, s=sort (records without it last), a=aggregate uses (group_by with count, and with what groups says), \
+g=false: not granted, declared=readable only, values=what eq can ask for; fields names none of what expand adds\n";
+
+/// What the flags of these rows mean.
+fn legend(rows: &[Row]) -> &'static str {
+    if rows.iter().any(Row::says_more) { LEGEND_OF_MORE } else { LEGEND }
+}
 
 /// What a cursor of one stream begins with; the number of fields before it follows.
 const CURSOR: &str = "fields:";
@@ -41,14 +51,15 @@ pub(super) fn describe(
     shown: usize,
     bounds: Bounds,
 ) -> Result<Described, ToolError> {
-    let bounds = Bounds { structured: bounds.structured.saturating_sub(json_len(&LEGEND) + 14), ..bounds };
     let rows = Row::all(&body);
+    let legend = legend(&rows);
+    let bounds = Bounds { structured: bounds.structured.saturating_sub(json_len(&legend) + 14), ..bounds };
     bound_envelope(&mut body);
     let mut meta = String::new();
     meta_lines(&mut meta, &body);
     if shown == 0 {
         let mut text = rows.iter().map(Row::describe).collect::<String>();
-        text.push_str(LEGEND);
+        text.push_str(legend);
         text.push_str(&meta);
         text.truncate(text.trim_end().len());
         if text.len() <= bounds.text && json_len(&body) + 12 <= bounds.structured {
@@ -103,8 +114,9 @@ fn page_of_fields(
     let total = rows.iter().map(Row::units).sum::<usize>();
     let next = |at: usize| call.with([("cursor", Some(json!(format!("{CURSOR}{at}"))))]);
     let likely = json_len(&next(total).to_json());
+    let legend = legend(rows);
     body.remove("connectors");
-    let mut text_left = bounds.text.saturating_sub(LEGEND.len() + meta.len() + likely + 100);
+    let mut text_left = bounds.text.saturating_sub(legend.len() + meta.len() + likely + 100);
     let mut left = bounds.structured.saturating_sub(json_len(&body) + likely + 120);
     // What stands above the fields of a row may take a third of either.
     let (heading, declared) = (text_left / 3, left / 3);
@@ -123,18 +135,21 @@ fn page_of_fields(
         push_while_fits(&mut about, lines.split_inclusive('\n').map(str::to_owned), heading);
         let (mut connector, mut stream) = row.bounded(declared);
         let above = (about.len(), json_len(&connector) + json_len(&stream) + 80);
-        let mut fields = Map::new();
+        let (mut fields, mut values) = (Map::new(), Map::new());
         let mut is_new = true;
         for (name, flags) in row.fields().skip(first) {
             let (name, flags) = (short(name), short_flags(flags));
-            let line = field_line(&name, &flags);
-            let size = json_len(&name) + json_len(&flags) + 2;
+            let few = row.values(&name);
+            let line = field_line(&name, &flags, few.as_ref());
+            let few_size = few.as_ref().map_or(0, |few| json_len(few) + json_len(&name) + 22);
+            let size = json_len(&name) + json_len(&flags) + 2 + few_size;
             let (line_len, size) =
                 if is_new { (line.len() + above.0, size + above.1) } else { (line.len(), size) };
             let fits = line_len <= text_left && size <= left;
             // The first one always comes: it is bounded by itself, and a walk has to get on.
             if !(fits || is_new && connectors.is_empty()) {
                 if !is_new {
+                    stream.extend((!values.is_empty()).then(|| (VALUES.to_owned(), Value::Object(values))));
                     stream.insert("field_capabilities".into(), Value::Object(fields));
                     connector.insert("streams".into(), json!([stream]));
                     connectors.push(connector);
@@ -147,6 +162,7 @@ fn page_of_fields(
                 text.push_str(&about);
             }
             text.push_str(&line);
+            values.extend(few.map(|few| (name.clone(), few)));
             fields.insert(name, flags);
             at += 1;
         }
@@ -161,6 +177,7 @@ fn page_of_fields(
             text.push_str(NO_FIELDS);
             at += 1;
         }
+        stream.extend((!values.is_empty()).then(|| (VALUES.to_owned(), Value::Object(values))));
         stream.insert("field_capabilities".into(), Value::Object(fields));
         connector.insert("streams".into(), json!([stream]));
         connectors.push(connector);
@@ -170,7 +187,7 @@ fn page_of_fields(
     }
     body.insert("connectors".into(), connectors.into_iter().map(Value::Object).collect());
     let next = Some(next(at)).filter(|_| at < total);
-    text.push_str(LEGEND);
+    text.push_str(legend);
     text.push_str(meta);
     if let Some(next) = &next {
         body.insert("fields_not_shown".into(), json!(total - at));
@@ -197,11 +214,85 @@ fn push_while_fits(out: &mut String, lines: impl Iterator<Item = String>, room: 
 
 /// Flags say little to a reader of the structured view without what they mean.
 pub(super) fn answer_with_legend(text: String, body: &Map<String, Value>, next: Option<Call>) -> ToolAnswer {
-    let legend = LEGEND.trim_end();
+    let legend = [LEGEND, LEGEND_OF_MORE].map(str::trim_end).into_iter().find(|legend| text.contains(legend));
     let structured = Written::object(|members| {
         members.put("data", body);
-        members.put_some("legend", text.contains(legend).then_some(legend));
+        members.put_some("legend", legend);
         members.put_some("next", next);
     });
     ToolAnswer { text, structured: Some(structured), is_error: false, rows: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::call::Tool;
+
+    fn body(more: &Value) -> Map<String, Value> {
+        let mut row = json!({"name": "spending", "cursor_field": "at", "primary_key": ["id"], "expand_capabilities": [
+            {"name": "parent", "stream": "accounts", "usable": true, "local_key": "account_id"}],
+            "field_capabilities": {"at": "t=timestamp,r=gte,s,a=group_by_time", "kind": "t=string,eq,a=group_by"}});
+        for (name, value) in more.as_object().unwrap() {
+            row[name] = value.clone();
+        }
+        let body = json!({"object": "schema", "connectors": [{"connector_key": "bank", "streams": [row]}]});
+        body.as_object().unwrap().clone()
+    }
+
+    fn described(more: &Value, bounds: Bounds) -> (String, Map<String, Value>) {
+        let call = Call::new(Tool::Schema, json!({"stream": "spending"}));
+        let (text, body, _) = describe(&call, body(more), 0, bounds).unwrap();
+        (text, body)
+    }
+
+    /// Requirement O6.1, and what a stream cannot do is said before a call.
+    #[test]
+    fn o6_1_the_schema_says_beforehand_what_sorts_and_what_groups_give() {
+        let more = json!({"sort_fields": ["at", "amount"], "grouped_metrics": ["sum", "min", "max"],
+            "field_values": {"kind": {"values": ["rent", "food, \"drink\"\n  at: t=x"], "complete": false}}});
+        let (text, _) = described(&more, Bounds::default());
+        assert!(text.contains("\nsort: FIELD or -FIELD, one of at, amount\n"), "{text}");
+        assert!(text.contains("\ngroups: count, or one of sum, min, max with field\n"), "{text}");
+        assert!(text.contains("\nexpand: parent (the one of accounts)\n"), "{text}");
+        // Values are data of records: quoted, in one line.
+        let values = r#"  kind: t=string,eq,a=group_by values: "rent", "food, \"drink\"\n  at: t=x", …"#;
+        assert!(text.contains(&format!("\n{values}\n")), "{text}");
+        assert!(text.contains("s=sort") && text.contains("fields names none of what expand adds"), "{text}");
+        let answer = answer_with_legend(text.clone(), &body(&more), None);
+        let structured = answer.structured.unwrap().into_string();
+        assert!(structured.contains("s=sort (records without it last)"), "{structured}");
+
+        let (text, _) = described(&json!({}), Bounds::default());
+        assert!(text.contains("\nsort: at or -at\n") && !text.contains("groups:"), "{text}");
+        assert!(
+            text.contains("records sort by the sort field alone")
+                && text.contains("group_by with count only")
+        );
+        assert!(!text.contains("s=sort"), "{text}");
+    }
+
+    #[test]
+    fn a_page_of_fields_has_the_values_of_those_that_it_shows() {
+        let long = "x".repeat(290);
+        let fields: Map<String, Value> =
+            (0..120).map(|n| (format!("f{n:03}"), json!("t=string,eq"))).collect();
+        let values = |value: &str| -> Value {
+            let all: Map<String, Value> = fields
+                .keys()
+                .map(|name| (name.clone(), json!({"values": [value], "complete": true})))
+                .collect();
+            Value::Object(all)
+        };
+        let more =
+            json!({"sort_fields": ["at"], "field_capabilities": fields, "field_values": values(&long)});
+        let (text, page) = described(&more, Bounds::default());
+        assert!(text.len() <= Bounds::default().text && json_len(&page) <= Bounds::default().structured);
+        let row = &page["connectors"][0]["streams"][0];
+        let shown = row["field_capabilities"].as_object().unwrap();
+        assert!(shown.len() < 120 && row["field_values"].as_object().unwrap().keys().eq(shown.keys()));
+        // What no honest provider says is not passed on in the lines.
+        let more =
+            json!({"field_values": {"kind": {"values": ["y".repeat(400)], "complete": true}, "at": "z"}});
+        assert!(!described(&more, Bounds::default()).0.contains("values:"));
+    }
 }

@@ -14,6 +14,12 @@ use crate::mcp::tools::answer_parts::text_of;
 /// Most bytes of a field's name and of its flags, and of a stream's name in the index: only nonsense is longer.
 const NAME_BYTES: usize = 300;
 
+/// What a provider may say of a stream beside what every one does: the fields that it can be sorted by, what is computed for
+/// each group, and the values of fields that have few.
+const SORT_FIELDS: &str = "sort_fields";
+const GROUPED: &str = "grouped_metrics";
+pub(super) const VALUES: &str = "field_values";
+
 /// One stream of one connector.
 pub(super) struct Row {
     pub(super) stream: String,
@@ -67,8 +73,16 @@ impl Row {
     /// What connector and stream declare beside the fields, within `room` bytes: the documented parts, the
     /// most needed first, and the names of those that do not fit.
     pub(super) fn bounded(&self, room: usize) -> (Map<String, Value>, Map<String, Value>) {
-        const OF_STREAM: [&str; 6] =
-            ["name", "granted_connections", "cursor_field", "primary_key", "expand_capabilities", "views"];
+        const OF_STREAM: [&str; 8] = [
+            "name",
+            "granted_connections",
+            "cursor_field",
+            "primary_key",
+            SORT_FIELDS,
+            GROUPED,
+            "expand_capabilities",
+            "views",
+        ];
         const OF_CONNECTOR: [&str; 5] =
             ["connector_key", "granted_connections", "object", "display_name", "source"];
         let mut left = room.saturating_sub(200);
@@ -139,6 +153,25 @@ impl Row {
         self.declared.get("field_capabilities").and_then(Value::as_object).into_iter().flatten()
     }
 
+    /// Whether it says more of sorting and of groups than every provider does.
+    pub(super) fn says_more(&self) -> bool {
+        self.declared.contains_key(SORT_FIELDS) || self.declared.contains_key(GROUPED)
+    }
+
+    /// The values that a field is said to have, as many as are no nonsense.
+    pub(super) fn values(&self, field: &str) -> Option<Value> {
+        let said = self.declared.get(VALUES)?.get(field)?;
+        let mut room = NAME_BYTES;
+        let values = said.get("values")?.as_array()?;
+        let taken = values.iter().map_while(|value| {
+            room = room.checked_sub(json_len(value) + 2)?;
+            value.as_str()
+        });
+        let taken = taken.collect::<Vec<_>>();
+        let are_all = taken.len() == values.len() && said.get("complete") == Some(&Value::Bool(true));
+        (!taken.is_empty()).then(|| json!({"values": taken, "complete": are_all}))
+    }
+
     pub(super) fn about(&self) -> String {
         let mut out = self.summary();
         let list = |key: &str| {
@@ -149,12 +182,20 @@ impl Row {
         if !key.is_empty() {
             let _ = writeln!(out, "primary key: {key}");
         }
+        let sorts = list(SORT_FIELDS);
         match text_of(&self.declared, "cursor_field") {
+            _ if !sorts.is_empty() => {
+                let _ = writeln!(out, "sort: FIELD or -FIELD, one of {sorts}");
+            }
             Some(field) => {
                 let field = line::token(field);
                 let _ = writeln!(out, "sort: {field} or -{field}");
             }
             None => out.push_str("sort: order asc or desc only\n"),
+        }
+        let grouped = list(GROUPED);
+        if !grouped.is_empty() {
+            let _ = writeln!(out, "groups: count, or one of {grouped} with field");
         }
         let relations =
             self.declared.get("expand_capabilities").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -164,7 +205,9 @@ impl Row {
             let many = relation.get("max_limit").map_or_else(String::new, |most| {
                 format!(" (expand_limit up to {})", line::value(most, 40).text)
             });
-            usable.then(|| format!("{}{many}", line::token(name)))
+            let of = relation.get("local_key").and(relation.get("stream")).and_then(Value::as_str);
+            let of = of.map_or_else(String::new, |stream| format!(" (the one of {})", line::token(stream)));
+            usable.then(|| format!("{}{many}{of}", line::token(name)))
         });
         let relations = relations.collect::<Vec<_>>();
         let _ = writeln!(
@@ -184,7 +227,7 @@ impl Row {
     pub(super) fn describe(&self) -> String {
         let mut out = self.about();
         for (name, flags) in self.fields() {
-            out.push_str(&field_line(name, flags));
+            out.push_str(&field_line(name, flags, self.values(name).as_ref()));
         }
         if self.fields().next().is_none() {
             out.push_str(NO_FIELDS);
@@ -195,9 +238,18 @@ impl Row {
 
 pub(super) const NO_FIELDS: &str = "  no field list is given: query_records shows the fields\n";
 
-pub(super) fn field_line(name: &str, flags: &Value) -> String {
+/// A field's line; its [`Row::values`] are quoted, since they are record data.
+pub(super) fn field_line(name: &str, flags: &Value, values: Option<&Value>) -> String {
     let flags = flags.as_str().map_or_else(|| line::value(flags, NAME_BYTES).text, line::rest_of_line);
-    format!("  {}: {flags}\n", line::token(name))
+    let mut out = format!("  {}: {flags}", line::token(name));
+    if let Some(said) = values {
+        let values = said["values"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let values = values.map(line::quoted).collect::<Vec<_>>().join(", ");
+        let more = if said["complete"] == true { "" } else { ", …" };
+        let _ = write!(out, " values: {values}{more}");
+    }
+    out.push('\n');
+    out
 }
 
 /// A name that is shown whole unless it is endless.

@@ -12,8 +12,17 @@ use crate::vault::time;
 use crate::vault::wire::ApiError;
 
 /// Kinds of source that no set ticks: each is ticked by itself or not at all.
-const IN_NO_SET: [&str; 8] =
-    ["bank", "health", "apple-health", "fitness", "location", "google-maps", "browser", "security"];
+const IN_NO_SET: [&str; 9] = [
+    "bank",
+    "health",
+    "apple-health",
+    "fitness",
+    "location",
+    "google-maps",
+    "google-takeout",
+    "browser",
+    "security",
+];
 
 /// What can be ticked at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,262 @@
+//! Which chat a file is of: one that is known already, or a new one.
+//!
+//! No export names its chat by anything that stays. So a chat is known again by its messages: by their minutes and words.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use serde::Deserialize;
+
+use crate::import::digest;
+use crate::import::earlier::Earlier;
+use crate::vault::time;
+
+/// How many messages are remembered to know their chats again, at most: of one chat, and of all chats of a source; of each some.
+const MOST_OF_CHAT: usize = 20_000;
+const MOST_OF_SOURCE: usize = 500_000;
+const LEAST_OF_CHAT: usize = 200;
+/// How many messages have to be the same where the titles are not.
+const LEAST_SAME: usize = 20;
+/// How many have to be where the titles are.
+const LEAST_SAME_OF_TITLE: usize = 3;
+/// How many messages are looked for among those of a chat that is known, at most, and at first.
+const LOOKED_FOR: usize = 400;
+const LOOKED_FOR_FIRST: usize = 8;
+/// How many messages that an earlier export has too make its chat worth a closer look.
+const LEAST_ALIKE: usize = 1;
+
+/// A message's name within its chat: made of its minute and its words.
+pub fn message_name(minute: &str, same: &str) -> String {
+    digest::name([minute.as_bytes(), same.as_bytes()])
+}
+
+/// A message's id.
+pub fn message_id(chat: &str, name: &str, copy: u32) -> String {
+    digest::name([chat.as_bytes(), name.as_bytes(), &copy.to_be_bytes()])
+}
+
+/// A chat's id where it is a new one.
+pub fn chat_id(title: &str, first: Date) -> String {
+    digest::name([title.trim().to_lowercase().as_bytes(), first.to_string().as_bytes()])
+}
+
+/// Messages of a chat, by their names; of very many, each second one, fourth one, and so on, whatever export they are in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remembered {
+    most: usize,
+    level: u32,
+    messages: Vec<(DateTime, [u8; 24])>,
+    first: Option<DateTime>,
+    last: Option<DateTime>,
+}
+
+fn is_kept(name: &[u8; 24], level: u32) -> bool {
+    let number = std::str::from_utf8(&name[..8]).ok().and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    number.is_some_and(|number| number.trailing_zeros() >= level)
+}
+
+impl Remembered {
+    /// Of one of so many chats.
+    pub fn of_chats(chats: usize) -> Self {
+        let most = (MOST_OF_SOURCE / chats.max(1)).clamp(LEAST_OF_CHAT, MOST_OF_CHAT);
+        Self { most, level: 0, messages: Vec::new(), first: None, last: None }
+    }
+
+    /// Remembers a message.
+    pub fn add(&mut self, at: DateTime, name: &str) {
+        self.first = Some(self.first.map_or(at, |first| first.min(at)));
+        self.last = Some(self.last.map_or(at, |last| last.max(at)));
+        let Ok(name) = <[u8; 24]>::try_from(name.as_bytes()) else { return };
+        if !is_kept(&name, self.level) {
+            return;
+        }
+        self.messages.push((at, name));
+        while self.messages.len() > self.most {
+            self.level += 1;
+            let level = self.level;
+            self.messages.retain(|(_, name)| is_kept(name, level));
+        }
+    }
+
+    /// When the first message was, and the last one.
+    pub fn period(&self) -> Option<(DateTime, DateTime)> {
+        Some((self.first?, self.last?))
+    }
+
+    fn within(&self, from: DateTime, to: DateTime, level: u32) -> impl Iterator<Item = &[u8; 24]> {
+        let is_within = move |at: &DateTime| (from..=to).contains(at);
+        let kept = self.messages.iter().filter(move |(at, name)| is_within(at) && is_kept(name, level));
+        kept.map(|(_, name)| name)
+    }
+
+    /// Whether two exports are of one chat.
+    fn is_same_as(&self, other: &Self, has_title: bool) -> bool {
+        let (Some(own), Some(others)) = (self.period(), other.period()) else { return false };
+        let (from, to) = (own.0.max(others.0), own.1.min(others.1));
+        let level = self.level.max(other.level);
+        let own: HashSet<_> = self.within(from, to, level).collect();
+        let others: HashSet<_> = other.within(from, to, level).collect();
+        is_enough(own.intersection(&others).count(), own.len().min(others.len()), level, has_title)
+    }
+}
+
+/// Whether so many messages that are the same, of so many, make two exports one chat. Of those that are remembered each stands for
+/// several.
+fn is_enough(same: usize, all: usize, level: u32, has_title: bool) -> bool {
+    let least = if has_title { LEAST_SAME_OF_TITLE.min(all) } else { LEAST_SAME };
+    same > 0
+        && same.saturating_mul(1 << level.min(20)) >= least
+        && same * 2 >= all
+        && (level == 0 || same >= 3)
+}
+
+/// A chat that the store has.
+#[derive(Deserialize)]
+struct Known {
+    id: String,
+    title: Option<String>,
+    first_message_date: Option<String>,
+    last_message_date: Option<String>,
+}
+
+/// What an export says of its chat, to know it by.
+pub struct Export<'a> {
+    /// Its title.
+    pub title: &'a str,
+    /// Its messages.
+    pub messages: &'a Remembered,
+}
+
+/// A chat of an export that comes before.
+struct Planned<'a> {
+    id: String,
+    title: &'a str,
+    messages: &'a Remembered,
+}
+
+/// The chats that an account has, the store's and those of exports that come before.
+pub struct Chats<'a> {
+    known: Vec<Known>,
+    planned: Vec<Planned<'a>>,
+    /// Which of those has a message.
+    of: HashMap<&'a [u8; 24], usize>,
+}
+
+impl<'a> Chats<'a> {
+    /// The chats of an account of the store.
+    pub fn of(earlier: &dyn Earlier, connector: &str, account: &str, stream: &str) -> Self {
+        let known = earlier.records(connector, account, stream);
+        let known = known.iter().filter_map(|data| serde_json::from_str(data).ok()).collect();
+        Self { known, planned: Vec::new(), of: HashMap::new() }
+    }
+
+    /// Adds the chat of an export that comes before.
+    pub fn add(&mut self, id: String, title: &'a str, messages: &'a Remembered) {
+        for (_, name) in &messages.messages {
+            self.of.entry(name).or_insert(self.planned.len());
+        }
+        self.planned.push(Planned { id, title, messages });
+    }
+
+    /// The exports that come before and have some of the messages.
+    fn alike(&self, messages: &Remembered) -> Vec<&Planned<'a>> {
+        let mut hits: BTreeMap<usize, usize> = BTreeMap::new();
+        for (_, name) in &messages.messages {
+            if let Some(at) = self.of.get(name) {
+                *hits.entry(*at).or_default() += 1;
+            }
+        }
+        let alike = hits.into_iter().filter(|(_, count)| *count >= LEAST_ALIKE);
+        alike.filter_map(|(at, _)| self.planned.get(at)).collect()
+    }
+
+    /// The id of the chat that an export is of. `has` says which messages the account has.
+    pub fn find(
+        &self,
+        export: &Export<'_>,
+        zone: &TimeZone,
+        has: &dyn Fn(&[String]) -> Vec<bool>,
+    ) -> Option<String> {
+        let (first, _) = export.messages.period()?;
+        let own = chat_id(export.title, first.date());
+        if self.known.iter().any(|known| known.id == own)
+            || self.planned.iter().any(|planned| planned.id == own)
+        {
+            return Some(own);
+        }
+        let alike = self.alike(export.messages);
+        let is_title = |title: &str| title.trim().to_lowercase() == export.title.trim().to_lowercase();
+        for has_title in [true, false] {
+            let of_title = |known: &&Known| known.title.as_deref().is_some_and(is_title) == has_title;
+            if let Some(known) =
+                self.known.iter().filter(of_title).find(|known| is_known(known, export, zone, has_title, has))
+            {
+                return Some(known.id.clone());
+            }
+            let is_it = |planned: &&&Planned<'_>| {
+                is_title(planned.title) == has_title
+                    && planned.messages.is_same_as(export.messages, has_title)
+            };
+            if let Some(planned) = alike.iter().find(is_it) {
+                return Some(planned.id.clone());
+            }
+        }
+        None
+    }
+}
+
+/// Whether the messages of an export are those of a chat, as far as both are of the same time.
+fn is_known(
+    known: &Known,
+    export: &Export<'_>,
+    zone: &TimeZone,
+    has_title: bool,
+    has: &dyn Fn(&[String]) -> Vec<bool>,
+) -> bool {
+    let local = |text: &Option<String>| {
+        let ms = time::parse_ms(text.as_deref()?)?;
+        let at = jiff::Timestamp::from_millisecond(ms).ok()?;
+        Some(zone.to_datetime(at))
+    };
+    let (Some(first), Some(last)) = (local(&known.first_message_date), local(&known.last_message_date))
+    else {
+        return false;
+    };
+    let messages: Vec<&[u8; 24]> = export.messages.within(first, last, 0).collect();
+    // Some of them, from all of the time: each stands for several.
+    let step = messages.len().div_ceil(LOOKED_FOR).max(1);
+    let keys: Vec<String> = messages
+        .iter()
+        .step_by(step)
+        .filter_map(|name| std::str::from_utf8(&name[..]).ok())
+        .map(|name| message_id(&known.id, name, 0))
+        .collect();
+    let count = |keys: &[String]| has(keys).into_iter().filter(|is_there| *is_there).count();
+    let sparse = keys.len().div_ceil(LOOKED_FOR_FIRST).max(1);
+    let probe: Vec<String> = keys.iter().step_by(sparse).cloned().collect();
+    if count(&probe) == 0 {
+        return false;
+    }
+    let common = count(&keys);
+    let weight = step.saturating_mul(1 << export.messages.level.min(20));
+    let wanted = if has_title { LEAST_SAME_OF_TITLE.min(keys.len()) } else { LEAST_SAME };
+    let is_much = common.saturating_mul(weight) >= wanted && (weight == 1 || common >= 3);
+    common > 0 && is_much && common * 2 >= keys.len()
+}
+
+/// The ids of an export's chat by account, and that of all other accounts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ids {
+    /// Where nothing is known.
+    pub own: String,
+    /// Where the chat is known under another.
+    pub by_account: BTreeMap<String, String>,
+}
+
+impl Ids {
+    /// The id in an account.
+    pub fn of(&self, account: &str) -> &str {
+        self.by_account.get(account).unwrap_or(&self.own)
+    }
+}

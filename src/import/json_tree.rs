@@ -1,0 +1,292 @@
+//! A JSON file that may be larger than memory, walked along the way that leads to its items: what stands beside it is passed
+//! over, and only one item at a time is held.
+//!
+//! As in [`super::json_elements`], only brackets and strings are looked at. What stands between is for a parser.
+
+use std::io::{self, BufRead};
+
+use super::json_elements::Element;
+
+/// The longest name of a member of an object that is looked at, in bytes.
+const LONGEST_NAME: usize = 1024;
+
+/// A walk through a file.
+pub struct Walk<'a> {
+    bytes: &'a mut dyn BufRead,
+    at: u64,
+}
+
+/// Whether a walk goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Go {
+    /// To what comes next.
+    On,
+    /// Nowhere: whoever walks has enough.
+    Home,
+}
+
+/// What is done with a member of an object, by its name. It has to take or to pass over its value.
+pub type Member<'v, 'a> = dyn FnMut(&mut Walk<'a>, &str) -> io::Result<Go> + 'v;
+/// What is done with an element of an array: as with a [`Member`].
+pub type Entry<'v, 'a> = dyn FnMut(&mut Walk<'a>) -> io::Result<Go> + 'v;
+
+fn broken() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the file is not JSON")
+}
+
+fn cut_off() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the file ends before its JSON does")
+}
+
+impl<'a> Walk<'a> {
+    /// A walk from the beginning of a file.
+    pub fn new(bytes: &'a mut dyn BufRead) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// How many bytes were read.
+    pub const fn at(&self) -> u64 {
+        self.at
+    }
+
+    fn step(&mut self, count: usize) {
+        self.bytes.consume(count);
+        self.at += count as u64;
+    }
+
+    /// The next byte that is no space, which stays; `None` at the end.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn peek(&mut self) -> io::Result<Option<u8>> {
+        loop {
+            let chunk = self.bytes.fill_buf()?;
+            if chunk.is_empty() {
+                return Ok(None);
+            }
+            let is_space = |byte: &u8| {
+                // A byte order mark stands at the beginning only.
+                matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0xef | 0xbb | 0xbf)
+            };
+            let spaces = chunk.iter().take_while(|byte| is_space(byte)).count();
+            let found = chunk.get(spaces).copied();
+            self.step(spaces);
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+    }
+
+    fn expect(&mut self, wanted: u8) -> io::Result<()> {
+        match self.peek()? {
+            Some(found) if found == wanted => {
+                self.step(1);
+                Ok(())
+            }
+            Some(_) => Err(broken()),
+            None => Err(cut_off()),
+        }
+    }
+
+    /// Goes through the members of the object that stands here.
+    ///
+    /// # Errors
+    /// Where it is none, or the file cannot be read or ends before it.
+    pub fn object(&mut self, visit: &mut Member<'_, 'a>) -> io::Result<Go> {
+        self.expect(b'{')?;
+        loop {
+            match self.peek()?.ok_or_else(cut_off)? {
+                b'}' => {
+                    self.step(1);
+                    return Ok(Go::On);
+                }
+                b',' => self.step(1),
+                b'"' => {
+                    let name = self.take(LONGEST_NAME)?.bytes.unwrap_or_default();
+                    self.expect(b':')?;
+                    let name: String = serde_json::from_slice(&name).unwrap_or_default();
+                    if visit(self, &name)? == Go::Home {
+                        return Ok(Go::Home);
+                    }
+                }
+                _ => return Err(broken()),
+            }
+        }
+    }
+
+    /// Goes through the elements of the array that stands here.
+    ///
+    /// # Errors
+    /// As [`Walk::object`].
+    pub fn array(&mut self, visit: &mut Entry<'_, 'a>) -> io::Result<Go> {
+        self.expect(b'[')?;
+        loop {
+            match self.peek()?.ok_or_else(cut_off)? {
+                b']' => {
+                    self.step(1);
+                    return Ok(Go::On);
+                }
+                b',' => self.step(1),
+                b'}' | b':' => return Err(broken()),
+                _ => {
+                    if visit(self)? == Go::Home {
+                        return Ok(Go::Home);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes the value that stands here; without its bytes where they are more than `longest`.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, or ends before the value.
+    pub fn take(&mut self, longest: usize) -> io::Result<Element> {
+        let mut kept = Vec::new();
+        let (offset, next) = self.pass(&mut |bytes| {
+            // One byte more tells that there were too many.
+            let room = (longest + 1).saturating_sub(kept.len());
+            kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        })?;
+        Ok(Element { offset, next, bytes: (kept.len() <= longest).then_some(kept) })
+    }
+
+    /// Passes over the value that stands here.
+    ///
+    /// # Errors
+    /// As [`Walk::take`].
+    pub fn skip(&mut self) -> io::Result<Go> {
+        self.pass(&mut |_| {}).map(|_| Go::On)
+    }
+
+    /// Gives the bytes of the value that stands here to `keep`; where it begins and ends.
+    fn pass(&mut self, keep: &mut dyn FnMut(&[u8])) -> io::Result<(u64, u64)> {
+        let first = self.peek()?.ok_or_else(cut_off)?;
+        if matches!(first, b'}' | b']' | b',' | b':') {
+            return Err(broken());
+        }
+        let offset = self.at;
+        let (mut open, mut in_string, mut is_escaped) = (0_u64, false, false);
+        loop {
+            let chunk = self.bytes.fill_buf()?;
+            if chunk.is_empty() {
+                // A number at the end of the file is whole.
+                let is_bare = open == 0 && !in_string && self.at > offset;
+                return if is_bare { Ok((offset, self.at)) } else { Err(cut_off()) };
+            }
+            let (mut index, mut is_end) = (0, false);
+            while let Some(byte) = chunk.get(index) {
+                if in_string {
+                    if is_escaped {
+                        is_escaped = false;
+                        index += 1;
+                    } else if let Some(found) = memchr::memchr2(b'"', b'\\', &chunk[index..]) {
+                        index += found + 1;
+                        is_escaped = chunk[index - 1] == b'\\';
+                        in_string = is_escaped;
+                        is_end = !in_string && open == 0;
+                    } else {
+                        index = chunk.len();
+                    }
+                } else {
+                    match byte {
+                        b'"' => in_string = true,
+                        b'{' | b'[' => open += 1,
+                        b'}' | b']' if open > 0 => {
+                            open -= 1;
+                            is_end = open == 0;
+                        }
+                        b'}' | b']' | b',' | b' ' | b'\t' | b'\r' | b'\n' if open == 0 => {
+                            is_end = true;
+                            break;
+                        }
+                        _ => {}
+                    }
+                    index += 1;
+                }
+                if is_end {
+                    break;
+                }
+            }
+            keep(&chunk[..index]);
+            self.step(index);
+            if is_end {
+                return Ok((offset, self.at));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufReader;
+
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The elements of `a.b`, as they stand there, and what the walk came to.
+    fn found(text: &[u8], chunk: usize, longest: usize) -> (Vec<Option<String>>, io::Result<Go>) {
+        let mut found = Vec::new();
+        let mut bytes = BufReader::with_capacity(chunk, text);
+        let mut walk = Walk::new(&mut bytes);
+        let end = walk.object(&mut |walk, name| {
+            if name != "a" {
+                return walk.skip();
+            }
+            walk.object(&mut |walk, name| {
+                if name != "b" {
+                    return walk.skip();
+                }
+                walk.array(&mut |walk| {
+                    let element = walk.take(longest)?;
+                    let place = [element.offset, element.next].map(|at| usize::try_from(at).unwrap());
+                    let stands = &text[place[0]..place[1]];
+                    if let Some(bytes) = &element.bytes {
+                        assert_eq!(bytes, stands);
+                    }
+                    found.push(element.bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
+                    Ok(Go::On)
+                })
+            })
+        });
+        (found, end)
+    }
+
+    #[test]
+    fn a_way_leads_to_the_items_and_all_else_is_passed_over() {
+        let text = "\u{feff} {\"x\": [1, {\"b\": [\"}\\\"\"]}], \"a\" : {\"c\": -1.5e3, \"b\": [ 1 ,\"a,]\\\\\", {\"k\":[1]},[] ] , \"d\":null}, \"y\":\"z\"}";
+        for chunk in 1..12 {
+            let (items, end) = found(text.as_bytes(), chunk, 100);
+            assert_eq!(end.unwrap(), Go::On);
+            let items: Vec<_> = items.into_iter().flatten().collect();
+            assert_eq!(items, ["1", "\"a,]\\\\\"", "{\"k\":[1]}", "[]"]);
+        }
+        let (items, _) = found(text.as_bytes(), 7, 4);
+        assert_eq!(items, [Some("1".to_owned()), None, None, Some("[]".to_owned())]);
+        for wrong in ["[", "{\"a\" 1}", "{\"a\":{\"b\":{}}}", "{1:2}", "{\"a\":}"] {
+            assert!(found(wrong.as_bytes(), 3, 9).1.is_err(), "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn items_are_those_of_the_text(values in proptest::collection::vec("[a\\\\\"{}\\[\\], ]{0,6}", 0..5), chunk in 1_usize..20, cut in 0_usize..200) {
+            let values: Vec<Value> = values.into_iter().map(|text| json!([text, {"k": text}])).collect();
+            let text = json!({"0": values, "a": {"b": values, "c": values}, "z": 1}).to_string();
+            let (items, end) = found(text.as_bytes(), chunk, 1000);
+            prop_assert!(end.is_ok());
+            let parsed: Vec<Value> = items.iter().flatten().map(|item| serde_json::from_str(item).unwrap()).collect();
+            prop_assert_eq!(&parsed, &values);
+            let (some, end) = found(&text.as_bytes()[..cut.min(text.len() - 1)], chunk, 1000);
+            prop_assert!(end.is_err());
+            prop_assert_eq!(&some[..], &items[..some.len()]);
+        }
+
+        #[test]
+        fn random_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), chunk in 1_usize..40) {
+            let _ = found(&[b"{\"a\":{\"b\":[", &bytes[..]].concat(), chunk, 50);
+        }
+    }
+}
