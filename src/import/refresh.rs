@@ -99,7 +99,7 @@ impl Refresh {
                 Err(error) => found.unseen.push((path, error)),
                 Ok(now) => {
                     let readings = readings(ledger, catalog, rows)?;
-                    let stamp = now.is_file().then(|| Stamp::of(&now));
+                    let stamp = (now.is_file() && !has_log(&path)).then(|| Stamp::of(&now));
                     if !is_again && readings.iter().all(|one| one.is_same(stamp)) {
                         found.same.extend(readings.iter().map(|one| one.outcome(&path)));
                     } else {
@@ -123,6 +123,16 @@ impl Refresh {
         let unseen = self.unseen.iter().map(|(path, _)| path.as_path());
         named.chain(same).chain(self.gone.iter().map(PathBuf::as_path)).chain(unseen)
     }
+}
+
+/// Whether a database keeps what changed last beside this file.
+fn has_log(path: &Path) -> bool {
+    let beside = |suffix: &str| {
+        let mut path = path.as_os_str().to_owned();
+        path.push(suffix);
+        PathBuf::from(path)
+    };
+    ["-wal", "-journal"].iter().any(|suffix| beside(suffix).symlink_metadata().is_ok())
 }
 
 fn is_gone(error: &io::Error) -> bool {

@@ -429,7 +429,8 @@ fn o2_1_what_a_format_does_not_claim_is_not_recognised() {
     place.file("a/README.md", "# Read me");
     let survey = |formats: &[&'static dyn Format], is_as: bool| {
         let path = place.root.path().join("a");
-        let named = Named { path, formats: formats.to_vec(), is_as, account: None, received: None, before: None };
+        let named =
+            Named { path, formats: formats.to_vec(), is_as, account: None, received: None, before: None };
         let request = Request {
             paths: vec![named],
             zone: Some(TimeZone::UTC),

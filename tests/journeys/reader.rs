@@ -389,7 +389,7 @@ impl Reader<'_> {
         self.call(&tool, arguments).await
     }
 
-    /// `rows` (what was gathered), `rows:a,b` (with values), `values:a,b` (the values alone), `gone` (what was gathered and is deleted),
+    /// `rows` (what was gathered), `rows:a,b` (with values), `values:a,b` (the values alone), `set:a,b` (those, sorted), `gone` (what was gathered and is deleted),
     /// `count`, `text`, `groups`, `fact:name`, `$name`.
     fn claim(&self, claim: &str) -> Result<Value, String> {
         let (what, rest) = claim.split_once(':').unwrap_or((claim, ""));
@@ -404,6 +404,13 @@ impl Reader<'_> {
                 let rows = self.items.iter().filter(|item| !is_gone(item));
                 let fields = rest.split(',').collect::<Vec<_>>();
                 rows.map(|item| values_of(item, &fields)).collect::<Result<_, _>>()?
+            }
+            "set" => {
+                let mut rows = self.claim(&format!("values:{rest}"))?;
+                if let Value::Array(rows) = &mut rows {
+                    rows.sort_by_key(Value::to_string);
+                }
+                rows
             }
             "gone" => self.items.iter().filter(is_gone).map(|item| item.identity.clone()).collect(),
             "count" => json!(self.items.len()),

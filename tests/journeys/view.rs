@@ -52,6 +52,10 @@ impl Item {
 
     fn handle(&mut self, handle: Value) {
         self.identity = handle.as_str().map_or(Value::Null, identity_of);
+        // As `fetch` says what a handle is made of.
+        if let Some(record) = self.identity.get(2) {
+            self.values.insert("record".into(), record.clone());
+        }
         self.values.insert("handle".into(), handle);
     }
 }
@@ -161,8 +165,7 @@ fn of_structured(root: &Value) -> Seen {
             (_, Some(connectors), ..) => schema(&mut seen, connectors),
             (_, _, Some(_), _) => {
                 if let Some(groups) = data.get("groups").and_then(Value::as_array) {
-                    let pair = |group: &Value| json!([group["key"], group["count"]]);
-                    seen.groups = Some(groups.iter().map(pair).collect());
+                    seen.groups = Some(groups.iter().map(group_of).collect());
                 }
                 seen.facts = data.as_object().cloned().unwrap_or_default();
             }
@@ -177,6 +180,14 @@ fn of_structured(root: &Value) -> Seen {
         }
     }
     seen
+}
+
+/// A group's key, its count, and its value where it has one.
+fn group_of(group: &Value) -> Value {
+    let value = group.get("value").filter(|_| group.get("count").is_some());
+    let mut all = vec![group["key"].clone(), group["count"].clone()];
+    all.extend(value.cloned());
+    all.into()
 }
 
 fn list(value: Option<&Value>) -> &[Value] {
@@ -505,11 +516,15 @@ fn aggregate_head(line: &str) -> Option<Option<Value>> {
     Some(line.split_once(" = ").map(|(_, value)| bare(value)))
 }
 
-/// `"key": 5`.
+/// `"key": 5`, or `"key": -12.50 (5 records)`.
 fn group_line(line: &str) -> Option<Value> {
     let (key, length) = json_at(line)?;
-    let count = line[length..].strip_prefix(": ")?.split(' ').next()?;
-    Some(json!([key, bare(count)]))
+    let (first, rest) =
+        line[length..].strip_prefix(": ")?.split_once(' ').unwrap_or((&line[length + 2..], ""));
+    match rest.strip_prefix('(').and_then(|rest| rest.split_once(" record")) {
+        Some((count, _)) => Some(json!([key, bare(count), bare(first)])),
+        None => Some(json!([key, bare(first)])),
+    }
 }
 
 /// The lines of a schema. `connector` is the one that the lines below belong to.

@@ -89,7 +89,6 @@ pub struct Visit {
 #[derive(Debug, Clone)]
 pub struct Note {
     pub path: String,
-    pub title: String,
     pub tags: Vec<&'static str>,
     pub body: String,
     pub at: At,
@@ -110,7 +109,7 @@ pub struct Workout {
 }
 
 /// All of it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Days {
     pub choir: Chat,
     pub pair: Chat,
@@ -146,7 +145,7 @@ impl Days {
     pub fn new(seed: u64, me: &Human, landlord: &Human, friends: &[Human], colleagues: &[Human]) -> Self {
         let mut days = Self::default();
         let rng = |name: &str| Rng::new(seed, name);
-        days.chat(&mut rng("chat"), me, friends);
+        days.chat(&mut rng("chat"), me, friends, seed % 3 == 2);
         days.work(&mut rng("slack"), colleagues);
         days.plan(&mut rng("plans"), seed, friends);
         days.pay(&mut rng("bank"), landlord);
@@ -157,7 +156,28 @@ impl Days {
         days
     }
 
-    fn chat(&mut self, rng: &mut Rng, me: &Human, friends: &[Human]) {
+    /// The same days as they were at a time.
+    pub fn until(&self, at: At) -> Self {
+        let mut then = self.clone();
+        for chat in [&mut then.choir, &mut then.pair].into_iter().chain(&mut then.telegram) {
+            chat.lines.retain(|line| line.at < at);
+        }
+        then.posts.retain(|post| post.at < at);
+        then.events.retain(|event| event.start < at);
+        for payments in [&mut then.giro, &mut then.card] {
+            payments.retain(|one| super::person::at(one.on, 0, 0) < at);
+        }
+        then.plays.retain(|play| play.at < at);
+        then.watched.retain(|one| one.at < at);
+        then.searched.retain(|one| one.0 < at);
+        then.visits.retain(|visit| visit.at < at);
+        then.notes.retain(|note| note.at < at);
+        then.steps.retain(|one| one.at < at);
+        then.workouts.retain(|one| one.at < at);
+        then
+    }
+
+    fn chat(&mut self, rng: &mut Rng, me: &Human, friends: &[Human], is_android: bool) {
         self.song = ["madrigal", "requiem", "shanty", "lullaby"][rng.below(4) as usize];
         self.arabic = "تدريب";
         let line = |at: At, author: &str, text: String| Line {
@@ -180,8 +200,10 @@ impl Days {
                 _ if n == odd + 1 => format!("غدا {} في المساء", self.arabic),
                 _ => format!("Rehearsal {n} is at {} in hall {}.", 18 + rng.below(3), 1 + rng.below(4)),
             };
-            let mut line = line(at(on, 17, (n % 60) as i8) + rng.below(59) as i64, who, text);
-            if n % 13 == 5 {
+            // Android says no seconds.
+            let seconds = rng.below(59) as i64 * i64::from(!is_android);
+            let mut line = line(at(on, 17, (n % 60) as i8) + seconds, who, text);
+            if n % 13 == 5 && n != odd && n != odd + 1 {
                 line.text.clear();
                 line.file = Some(format!("0000{n:04}-PHOTO-2025-01-14-17-00-00.jpg"));
             }
@@ -390,9 +412,8 @@ impl Days {
             let tags = if n % 5 == 0 { vec!["todo", "spring"] } else { vec!["log"] };
             self.notes.push(Note {
                 path: format!("{folder}/Note {n}.md"),
-                title: format!("Note {n}"),
                 tags,
-                body: format!("The {what} needs {} screws of {} mm.", 2 + rng.below(9), 3 + n),
+                body: format!("The {what} needs {} screws of {} mm.", 2 + rng.below(9), 103 + n),
                 at: at(on, 6, 0),
             });
         }

@@ -10,7 +10,8 @@ mod person;
 mod stage;
 mod tasks;
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -94,12 +95,12 @@ async fn o8_9_questions_about_a_life_are_answered_in_both_views() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn o8_9_questions_about_another_life_are_answered() {
-    check(20_261_130).await;
+    check(20_261_132).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn o8_9_questions_about_a_third_life_are_answered() {
-    check(4_711).await;
+    check(4_713).await;
 }
 
 /// Everything that was written is imported, once.
@@ -123,6 +124,44 @@ fn o4_4_all_of_a_life_is_imported_and_a_second_import_changes_nothing() {
     let ran = stage.env.run(&["import", "--yes"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
     assert!(ran.stdout.starts_with("Nothing new in "), "{}", ran.stdout);
+}
+
+/// What is in a store.
+fn content(dir: &Path) -> BTreeMap<String, String> {
+    let store = pdpp::own::open_store(dir).unwrap();
+    store
+        .read::<_, rusqlite::Error>(|db, _| {
+            let mut all = db.prepare(
+                "SELECT s.connection || ' ' || s.stream || ' ' || r.key, whole(r.data, r.packed) FROM record r
+                 JOIN slot s ON s.slot = r.slot WHERE r.data IS NOT NULL",
+            )?;
+            all.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        })
+        .unwrap()
+}
+
+/// Each service is exported again when more has happened, over what was exported before, and a refresh takes it up.
+#[test]
+fn o2_2_a_life_that_went_on_is_refreshed_to_what_it_is() {
+    let person = Person::new(7);
+    let (now, begun) =
+        (Stage::new(&person), Stage::new(&person.until(person::at(person::day(2026, 3, 10), 0, 0))));
+    let first = content(&begun.store());
+    export::write(&person, begun.exports.path());
+    let ran = begun.env.run(&["import", "--yes", "--json"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    let result: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(result["left_out"], serde_json::json!([]), "{result}");
+    let (is, should) = (content(&begun.store()), content(&now.store()));
+    let missing: Vec<_> = should.keys().filter(|key| !is.contains_key(*key)).collect();
+    let foreign: Vec<_> = is.keys().filter(|key| !should.contains_key(*key)).collect();
+    let other: Vec<_> =
+        should.iter().filter(|(key, data)| is.get(*key).is_some_and(|is| is != *data)).collect();
+    assert!(
+        missing.is_empty() && foreign.is_empty() && other.is_empty(),
+        "{missing:#?} {foreign:#?} {other:#?}"
+    );
+    assert!(first.len() * 10 < is.len() * 9, "{} of {}", first.len(), is.len());
 }
 
 #[test]

@@ -106,6 +106,7 @@ pub struct Book {
 }
 
 /// All of it.
+#[derive(Clone)]
 pub struct Person {
     pub seed: u64,
     pub me: Human,
@@ -261,6 +262,29 @@ impl Person {
         person.run_and_read();
         person.days = Days::new(seed, &person.me, &person.landlord, &person.friends, &person.colleagues);
         person
+    }
+
+    /// In which of three ways services write what they know of it.
+    pub const fn dialect(&self) -> usize {
+        (self.seed % 3) as usize
+    }
+
+    /// The same life as it was at a time.
+    pub fn until(&self, at: At) -> Self {
+        let mut then = self.clone();
+        then.mails.retain(|mail| mail.at < at);
+        for talks in [&mut then.chatgpt, &mut then.claude] {
+            talks.retain(|talk| talk.at < at);
+            // One goes on.
+            if let Some(last) = talks.last_mut() {
+                last.said.truncate(2);
+            }
+        }
+        let is_before = |on: &Date| self::at(*on, 0, 0) < at;
+        then.runs.retain(|run| is_before(&run.on));
+        then.books.retain(|book| is_before(&book.on));
+        then.days = self.days.until(at);
+        then
     }
 
     fn rng(&self, name: &str) -> Rng {

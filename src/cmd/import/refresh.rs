@@ -136,7 +136,9 @@ fn tell(args: &Args, ui: &Ui, looked: &Looked) {
     for (_, error) in &looked.failed {
         ui.error(error);
     }
-    for new in &looked.news {
+    // Which other formats find something in a folder is for whoever looks; whose account it is, for everybody.
+    let is_told = |new: &&New| ui.is_interactive() || new.account.is_some() || new.question.is_some();
+    for new in looked.news.iter().filter(is_told) {
         ui.warn(&new_text(new));
     }
     if ui.is_interactive() && !args.json && !looked.places.is_empty() {

@@ -1,29 +1,50 @@
 //! What many services note of a person's days.
 
+use std::io::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::super::days::{Chat, Days, Event};
-use super::super::person::{At, Human, Person, iso, stamp};
+use super::super::person::{At, Human, Person, at, day, iso, stamp};
 use super::file;
 
-/// Chats as WhatsApp exports them, from an iPhone and from Android.
-pub fn whatsapp(days: &Days, folder: &Path) {
-    let mut text = format!(
-        "[14.01.25, 17:00:00] {}: \u{200e}Messages and calls are end-to-end encrypted.\r\n",
-        days.choir.title
-    );
+/// Chats as WhatsApp exports them, from iPhones and from Android, here and elsewhere.
+pub fn whatsapp(person: &Person, folder: &Path) {
+    let days = &person.days;
+    let when = |at: At| match person.dialect() {
+        0 => stamp(at).strftime("[%d.%m.%y, %H:%M:%S]").to_string(),
+        1 => stamp(at).strftime("[%-m/%-d/%y, %-I:%M:%S\u{202f}%p]").to_string(),
+        _ => stamp(at).strftime("%d/%m/%Y, %H:%M -").to_string(),
+    };
+    let is_android = person.dialect() == 2;
+    let begun = when(at(day(2025, 1, 14), 17, 0));
+    let sealed = "Messages and calls are end-to-end encrypted.";
+    let mut text = if is_android {
+        format!("{begun} {sealed}\n")
+    } else {
+        format!("{begun} {}: \u{200e}{sealed}\r\n", days.choir.title)
+    };
     for line in &days.choir.lines {
-        let when = stamp(line.at).strftime("%d.%m.%y, %H:%M:%S").to_string();
-        match &line.file {
-            Some(file) => {
-                text += &format!("\u{200e}[{when}] {}: \u{200e}<attached: {file}>\r\n", line.author)
-            }
-            None => text += &format!("[{when}] {}: {}\r\n", line.author, line.text),
-        }
+        let when = when(line.at);
+        text += &match &line.file {
+            Some(file) if is_android => format!("{when} {}: \u{200e}{file} (file attached)\n", line.author),
+            None if is_android => format!("{when} {}: {}\n", line.author, line.text),
+            Some(file) => format!("\u{200e}{when} {}: \u{200e}<attached: {file}>\r\n", line.author),
+            None => format!("{when} {}: {}\r\n", line.author, line.text),
+        };
     }
-    file(folder, "WhatsApp Chat - Harbor Choir/_chat.txt", text);
+    if is_android {
+        file(folder, "WhatsApp Chat with Harbor Choir.txt", text);
+    } else if person.dialect() == 1 {
+        let path = folder.join("WhatsApp Chat - Harbor Choir.zip");
+        let mut packed = zip::ZipWriter::new(std::fs::File::create(path).unwrap());
+        packed.start_file("_chat.txt", zip::write::SimpleFileOptions::default()).unwrap();
+        packed.write_all(text.as_bytes()).unwrap();
+        packed.finish().unwrap();
+    } else {
+        file(folder, "WhatsApp Chat - Harbor Choir/_chat.txt", text);
+    }
     let mut text = String::from(
         "15/03/2025, 10:00 - Messages and calls are end-to-end encrypted. No one outside of this chat can read them.\n",
     );
@@ -96,17 +117,32 @@ pub fn slack(person: &Person, folder: &Path) {
     }
 }
 
-/// A calendar.
-pub fn calendar(days: &Days, folder: &Path) {
+/// A calendar: in UTC, with a zone of its own, or with the name that Windows has for one.
+pub fn calendar(person: &Person, folder: &Path) {
+    let days = &person.days;
     let mut text =
         String::from("BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//life//EN\r\nX-WR-CALNAME:Home\r\n");
-    let utc = |at: At| stamp(at).strftime("%Y%m%dT%H%M%SZ").to_string();
+    let zone = ["", "Europe/Oslo", "W. Europe Standard Time"][person.dialect()];
+    if !zone.is_empty() {
+        text += &format!(
+            "BEGIN:VTIMEZONE\r\nTZID:{zone}\r\nBEGIN:STANDARD\r\nDTSTART:19701025T030000\r\nRRULE:FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU\r\n\
+             TZOFFSETFROM:+0200\r\nTZOFFSETTO:+0100\r\nEND:STANDARD\r\nBEGIN:DAYLIGHT\r\nDTSTART:19700329T020000\r\n\
+             RRULE:FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU\r\nTZOFFSETFROM:+0100\r\nTZOFFSETTO:+0200\r\nEND:DAYLIGHT\r\nEND:VTIMEZONE\r\n"
+        );
+    }
+    let when = |name: &str, at: At| match person.dialect() {
+        0 => format!("{name}:{}", stamp(at).strftime("%Y%m%dT%H%M%SZ")),
+        _ => format!(
+            "{name};TZID={zone}:{}",
+            stamp(at).in_tz("Europe/Oslo").unwrap().strftime("%Y%m%dT%H%M%S")
+        ),
+    };
     let event = |event: &Event| {
         let mut out = format!(
-            "BEGIN:VEVENT\r\nUID:{}\r\nDTSTAMP:20260101T000000Z\r\nDTSTART:{}\r\nDTEND:{}\r\nSUMMARY:{}\r\nLOCATION:{}\r\nSTATUS:CONFIRMED\r\n",
+            "BEGIN:VEVENT\r\nUID:{}\r\nDTSTAMP:20260101T000000Z\r\n{}\r\n{}\r\nSUMMARY:{}\r\nLOCATION:{}\r\nSTATUS:CONFIRMED\r\n",
             event.uid,
-            utc(event.start),
-            utc(event.end),
+            when("DTSTART", event.start),
+            when("DTEND", event.end),
             event.summary,
             event.location
         );
@@ -131,42 +167,91 @@ fn euros(cents: i64, mark: char) -> String {
     format!("{}{}{mark}{:02}", if cents < 0 { "-" } else { "" }, cents.abs() / 100, cents.abs() % 100)
 }
 
-/// A current account as a bank's table, and a card as OFX.
-pub fn bank(days: &Days, folder: &Path) {
-    let mut text = String::from(
-        "\"Auftragskonto\";\"Buchungstag\";\"Valutadatum\";\"Buchungstext\";\"Verwendungszweck\";\"Beguenstigter/Zahlungspflichtiger\";\
-         \"Kontonummer/IBAN\";\"BIC (SWIFT-Code)\";\"Betrag\";\"Waehrung\";\"Info\";\"Kategorie\"\r\n",
-    );
+/// A current account as one of three banks gives its table, and a card as OFX, old or new.
+pub fn bank(person: &Person, folder: &Path) {
+    let days = &person.days;
+    let mut text = match person.dialect() {
+        0 => String::from(
+            "\"Auftragskonto\";\"Buchungstag\";\"Valutadatum\";\"Buchungstext\";\"Verwendungszweck\";\"Beguenstigter/Zahlungspflichtiger\";\
+             \"Kontonummer/IBAN\";\"BIC (SWIFT-Code)\";\"Betrag\";\"Waehrung\";\"Info\";\"Kategorie\"\r\n",
+        ),
+        1 => String::from(
+            "Umsatzanzeige;Datei erstellt am: 31.12.2026 12:00\r\n\r\nIBAN;DE99 9900 0000 0040 0123 45\r\nKontoname;Girokonto\r\nBank;ING\r\n\
+             Kunde;Jemand\r\nZeitraum;01.01.2025 - 31.12.2026\r\nSaldo;1.234,56;EUR\r\n\r\nSortierung;Datum absteigend\r\n\r\n\
+             Buchung;Valuta;Auftraggeber/Empf\u{e4}nger;Buchungstext;Kategorie;Verwendungszweck;Saldo;W\u{e4}hrung;Betrag;W\u{e4}hrung\r\n",
+        ),
+        _ => String::from(
+            "Transaktionstyp,Buchungsdatum,Karteneinsatz,Betrag,Zahlungsempf\u{e4}nger,IBAN,BIC,Verwendungszweck,Beschreibung,Kontonummer,Kontoname,\
+             Kategorie,Unterkategorie,Bargeldabhebung\n",
+        ),
+    };
     // The newest first, as a bank gives them.
     for one in days.giro.iter().rev() {
-        let (on, kind) =
-            (one.on.strftime("%d.%m.%y"), if one.cents < 0 { "LASTSCHRIFT" } else { "GUTSCHRIFT" });
-        text += &format!(
-            "\"DE99990000000040012345\";\"{on}\";\"{on}\";\"{kind}\";\"{}\";\"{}\";\"\";\"\";\"{}\";\"EUR\";\"Umsatz gebucht\";\"{}\"\r\n",
-            one.memo,
-            one.name,
-            euros(one.cents, ','),
-            one.category
-        );
+        let kind = if one.cents < 0 { "Lastschrift" } else { "Gutschrift" };
+        let (short, long) = (one.on.strftime("%d.%m.%y"), one.on.strftime("%d.%m.%Y"));
+        let (amount, memo, name, category) = (euros(one.cents, ','), &one.memo, &one.name, one.category);
+        text += &match person.dialect() {
+            0 => format!(
+                "\"DE99990000000040012345\";\"{short}\";\"{short}\";\"{kind}\";\"{memo}\";\"{name}\";\"\";\"\";\"{amount}\";\"EUR\";\"Umsatz gebucht\";\"{category}\"\r\n"
+            ),
+            1 => {
+                let (whole, rest) = amount.split_once(',').unwrap();
+                let sign = if one.cents < 0 { "-" } else { "" };
+                let digits = whole.trim_start_matches('-');
+                let grouped = if digits.len() > 3 {
+                    format!("{}.{}", &digits[..digits.len() - 3], &digits[digits.len() - 3..])
+                } else {
+                    digits.to_owned()
+                };
+                format!(
+                    "{long};{long};{name};{kind};{category};{memo};1.000,00;EUR;{sign}{grouped},{rest};EUR\r\n"
+                )
+            }
+            _ => format!(
+                "{kind},{long},,\"{amount}\",{name},DE99990000000011112222,,{memo},,DE99990000000040012345,Girokonto,{category},,\n"
+            ),
+        };
     }
-    file(folder, "giro.csv", text);
-    let mut text = String::from(
+    // One of them writes as its program did long ago.
+    let latin = |text: &str| text.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect::<Vec<u8>>();
+    let bytes = if person.dialect() == 1 { latin(&text) } else { text.into_bytes() };
+    file(folder, "giro.csv", bytes);
+    let is_new = person.dialect() > 0;
+    let tag = |name: &str, value: &str| {
+        if is_new { format!("<{name}>{value}</{name}>") } else { format!("<{name}>{value}\r\n") }
+    };
+    let mut text = String::from(if is_new {
+        "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>\n<?OFX OFXHEADER=\"200\" VERSION=\"211\" SECURITY=\"NONE\" OLDFILEUID=\"NONE\" NEWFILEUID=\"NONE\"?>\n"
+    } else {
         "OFXHEADER:100\r\nDATA:OFXSGML\r\nVERSION:102\r\nSECURITY:NONE\r\nENCODING:USASCII\r\nCHARSET:1252\r\nCOMPRESSION:NONE\r\nOLDFILEUID:NONE\r\n\
-         NEWFILEUID:NONE\r\n\r\n<OFX><SIGNONMSGSRSV1><SONRS><STATUS><CODE>0<SEVERITY>INFO</STATUS><DTSERVER>20270101120000<LANGUAGE>ENG</SONRS>\
-         </SIGNONMSGSRSV1><CREDITCARDMSGSRSV1><CCSTMTTRNRS><TRNUID>1<STATUS><CODE>0<SEVERITY>INFO</STATUS><CCSTMTRS><CURDEF>EUR<CCACCTFROM>\
-         <ACCTID>5555000011112222</CCACCTFROM><BANKTRANLIST><DTSTART>20250101<DTEND>20261231\r\n",
+         NEWFILEUID:NONE\r\n\r\n"
+    });
+    let status = format!("<STATUS>{}{}</STATUS>", tag("CODE", "0"), tag("SEVERITY", "INFO"));
+    text += &format!(
+        "<OFX><SIGNONMSGSRSV1><SONRS>{status}{}{}</SONRS></SIGNONMSGSRSV1><CREDITCARDMSGSRSV1><CCSTMTTRNRS>{}{status}<CCSTMTRS>{}\
+         <CCACCTFROM>{}</CCACCTFROM><BANKTRANLIST>{}{}",
+        tag("DTSERVER", "20270101120000"),
+        tag("LANGUAGE", "ENG"),
+        tag("TRNUID", "1"),
+        tag("CURDEF", "EUR"),
+        tag("ACCTID", "5555000011112222"),
+        tag("DTSTART", "20250101"),
+        tag("DTEND", "20261231")
     );
     for one in &days.card {
         text += &format!(
-            "<STMTTRN><TRNTYPE>DEBIT<DTPOSTED>{}<TRNAMT>{}<FITID>{}<NAME>{}<MEMO>{}</STMTTRN>\r\n",
-            one.on.strftime("%Y%m%d"),
-            euros(one.cents, '.'),
-            one.id,
-            one.name,
-            one.memo
+            "<STMTTRN>{}{}{}{}{}{}</STMTTRN>\r\n",
+            tag("TRNTYPE", "DEBIT"),
+            tag("DTPOSTED", &format!("{}120000[-5:EST]", one.on.strftime("%Y%m%d"))),
+            tag("TRNAMT", &euros(one.cents, '.')),
+            tag("FITID", &one.id),
+            tag("NAME", &one.name),
+            tag("MEMO", &one.memo)
         );
     }
-    text += "</BANKTRANLIST><LEDGERBAL><BALAMT>-1234.56<DTASOF>20261231</LEDGERBAL></CCSTMTRS></CCSTMTTRNRS></CREDITCARDMSGSRSV1></OFX>\r\n";
+    let balance =
+        format!("<LEDGERBAL>{}{}</LEDGERBAL>", tag("BALAMT", "-1234.56"), tag("DTASOF", "20261231"));
+    text += &format!("</BANKTRANLIST>{balance}</CCSTMTRS></CCSTMTTRNRS></CREDITCARDMSGSRSV1></OFX>\r\n");
     file(folder, "card.ofx", text);
 }
 
@@ -183,31 +268,97 @@ pub fn spotify(days: &Days, folder: &Path) {
     file(folder, "spotify/Streaming_History_Audio_2025-2026_0.json", Value::from(plays).to_string());
 }
 
-/// What was watched and searched for.
-pub fn takeout(days: &Days, folder: &Path) {
-    let mut newest: Vec<Value> = days.watched.iter().enumerate().map(|(n, one)| {
-        json!({"header": "YouTube", "title": format!("Watched {}", one.title), "titleUrl": format!("https://www.youtube.com/watch?v=life{n:07}"),
+/// What was watched and searched for, as JSON or, as Google gives it unless one asks, as pages.
+pub fn takeout(person: &Person, folder: &Path) {
+    let days = &person.days;
+    let watched: Vec<(At, Value)> = days.watched.iter().enumerate().map(|(n, one)| {
+        (one.at, json!({"header": "YouTube", "title": format!("Watched {}", one.title), "titleUrl": format!("https://www.youtube.com/watch?v=life{n:07}"),
             "subtitles": [{"name": one.channel, "url": format!("https://www.youtube.com/channel/UC{}", one.channel.len())}], "time": iso(one.at),
-            "products": ["YouTube"], "activityControls": ["YouTube watch history"]})
+            "products": ["YouTube"], "activityControls": ["YouTube watch history"]}))
     }).collect();
-    newest.reverse();
-    file(
-        folder,
-        "Takeout/YouTube and YouTube Music/history/watch-history.json",
-        Value::from(newest).to_string(),
-    );
-    let mut newest: Vec<Value> = days.searched.iter().map(|(at, query)| {
-        json!({"header": "Search", "title": format!("Searched for {query}"), "titleUrl": format!("https://www.google.com/search?q={}", query.replace(' ', "+")),
-            "time": iso(*at), "products": ["Search"], "activityControls": ["Web & App Activity"]})
+    let searched: Vec<(At, Value)> = days.searched.iter().map(|(at, query)| {
+        (*at, json!({"header": "Search", "title": format!("Searched for {query}"), "titleUrl": format!("https://www.google.com/search?q={}", query.replace(' ', "+")),
+            "time": iso(*at), "products": ["Search"], "activityControls": ["Web & App Activity"]}))
     }).collect();
-    newest.reverse();
-    file(folder, "Takeout/My Activity/Search/MyActivity.json", Value::from(newest).to_string());
+    for (name, mut all) in [
+        ("YouTube and YouTube Music/history/watch-history", watched),
+        ("My Activity/Search/MyActivity", searched),
+    ] {
+        all.reverse();
+        if person.dialect() == 1 {
+            let cells: String = all.iter().map(|(at, one)| cell(*at, one)).collect();
+            let page = format!(
+                "<!DOCTYPE html><html><head><meta charset=\"UTF-8\"><title>My Activity</title></head><body><div class=\"mdl-grid\">{cells}</div></body></html>"
+            );
+            file(folder, &format!("Takeout/{name}.html"), page);
+        } else {
+            let all: Vec<Value> = all.into_iter().map(|(_, one)| one).collect();
+            file(folder, &format!("Takeout/{name}.json"), Value::from(all).to_string());
+        }
+    }
+}
+
+/// An activity on a page.
+fn cell(at: At, one: &Value) -> String {
+    let (verb, what) = one["title"]
+        .as_str()
+        .unwrap()
+        .split_once(if one["header"] == "Search" { " for " } else { " " })
+        .unwrap();
+    let verb = if one["header"] == "Search" { format!("{verb} for") } else { verb.to_owned() };
+    let channel = one["subtitles"][0].as_object();
+    let channel = channel
+        .map(|of| format!("<a href={}>{}</a><br>", of["url"], of["name"].as_str().unwrap()))
+        .unwrap_or_default();
+    format!(
+        "<div class=\"outer-cell mdl-cell mdl-cell--12-col mdl-shadow--2dp\"><div class=\"mdl-grid\"><div class=\"header-cell mdl-cell mdl-cell--12-col\">\
+         <p class=\"mdl-typography--title\">{}<br></p></div><div class=\"content-cell mdl-cell mdl-cell--6-col mdl-typography--body-1\">{verb}\u{a0}\
+         <a href={}>{what}</a><br>{channel}{} UTC<br></div><div class=\"content-cell mdl-cell mdl-cell--6-col mdl-typography--body-1 mdl-typography--text-right\">\
+         </div><div class=\"content-cell mdl-cell mdl-cell--12-col mdl-typography--caption\"><b>Products:</b><br>&emsp;{}<br></div></div></div>",
+        one["header"].as_str().unwrap(),
+        one["titleUrl"],
+        stamp(at).strftime("%b %-d, %Y, %-I:%M:%S\u{202f}%p"),
+        one["products"][0].as_str().unwrap()
+    )
+}
+
+/// What a browser keeps of visits: Firefox, or Chrome.
+pub fn browser(person: &Person, folder: &Path) {
+    if person.dialect() == 1 { chrome(&person.days, folder) } else { firefox(&person.days, folder) }
+}
+
+/// Chrome's history.
+fn chrome(days: &Days, folder: &Path) {
+    let path = folder.join("firefox/Default/History");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    drop(std::fs::remove_file(&path));
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute_batch(
+        "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; BEGIN;
+         CREATE TABLE meta (key LONGVARCHAR NOT NULL UNIQUE PRIMARY KEY, value LONGVARCHAR);
+         CREATE TABLE urls (id INTEGER PRIMARY KEY AUTOINCREMENT, url LONGVARCHAR, title LONGVARCHAR, visit_count INTEGER DEFAULT 0 NOT NULL,
+           typed_count INTEGER DEFAULT 0 NOT NULL, last_visit_time INTEGER NOT NULL, hidden INTEGER DEFAULT 0 NOT NULL);
+         CREATE TABLE visits (id INTEGER PRIMARY KEY AUTOINCREMENT, url INTEGER NOT NULL, visit_time INTEGER NOT NULL, from_visit INTEGER,
+           transition INTEGER DEFAULT 0 NOT NULL, segment_id INTEGER, visit_duration INTEGER DEFAULT 0 NOT NULL);",
+    )
+    .unwrap();
+    for (n, visit) in days.visits.iter().enumerate() {
+        let (n, at) = (n as i64 + 1, (visit.at + 11_644_473_600) * 1_000_000);
+        db.execute(
+            "INSERT INTO urls (id, url, title, visit_count, last_visit_time) VALUES (?1, ?2, ?3, 1, ?4)",
+            (n, &visit.url, &visit.title, at),
+        )
+        .unwrap();
+        db.execute("INSERT INTO visits (id, url, visit_time, from_visit, transition) VALUES (?1, ?1, ?2, 0, 805306368)", (n, at)).unwrap();
+    }
+    db.execute_batch("COMMIT").unwrap();
 }
 
 /// Firefox' history.
-pub fn browser(days: &Days, folder: &Path) {
+fn firefox(days: &Days, folder: &Path) {
     let path = folder.join("firefox/places.sqlite");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    drop(std::fs::remove_file(&path));
     let db = rusqlite::Connection::open(&path).unwrap();
     db.execute_batch(
         "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; BEGIN;

@@ -1,7 +1,7 @@
 //! The exports of a made-up life, as the services would give them: a folder to import.
 
 mod chats;
-mod days;
+pub mod days;
 pub mod mail;
 mod tables;
 
@@ -22,25 +22,24 @@ struct More {
 const ON: &[More] = &[
     More {
         path: "WhatsApp Chat",
-        write: |person, folder| days::whatsapp(&person.days, folder),
+        write: days::whatsapp,
         items: |person| (person.days.choir.lines.len() + person.days.pair.lines.len()) as u64 + 2,
     },
     More {
         path: "telegram",
         write: days::telegram,
-        items: |person| person.days.telegram.iter().map(|chat| chat.lines.len() as u64).sum(),
-    },
-    More { path: "slack", write: days::slack, items: |person| person.days.posts.len() as u64 },
-    More {
-        path: "home.ics",
-        write: |person, folder| days::calendar(&person.days, folder),
-        items: |person| person.days.events.len() as u64,
+        items: |person| person.days.telegram.iter().map(|chat| chat.lines.len() as u64 + 1).sum(),
     },
     More {
-        path: "giro.csv",
-        write: |person, folder| days::bank(&person.days, folder),
-        items: |person| person.days.giro.len() as u64,
+        path: "slack",
+        write: days::slack,
+        items: |person| {
+            let days = &person.days;
+            (days.posts.len() + days.channels.len() + person.colleagues.len()) as u64
+        },
     },
+    More { path: "home.ics", write: days::calendar, items: |person| person.days.events.len() as u64 },
+    More { path: "giro.csv", write: days::bank, items: |person| person.days.giro.len() as u64 },
     More { path: "card.ofx", write: |_, _| (), items: |person| person.days.card.len() as u64 },
     More {
         path: "spotify",
@@ -49,14 +48,10 @@ const ON: &[More] = &[
     },
     More {
         path: "Takeout",
-        write: |person, folder| days::takeout(&person.days, folder),
+        write: days::takeout,
         items: |person| (person.days.watched.len() + person.days.searched.len()) as u64,
     },
-    More {
-        path: "firefox",
-        write: |person, folder| days::browser(&person.days, folder),
-        items: |person| person.days.visits.len() as u64,
-    },
+    More { path: "firefox", write: days::browser, items: |person| person.days.visits.len() as u64 },
     More {
         path: "vault",
         write: |person, folder| days::notes(&person.days, folder),

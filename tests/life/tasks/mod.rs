@@ -1,12 +1,14 @@
 //! What is asked of a life. The right answer is computed from the life itself; what a reader does about it is the same for every life.
 
+mod days;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use super::export::mail::owner;
 use super::person::{Box_, Mail, Person, day, iso, month_of};
-use crate::journeys::reader::Task;
+use crate::journeys::reader::{Task, Walk};
 
 /// Which grant a task is played with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,6 +35,16 @@ pub fn all(person: &Person) -> Vec<Asked> {
     sheet.contacts();
     sheet.tables();
     sheet.nothing();
+    sheet.sorted();
+    sheet.money();
+    sheet.chatted();
+    sheet.telegram();
+    sheet.worked();
+    sheet.planned();
+    sheet.listened();
+    sheet.looked_up();
+    sheet.moved();
+    sheet.everything();
     sheet.tasks
 }
 
@@ -82,6 +94,18 @@ impl Sheet<'_> {
         claims: &[(&str, Value)],
     ) {
         self.ask_under(Under::All, name, goal, fewest, steps, claims);
+    }
+
+    /// Every record of a stream, with these fields: none is lost, repeated or another.
+    pub(super) fn all_of(&mut self, connection: &str, stream: &str, fields: &[&str], mut rows: Vec<Value>) {
+        rows.sort_by_key(|row| crate::support::numbers::as_texts(row).to_string());
+        let name = format!("all-{}-{stream}", connection.trim_start_matches('$'));
+        let steps = json!([
+            {"call": "query_records", "with": {"stream": stream, "connection_id": connection, "limit": 100, "fields": fields}},
+            {"follow": "next", "until": "end"}]);
+        let claim = format!("set:{}", fields.join(","));
+        self.ask(&name, "Every record, page by page", 0, steps, &[(&claim, rows.into())]);
+        self.tasks.last_mut().unwrap().task.walk = Some(Walk::Pages);
     }
 
     fn ask_under(
@@ -139,7 +163,7 @@ impl Sheet<'_> {
             {"call": "search", "with": {"q": format!("{} {part}", plumber.family), "streams": ["message_bodies"], "connection_id": "$private"}},
             {"pick": {"title": visit.subject}, "as": {"hit": "handle"}},
             {"call": "fetch", "with": {"id": "$hit", "fields": ["body_text"]}}]),
-            &[("values:body_text", json!([[visit.body]]))]);
+            &[("values:text", json!([[visit.body]]))]);
         let thread = private
             .iter()
             .filter(|mail| mail.thread == visit.thread)
@@ -194,13 +218,31 @@ impl Sheet<'_> {
             {"call": "search", "with": {"q": "grabber", "streams": ["message_bodies"], "connection_id": "$private"}},
             {"pick": {"title": "You have won"}, "as": {"hit": "handle"}},
             {"call": "fetch", "with": {"id": "$hit", "fields": ["body_text"]}},
-            {"pick": {"body_text": order.body}, "as": {"order": "body_text"}},
+            {"pick": {"text": order.body}, "as": {"order": "text"}},
             {"call": "aggregate", "with": {"stream": "messages", "metric": "count", "connection_id": "$private"}}]),
             &[("$order", json!(order.body)), ("fact:value", json!(private.len()))]);
         let club: Vec<&Mail> = mails(person, Box_::Club).collect();
         self.ask("mail-other-account", "What was the last mail in the club's mailbox?", 1, json!([
             {"call": "query_records", "with": {"stream": "messages", "connection_id": "$club", "limit": 1, "fields": ["subject", "from_name"]}}]),
             &[("values:subject,from_name", json!([[club.last().unwrap().subject, club.last().unwrap().from_name]]))]);
+        let rowers =
+            club.iter().map(|mail| mail.from_name.as_str()).collect::<std::collections::BTreeSet<_>>();
+        let in_both = person.friends.iter().find(|friend| rowers.contains(friend.name().as_str())).unwrap();
+        let of_one = |mails: &[&Mail]| mails.iter().filter(|mail| mail.from_email == in_both.email).count();
+        self.ask("mail-two-accounts", "How often did that friend write, in the one mailbox and in the other?", 2, json!([
+            {"call": "aggregate", "with": {"stream": "messages", "metric": "count", "connection_id": "$private", "filter": {"from_email": in_both.email}}},
+            {"note": {"one": "value"}},
+            {"call": "aggregate", "with": {"stream": "messages", "metric": "count", "connection_id": "$club", "filter": {"from_email": in_both.email}}}]),
+            &[("$one", json!(of_one(&private))), ("fact:value", json!(of_one(&club)))]);
+        self.ask(
+            "mail-which-account",
+            "Two sources have messages: which is meant, is said by an error",
+            2,
+            json!([
+            {"call": "query_records", "with": {"stream": "messages", "limit": 1, "fields": ["subject"]}},
+            {"recover": "ambiguous_connection", "how": "choose", "label": owner(person, Box_::Work)}]),
+            &[("values:subject", json!([[mails(person, Box_::Work).last().unwrap().subject]]))],
+        );
         let recent = |mail: &&Mail| iso(mail.at).as_str() >= "2025-12-01";
         self.ask("mail-walk", "Every mail of the club since December 2025, newest first", 1, json!([
             {"call": "query_records", "with": {"stream": "messages", "connection_id": "$club", "limit": 50, "filter": {"received_at": {"gte": "2025-12-01"}}, "fields": ["subject"]}},
@@ -250,7 +292,7 @@ impl Sheet<'_> {
             {"call": "query_records", "with": {"stream": "messages", "limit": 100, "order": "asc", "fields": ["subject"]}},
             {"follow": "next", "until": "end"}]),
             &[("values:subject", granted.iter().map(|mail| json!([mail.subject])).collect())]);
-        self.tasks.last_mut().unwrap().task.walk = Some(crate::journeys::reader::Walk::Pages);
+        self.tasks.last_mut().unwrap().task.walk = Some(Walk::Pages);
         self.ask_under(bounded, "bounded-senders", "Who wrote, and how often", 1, json!([
             {"call": "aggregate", "with": {"stream": "messages", "metric": "count", "group_by": "from_name", "limit": 4}}]),
             &[("groups", groups(granted.iter().map(|mail| mail.from_name.clone()), 4))]);
@@ -279,7 +321,7 @@ impl Sheet<'_> {
             1,
             json!([
             {"call": "query_records", "with": {"stream": "message_bodies", "limit": 1}},
-            {"recover": "stream_not_granted", "how": "stop"}]),
+            {"recover": "context.stream_not_allowed", "how": "stop"}]),
             &[],
         );
         let stairs = granted
@@ -301,14 +343,28 @@ impl Sheet<'_> {
     fn models(&mut self) {
         let person = self.person;
         let spice = &person.chatgpt[7];
-        self.ask("chatgpt-parent", "In which conversation did I ask about that spice?", 3, json!([
-            {"call": "search", "with": {"q": person.facts.dish, "streams": ["messages"], "connection_id": "$chatgpt"}},
-            {"pick": {}, "as": {"hit": "handle"}},
-            {"call": "fetch", "with": {"id": "$hit", "fields": ["conversation_id"]}},
-            {"pick": {}, "as": {"conversation": "conversation_id"}},
-            {"call": "fetch", "with": {"id": "${chatgpt}/conversations:${conversation}", "fields": ["title"]}},
+        self.ask("chatgpt-parent", "In which conversation did I ask about that spice?", 1, json!([
+            {"call": "search", "with": {"q": person.facts.dish, "streams": ["messages"], "connection_id": "$chatgpt"}}]),
+            &[("values:title", json!([[spice.title]]))]);
+        let asked = person
+            .chatgpt
+            .iter()
+            .max_by_key(|talk| talk.said.iter().rfind(|said| said.is_mine).unwrap().at)
+            .unwrap();
+        self.ask("chatgpt-newest-question", "What did I ask last, and in which conversation?", 1, json!([
+            {"call": "query_records", "with": {"stream": "messages", "connection_id": "$chatgpt", "limit": 1, "filter": {"role": "user"}, "fields": ["content"], "expand": ["parent"]}},
+            {"pick": {}, "as": {"asked": "content", "title": "/expanded/parent/data/title"}}]),
+            &[("$asked", json!(asked.said.iter().rfind(|said| said.is_mine).unwrap().text)), ("$title", json!(asked.title))]);
+        let branch = person.chatgpt.iter().find(|talk| talk.said.iter().any(|said| said.is_left)).unwrap();
+        let left = branch.said.iter().find(|said| said.is_left).unwrap();
+        self.ask("chatgpt-path", "What was the question of that answer? (step by step, with identifiers alone)", 3, json!([
+            {"call": "query_records", "with": {"stream": "messages", "connection_id": "$chatgpt", "order": "asc", "limit": 1, "filter": {"on_current_branch": false, "conversation_id": branch.id}, "fields": ["parent_id", "content"]}},
+            {"pick": {"content": left.text}, "as": {"question": "parent_id"}},
+            {"call": "fetch", "with": {"id": "${chatgpt}/messages:${question}", "fields": ["conversation_id", "content"]}},
+            {"pick": {}, "as": {"conversation": "conversation_id", "asked": "content"}},
+            {"call": "fetch", "with": {"id": "${chatgpt}/conversations:${conversation}", "fields": ["title", "id"]}},
             {"pick": {}, "as": {"title": "title"}}]),
-            &[("$title", json!(spice.title))]);
+            &[("$asked", json!(branch.said[branch.said.iter().position(|said| said.is_left).unwrap() - 1].text)), ("$title", json!(branch.title))]);
         let mine = || person.chatgpt.iter().flat_map(|talk| &talk.said).filter(|said| said.is_mine);
         self.ask("chatgpt-by-month", "How often did I ask in each month of 2025?", 1, json!([
             {"call": "aggregate", "with": {"stream": "messages", "metric": "count", "connection_id": "$chatgpt", "group_by_time": "create_time", "granularity": "month", "time_zone": "UTC", "limit": 24,
@@ -388,7 +444,7 @@ impl Sheet<'_> {
             {"call": "search", "with": {"q": born.email, "streams": ["contacts"]}},
             {"pick": {"title": born.name()}, "as": {"hit": "handle"}},
             {"call": "fetch", "with": {"id": "$hit", "fields": ["birthday"]}}]),
-            &[("values:birthday", json!([[born.birthday]]))],
+            &[("values:text", json!([[born.birthday]]))],
         );
         let digits = friend.phone.rsplit(' ').take(3).collect::<Vec<_>>();
         let digits = digits.into_iter().rev().collect::<Vec<_>>().join(" ");
@@ -498,5 +554,15 @@ pub fn names(person: &Person) -> Vec<(&'static str, &'static str, String)> {
         ("contacts", "contacts", "contacts".to_owned()),
         ("runs", "table-runs", "runs".to_owned()),
         ("books", "table-books", "books".to_owned()),
+        ("whatsapp", "whatsapp", "whatsapp".to_owned()),
+        ("telegram", "telegram", "me".to_owned()),
+        ("slack", "slack", "T1".to_owned()),
+        ("home", "ical", "calendar".to_owned()),
+        ("bank", "bank", "bank".to_owned()),
+        ("spotify", "spotify", "me".to_owned()),
+        ("google", "google-takeout", "google-takeout".to_owned()),
+        ("firefox", "browser", "browser".to_owned()),
+        ("vault", "notes", "vault".to_owned()),
+        ("health", "apple-health", "apple-health".to_owned()),
     ]
 }
