@@ -450,7 +450,7 @@ impl Recognised {
             let members = group.iter().map(|at| self.members[*at].clone()).collect();
             let alone = Self { format: self.format, members };
             // What it cannot say alone, it may together with the others.
-            let mut ask = self.ask_of(source, named, request, Vec::new());
+            let mut ask = Self::ask_of(source, named, request, Vec::new());
             let plans = alone.plans(source, &mut ask, &super::earlier::Nothing);
             for plan in plans.unwrap_or_default() {
                 let Some(owner) = plan.whose.owner.clone().filter(|_| plan.whose.is_sure) else { continue };
@@ -474,7 +474,7 @@ impl Recognised {
     }
 
     /// What is known before anything is asked.
-    fn ask_of(&self, source: &Source, named: &Named, request: &Request, known: Vec<Arc<Connector>>) -> Ask {
+    fn ask_of(source: &Source, named: &Named, request: &Request, known: Vec<Arc<Connector>>) -> Ask {
         let name = source.path().file_name().unwrap_or_default();
         Ask {
             account: named.account.clone(),
@@ -493,7 +493,7 @@ impl Recognised {
         let (known, new): (Vec<_>, Vec<_>) =
             self.members.iter().cloned().partition(|(member, _)| is_known(&member.label));
         let is_some = !known.is_empty() && !new.is_empty();
-        is_some.then(|| (Self { format: self.format, members: known }, new.len()))
+        is_some.then_some((Self { format: self.format, members: known }, new.len()))
     }
 
     fn plan(
@@ -506,7 +506,7 @@ impl Recognised {
         adviser: &mut dyn Adviser,
     ) -> Result<Vec<Job>> {
         let typed = named.path.as_path();
-        let mut ask = self.ask_of(source, named, request, known);
+        let mut ask = Self::ask_of(source, named, request, known);
         let mut plans = self.ask(source, typed, &mut ask, jobs, adviser)?;
         if ask.account.is_none() {
             let chosen = plans.iter().map(|plan| self.choose(source, typed, plan, adviser));

@@ -37,12 +37,11 @@ fn o2_2_the_units_for_systemd_have_the_sections_and_keys_that_they_need() {
         let mut section = String::new();
         let mut all = Vec::new();
         for line in unit.lines().filter(|line| !line.is_empty()) {
-            match line.strip_prefix('[') {
-                Some(name) => section = name.strip_suffix(']').unwrap().to_owned(),
-                None => {
-                    let (key, value) = line.split_once('=').unwrap();
-                    all.push((format!("{section}.{key}"), value.to_owned()));
-                }
+            if let Some(name) = line.strip_prefix('[') {
+                name.strip_suffix(']').unwrap().clone_into(&mut section);
+            } else {
+                let (key, value) = line.split_once('=').unwrap();
+                all.push((format!("{section}.{key}"), value.to_owned()));
             }
         }
         all

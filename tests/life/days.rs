@@ -19,7 +19,7 @@ pub struct Line {
     pub edited: Option<At>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Chat {
     pub title: String,
     pub lines: Vec<Line>,
@@ -132,12 +132,6 @@ pub struct Days {
     pub arabic: &'static str,
 }
 
-impl Default for Chat {
-    fn default() -> Self {
-        Self { title: String::new(), lines: Vec::new() }
-    }
-}
-
 /// A rent is this much until the end of 2025, and more then.
 pub const RENTS: [i64; 2] = [94_000, 97_500];
 
@@ -189,7 +183,7 @@ impl Days {
             edited: None,
         };
         let singers: Vec<String> = friends.iter().take(5).map(Human::name).chain([me.name()]).collect();
-        self.choir.title = "Harbor Choir".to_owned();
+        "Harbor Choir".clone_into(&mut self.choir.title);
         let begin = day(2025, 1, 14);
         let odd = 20 + rng.below(60) as usize;
         for n in 0..130_usize {
@@ -250,7 +244,7 @@ impl Days {
                     .iter()
                     .enumerate()
                     .filter(|(_, post)| post.channel == channel && post.thread.is_none());
-                same.map(|(at, _)| at).last()
+                same.map(|(at, _)| at).next_back()
             });
             let reactions = if rng.chance(30) {
                 vec![(["tada", "eyes", "rocket"][rng.below(3) as usize], vec![0, 1])]

@@ -4,6 +4,14 @@
 //! One scripted reader ([`crate::journeys::reader`]) plays every task in each view alone. `PDPP_LIFE=FOLDER cargo test -- --ignored
 //! a_life_to_look_at` writes such a life, to import it and to ask by hand.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a made-up life are small"
+)]
+#![allow(clippy::too_many_lines, reason = "a list of questions is as long as it is")]
+
 mod days;
 pub mod export;
 mod person;
@@ -34,13 +42,10 @@ impl Truth for Told {
 
 /// Plays all tasks of a life in both views.
 async fn play_all(seed: u64) -> (Vec<Line>, [usize; 2]) {
-    let begun = std::time::Instant::now();
     let person = Person::new(seed);
     let stage = Stage::new(&person);
-    eprintln!("imported {:?}", begun.elapsed());
     stage.grant();
     stage.grant_narrowly(&export::mail::owner(&person, person::Box_::Private));
-    eprintln!("granted {:?}", begun.elapsed());
     let only = std::env::var("PDPP_JOURNEY").ok();
     let mut asked = tasks::all(&person);
     asked.retain(|asked| only.as_ref().is_none_or(|only| asked.task.name.contains(only)));
@@ -49,7 +54,6 @@ async fn play_all(seed: u64) -> (Vec<Line>, [usize; 2]) {
         let (all, names, calls) = begin(&stage.env, &person, view, true).await;
         let (narrow, few, more) = begin(&stage.narrow, &person, view, false).await;
         *looks = calls + more;
-        eprintln!("looked {:?}", begun.elapsed());
         for Asked { task, under } in &asked {
             let (tools, names) = match under {
                 Under::All => (&all, &names),
@@ -61,7 +65,6 @@ async fn play_all(seed: u64) -> (Vec<Line>, [usize; 2]) {
             lines.push(Line { task: task.name.clone(), view, played });
         }
     }
-    eprintln!("played {:?}", begun.elapsed());
     (lines, looks)
 }
 

@@ -236,7 +236,7 @@ impl Person {
         let mut others = (3..21).map(|n| human(&mut rng, start + n, "mail.example", "")).collect::<Vec<_>>();
         for (n, one) in others.iter_mut().enumerate() {
             if n % 2 == 0 {
-                one.org = ORGS[n / 2 % ORGS.len()].to_owned();
+                ORGS[n / 2 % ORGS.len()].clone_into(&mut one.org);
             }
         }
         let colleagues = others.split_off(12);

@@ -6,23 +6,23 @@ mod render;
 #[cfg(target_os = "linux")]
 mod separate;
 mod shown;
+mod work;
 
 pub use args::Args;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use render::{Reader, plan_text};
-use shown::{Report, Shown, answer, confirm, show_plan, show_result, until_a_signal};
+use shown::{answer, confirm, show_plan, show_result};
+use work::{import, remember};
 
 use super::Global;
 use crate::cache::Cache;
 use crate::error::Result;
-use crate::import::survey::{Request, Survey};
-use crate::import::tally::in_sum;
+use crate::import::survey::Survey;
 use crate::own;
-use crate::own::import::{Imported, Knowing, Plan};
+use crate::own::import::{Knowing, Plan};
 use crate::ui::Ui;
 
 /// Imports.
@@ -73,38 +73,4 @@ fn run_in(dir: &Path, args: &Args, cache: &Cache, ui: &Ui) -> Result<u8> {
     remember(dir, args, cache, ui, &imported)?;
     let bytes = Some(imported.store_bytes);
     Ok(show_result(args, ui, &plan, &imported, (dir, bytes, Reader::You)))
-}
-
-/// Imports what was planned, while somebody watches.
-fn import(dir: &Path, args: &Args, ui: &Ui, request: &Request, survey: &Survey) -> Result<Imported> {
-    let report = args.report.as_deref().map(Report::new).transpose()?;
-    let names_bad = report.is_some();
-    let stop = AtomicBool::new(false);
-    let progress = ui.progress();
-    let mut shown = Shown::new(ui, &progress, &stop, report);
-    let imported = until_a_signal(ui, &progress, &stop, || {
-        own::import::run(dir, request, survey, names_bad, &stop, &mut shown)
-    });
-    let ended = shown.end();
-    drop(progress);
-    let imported = imported?;
-    ended?;
-    Ok(imported)
-}
-
-/// Has other commands find the store, where something was kept in it.
-fn remember(dir: &Path, args: &Args, cache: &Cache, ui: &Ui, imported: &Imported) -> Result<()> {
-    let all = in_sum(&imported.outcomes);
-    // Not where nothing was kept: other commands would look for it there.
-    if all.new + all.changed + all.same > 0 {
-        let before = own::dir(None, cache)?;
-        own::remember(args.data_dir.as_deref(), cache)?;
-        if before != dir && own::is_there(&before) {
-            ui.explain(&format!(
-                "From now on commands mean this store; the one in {} is left as it is, and --data-dir names it",
-                before.display()
-            ));
-        }
-    }
-    Ok(())
 }

@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::args::Args;
-use super::render::{Reader, plan_text, refresh_json, refresh_text};
+use super::render::{Looked, Reader, places_json, plan_text, refresh_json, refresh_text};
 use super::shown::{answer, confirm, show_plan};
-use super::{import, remember};
+use super::work::{import, remember};
 use crate::advice::{Command, Hint};
 use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
@@ -20,20 +20,6 @@ use crate::own;
 use crate::own::import::{Imported, Knowing, Plan};
 use crate::ui::Ui;
 use crate::vault::store::Store;
-
-/// What became of known sources, beside what was imported of them.
-pub(super) struct Looked {
-    /// Sources that are not there any more.
-    pub gone: Vec<PathBuf>,
-    /// Sources that nothing which is known is in any more.
-    pub emptied: Vec<PathBuf>,
-    /// What is in known sources and was not imported from them before.
-    pub news: Vec<New>,
-    /// Sources that could not be looked into, and why.
-    pub failed: Vec<(PathBuf, Error)>,
-    /// Where programs keep what could be imported too, and what it is.
-    pub places: Vec<Seen>,
-}
 
 /// Takes up what grew or changed of what is in the store, `known`.
 ///
@@ -178,10 +164,6 @@ fn other_places(found: &Refresh) -> Vec<Seen> {
 /// Places on this machine where programs keep what could be imported.
 fn here() -> Vec<Seen> {
     directories::BaseDirs::new().map(|home| places::seen(home.home_dir())).unwrap_or_default()
-}
-
-pub(super) fn places_json(places: &[Seen]) -> Value {
-    places.iter().map(|one| json!({ "kind": one.title, "path": one.path })).collect()
 }
 
 /// Nothing was named, and nothing is known: what could be.

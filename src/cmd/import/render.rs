@@ -9,9 +9,10 @@ use std::time::Duration;
 use dialoguer::console::measure_text_width;
 use serde_json::{Map, Value, json};
 
-use super::refresh::{Looked, places_json};
 use crate::advice::Command;
 use crate::archive::{LeftOut, Skipped};
+use crate::error::Error;
+use crate::import::places::Seen;
 use crate::import::survey;
 use crate::import::tally::{self, BadItem, Counts, Outcome, in_sum};
 use crate::own;
@@ -187,6 +188,25 @@ pub(super) fn result_text(
     text
 }
 
+/// What became of known sources, beside what was imported of them.
+pub(super) struct Looked {
+    /// Sources that are not there any more.
+    pub gone: Vec<PathBuf>,
+    /// Sources that nothing which is known is in any more.
+    pub emptied: Vec<PathBuf>,
+    /// What is in known sources and was not imported from them before.
+    pub news: Vec<survey::New>,
+    /// Sources that could not be looked into, and why.
+    pub failed: Vec<(PathBuf, Error)>,
+    /// Where programs keep what could be imported too, and what it is.
+    pub places: Vec<Seen>,
+}
+
+/// Places for a script.
+pub(super) fn places_json(places: &[Seen]) -> Value {
+    places.iter().map(|one| json!({ "kind": one.title, "path": one.path })).collect()
+}
+
 /// What became of known sources, in few lines: a timer's.
 pub(super) fn refresh_text(imported: &Imported, looked: &Looked, width: u16) -> String {
     let (quiet, changed): (Vec<Outcome>, Vec<Outcome>) =
@@ -224,7 +244,7 @@ pub(super) fn refresh_json(imported: &Imported, looked: &Looked) -> Value {
     let bytes = (imported.store_bytes > 0).then_some(imported.store_bytes);
     let mut result = result_json(&imported.outcomes, bytes);
     let new = |one: &survey::New| json!({ "path": one.path, "what": one.title, "account": one.account, "files": one.files, "question": one.question });
-    let failed = |(path, error): &(PathBuf, crate::error::Error)| {
+    let failed = |(path, error): &(PathBuf, Error)| {
         let mut told = error.to_json();
         json!({ "path": path, "error": told["error"].take() })
     };

@@ -117,11 +117,12 @@ impl Sheet<'_> {
         steps: Value,
         claims: &[(&str, Value)],
     ) {
-        let task = json!({
-            "name": name, "goal": goal, "fewest": fewest, "steps": steps,
+        let mut task = json!({
+            "name": name, "goal": goal, "fewest": fewest,
             "answer": claims.iter().map(|(claim, _)| *claim).collect::<Vec<_>>(),
             "expect": claims.iter().map(|(_, truth)| truth.clone()).collect::<Vec<_>>(),
         });
+        task["steps"] = steps;
         let task = serde_json::from_value(task).unwrap_or_else(|error| panic!("{name}: {error}"));
         self.tasks.push(Asked { task, under });
     }
