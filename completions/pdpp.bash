@@ -1058,7 +1058,7 @@ _pdpp() {
             fi
             case "${prev}" in
                 --as)
-                    COMPREPLY=($(compgen -W "mbox maildir eml emlx chatgpt claude claude-code codex csv jsonl vcard" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "mbox maildir emlx eml pst whatsapp telegram slack meta x ical vcard ofx qif bank-csv chatgpt claude claude-code codex spotify takeout-activity location browser apple-health notes csv jsonl" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi

@@ -24,6 +24,9 @@ const IN_NO_SET: [&str; 9] = [
     "security",
 ];
 
+/// Streams of other kinds that no set ticks: what somebody searched for says as much as where they browsed.
+const STREAMS_IN_NO_SET: [&str; 2] = [GUARDED, "searches"];
+
 /// What can be ticked at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Set {
@@ -95,7 +98,7 @@ pub(super) fn tick_set(
         if set != Set::Nothing && !is_in_no_set(&choice.connector) {
             accounts.insert(choice.connection.clone());
         }
-        if set != Set::Nothing && choice.stream == GUARDED {
+        if set != Set::Nothing && STREAMS_IN_NO_SET.contains(&choice.stream.as_str()) {
             continue;
         }
         // Within an account that is not ticked: what ticking it would share.
