@@ -222,3 +222,33 @@ fn named(path: PathBuf, readings: &[Reading]) -> Named {
         before: Some(Arc::new(before)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_two_folders_of_a_maildir_are_one() {
+        for (label, wanted) in [
+            ("a.mbox", ""),
+            ("x/a.eml", "x"),
+            ("cur/1:2,S", ""),
+            ("new/2", ""),
+            ("mail/.Work/cur/1:2,S", "mail/.Work"),
+            ("mail/.Work/new/1", "mail/.Work"),
+            ("current/1", "current"),
+        ] {
+            assert_eq!(folder_of(label), wanted, "{label}");
+        }
+    }
+
+    #[test]
+    fn a_log_beside_a_database_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("History");
+        fs::write(&path, "x").unwrap();
+        assert!(!has_log(&path));
+        fs::write(folder.path().join("History-wal"), "").unwrap();
+        assert!(has_log(&path));
+    }
+}

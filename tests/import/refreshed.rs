@@ -231,3 +231,33 @@ fn o2_2_places_are_named_beside_what_is_known_and_a_timer_begins_nothing() {
         ran.stderr
     );
 }
+
+#[test]
+fn o2_2_what_a_browser_keeps_beside_its_history_is_taken_up() {
+    let desk = Desk::new();
+    let path = desk.path("History");
+    let open = || rusqlite::Connection::open(&path).unwrap();
+    let visit = |db: &rusqlite::Connection, n: i64| {
+        let at = 13_414_357_805_000_000 + n * 1_000_000;
+        db.execute("INSERT INTO visits VALUES (?1, 1, ?2, 1)", (n, at)).unwrap();
+    };
+    let db = open();
+    db.execute_batch(
+        "PRAGMA journal_mode = wal;
+         CREATE TABLE urls (id INTEGER PRIMARY KEY, url TEXT, title TEXT, typed_count INTEGER, last_visit_time INTEGER);
+         CREATE TABLE visits (id INTEGER PRIMARY KEY, url INTEGER, visit_time INTEGER, transition INTEGER);
+         INSERT INTO urls VALUES (1, 'https://example.org/', 'Example', 0, 0);",
+    )
+    .unwrap();
+    visit(&db, 1);
+    // Closed, it has all in one file.
+    drop(db);
+    import(&desk, &path, &[]);
+    assert_eq!(refresh(&desk, &[]).stdout, "Nothing new in 1 source.\n");
+    let before = path.metadata().unwrap().modified().unwrap();
+    let db = open();
+    visit(&db, 2);
+    assert_eq!(path.metadata().unwrap().modified().unwrap(), before, "it is beside the file");
+    let result = json(&refresh(&desk, &["--json"]));
+    assert_eq!(counts(source(&result, &path)), [2, 1, 0, 1], "{result}");
+}
