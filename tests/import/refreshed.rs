@@ -160,7 +160,7 @@ fn o1_9_a_new_account_in_a_known_folder_is_left_out_until_somebody_names_it() {
 }
 
 #[test]
-fn o2_5_a_question_leaves_out_what_is_new_or_the_source_and_says_so() {
+fn o2_4_a_question_leaves_out_what_is_new_or_the_source_and_says_so() {
     let desk = Desk::new();
     // Which number is the day does not stand in it.
     let unsure = |day: u32| format!("id,date,text\n1,0{day}/02/2026,a\n2,0{day}/02/2026,b\n");

@@ -92,17 +92,17 @@ async fn check(seed: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn o6_8_questions_about_a_life_are_answered_in_both_views() {
+async fn o8_9_questions_about_a_life_are_answered_in_both_views() {
     check(1).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn o6_8_questions_about_another_life_are_answered() {
+async fn o8_9_questions_about_another_life_are_answered() {
     check(20_261_132).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn o6_8_questions_about_a_third_life_are_answered() {
+async fn o8_9_questions_about_a_third_life_are_answered() {
     check(4_713).await;
 }
 
