@@ -224,6 +224,7 @@ fn named(path: PathBuf, readings: &[Reading]) -> Named {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "the files of a test are its own")]
 mod tests {
     use super::*;
 
