@@ -346,7 +346,7 @@ fn forged(database: &[u8], change: impl Fn(&mut Value), more: &[(&str, &[u8])]) 
     let mut manifest = json!({
         "kind": "backup of a pdpp store", "format": 1, "written_by": "9.9.9", "made_at": "2026-01-01T00:00:00Z",
         "store_id": null, "records": 0, "accounts": 0,
-        "database": {"format": 6, "bytes": database.len(), "sha256": pdpp::hex::sha256(database)},
+        "database": {"format": 7, "bytes": database.len(), "sha256": pdpp::hex::sha256(database)},
         "copies": {"attachments": more.len(), "bytes": more.iter().map(|(_, bytes)| bytes.len()).sum::<usize>()},
         "left_in_place": {"attachments": 0, "bytes": 0, "exports": []}, "lost_copies": 0, "bytes": bytes,
     });

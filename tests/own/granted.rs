@@ -248,7 +248,7 @@ fn o7_5_a_list_that_is_interrupted_leaves_the_cursor_and_no_grant() {
     let env = TestEnv::new();
     store_of(&env);
     let mut terminal = Terminal::run(&env, &["connect", "local", "--in-terminal"]);
-    terminal.answer("What may be read", "\u{3}");
+    terminal.answer_unseen("What may be read", "\u{3}");
     let ran = terminal.end();
     assert_eq!(ran.code, None, "ended by the signal, as a shell expects: {ran:?}");
     assert!(!ran.stderr.contains("\u{1b}[?25l"), "the cursor is hidden: {ran:?}");
