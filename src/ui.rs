@@ -465,6 +465,7 @@ fn unseen(show: impl FnOnce()) -> std::io::Result<Passphrase> {
 /// The terminal that questions are asked at. The library hides the cursor meanwhile, and Ctrl-C ends the process there and then:
 /// nobody would show it again. So it is never hidden.
 #[cfg(unix)]
+#[allow(clippy::disallowed_methods, reason = "the one writer")]
 fn questions() -> dialoguer::console::Term {
     dialoguer::console::Term::read_write_pair(std::io::stdin(), CursorShown(std::io::stderr()))
 }
