@@ -40,6 +40,18 @@ fn is_package(connected: &Connected) -> bool {
 
 /// What was granted, until when, where its token is, and what to type.
 pub(super) fn to_text(connected: &Connected) -> String {
+    format!("{}\n{}", what_to_text(connected), next_to_text(connected))
+}
+
+/// The same of several grants of one approval: what to type stands there once.
+pub(super) fn all_to_text(connected: &[Connected]) -> String {
+    let mut texts: Vec<String> = connected.iter().map(what_to_text).collect();
+    texts.extend(connected.last().map(next_to_text));
+    texts.join("\n")
+}
+
+/// What was granted, until when, and where its token is.
+fn what_to_text(connected: &Connected) -> String {
     let granted = &connected.credential;
     let mut text = opening(connected);
     let until = match granted.expires_at() {
@@ -85,9 +97,15 @@ pub(super) fn to_text(connected: &Connected) -> String {
         let end = Command::new("provider revoke").value(granted.grant_id.as_str());
         let _ = writeln!(text, "To end it sooner: {end}");
     }
+    text
+}
+
+/// What to type, and what the host will serve.
+fn next_to_text(connected: &Connected) -> String {
+    let granted = &connected.credential;
     let next = next(granted).map(|(command, what)| (command.to_string(), what));
     let steps = ui::steps(&next.each_ref().map(|(command, what)| (command.as_str(), *what)));
-    let _ = write!(text, "\nNext:\n{steps}");
+    let mut text = format!("Next:\n{steps}");
     if let Some(host) = &granted.host {
         let _ = write!(text, "\nThe entry of {host} serves this grant alone, and none of the others.");
     } else if connected.has_others {
@@ -486,6 +504,15 @@ Next:
   pdpp mcp serve     offer it to an MCP host on stdio";
         let dir = Cache::default_dir().unwrap().display().to_string();
         assert_eq!(to_text(&connected(|_| ())).replace(&dir, "DIR"), expected);
+    }
+
+    #[test]
+    fn r8_1_several_grants_say_once_what_to_type() {
+        let one = connected(|_| ());
+        let both = all_to_text(&[connected(|_| ()), connected(|_| ())]);
+        assert_eq!((both.matches("Granted until").count(), both.matches("Next:").count()), (2, 1), "{both}");
+        assert!(both.ends_with(&to_text(&one)), "{both}");
+        assert_eq!(all_to_text(&[one]), to_text(&connected(|_| ())));
     }
 
     #[test]

@@ -12,10 +12,11 @@ const REGISTRY: &str = "https://registry.pdpp.dev/connectors/";
 const LOCAL: &str = "https://local.pdpp.invalid/connectors/";
 
 /// A class, and its field in the words of [`crate::vault::declaration`], without its name.
-const CLASSES: [(char, &str); 19] = [
+const CLASSES: [(char, &str); 20] = [
     ('k', "string eq"),
     ('s', "string lex eq group distinct"),
     ('h', "text role=primary-title lex"),
+    ('l', "string role=primary-title lex eq group distinct"),
     ('x', "text lex"),
     ('T', "timestamp role=event-time eq range sort time min max"),
     ('d', "date role=event-time eq range sort time min max"),

@@ -233,8 +233,7 @@ fn run_local(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
             Ok(0)
         }
         (Ok(connected), false) => {
-            let texts: Vec<_> = connected.grants.iter().map(granted::to_text).collect();
-            ui.say(&texts.join("\n\n"));
+            ui.say(&granted::all_to_text(&connected.grants));
             Ok(0)
         }
         (Err(error), true) => {

@@ -38,7 +38,7 @@ const STREAMS: [StreamLine; 2] = [
         name: TRANSACTIONS,
         key: "id",
         time: "date",
-        fields: "id:k! account_id:k! date:d! amount:m! currency:g name:h memo:b type:g category:g fitid:k",
+        fields: "id:k! account_id:k! date:d! amount:m! currency:g name:l memo:b type:g category:g fitid:k",
         relations: "",
     },
 ];
