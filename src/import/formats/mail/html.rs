@@ -32,7 +32,7 @@ pub struct Text {
     pub seen: String,
     /// How many bytes of text nobody sees.
     pub hidden: usize,
-    /// Where in the text links stand that open something ([`security::is_key_link`]).
+    /// Where in the text links stand that open something (`security::is_key_link`).
     pub keys: Vec<usize>,
 }
 

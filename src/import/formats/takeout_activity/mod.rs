@@ -3,7 +3,7 @@
 //!
 //! Both tell the same activity, JSON to the millisecond and HTML to the second. So a record has its second, and what names it are
 //! the second, and the video's id or the words of the search: then both give the same record. What an activity is, its link says
-//! ([`links`]); only where there is none do words of a language ([`words`]).
+//! (`links`); only where there is none do words of a language (`words`).
 
 mod dates;
 mod html;

@@ -1,7 +1,7 @@
 //! WhatsApp's exports of a chat: `_chat.txt` or `WhatsApp Chat with X.txt`, alone or in a zip file with what was sent.
 //!
 //! A line that begins with a date begins a message; those that do not belong to the one before. No message has an id, and no
-//! export says whose phone it is from, or which chat it is of: [`chat`] finds that out.
+//! export says whose phone it is from, or which chat it is of: `chat` finds that out.
 
 mod chat;
 mod head;
