@@ -214,6 +214,10 @@ pub struct Ask {
     pub zone: TimeZone,
     /// `--date-order`, or what the account had before.
     pub date_order: Option<DateOrder>,
+    /// Whether `--date-order` is of this import: then it counts more than what the files show.
+    pub is_order_typed: bool,
+    /// What the account had before, where `--date-order` now says otherwise.
+    pub order_before: Option<DateOrder>,
     /// The name of the source as a person typed it, without its folder: `takeout-001.zip`.
     pub source_name: String,
     /// Where the source is, for formats whose files do not say themselves what they are of: `/home/ana/.mozilla/firefox`.

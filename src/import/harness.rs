@@ -54,6 +54,8 @@ pub fn ask() -> Ask {
         account: None,
         zone: TimeZone::UTC,
         date_order: None,
+        is_order_typed: false,
+        order_before: None,
         source_name: "export".to_owned(),
         source_path: "/home/ana/export".into(),
         is_file: false,

@@ -480,6 +480,8 @@ impl Recognised {
             account: named.account.clone(),
             zone: request.zone.clone().or_else(|| request.own_zone.clone()).unwrap_or_else(TimeZone::system),
             date_order: request.date_order,
+            is_order_typed: request.date_order.is_some(),
+            order_before: None,
             known,
             source_name: name.to_string_lossy().into_owned(),
             source_path: source.path().to_owned(),
@@ -526,10 +528,16 @@ impl Recognised {
             {
                 again.zone = zone;
             }
+            let order_before = settled.date_order.as_deref().and_then(date_order);
             if request.date_order.is_none() && settled.date_order.is_some() {
-                again.date_order = settled.date_order.as_deref().and_then(date_order);
+                again.date_order = order_before;
+            } else {
+                again.order_before = order_before.filter(|before| Some(*before) != request.date_order);
             }
-            if again.zone != ask.zone || again.date_order != ask.date_order {
+            if again.zone != ask.zone
+                || again.date_order != ask.date_order
+                || again.order_before != ask.order_before
+            {
                 let found = self.ask(source, typed, &mut again, jobs, adviser)?;
                 // The same members in the same order give the same accounts.
                 if let Some(found) = found.into_iter().nth(at) {

@@ -390,7 +390,7 @@ impl Column {
 }
 
 /// Which of two has nearly all proofs: whether it is the first.
-fn proven(first: u64, second: u64) -> Option<bool> {
+pub fn proven(first: u64, second: u64) -> Option<bool> {
     let all = first + second;
     match () {
         () if all == 0 => None,
@@ -1060,7 +1060,8 @@ const fn plural(kind: Kind) -> &'static str {
     }
 }
 
-const fn order_in_words(order: DateOrder) -> &'static str {
+/// What a person is told of an order.
+pub const fn order_in_words(order: DateOrder) -> &'static str {
     match order {
         DateOrder::DayMonthYear => "day, month, year",
         DateOrder::MonthDayYear => "month, day, year",

@@ -15,6 +15,7 @@ use crate::import::cell::Decimal;
 use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::digest;
 use crate::import::format::{Ask, Bad, Draft, Member, Plan, Refused, Whose};
+use crate::import::table;
 
 pub use ofx::Ofx;
 pub use qif::Qif;
@@ -310,6 +311,15 @@ fn negated(amount: &str) -> String {
         None if amount.bytes().all(|byte| matches!(byte, b'0' | b'.')) => amount.to_owned(),
         None => format!("-{amount}"),
     }
+}
+
+/// What a person should know who now names another order of dates: a date is a part of a transaction's id.
+fn order_changed(ask: &Ask) -> Option<String> {
+    let before = table::order_in_words(ask.order_before?);
+    Some(format!(
+        "Files of this account were read with dates as {before} before. What is read again in another order stands there twice: \
+         to correct it, forget the account first (`pdpp provider forget`), and import its files again."
+    ))
 }
 
 /// A plan for all members: accounts are records, not sources of their own.

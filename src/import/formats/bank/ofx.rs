@@ -34,6 +34,8 @@ struct Facts {
     /// The charset that the file names.
     charset: Option<String>,
     is_cut: bool,
+    /// No transaction: the file has no end where it stops.
+    is_unended: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,7 +97,11 @@ impl Format for Ofx {
             out(Raw { offset: item.offset, next, line: None, bytes: item.bytes, facts, copy }).is_break()
         };
         let mut open: Option<Item> = None;
+        let mut is_ended = true;
         while let Some(tag) = tags.read()? {
+            if tag.name == "OFX" {
+                is_ended = tag.is_end;
+            }
             let begins_item = !tag.is_end && Item::begins(&tag.name);
             if let Some(item) = &mut open {
                 let ends = tag.is_end && tag.name == item.name;
@@ -128,14 +134,28 @@ impl Format for Ofx {
                 context.take(&tag, tags.head());
             }
         }
-        if let Some(half) = open {
-            give(half, false, &context, &mut end);
+        if let Some(half) = open
+            && give(half, false, &context, &mut end)
+        {
+            return Ok(End { at: end });
+        }
+        if !is_ended {
+            let facts = serde_json::to_string(&Facts { is_unended: true, ..Facts::default() });
+            let facts = facts.unwrap_or_default();
+            // A later run goes on behind the last whole transaction.
+            let raw = Raw { offset: tags.at, next: end, line: None, bytes: Vec::new(), facts, copy: 0 };
+            if out(raw).is_break() {
+                return Ok(End { at: end });
+            }
         }
         Ok(End { at: end.max(from) })
     }
 
     fn parse(&self, _: &Plan, raw: &Raw) -> Result<Parsed, Bad> {
         let facts: Facts = serde_json::from_str(&raw.facts).map_err(|_| Bad("changed while it was read"))?;
+        if facts.is_unended {
+            return Err(Bad("the file ends before its statement does"));
+        }
         match facts.skipped {
             Some(Skipped::Pending) => return Ok(Parsed::Skipped("pending")),
             Some(Skipped::Investment) => return Ok(Parsed::Skipped("a trade of securities")),
@@ -375,7 +395,7 @@ impl Context {
             self.kind,
             self.currency.as_deref(),
         );
-        Facts { account, skipped, charset: self.charset.clone(), is_cut: item.is_cut }
+        Facts { account, skipped, charset: self.charset.clone(), is_cut: item.is_cut, is_unended: false }
     }
 }
 

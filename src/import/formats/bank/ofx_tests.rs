@@ -224,6 +224,24 @@ fn o4_4_cards_several_accounts_investments_and_what_is_pending() {
     );
 }
 
+#[test]
+fn a_file_that_ends_before_its_statement_does_is_told() {
+    let whole = "OFXHEADER:100\n\n<OFX><BANKMSGSRSV1><STMTTRNRS><STMTRS><CURDEF>EUR<BANKACCTFROM><BANKID>1<ACCTID>22</BANKACCTFROM>\
+        <BANKTRANLIST><STMTTRN><DTPOSTED>20260228<TRNAMT>-1<FITID>F1000001<NAME>a</STMTTRN>\
+        <STMTTRN><DTPOSTED>20260227<TRNAMT>-2<FITID>F1000002<NAME>b</STMTTRN></BANKTRANLIST></STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>\n";
+    let (_, counts) = imported(&Ofx, &[("a.ofx", whole.as_bytes())]);
+    assert_eq!((counts.read, counts.new, counts.bad.len()), (2, 2, 0));
+    let behind_one = whole.find("</STMTTRN>").unwrap() + "</STMTTRN>".len();
+    for (cut, new) in [(behind_one, 1), (whole.find("</BANKTRANLIST>").unwrap(), 2), (whole.len() - 3, 2)] {
+        let (_, counts) = imported(&Ofx, &[("a.ofx", whole[..cut].as_bytes())]);
+        assert_eq!((counts.read, counts.new), (new + 1, new), "{cut}");
+        assert!(format!("{:?}", counts.bad).contains("ends before its statement"), "{:?}", counts.bad);
+        for limit in 1..4 {
+            assert_cut_and_finished_is_whole(&Ofx, whole.as_bytes(), cut, limit);
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_read_or_bad(bytes in proptest::collection::vec(any::<u8>(), 0..300), tags in "(<(/?STMTTRN|TRNAMT|/?OFX|FITID|![A-Z]{0,3})>?|[<>&;a-z0-9 ]){0,40}") {

@@ -38,6 +38,9 @@ pub struct Profile {
     pub payer: &'static str,
     /// All that are there.
     pub memo: &'static str,
+    /// What stands in `memo` behind these, where it says more than the other fields: `label=column`, of an amount and its
+    /// currency `label=column+column`, several with `;` between them.
+    pub details: &'static str,
     pub type_: &'static str,
     pub category: &'static str,
     /// The bank's own name of it.
@@ -49,7 +52,7 @@ pub struct Profile {
     /// The state, and what it is where nothing is booked yet, or never was: `column=value,value`.
     pub pending: &'static str,
     pub failed: &'static str,
-    /// The order of the numbers in a date; else the rows decide.
+    /// The order of the numbers in a date, as far as nothing in the file says otherwise; else the rows decide.
     pub order: Option<DateOrder>,
     /// The decimal mark, where no amount shows it.
     pub decimal: Decimal,
@@ -75,6 +78,7 @@ const NONE: Profile = Profile {
     name: "",
     payer: "",
     memo: "",
+    details: "",
     type_: "",
     category: "",
     id: "",
@@ -138,6 +142,7 @@ pub const PROFILES: &[Profile] = &[
         date: "belegdatum",
         amount: "betrag (eur)",
         name: "beschreibung",
+        details: "original amount=ursprünglicher betrag",
         ..GERMAN
     },
     Profile {
@@ -345,6 +350,7 @@ pub const PROFILES: &[Profile] = &[
         account_name: "account name",
         default_currency: "EUR",
         order: YMD,
+        details: "original amount=original amount+original currency",
         ..NONE
     },
     Profile {
@@ -359,6 +365,7 @@ pub const PROFILES: &[Profile] = &[
         category: "category",
         default_currency: "EUR",
         order: YMD,
+        details: "original amount=amount (foreign currency)+type foreign currency",
         ..NONE
     },
     Profile {
@@ -373,6 +380,7 @@ pub const PROFILES: &[Profile] = &[
         category: "kategorie",
         default_currency: "EUR",
         order: YMD,
+        details: "original amount=betrag (fremdwährung)+fremdwährung",
         ..NONE
     },
     Profile {
@@ -529,6 +537,7 @@ pub const PROFILES: &[Profile] = &[
         type_: "type",
         category: "category",
         account: "card",
+        details: "transaction date=transaction date",
         ..US
     },
     Profile {
@@ -572,6 +581,7 @@ pub const PROFILES: &[Profile] = &[
         category: "category",
         account: "card no.",
         order: None,
+        details: "transaction date=transaction date",
         ..US
     },
     Profile {
@@ -607,6 +617,7 @@ pub const PROFILES: &[Profile] = &[
         is_negated: true,
         name: "description",
         category: "category",
+        details: "transaction date=trans. date",
         ..US
     },
     Profile {
@@ -620,6 +631,7 @@ pub const PROFILES: &[Profile] = &[
         memo: "description",
         type_: "type",
         category: "category",
+        details: "transaction date=transaction date",
         ..US
     },
     Profile {
@@ -640,6 +652,7 @@ pub const PROFILES: &[Profile] = &[
         amount: "amount",
         name: "description",
         type_: "transaction type",
+        details: "transaction date=transaction date",
         ..US
     },
     Profile {
@@ -667,6 +680,7 @@ pub const PROFILES: &[Profile] = &[
         type_: "type",
         category: "category",
         id: "transaction id",
+        details: "local amount=local amount+local currency",
         ..UK
     },
     Profile {
@@ -682,6 +696,7 @@ pub const PROFILES: &[Profile] = &[
         id: "id",
         order: YMD,
         default_currency: "GBP",
+        details: "local amount=local_amount+local_currency",
         ..NONE
     },
     Profile {
@@ -750,6 +765,7 @@ pub const PROFILES: &[Profile] = &[
         name: "merchant",
         id: "reference number",
         order: None,
+        details: "transaction date=transaction date",
         ..UK
     },
     Profile {

@@ -94,6 +94,7 @@ impl Format for Qif {
                 if order == DateOrder::MonthDayYear { "month, day, year" } else { "day, month, year" };
             notes.push(format!("Dates are read as {words}"));
         }
+        notes.extend(super::order_changed(ask));
         let all = marks.iter().fold(Marks::default(), |all, of| Marks {
             points: all.points + of.points,
             commas: all.commas + of.commas,

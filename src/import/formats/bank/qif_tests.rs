@@ -157,6 +157,25 @@ fn a_last_record_without_its_end_and_other_charsets_are_read() {
     assert_eq!(found["name"], "Café");
 }
 
+#[test]
+fn another_order_than_before_is_told_with_what_to_do() {
+    let bytes: &[u8] = b"!Type:Bank\nD05/01/2026\nT-1.00\nPA\n^\n";
+    let told = |before| {
+        let ask = Ask {
+            date_order: Some(DateOrder::DayMonthYear),
+            is_order_typed: true,
+            order_before: before,
+            ..harness::ask()
+        };
+        let plan = harness::plan(&Qif, &[("a.qif", bytes)], ask).unwrap().remove(0);
+        plan.notes
+            .iter()
+            .any(|note| note.contains("month, day, year") && note.contains("pdpp provider forget"))
+    };
+    assert!(told(Some(DateOrder::MonthDayYear)));
+    assert!(!told(None));
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_read_or_bad(bytes in proptest::collection::vec(any::<u8>(), 0..300), lines in "([DTPLSE$N!^][ -~]{0,12}\n){0,12}") {

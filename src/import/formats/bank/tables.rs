@@ -44,6 +44,7 @@ struct Places {
     name: Vec<usize>,
     payer: Option<usize>,
     memo: Vec<usize>,
+    details: Vec<(&'static str, Vec<usize>)>,
     kind: Vec<usize>,
     category: Option<usize>,
     id: Option<usize>,
@@ -68,7 +69,24 @@ struct Layout {
     /// The account's number, where it stands above the header, or in the file's name.
     number: String,
     order: DateOrder,
+    /// That of dates with dots.
+    dotted: DateOrder,
     decimal: Decimal,
+}
+
+/// How many dates have their numbers in one order only, and how many may be two days.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    day_first: u64,
+    month_first: u64,
+    undecided: u64,
+}
+
+/// What the dates of a file prove.
+#[derive(Debug, Clone, Copy, Default)]
+struct Dates {
+    dotted: Seen,
+    other: Seen,
 }
 
 struct State {
@@ -99,9 +117,9 @@ impl Format for BankCsv {
     }
 
     fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
-        let mut notes = Vec::new();
-        let mut seen: Vec<(String, Layout, Marks)> = Vec::new();
-        let mut dates: BTreeMap<usize, Columns> = BTreeMap::new();
+        let mut notes: Vec<String> = super::order_changed(ask).into_iter().collect();
+        let mut seen: Vec<(String, Layout, Marks, Dates)> = Vec::new();
+        let mut dates: BTreeMap<usize, (Columns, Seen)> = BTreeMap::new();
         for member in members {
             let unreadable = |error: io::Error| table::unreadable(member, &error);
             let head = member.beginning().map_err(unreadable)?;
@@ -124,27 +142,37 @@ impl Format for BankCsv {
                     ));
                 }
             }
-            let columns = dates.entry(layout.profile).or_default();
+            let (columns, all) = dates.entry(layout.profile).or_default();
             columns.next_file();
-            let marks = look(member, &layout, columns).map_err(unreadable)?;
-            seen.push((member.label.to_owned(), layout, marks));
+            let (marks, own) = look(member, &layout, columns).map_err(unreadable)?;
+            all.add(own.other);
+            seen.push((member.label.to_owned(), layout, marks, own));
         }
         let mut state = State { layouts: HashMap::new(), members: HashMap::new() };
-        let mut orders: BTreeMap<usize, DateOrder> = BTreeMap::new();
-        for (profile, columns) in &dates {
-            let order = match PROFILES[*profile].order {
-                Some(known) => known,
-                None => columns.order(ask, None)?.unwrap_or(DateOrder::DayMonthYear),
-            };
-            orders.insert(*profile, order);
-        }
-        for (label, mut layout, marks) in seen {
-            layout.order = orders.get(&layout.profile).copied().unwrap_or(layout.order);
+        for (label, mut layout, marks, own) in seen {
+            let known = PROFILES[layout.profile].order;
+            let Some((columns, all)) = dates.get(&layout.profile) else { continue };
+            layout.order = order(&label, own.other, *all, known, columns, ask)?;
+            layout.dotted = typed(ask).or_else(|| own.dotted.proven()).unwrap_or(DateOrder::DayMonthYear);
+            for (seen, order) in [(own.other, layout.order), (own.dotted, layout.dotted)] {
+                if seen.undecided > 0 && known != Some(order) {
+                    notes.push(format!("The dates in {label} are read as {}", table::order_in_words(order)));
+                }
+            }
+            if own.other.is_open() && known == Some(layout.order) && typed(ask).is_none() {
+                notes.push(format!(
+                    "The dates in {label} may be read in two ways, and are read as {}, as {} writes them: --date-order names \
+                     another order.",
+                    table::order_in_words(layout.order),
+                    PROFILES[layout.profile].bank
+                ));
+            }
             layout.decimal = marks.decimal(PROFILES[layout.profile].decimal);
-            let Layout { profile, places, number, order, decimal, delimiter, charset, .. } = &layout;
+            let Layout { profile, places, number, order, dotted, decimal, delimiter, charset, .. } = &layout;
             // The same row under other columns, or read in another way, is another item.
-            let read_as =
-                format!("{profile} {places:?} {number} {order:?} {decimal:?} {delimiter} {charset:?}");
+            let read_as = format!(
+                "{profile} {places:?} {number} {order:?} {dotted:?} {decimal:?} {delimiter} {charset:?}"
+            );
             let facts = digest::name([read_as.as_bytes()]);
             let cutter = Cutter::new(layout.charset, layout.delimiter);
             state.members.insert(label, facts.clone());
@@ -253,7 +281,80 @@ enum Row {
     Skipped(&'static str),
 }
 
+impl Seen {
+    const fn add(&mut self, other: Self) {
+        self.day_first += other.day_first;
+        self.month_first += other.month_first;
+        self.undecided += other.undecided;
+    }
+
+    fn proven(self) -> Option<DateOrder> {
+        table::proven(self.day_first, self.month_first)
+            .map(|is_day_first| if is_day_first { DateOrder::DayMonthYear } else { DateOrder::MonthDayYear })
+    }
+
+    /// Whether there are dates that may be two days, and no other one decides it.
+    const fn is_open(self) -> bool {
+        self.undecided > 0 && self.day_first == 0 && self.month_first == 0
+    }
+
+    /// Whether no date stands against this order.
+    const fn allows(self, order: DateOrder) -> bool {
+        match order {
+            DateOrder::DayMonthYear => self.month_first == 0,
+            DateOrder::MonthDayYear => self.day_first == 0,
+            DateOrder::YearMonthDay => false,
+        }
+    }
+}
+
+impl Dates {
+    fn learn(&mut self, text: &str) {
+        let seen = if is_dotted(text) { &mut self.dotted } else { &mut self.other };
+        match [DateOrder::DayMonthYear, DateOrder::MonthDayYear].map(|order| day(text, order)) {
+            [Some(_), None] => seen.day_first += 1,
+            [None, Some(_)] => seen.month_first += 1,
+            [one, other] => seen.undecided += u64::from(one != other),
+        }
+    }
+}
+
+/// The order that the person names with this import. What was said at an earlier one may be of another bank's files.
+fn typed(ask: &Ask) -> Option<DateOrder> {
+    ask.date_order.filter(|_| ask.is_order_typed)
+}
+
+/// The order of the numbers in a file's dates without dots: asked for, proven by the file or by the others of that export, or else
+/// the one that the bank is `known` to use. A table that another program saved again may have any.
+fn order(
+    label: &str,
+    own: Seen,
+    all: Seen,
+    known: Option<DateOrder>,
+    columns: &Columns,
+    ask: &Ask,
+) -> Result<DateOrder, Refused> {
+    if let Some(order) = typed(ask).or_else(|| own.proven()).or_else(|| all.proven()) {
+        return Ok(order);
+    }
+    if own.undecided == 0 {
+        return Ok(known.unwrap_or(DateOrder::DayMonthYear));
+    }
+    if let Some(order) = known.filter(|order| own.allows(*order) && all.allows(*order)) {
+        return Ok(order);
+    }
+    columns.order(ask, None)?.ok_or_else(|| Refused::Undecided {
+        question: format!("In which order do the numbers of the dates in {label} stand?"),
+        option: "--date-order",
+        choices: ["dmy", "mdy", "ymd"].map(str::to_owned).to_vec(),
+    })
+}
+
 impl Layout {
+    fn day(&self, text: &str) -> Option<Date> {
+        day(text, if is_dotted(text) { self.dotted } else { self.order })
+    }
+
     fn read(&self, cells: &Cells) -> Result<Row, Bad> {
         let profile = &PROFILES[self.profile];
         let places = &self.places;
@@ -272,7 +373,7 @@ impl Layout {
             return Ok(Row::Skipped("declined or taken back: no money was moved"));
         }
         let written = first(&places.date);
-        let date = written.and_then(|text| day(text, self.order));
+        let date = written.and_then(|text| self.day(text));
         let Some(date) = date else {
             // Balances and notes stand below some tables.
             let has_amount = first(&places.amount).is_some() || places.debit.and_then(cell).is_some();
@@ -333,7 +434,22 @@ impl Layout {
         }
         let is_in = !value.starts_with('-');
         let name = places.payer.filter(|_| is_in).and_then(cell).or_else(|| first(&places.name));
-        let memo: Vec<&str> = places.memo.iter().filter_map(|at| cell(*at)).collect();
+        let mut memo: Vec<String> =
+            places.memo.iter().filter_map(|at| cell(*at)).map(str::to_owned).collect();
+        for (label, columns) in &places.details {
+            let columns: Vec<Option<&str>> = columns.iter().map(|at| cell(*at)).collect();
+            let detail = match columns[..] {
+                [Some(text)] => match self.day(text) {
+                    Some(other) => Some(other.to_string()).filter(|_| other != date),
+                    None => Some(text.to_owned()),
+                },
+                [Some(text), Some(unit)] if !unit.eq_ignore_ascii_case(code) => {
+                    Some(format!("{} {unit}", of(text).unwrap_or_else(|| text.to_owned())))
+                }
+                _ => None,
+            };
+            memo.extend(detail.map(|detail| format!("{label} {detail}")));
+        }
         let booked = Booked {
             date: date.to_string(),
             amount: value,
@@ -357,6 +473,11 @@ impl Layout {
         all.extend(fee);
         Ok(Row::Booked(account, all))
     }
+}
+
+/// Whether dots stand between a date's numbers: who writes them puts the day first.
+fn is_dotted(text: &str) -> bool {
+    text.trim().chars().find(|c| !c.is_ascii_digit()) == Some('.')
 }
 
 /// A day: `31.12.26`, `2026-12-31 10:00:00`, `20261231`, `31 Dec 2026`.
@@ -427,6 +548,7 @@ fn found(head: &[u8], is_whole: bool) -> Option<Layout> {
                         above,
                         number,
                         order: DateOrder::DayMonthYear,
+                        dotted: DateOrder::DayMonthYear,
                         decimal: PROFILES[profile].decimal,
                     };
                     best = Some((count, layout));
@@ -472,6 +594,11 @@ fn places(profile: &Profile, names: &[String]) -> Places {
         let at = column.split('|').find_map(at)?;
         Some((at, values.split(',').collect()))
     };
+    let detail = |wanted: &'static str| {
+        let (label, columns) = wanted.split_once('=')?;
+        let columns: Option<Vec<usize>> = columns.split('+').map(at).collect();
+        Some((label, columns?))
+    };
     Places {
         date: any(profile.date),
         amount: any(profile.amount),
@@ -483,6 +610,7 @@ fn places(profile: &Profile, names: &[String]) -> Places {
         name: any(profile.name),
         payer: one(profile.payer),
         memo: all(profile.memo),
+        details: profile.details.split(';').filter_map(detail).collect(),
         kind: any(profile.type_),
         category: one(profile.category),
         id: one(profile.id),
@@ -545,8 +673,8 @@ fn number_of_file(label: &str, bank: &str) -> String {
 }
 
 /// What the dates and amounts of a file prove.
-fn look(member: &Member<'_>, layout: &Layout, columns: &mut Columns) -> io::Result<Marks> {
-    let mut marks = Marks::default();
+fn look(member: &Member<'_>, layout: &Layout, columns: &mut Columns) -> io::Result<(Marks, Dates)> {
+    let (mut marks, mut dates) = (Marks::default(), Dates::default());
     let reader = BufReader::new((member.open)()?);
     let mut rows = Rows::new(reader, layout.charset, layout.mark, layout.delimiter)?;
     rows.skip_separator_line()?;
@@ -559,8 +687,13 @@ fn look(member: &Member<'_>, layout: &Layout, columns: &mut Columns) -> io::Resu
             continue;
         }
         let date = places.date.iter().find_map(|at| cells.get(*at).filter(|cell| !cell.trim().is_empty()));
-        if let (Some(date), Some(column)) = (date, columns.column("date")) {
+        if let (Some(date), Some(column)) = (date.filter(|date| !is_dotted(date)), columns.column("date")) {
             column.learn(Value::Cell(date.trim()), row.line);
+        }
+        // Any date of the file proves something; what is no date proves nothing.
+        let others = places.details.iter().filter(|(_, columns)| columns.len() == 1).flat_map(|(_, at)| at);
+        for at in places.date.iter().chain(others) {
+            dates.learn(cells.get(*at).unwrap_or_default().trim());
         }
         for at in places.amount.iter().chain(&places.debit).chain(&places.credit) {
             if let Some(cell) = cells.get(*at) {
@@ -568,7 +701,7 @@ fn look(member: &Member<'_>, layout: &Layout, columns: &mut Columns) -> io::Resu
             }
         }
     }
-    Ok(marks)
+    Ok((marks, dates))
 }
 
 #[cfg(test)]

@@ -308,6 +308,122 @@ fn every_profile_reads_its_own_columns() {
     }
 }
 
+const CHASE: &str = "Transaction Date,Post Date,Description,Category,Type,Amount,Memo\n";
+
+fn planned(files: &[(&str, &str)], date_order: Option<DateOrder>) -> Result<Vec<Plan>, Refused> {
+    let files: Vec<(&str, &[u8])> = files.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
+    harness::plan(
+        &BankCsv,
+        &files,
+        Ask { date_order, is_order_typed: date_order.is_some(), ..harness::ask() },
+    )
+}
+
+/// Dates and memos, with an answer about the order of dates.
+fn dates_of(text: &str, date_order: Option<DateOrder>) -> Vec<String> {
+    let plan = planned(&[("x.csv", text)], date_order).unwrap().remove(0);
+    let (items, _) = harness::split(&BankCsv, &plan, "x.csv", text.as_bytes(), 0);
+    items
+        .iter()
+        .map(|raw| match BankCsv.parse(&plan, raw) {
+            Ok(Parsed::Records(drafts)) => {
+                let data: Json = serde_json::from_str(drafts[1].data.as_deref().unwrap()).unwrap();
+                data["date"].as_str().unwrap().to_owned()
+            }
+            other => format!("{other:?}"),
+        })
+        .collect()
+}
+
+#[test]
+fn what_the_dates_prove_counts_more_than_what_the_bank_is_known_to_write() {
+    // Saved again by a program that puts the day first.
+    let slashed = format!(
+        "{CHASE}05/01/2026,06/01/2026,AMAZON,,Sale,-34.99,\n20/01/2026,20/01/2026,PAY,,Payment,500.00,\n"
+    );
+    assert_eq!(dates_of(&slashed, None), ["2026-01-06", "2026-01-20"]);
+    // A column that is not the record's date proves it too.
+    let other = format!("{CHASE}31/01/2026,02/02/2026,A,,Sale,-3,\n03/02/2026,04/02/2026,B,,Sale,-5,\n");
+    assert_eq!(dates_of(&other, None), ["2026-02-02", "2026-02-04"]);
+    // As the bank writes them, and nothing that proves anything.
+    let own = format!("{CHASE}01/05/2026,01/06/2026,A,,Sale,-3,\n01/19/2026,01/20/2026,B,,Sale,-5,\n");
+    assert_eq!(dates_of(&own, None), ["2026-01-06", "2026-01-20"]);
+    let open = format!("{CHASE}01/05/2026,01/06/2026,A,,Sale,-3,\n");
+    assert_eq!(dates_of(&open, None), ["2026-01-06"]);
+    // Dots put the day first; programs write the year first.
+    let dotted = format!("{CHASE}05.01.2026,06.01.2026,A,,Sale,-3,\n");
+    assert_eq!(dates_of(&dotted, None), ["2026-01-06"]);
+    let iso = format!("{CHASE}2026-01-05,2026-01-06,A,,Sale,-3,\n");
+    assert_eq!(dates_of(&iso, None), ["2026-01-06"]);
+    // Both are proven: nobody knows.
+    let both = format!("{slashed}01/20/2026,01/20/2026,B,,Sale,-5,\n");
+    assert!(matches!(
+        planned(&[("x.csv", &both)], None),
+        Err(Refused::Undecided { option: "--date-order", .. })
+    ));
+    // A file that may be read in two ways is as the other ones; each with proofs is read by its own.
+    let plan = planned(&[("a.csv", &slashed), ("b.csv", &open)], None).unwrap().remove(0);
+    let told = |label: &str| {
+        plan.notes.iter().any(|note| note.contains(label) && note.ends_with("day, month, year"))
+    };
+    assert!(told("a.csv") && told("b.csv"), "{:?}", plan.notes);
+    let plan = planned(&[("a.csv", &slashed), ("b.csv", &own)], None).unwrap().remove(0);
+    let told = |label: &str| {
+        plan.notes.iter().any(|note| note.contains(label) && note.ends_with("day, month, year"))
+    };
+    assert!(told("a.csv") && !told("b.csv"), "{:?}", plan.notes);
+}
+
+#[test]
+fn an_answer_about_the_order_of_dates_counts_most() {
+    let open = format!("{CHASE}05/01/2026,06/01/2026,A,,Sale,-3,\n");
+    assert_eq!(dates_of(&open, Some(DateOrder::DayMonthYear)), ["2026-01-06"]);
+    assert_eq!(dates_of(&open, Some(DateOrder::MonthDayYear)), ["2026-06-01"]);
+    // What was said at an earlier import, perhaps of another bank, does not.
+    let ask = Ask { date_order: Some(DateOrder::DayMonthYear), ..harness::ask() };
+    let plan = harness::plan(&BankCsv, &[("x.csv", open.as_bytes())], ask).unwrap().remove(0);
+    assert!(
+        plan.notes.iter().any(|note| note.contains("read as month, day, year, as Chase writes")),
+        "{:?}",
+        plan.notes
+    );
+    let dotted = format!("{CHASE}05.01.2026,06.01.2026,A,,Sale,-3,\n");
+    assert_eq!(dates_of(&dotted, Some(DateOrder::MonthDayYear)), ["2026-06-01"]);
+}
+
+#[test]
+fn dates_in_another_form_than_the_banks_are_read() {
+    const REVOLUT: &str =
+        "Type,Product,Started Date,Completed Date,Description,Amount,Fee,Currency,State,Balance\n";
+    let local = format!(
+        "{REVOLUT}X,Current,02/01/2026 10:11,03/01/2026 8:00,A,-12.30,0,GBP,COMPLETED,1\n\
+         X,Current,20/01/2026 10:11,21/01/2026 8:00,B,-1.30,0,GBP,COMPLETED,1\n"
+    );
+    assert_eq!(dates_of(&local, None), ["2026-01-03", "2026-01-21"]);
+    let open = format!("{REVOLUT}X,Current,02/01/2026 10:11,03/01/2026 8:00,A,-12.30,0,GBP,COMPLETED,1\n");
+    assert!(matches!(planned(&[("x.csv", &open)], None), Err(Refused::Undecided { .. })));
+    assert_eq!(dates_of(&open, Some(DateOrder::DayMonthYear)), ["2026-01-03"]);
+    let n26 = "Booking Date,Value Date,Partner Name,Partner Iban,Type,Payment Reference,Account Name,Amount (EUR)\n\
+         05.01.2026,05.01.2026,REWE,,P,,H,\"-23,45\"\n2026-01-06,2026-01-06,REWE,,P,,H,\"-3,45\"\n";
+    assert_eq!(dates_of(n26, None), ["2026-01-05", "2026-01-06"]);
+}
+
+#[test]
+fn what_else_a_bank_says_of_a_payment_stands_in_its_memo() {
+    let memos = |text: &str| -> Vec<Json> {
+        of_stream(&kept("x.csv", text).0, "transactions").iter().map(|one| one["memo"].clone()).collect()
+    };
+    let chase = format!("{CHASE}01/19/2026,01/20/2026,A,,Sale,-3,gift\n01/21/2026,01/21/2026,B,,Sale,-5,\n");
+    assert_eq!(memos(&chase), [json!("gift\ntransaction date 2026-01-19"), json!(null)]);
+    let n26 = "Booking Date,Value Date,Partner Name,Partner Iban,Type,Payment Reference,Account Name,Amount (EUR),\
+         Original Amount,Original Currency,Exchange Rate\n\
+         2026-01-05,2026-01-05,DINER,,P,,H,-18.20,-20,USD,1.1\n2026-01-06,2026-01-06,REWE,,P,x,H,-3.45,-3.45,EUR,1\n";
+    assert_eq!(memos(n26), [json!("original amount -20 USD"), json!("x")]);
+    let monzo = "Transaction ID,Date,Time,Type,Name,Emoji,Category,Amount,Currency,Local amount,Local currency,Notes and #tags\n\
+         tx_1,20/01/2026,10:00:00,Card payment,Bar,,Out,-8.50,GBP,-10.00,EUR,\n";
+    assert_eq!(memos(monzo), [json!("local amount -10.00 EUR")]);
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_read_or_bad(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
