@@ -539,8 +539,8 @@ impl Recognised {
                 || again.order_before != ask.order_before
             {
                 let found = self.ask(source, typed, &mut again, jobs, adviser)?;
-                // The same members in the same order give the same accounts.
-                if let Some(found) = found.into_iter().nth(at) {
+                // The same members in the same order give the same accounts, unless dates that are read otherwise make other chats.
+                if let Some(found) = found.into_iter().nth(at).filter(|found| found.units == plan.units) {
                     plan = Plan { account: plan.account, whose: plan.whose, ..found };
                 }
             }

@@ -543,6 +543,43 @@ fn user_name(user: &Value) -> Option<&str> {
     texts.into_iter().filter_map(|value| value.as_str().and_then(name)).find(|name| !name.trim().is_empty())
 }
 
+/// A record without what opens files for whoever has it: an export's addresses of files end with a token. Wherever such an address
+/// stands in a record, it goes on without its query and fragment.
+fn without_keys(data: String) -> String {
+    let lower = data.to_ascii_lowercase();
+    if !lower.contains("xoxe") && !lower.contains("slack") {
+        return data;
+    }
+    // What ends an address, in a text that is JSON.
+    let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\\' | '<' | '>' | '|');
+    let mut out = String::with_capacity(data.len());
+    for part in data.split_inclusive(is_end) {
+        let word = part.trim_end_matches(is_end);
+        let (kept, dropped) = word.split_at(end_of_address(word));
+        out.push_str(kept);
+        if !dropped.is_empty() && dropped.ends_with(')') {
+            out.push(')');
+        }
+        out.push_str(&part[word.len()..]);
+    }
+    out
+}
+
+/// How much of an address is kept: all of it, if it is no key.
+fn end_of_address(word: &str) -> usize {
+    let lower = word.to_ascii_lowercase();
+    let token = lower.find("xoxe").filter(|_| lower.contains(['/', '%', '=']));
+    let host =
+        ["slack.com", "slack-files.com", "slack-edge.com"].iter().filter_map(|host| lower.find(host)).min();
+    let has_key = || ["?t=", "&t=", ";t=", "#t=", "%3ft%3d", "%26t%3d"].iter().any(|key| lower.contains(key));
+    if token.is_none() && !(host.is_some() && has_key()) {
+        return word.len();
+    }
+    let from = host.unwrap_or(0);
+    let query = lower[from..].find(['?', '#']).or_else(|| lower[from..].find("%3f")).map(|at| from + at);
+    query.into_iter().chain(token).min().unwrap_or(word.len())
+}
+
 struct Drafts<'a> {
     as_of: &'a str,
     all: Vec<Draft>,
@@ -550,7 +587,7 @@ struct Drafts<'a> {
 
 impl Drafts<'_> {
     fn add(&mut self, stream: &'static str, key: &str, record: &impl Serialize) {
-        let data = as_json(record);
+        let data = without_keys(as_json(record));
         let said = as_json(&Said { as_of: self.as_of.into(), data: data.as_str().into() });
         self.all.push(Draft { sighting: Some(said), ..Draft::new(stream, key, data) });
     }
@@ -695,7 +732,8 @@ fn message(element: &Value, channel: &str, lists: &Lists, mut drafts: Drafts<'_>
                 filetype: text("filetype"),
                 size: file["size"].as_u64(),
                 uploader_id: text("user"),
-                permalink: text("permalink").or_else(|| text("url_private")),
+                // Never `url_private`: it is a key to the file.
+                permalink: text("permalink"),
                 hydration_status: "deferred",
                 created_at: instant(&file["created"]).or_else(|| Some(sent_at.clone())),
             },
@@ -920,7 +958,7 @@ mod tests {
 
     use super::*;
     use crate::import::harness::{
-        Counts, Kept, ask, assert_twice_is_once_in_any_order, imported, plan, sniff,
+        Counts, Kept, ask, assert_twice_is_once_in_any_order, imported, plan, sniff, split,
     };
 
     fn users(ana: &str) -> Value {
@@ -1137,6 +1175,73 @@ mod tests {
         assert_eq!((&file["title"], &file["hydration_status"]), (&json!("The bed"), &json!("deferred")));
         assert_eq!(keys(&kept, REACTIONS), ["C1:1769868202.000100:+1:U1", "C1:1769868202.000100:+1:U2"]);
         assert_eq!(record(&kept, REACTIONS, "C1:1769868202.000100:+1:U2")["emoji"], "+1");
+    }
+
+    #[test]
+    fn no_key_to_a_file_is_kept() {
+        let url = |number: u32| {
+            format!("https://files.slack.com/files-pri/T1-F{number}/b.png?t=xoxe-SECRET{number}")
+        };
+        let mut message =
+            said("1769868202.000100", "U1", &format!("See <{}|the bed> and {}", url(1), url(2)));
+        message["files"] = json!([
+            {"id": "F1", "name": "b.png", "url_private": url(3), "url_private_download": url(4), "thumb_360": url(5)},
+            {"id": "F2", "name": "c.png", "url_private": url(3), "permalink": format!("{}#page", url(6))},
+            {"id": "F3", "title": url(7), "permalink": "https://x.slack.com/files/U1/F3?t=SECRET&v=1"},
+        ]);
+        message["attachments"] = json!([
+            {"fallback": format!("[{}]", url(8)), "title": url(9), "title_link": url(10), "from_url": url(11), "text": format!("<{}>", url(12)),
+                "service_name": url(13), "author_name": "files.slack.com/x?a=1&amp;t=SECRET",
+                "fields": [{"title": "f", "value": format!("<{}|files.slack.com/y?t=SECRET>", url(14))}]},
+            {"blocks": [{"type": "section", "text": {"type": "mrkdwn", "text": format!("<{}>", url(15))}}]},
+            {"title_link": "https://x.example/?to=https%3A%2F%2Ffiles.slack.com%2Fb.png%3Ft%3Dxoxe-SECRET",
+                "from_url": "https://x.slack.com/archives/C1/p1?thread_ts=1.2&cid=C1", "text": "https://files.slack.com/a?T=XOXE-SECRET\nnext"},
+        ]);
+        let blocks = json!({"type": "message", "user": "U1", "ts": "1769868205.000100", "text": "", "blocks": [{"type": "rich_text", "elements":
+            [{"type": "rich_text_section", "elements": [{"type": "link", "url": url(16), "text": "there"}, {"type": "link", "url": url(17)}]}]}]});
+        let mut channels = channels("garden");
+        channels[0]["topic"]["value"] = url(18).into();
+        let parts = [
+            ("channels.json", channels),
+            ("users.json", users(&url(19))),
+            ("garden/2026-01-31.json", json!([message, blocks])),
+        ];
+        let files = files(&parts);
+        let plans = plan(&Slack, &named(&files), ask()).unwrap();
+        let mut drafts = 0;
+        for (label, bytes) in named(&files) {
+            for raw in split(&Slack, &plans[0], label, bytes, 0).0 {
+                let Ok(Parsed::Records(all)) = Slack.parse(&plans[0], &raw) else { panic!("{label}") };
+                for draft in all {
+                    drafts += 1;
+                    let whole = format!("{} {:?} {:?}", draft.key, draft.data, draft.sighting).to_lowercase();
+                    assert!(!whole.contains("secret") && !whole.contains("xoxe"), "{whole}");
+                }
+            }
+        }
+        assert_eq!(drafts, 11);
+        let (kept, _) = import(&parts);
+        let of = |stream: &str, key: &str| record(&kept, stream, &format!("C1:1769868202.000100{key}"));
+        assert_eq!(
+            of(MESSAGES, "")["text"],
+            "See the bed (https://files.slack.com/files-pri/T1-F1/b.png) and https://files.slack.com/files-pri/T1-F2/b.png"
+        );
+        assert_eq!(of(FILES, ":F1")["permalink"], Value::Null);
+        assert_eq!(of(FILES, ":F2")["permalink"], "https://files.slack.com/files-pri/T1-F6/b.png");
+        assert_eq!(of(FILES, ":F3")["permalink"], "https://x.slack.com/files/U1/F3");
+        let attached = of(MESSAGE_ATTACHMENTS, ":att:2");
+        assert_eq!(attached["from_url"], "https://x.slack.com/archives/C1/p1?thread_ts=1.2&cid=C1");
+        assert_eq!(attached["text"], "https://files.slack.com/a\nnext");
+        // What is no key stays.
+        for text in [
+            "https://example.org/v?t=42",
+            "what is xoxe?",
+            "https://x.slack.com/files/U1/F3?v=1#a",
+            "a \"slack.com\" | b\\?t=1",
+        ] {
+            let (kept, _) = import(&garden(&[said("1769868202.000100", "U1", text)]));
+            assert_eq!(record(&kept, MESSAGES, "C1:1769868202.000100")["text"], text);
+        }
     }
 
     #[test]

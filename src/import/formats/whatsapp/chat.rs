@@ -23,6 +23,8 @@ const LEAST_SAME_OF_TITLE: usize = 3;
 /// How many messages are looked for among those of a chat that is known, at most, and at first.
 const LOOKED_FOR: usize = 400;
 const LOOKED_FOR_FIRST: usize = 8;
+/// How many of a file's first messages are remembered, each of them.
+const OPENING: usize = 100;
 /// How many messages that an earlier export has too make its chat worth a closer look.
 const LEAST_ALIKE: usize = 1;
 
@@ -41,12 +43,19 @@ pub fn chat_id(title: &str, first: Date) -> String {
     digest::name([title.trim().to_lowercase().as_bytes(), first.to_string().as_bytes()])
 }
 
+/// A chat's id where another one of this title began on this day: its first message tells them apart.
+fn another_id(title: &str, first: Date, message: &[u8]) -> String {
+    digest::name([title.trim().to_lowercase().as_bytes(), first.to_string().as_bytes(), message])
+}
+
 /// Messages of a chat, by their names; of very many, each second one, fourth one, and so on, whatever export they are in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remembered {
     most: usize,
     level: u32,
     messages: Vec<(DateTime, [u8; 24])>,
+    /// The first ones of the file, each of them.
+    opening: Vec<[u8; 24]>,
     first: Option<DateTime>,
     last: Option<DateTime>,
 }
@@ -60,7 +69,7 @@ impl Remembered {
     /// Of one of so many chats.
     pub fn of_chats(chats: usize) -> Self {
         let most = (MOST_OF_SOURCE / chats.max(1)).clamp(LEAST_OF_CHAT, MOST_OF_CHAT);
-        Self { most, level: 0, messages: Vec::new(), first: None, last: None }
+        Self { most, level: 0, messages: Vec::new(), opening: Vec::new(), first: None, last: None }
     }
 
     /// Remembers a message.
@@ -68,6 +77,9 @@ impl Remembered {
         self.first = Some(self.first.map_or(at, |first| first.min(at)));
         self.last = Some(self.last.map_or(at, |last| last.max(at)));
         let Ok(name) = <[u8; 24]>::try_from(name.as_bytes()) else { return };
+        if self.opening.len() < OPENING {
+            self.opening.push(name);
+        }
         if !is_kept(&name, self.level) {
             return;
         }
@@ -84,10 +96,28 @@ impl Remembered {
         Some((self.first?, self.last?))
     }
 
+    /// The name of the first message of the file.
+    pub fn opening(&self) -> Option<&[u8; 24]> {
+        self.opening.first()
+    }
+
     fn within(&self, from: DateTime, to: DateTime, level: u32) -> impl Iterator<Item = &[u8; 24]> {
         let is_within = move |at: &DateTime| (from..=to).contains(at);
         let kept = self.messages.iter().filter(move |(at, name)| is_within(at) && is_kept(name, level));
         kept.map(|(_, name)| name)
+    }
+
+    /// What two exports of one title and first day say of their chats.
+    fn beside(&self, other: &Self) -> Beside {
+        let names = |of: &'_ Self| -> HashSet<[u8; 24]> {
+            of.opening.iter().chain(of.messages.iter().map(|(_, name)| name)).copied().collect()
+        };
+        let (own, others) = (names(self), names(other));
+        match () {
+            () if own.intersection(&others).next().is_some() => Beside::Same,
+            () if own.len() < 2 || others.len() < 2 => Beside::Unsaid,
+            () => Beside::Another,
+        }
     }
 
     /// Whether two exports are of one chat.
@@ -109,6 +139,39 @@ fn is_enough(same: usize, all: usize, level: u32, has_title: bool) -> bool {
         && same.saturating_mul(1 << level.min(20)) >= least
         && same * 2 >= all
         && (level == 0 || same >= 3)
+}
+
+/// What messages say of two chats that have one title and first day. The first of these counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Beside {
+    /// They have a message in common.
+    Same,
+    /// They have none in common.
+    Another,
+    /// One of them has a single message, which may be the beginning of a longer one.
+    Unsaid,
+}
+
+/// How the chat of an export was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// By its messages.
+    ByMessages,
+    /// By its title and first day; its messages do not say anything else.
+    ByName,
+    /// A chat of that title and first day is there, and has none of its messages: it is another.
+    IsAnother,
+    /// It is new.
+    IsNew,
+}
+
+/// The chat of an export.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundChat {
+    /// Its id.
+    pub id: String,
+    /// How it was found.
+    pub how: How,
 }
 
 /// A chat that the store has.
@@ -171,19 +234,39 @@ impl<'a> Chats<'a> {
         alike.filter_map(|(at, _)| self.planned.get(at)).collect()
     }
 
-    /// The id of the chat that an export is of. `has` says which messages the account has.
+    /// The ids of the chats that are there.
+    pub fn ids(&self) -> HashSet<String> {
+        let known = self.known.iter().map(|known| &known.id);
+        known.chain(self.planned.iter().map(|planned| &planned.id)).cloned().collect()
+    }
+
+    /// What the messages of the chat with this id say of an export of its title and first day, if there is such a chat.
+    fn beside(&self, id: &str, export: &Export<'_>, has: &dyn Fn(&[String]) -> Vec<bool>) -> Option<Beside> {
+        let known = self.known.iter().filter(|known| known.id == id);
+        let planned = self.planned.iter().filter(|planned| planned.id == id);
+        let known = known.map(|known| known.beside(export.messages, has));
+        known.chain(planned.map(|planned| planned.messages.beside(export.messages))).min()
+    }
+
+    /// The chat that an export is of. `has` says which messages the account has.
     pub fn find(
         &self,
         export: &Export<'_>,
         zone: &TimeZone,
         has: &dyn Fn(&[String]) -> Vec<bool>,
-    ) -> Option<String> {
+    ) -> Option<FoundChat> {
+        let found = |id: &str, how| Some(FoundChat { id: id.to_owned(), how });
         let (first, _) = export.messages.period()?;
         let own = chat_id(export.title, first.date());
-        if self.known.iter().any(|known| known.id == own)
-            || self.planned.iter().any(|planned| planned.id == own)
-        {
-            return Some(own);
+        let message = export.messages.opening().map_or(&[][..], |name| &name[..]);
+        let another = another_id(export.title, first.date(), message);
+        let of_name = self.beside(&own, export, has);
+        match (of_name, self.beside(&another, export, has)) {
+            (Some(Beside::Same), _) => return found(&own, How::ByMessages),
+            (_, Some(Beside::Same)) => return found(&another, How::ByMessages),
+            (_, Some(_)) => return found(&another, How::ByName),
+            (Some(Beside::Unsaid), None) => return found(&own, How::ByName),
+            (Some(Beside::Another) | None, None) => {}
         }
         let alike = self.alike(export.messages);
         let is_title = |title: &str| title.trim().to_lowercase() == export.title.trim().to_lowercase();
@@ -192,17 +275,33 @@ impl<'a> Chats<'a> {
             if let Some(known) =
                 self.known.iter().filter(of_title).find(|known| is_known(known, export, zone, has_title, has))
             {
-                return Some(known.id.clone());
+                return found(&known.id, How::ByMessages);
             }
             let is_it = |planned: &&&Planned<'_>| {
                 is_title(planned.title) == has_title
                     && planned.messages.is_same_as(export.messages, has_title)
             };
             if let Some(planned) = alike.iter().find(is_it) {
-                return Some(planned.id.clone());
+                return found(&planned.id, How::ByMessages);
             }
         }
-        None
+        if of_name.is_some() { found(&another, How::IsAnother) } else { found(&own, How::IsNew) }
+    }
+}
+
+impl Known {
+    /// What its messages say of an export of its title and first day.
+    fn beside(&self, export: &Remembered, has: &dyn Fn(&[String]) -> Vec<bool>) -> Beside {
+        let all = &export.messages;
+        let some = all.iter().step_by(all.len().div_ceil(LOOKED_FOR).max(1)).map(|(_, name)| name);
+        let names: HashSet<&[u8; 24]> = export.opening.iter().chain(some).collect();
+        let names = names.iter().filter_map(|name| std::str::from_utf8(&name[..]).ok());
+        let keys: Vec<String> = names.map(|name| message_id(&self.id, name, 0)).collect();
+        match () {
+            () if has(&keys).contains(&true) => Beside::Same,
+            () if keys.len() < 2 || self.first_message_date == self.last_message_date => Beside::Unsaid,
+            () => Beside::Another,
+        }
     }
 }
 

@@ -11,7 +11,7 @@ mod tests;
 mod words;
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use self::chat::{Chats, Export, Ids, Remembered, chat_id, message_id, message_name};
+use self::chat::{Chats, Export, How, Ids, Remembered, chat_id, message_id, message_name};
 use self::head::{Head, Look, Orders};
 use self::said::said;
 use crate::import::declare::{Registry, StreamLine, connector};
@@ -146,6 +146,17 @@ struct File {
     /// Where the last message begins that can be read: it tells of the chat.
     last_at: u64,
     ids: Ids,
+    /// How its chat was found in each account that there is.
+    found: BTreeMap<String, InAccount>,
+}
+
+/// How the chat of a file was found in an account.
+struct InAccount {
+    how: How,
+    /// Whether it is known under another name than its title and first day give.
+    is_known_again: bool,
+    /// Whether the account has it from an earlier export.
+    is_there: bool,
 }
 
 /// What a plan knows of its files, by their labels.
@@ -220,33 +231,67 @@ impl Format for WhatsApp {
         let mut notes = Vec::new();
         let orders = orders(members, ask, earlier, &mut notes)?;
         let mut files = HashMap::new();
-        for (member, (look, order)) in members.iter().zip(orders) {
-            let file = File::read(member, (look, order), members.len(), ask)
+        for (member, (look, order)) in members.iter().zip(&orders) {
+            let file = File::read(member, (*look, order.taken), members.len(), ask)
                 .map_err(|error| unreadable(member, &error))?;
             files.insert(member.label.to_owned(), file);
         }
-        let account = ask.account.clone().unwrap_or_else(|| KEY.to_owned());
-        let known = find_chats(&mut files, &account, &ask.zone, earlier);
-        notes.extend(known);
-        notes.push(
-            "Photos and other files of these chats are listed by name. What is in them is not imported."
-                .to_owned(),
-        );
-        if ask.account.is_none() {
-            notes.push(format!(
-                "No export says whose phone it is from, so the account is called {KEY}. Exports of another person's phone \
-                 need an account of their own: --account NAME."
-            ));
+        let account = ask.account.as_deref().unwrap_or(KEY);
+        find_chats(&mut files, account, &ask.zone, earlier);
+        let mut units: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (at, member) in members.iter().enumerate() {
+            let has_it = || files.get(member.label).and_then(File::account).unwrap_or(KEY);
+            units.entry(ask.account.as_deref().unwrap_or_else(has_it)).or_default().push(at);
         }
-        Ok(vec![Plan {
-            connector,
+        let mut told = Vec::new();
+        for (account, units) in units {
+            let of = || units.iter().filter_map(|at| files.get(members.get(*at)?.label));
+            let mut notes = notes.clone();
+            notes.extend(told_of_chats(of().filter_map(|file| file.found.get(account))));
+            for at in &units {
+                let (member, (look, order)) = (&members[*at], &orders[*at]);
+                let is_there = files.get(member.label).and_then(|file| file.found.get(account));
+                if order.is_told
+                    && !is_there.is_some_and(|found| found.is_there)
+                    && was_read_otherwise(member, (*look, order.taken), account, ask, earlier)
+                        .map_err(|error| unreadable(member, &error))?
+                {
+                    notes.push(format!(
+                        "{} was imported with its dates in the other order before, and will be there twice. To have it once, \
+                         delete the account {account} with pdpp provider forget, and import all of its files again.",
+                        member.label
+                    ));
+                }
+            }
+            notes.push(
+                "Photos and other files of these chats are listed by name. What is in them is not imported."
+                    .to_owned(),
+            );
+            let mut whose = Whose::default();
+            if ask.account.is_none() && account == KEY {
+                notes.push(format!(
+                    "No export says whose phone it is from, so the account is called {KEY}. Exports of another person's phone \
+                     need an account of their own: --account NAME."
+                ));
+            } else if ask.account.is_none() {
+                let what = if units.len() == 1 { "this chat" } else { "these chats" };
+                let note =
+                    format!("The account is {account}: it has {what} already. --account NAME names another.");
+                whose.note = Some(note);
+            }
+            told.push((account.to_owned(), units, notes, whose));
+        }
+        let state = Arc::new(State { files });
+        let plan = |(account, units, notes, whose)| Plan {
+            connector: Arc::clone(&connector),
             account,
-            units: (0..members.len()).collect(),
+            units,
             notes,
-            whose: Whose::default(),
+            whose,
             zone: ask.zone.clone(),
-            state: Arc::new(State { files }),
-        }])
+            state: state.clone(),
+        };
+        Ok(told.into_iter().map(plan).collect())
     }
 
     fn companions(&self, members: &[Member<'_>], others: &[&str]) -> io::Result<Vec<usize>> {
@@ -649,13 +694,20 @@ impl<'a> Clock<'a> {
     }
 }
 
+/// In which order the dates of a file stand.
+struct Order {
+    taken: DateOrder,
+    /// Whether the file itself does not say it.
+    is_told: bool,
+}
+
 /// What the heads of each file look like, and in which order their dates stand.
 fn orders(
     members: &[Member<'_>],
     ask: &Ask,
     earlier: &dyn Earlier,
     notes: &mut Vec<String>,
-) -> Result<Vec<(Look, DateOrder)>, Refused> {
+) -> Result<Vec<(Look, Order)>, Refused> {
     let mut found: Vec<(Look, Option<DateOrder>)> = Vec::new();
     for member in members {
         let mut orders = Orders::default();
@@ -697,14 +749,14 @@ fn orders(
                 ));
             }),
         };
-        let Some(order) = taken else {
+        let Some(taken) = taken else {
             return Err(Refused::Undecided {
                 question: format!("Does the day or the month come first in the dates of {}?", member.label),
                 option: "--date-order",
                 choices: ["dmy", "mdy"].map(str::to_owned).to_vec(),
             });
         };
-        all.push((look, order));
+        all.push((look, Order { taken, is_told: order.is_none() }));
     }
     Ok(all)
 }
@@ -726,6 +778,7 @@ impl File {
             messages: Remembered::of_chats(files),
             last_at: 0,
             ids: Ids::default(),
+            found: BTreeMap::new(),
         };
         let mut clock = Clock::new(&ask.zone);
         let mut first_system = None;
@@ -757,6 +810,13 @@ impl File {
             if people.is_empty() { "WhatsApp".to_owned() } else { people.join(", ") }
         });
         Ok(file)
+    }
+
+    /// The only account that has its chat.
+    fn account(&self) -> Option<&str> {
+        let mut of = self.found.iter().filter(|(_, found)| found.is_there);
+        let (account, _) = of.next()?;
+        of.next().is_none().then_some(account.as_str())
     }
 
     fn about(&self, as_of: &str) -> AboutChat {
@@ -822,22 +882,18 @@ fn without_number(name: &str) -> &str {
         .map_or(name, |(kept, _)| kept.trim_end())
 }
 
-/// Finds out which chat each file is of, in each account; what is told of that.
-fn find_chats(
-    files: &mut HashMap<String, File>,
-    account: &str,
-    zone: &TimeZone,
-    earlier: &dyn Earlier,
-) -> Vec<String> {
+/// Finds out which chat each file is of, in each account.
+fn find_chats(files: &mut HashMap<String, File>, account: &str, zone: &TimeZone, earlier: &dyn Earlier) {
     let states = earlier.states(KEY);
     let mut accounts: BTreeSet<String> = earlier.accounts(KEY).into_iter().collect();
     accounts.extend(states.iter().map(|(account, _)| account.clone()));
     accounts.insert(account.to_owned());
     // The chat that began first gives the others its name.
     let mut order: Vec<(&String, &File)> = files.iter().collect();
-    order.sort_by_cached_key(|(label, file)| (file.messages.period(), (*label).clone()));
-    let mut found: HashMap<String, Ids> = HashMap::new();
-    let mut known_again = 0;
+    order.sort_by_cached_key(|(label, file)| {
+        (file.messages.period(), file.messages.opening().copied(), (*label).clone())
+    });
+    let mut all: HashMap<String, (Ids, BTreeMap<String, InAccount>)> = HashMap::new();
     for of in &accounts {
         let mut chats = Chats::of(earlier, KEY, of, CHATS);
         for (_, state) in states.iter().filter(|(planned, _)| planned == of) {
@@ -845,34 +901,88 @@ fn find_chats(
                 chats.add(file.ids.of(of).to_owned(), &file.title, &file.messages);
             }
         }
+        let there = chats.ids();
         let has = |keys: &[String]| earlier.has(KEY, of, MESSAGES, keys);
         for (label, file) in &order {
             let Some((first, _)) = file.messages.period() else { continue };
-            let own = chat_id(&file.title, first.date());
             let export = Export { title: &file.title, messages: &file.messages };
-            let id = chats.find(&export, zone, &has).unwrap_or_else(|| own.clone());
-            let ids = found.entry((*label).clone()).or_default();
-            if id != own {
-                known_again += usize::from(of == account);
-                ids.by_account.insert(of.clone(), id.clone());
+            let Some(chat) = chats.find(&export, zone, &has) else { continue };
+            let own = chat_id(&file.title, first.date());
+            let (ids, found) = all.entry((*label).clone()).or_default();
+            let is_own = chat.id == own;
+            found.insert(
+                of.clone(),
+                InAccount {
+                    how: chat.how,
+                    is_known_again: !is_own && chat.how != How::IsAnother,
+                    is_there: chat.how == How::ByMessages && there.contains(&chat.id),
+                },
+            );
+            if !is_own {
+                ids.by_account.insert(of.clone(), chat.id.clone());
             }
             ids.own = own;
-            chats.add(id, &file.title, &file.messages);
+            chats.add(chat.id, &file.title, &file.messages);
         }
     }
-    for (label, ids) in found {
+    for (label, (ids, found)) in all {
         if let Some(file) = files.get_mut(&label) {
-            file.ids = ids;
+            (file.ids, file.found) = (ids, found);
         }
     }
-    match known_again {
-        0 => Vec::new(),
-        1 => vec![
+}
+
+/// What a person is told of how chats were found.
+fn told_of_chats<'a>(found: impl Iterator<Item = &'a InAccount>) -> Vec<String> {
+    let (mut known_again, mut others) = (0, 0);
+    for found in found {
+        known_again += usize::from(found.is_known_again);
+        others += usize::from(found.how == How::IsAnother);
+    }
+    let known_again = match known_again {
+        0 => None,
+        1 => Some(
             "One of these exports has the messages of a chat that is known already: it is added to that."
                 .to_owned(),
-        ],
-        count => vec![format!(
+        ),
+        count => Some(format!(
             "{count} of these exports have the messages of chats that are known already: they are added to those."
-        )],
+        )),
+    };
+    let others = match others {
+        0 => None,
+        1 => Some(
+            "One of these exports has the title and the first day of a known chat but none of its messages: it becomes a chat of \
+             its own. If it is from another person's phone, give it an account of its own: --account NAME."
+                .to_owned(),
+        ),
+        count => Some(format!(
+            "{count} of these exports have the titles and the first days of known chats but none of their messages: they become \
+             chats of their own. If they are from another person's phone, give them an account of their own: --account NAME."
+        )),
+    };
+    known_again.into_iter().chain(others).collect()
+}
+
+/// Whether an account has the messages of a file as they are if day and month are taken the other way.
+fn was_read_otherwise(
+    member: &Member<'_>,
+    (look, order): (Look, DateOrder),
+    account: &str,
+    ask: &Ask,
+    earlier: &dyn Earlier,
+) -> io::Result<bool> {
+    let other = match order {
+        DateOrder::DayMonthYear => DateOrder::MonthDayYear,
+        DateOrder::MonthDayYear => DateOrder::DayMonthYear,
+        DateOrder::YearMonthDay => return Ok(false),
+    };
+    let chats = Chats::of(earlier, KEY, account, CHATS);
+    if chats.ids().is_empty() {
+        return Ok(false);
     }
+    let file = File::read(member, (look, other), 1, ask)?;
+    let export = Export { title: &file.title, messages: &file.messages };
+    let has = |keys: &[String]| earlier.has(KEY, account, MESSAGES, keys);
+    Ok(chats.find(&export, &ask.zone, &has).is_some_and(|chat| chat.how == How::ByMessages))
 }

@@ -8,7 +8,7 @@ use super::said::said;
 use super::*;
 use crate::import::harness::{
     Counts, Kept, ask, assert_cut_and_finished_is_whole, assert_twice_is_once_in_any_order, imported, plan,
-    sniff, split,
+    plan_beside, sniff, split,
 };
 
 const LRM: char = '\u{200e}';
@@ -412,6 +412,91 @@ fn other_chats_stay_others() {
     let (kept, _) =
         import(&[("a/WhatsApp Chat with Cleo.txt", greeting), ("b/WhatsApp Chat - Cleo/_chat.txt", ios)]);
     assert_eq!((titles(&kept).len(), all(&kept, MESSAGES).len()), (1, 3));
+}
+
+#[test]
+fn two_chats_of_one_title_and_day_without_a_common_message_are_two() {
+    let name = |folder: &str| format!("{folder}/WhatsApp Chat with Mum.txt");
+    let (first, second) = (android(0, 10), android(0, 10).replace("message", "note"));
+    for [first, second] in [[&first, &second], [&second, &first]] {
+        let (mut kept, _) = import(&[(&name("a"), first)]);
+        let plans = plan_beside(&WhatsApp, &[(&name("b"), second.as_bytes())], ask(), &kept).unwrap();
+        assert!(
+            plans[0]
+                .notes
+                .iter()
+                .any(|note| note.contains("none of its messages: it becomes a chat of its own"))
+        );
+        assert_eq!(more(&mut kept, &name("b"), second).new, 10);
+        assert_eq!((all(&kept, CHATS).len(), all(&kept, MESSAGES).len()), (2, 20));
+        // Each is known again, also longer.
+        let before = kept.records.clone();
+        for text in [first, second] {
+            assert_eq!(more(&mut kept, &name("c"), text).same, 10);
+        }
+        assert_eq!(kept.records, before);
+        let longer =
+            android(0, 15).replace("message", if second.contains("note") { "note" } else { "message" });
+        let plans = plan_beside(&WhatsApp, &[(&name("d"), longer.as_bytes())], ask(), &kept).unwrap();
+        assert!(!plans[0].notes.iter().any(|note| note.contains("none of its messages")));
+        // The last one tells of the chat, which changed.
+        assert_eq!(more(&mut kept, &name("d"), &longer).new, 4);
+        assert_eq!((all(&kept, CHATS).len(), all(&kept, MESSAGES).len()), (2, 25));
+    }
+    // In one import, whatever their folders are called.
+    let (both, _) = import(&[(&name("a"), &first), (&name("b"), &second)]);
+    let (turned, _) = import(&[(&name("b"), &first), (&name("a"), &second)]);
+    assert_eq!((all(&both, CHATS).len(), all(&both, MESSAGES).len()), (2, 20));
+    assert_eq!(both.records, turned.records);
+}
+
+#[test]
+fn a_later_export_goes_to_the_account_that_has_its_chat() {
+    let name = "WhatsApp Chat with Dad.txt";
+    let (short, long, other) = (android(0, 50), android(0, 84), android(0, 9).replace("message", "note"));
+    let mut kept = Kept::default();
+    let mums = || Ask { account: Some("Mums phone".to_owned()), ..ask() };
+    kept.import_some(&WhatsApp, &[(name, short.as_bytes())], mums(), usize::MAX);
+    let files = [
+        ("a/WhatsApp Chat with Dad.txt", long.as_bytes()),
+        ("b/WhatsApp Chat with Ben.txt", other.as_bytes()),
+    ];
+    let plans = plan_beside(&WhatsApp, &files, ask(), &kept).unwrap();
+    let of: Vec<(&str, &[usize])> =
+        plans.iter().map(|plan| (plan.account.as_str(), &plan.units[..])).collect();
+    assert_eq!(of, [("Mums phone", &[0][..]), ("whatsapp", &[1][..])]);
+    assert_eq!(
+        plans[0].whose.note.as_deref(),
+        Some("The account is Mums phone: it has this chat already. --account NAME names another.")
+    );
+    assert_eq!(plans[1].whose.note, None);
+    // Two that overlap go together.
+    let parts = [android(0, 60), android(40, 84)];
+    let files = [
+        ("a/WhatsApp Chat with Dad.txt", parts[0].as_bytes()),
+        ("b/WhatsApp Chat with Dad.txt", parts[1].as_bytes()),
+    ];
+    let plans = plan_beside(&WhatsApp, &files, ask(), &kept).unwrap();
+    assert_eq!((plans.len(), plans[0].account.as_str()), (1, "Mums phone"));
+    assert_eq!(more(&mut kept, "later/WhatsApp Chat with Dad.txt", &long).new, 33);
+    assert_eq!((all(&kept, CHATS).len(), all(&kept, MESSAGES).len()), (1, 84));
+    // Only who says so has it elsewhere.
+    let named = Ask { account: Some("whatsapp".to_owned()), ..ask() };
+    let plans = plan_beside(&WhatsApp, &[(name, long.as_bytes())], named, &kept).unwrap();
+    assert_eq!((plans[0].account.as_str(), &plans[0].whose.note), ("whatsapp", &None));
+}
+
+#[test]
+fn a_chat_that_was_read_with_the_other_order_of_dates_is_told() {
+    let text = "1/2/26, 10:00 - Ana: a\n1/2/26, 10:01 - Ben: b\n2/3/26, 10:00 - Ana: c\n";
+    let of = |order| Ask { date_order: Some(order), ..ask() };
+    let file = [("WhatsApp Chat with Ana.txt", text.as_bytes())];
+    let mut kept = Kept::default();
+    kept.import_some(&WhatsApp, &file, of(DateOrder::MonthDayYear), usize::MAX);
+    for (order, is_told) in [(DateOrder::DayMonthYear, true), (DateOrder::MonthDayYear, false)] {
+        let plans = plan_beside(&WhatsApp, &file, of(order), &kept).unwrap();
+        assert_eq!(plans[0].notes.iter().any(|note| note.contains("pdpp provider forget")), is_told);
+    }
 }
 
 #[test]
