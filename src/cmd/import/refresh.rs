@@ -18,6 +18,7 @@ use crate::import::survey::{New, Survey};
 use crate::import::tally;
 use crate::own;
 use crate::own::import::{Imported, Knowing, Plan};
+use crate::text::one_line;
 use crate::ui::Ui;
 use crate::vault::store::Store;
 
@@ -135,13 +136,13 @@ fn tell(args: &Args, ui: &Ui, looked: &Looked) {
 fn new_text(new: &New) -> String {
     let New { path, title, account, files, question } = new;
     let files = if *files == 1 { "1 file".to_owned() } else { format!("{files} files") };
-    let whose = account.as_ref().map(|account| format!(" of {account}")).unwrap_or_default();
-    let why = question.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+    let whose = account.as_ref().map(|account| format!(" of {}", one_line(account))).unwrap_or_default();
+    let why = question.as_ref().map(|why| format!(" ({})", one_line(why))).unwrap_or_default();
     let command = Command::new("import").value(path.display().to_string());
     format!(
         "{} has something that was not imported from it before: {title}{whose}, {files}. It was left out{why}. To see and \
          import it: {command}",
-        path.display()
+        one_line(&path.to_string_lossy())
     )
 }
 

@@ -17,6 +17,7 @@ use crate::import::survey;
 use crate::import::tally::{self, BadItem, Counts, Outcome, in_sum};
 use crate::own;
 use crate::own::import::{Imported, Plan};
+use crate::text::one_line;
 
 /// Names that are listed in one line.
 const NAMED: usize = 3;
@@ -44,13 +45,13 @@ impl Reader {
 pub(super) fn plan_text(plan: &Plan, dir: &Path, reader: Reader) -> String {
     let mut text = String::new();
     for typed in &plan.typed {
-        let _ = writeln!(text, "{}", typed.display());
+        let _ = writeln!(text, "{}", one_line(&typed.to_string_lossy()));
         for planned in plan.sources.iter().filter(|planned| planned.path == *typed) {
             let _ = writeln!(
                 text,
                 "  {}  {}: {}, {}, {}",
                 planned.connector,
-                planned.account,
+                one_line(&planned.account),
                 planned.title,
                 files(planned.files),
                 size(planned.bytes)
@@ -59,7 +60,7 @@ pub(super) fn plan_text(plan: &Plan, dir: &Path, reader: Reader) -> String {
                 text.push_str("    An agent can read of this account already: as far as its grant goes, of what is new too.\n");
             }
             for note in &planned.notes {
-                let _ = writeln!(text, "    {note}");
+                let _ = writeln!(text, "    {}", one_line(note));
             }
             if planned.has_times {
                 let zone = planned.zone.as_deref().unwrap_or("this computer's time zone");
@@ -97,7 +98,8 @@ fn left_out_text(text: &mut String, what: &str, left_out: &[Skipped]) {
 
 /// A few names, and how many there are.
 fn some(names: &[&str]) -> String {
-    let first = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    // A name may have a line break of its own: what stands behind it would pass for a line of this program's.
+    let first = names.iter().take(NAMED).map(|name| one_line(name)).collect::<Vec<_>>().join(", ");
     if names.len() <= NAMED { first } else { format!("{first} … ({} in all)", grouped(names.len() as u64)) }
 }
 
@@ -293,7 +295,7 @@ fn details_text(outcomes: &[Outcome]) -> String {
                 text,
                 "not read to its end: {} › {}: {}",
                 name(&outcome.path),
-                unread.member,
+                one_line(&unread.member),
                 unread.reason
             );
         }
@@ -316,7 +318,9 @@ fn details_text(outcomes: &[Outcome]) -> String {
 fn accounts_of_items(outcomes: &[Outcome], width: usize) -> String {
     let mut rows: Vec<[String; 4]> = outcomes
         .iter()
-        .map(|one| [one.connector.clone(), one.account.clone(), name(&one.path), sum(&one.counts)])
+        .map(|one| {
+            [one.connector.clone(), one_line(&one.account).into_owned(), name(&one.path), sum(&one.counts)]
+        })
         .collect();
     if rows.len() > 1 {
         rows.push(["in all".to_owned(), String::new(), String::new(), sum(&in_sum(outcomes))]);
@@ -337,7 +341,7 @@ fn accounts_of_items(outcomes: &[Outcome], width: usize) -> String {
 }
 
 fn name(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+    one_line(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()).into_owned()
 }
 
 fn sum(counts: &Counts) -> String {
@@ -355,6 +359,7 @@ fn sum(counts: &Counts) -> String {
 fn bad_text(item: &BadItem) -> String {
     let path = item.path.file_name().unwrap_or(item.path.as_os_str()).to_string_lossy();
     let member = if *path == item.member { path.into_owned() } else { format!("{path} › {}", item.member) };
+    let member = one_line(&member);
     let place = match item.line {
         Some(line) => format!("line {}", grouped(line)),
         None => format!("byte {}", grouped(item.byte)),
@@ -396,6 +401,27 @@ mod tests {
     fn numbers_have_commas() {
         for (number, wanted) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_204_551_234, "1,204,551,234")] {
             assert_eq!(grouped(number), wanted);
+        }
+    }
+
+    #[test]
+    fn a_name_with_a_line_break_makes_no_line_of_its_own() {
+        let item = BadItem {
+            path: "a\n999 new.txt".into(),
+            member: "b\nerror: x".to_owned(),
+            item: 1,
+            byte: 0,
+            line: Some(1),
+            reason: "no header".into(),
+        };
+        let outcome = Outcome {
+            connector: "telegram".to_owned(),
+            account: "ana\nGranted until 2099".to_owned(),
+            path: "a\n999 new.txt".into(),
+            ..Outcome::default()
+        };
+        for text in [bad_text(&item), some(&["a\nb"]), name(&item.path), accounts_of_items(&[outcome], 200)] {
+            assert!(!text.trim_end().contains('\n') && text.contains("\\n"), "{text}");
         }
     }
 
