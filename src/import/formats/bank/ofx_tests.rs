@@ -233,7 +233,7 @@ fn a_file_that_ends_before_its_statement_does_is_told() {
     assert_eq!((counts.read, counts.new, counts.bad.len()), (2, 2, 0));
     let behind_one = whole.find("</STMTTRN>").unwrap() + "</STMTTRN>".len();
     for (cut, new) in [(behind_one, 1), (whole.find("</BANKTRANLIST>").unwrap(), 2), (whole.len() - 3, 2)] {
-        let (_, counts) = imported(&Ofx, &[("a.ofx", whole[..cut].as_bytes())]);
+        let (_, counts) = imported(&Ofx, &[("a.ofx", &whole.as_bytes()[..cut])]);
         assert_eq!((counts.read, counts.new), (new + 1, new), "{cut}");
         assert!(format!("{:?}", counts.bad).contains("ends before its statement"), "{:?}", counts.bad);
         for limit in 1..4 {

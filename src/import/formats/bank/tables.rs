@@ -355,6 +355,7 @@ impl Layout {
         day(text, if is_dotted(text) { self.dotted } else { self.order })
     }
 
+    #[allow(clippy::too_many_lines, reason = "a column after the other")]
     fn read(&self, cells: &Cells) -> Result<Row, Bad> {
         let profile = &PROFILES[self.profile];
         let places = &self.places;
