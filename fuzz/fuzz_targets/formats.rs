@@ -30,6 +30,8 @@ fn ask(date_order: Option<DateOrder>) -> Ask {
         account: None,
         zone: TimeZone::UTC,
         date_order,
+        is_order_typed: date_order.is_some(),
+        order_before: None,
         source_name: "export".to_owned(),
         source_path: "/home/ana/export".into(),
         is_file: false,
