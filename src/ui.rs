@@ -617,7 +617,35 @@ pub fn json_ascii_controls(json: &str) -> std::borrow::Cow<'_, str> {
             let _ = write!(out, "\\u{unit:04x}");
         }
     };
-    text::replaced(json, |_| true, escape)
+    let escaped = |part| text::replaced(part, |_| true, escape);
+    // Only a keycap goes on what an escape may end with: a digit.
+    if !json.contains('\u{20e3}') {
+        return escaped(json);
+    }
+    std::borrow::Cow::Owned(behind_escapes(json).map(escaped).collect())
+}
+
+/// The parts of `json` that are cut behind each `\u` escape: its last digit is no character of the text's.
+fn behind_escapes(json: &str) -> impl Iterator<Item = &str> {
+    let mut rest = json;
+    std::iter::from_fn(move || {
+        let bytes = rest.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            let length = match (bytes[at], bytes.get(at + 1)) {
+                (b'\\', Some(b'u')) => 6,
+                (b'\\', Some(_)) => 2,
+                _ => 1,
+            };
+            at += length;
+            if length == 6 {
+                break;
+            }
+        }
+        let (part, behind) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        rest = behind;
+        (!part.is_empty()).then_some(part)
+    })
 }
 
 /// Where text goes.
