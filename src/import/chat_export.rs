@@ -24,11 +24,19 @@ pub fn split(unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<En
     if from > 0 {
         unit.bytes.skip_to(from)?;
     }
+    elements(unit, from, "", out)
+}
+
+/// The elements of an array whose bytes are read up to `from`. Each has `mark` as its facts, unless it is too long.
+///
+/// # Errors
+/// As [`split`].
+pub fn elements(unit: &mut Unit<'_>, from: u64, mark: &str, out: &mut Out<'_>) -> io::Result<End> {
     let at = json_elements::scan(&mut unit.bytes, from, json_elements::LONGEST, &mut |element| {
         let facts = element
             .bytes
             .as_ref()
-            .map_or_else(|| format!("too long at {}", element.offset), |_| String::new());
+            .map_or_else(|| format!("too long at {}", element.offset), |_| mark.to_owned());
         out(Raw {
             offset: element.offset,
             next: element.next,

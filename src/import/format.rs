@@ -283,6 +283,34 @@ pub struct Plan {
     pub state: Arc<dyn Any + Send + Sync>,
 }
 
+impl Plan {
+    /// All of `members` as one account, which is called `key` unless the person named it.
+    pub fn of_all(
+        connector: Arc<Connector>,
+        key: &str,
+        members: &[Member<'_>],
+        ask: &Ask,
+        notes: Vec<String>,
+    ) -> Self {
+        Self {
+            connector,
+            account: ask.account.clone().unwrap_or_else(|| key.to_owned()),
+            units: in_order(members),
+            notes,
+            whose: Whose::default(),
+            zone: ask.zone.clone(),
+            state: Arc::new(()),
+        }
+    }
+}
+
+/// The positions of `members` in the order of their labels: whatever order they were found in, they are read in this one.
+pub fn in_order(members: &[Member<'_>]) -> Vec<usize> {
+    let mut units: Vec<usize> = (0..members.len()).collect();
+    units.sort_by_key(|at| members[*at].label);
+    units
+}
+
 /// Whose data members are, as far as they say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Whose {

@@ -216,6 +216,24 @@ impl Earlier for Kept {
 }
 
 impl Kept {
+    /// The records of a stream, in the order of what `by` makes of them.
+    pub fn sorted<K: Ord>(
+        &self,
+        stream: &str,
+        by: impl Fn(&serde_json::Value) -> K,
+    ) -> Vec<serde_json::Value> {
+        let of = self.records.iter().filter(|((_, of, _), _)| of == stream);
+        let mut all: Vec<serde_json::Value> = of
+            .map(|((_, _, key), data)| {
+                let record: serde_json::Value = serde_json::from_str(data).unwrap();
+                assert_eq!(record["id"], key.as_str());
+                record
+            })
+            .collect();
+        all.sort_by_cached_key(by);
+        all
+    }
+
     /// Imports files, each from where it ended the last time; at most `limit` items of all of them.
     pub fn import_some(
         &mut self,

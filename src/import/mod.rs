@@ -33,6 +33,7 @@ pub mod places;
 mod queue;
 pub mod refresh;
 pub mod resume;
+pub mod sent_file;
 pub mod survey;
 pub mod table;
 pub mod tally;

@@ -6,7 +6,6 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use jiff::civil::DateTime;
@@ -18,7 +17,7 @@ use std::hash::BuildHasher as _;
 use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::digest;
 use crate::import::format::{
-    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
+    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
 };
 use crate::import::xml_elements::{self, Tag, Wrong};
 use crate::vault::time;
@@ -107,10 +106,7 @@ impl Format for AppleHealth {
     fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
         let connector = connector(Registry::Upstream, KEY, "Apple Health", &STREAMS)
             .map_err(|error| Refused::Unreadable(error.to_string()))?;
-        let mut units: Vec<usize> = (0..members.len()).collect();
-        units.sort_by_key(|at| members[*at].label);
-        let is_beside = |at: &usize| beside(members[*at].label, members[*at].head).is_some();
-        if units.iter().all(is_beside) {
+        if members.iter().all(|member| beside(member.label, member.head).is_some()) {
             return Err(Refused::Unfit {
                 why: "it has electrocardiograms or routes alone: name the whole export, with its export.xml"
                     .to_owned(),
@@ -126,15 +122,7 @@ impl Format for AppleHealth {
                  people's exports would be one."
             ));
         }
-        Ok(vec![Plan {
-            connector,
-            account: ask.account.clone().unwrap_or_else(|| KEY.to_owned()),
-            units,
-            notes,
-            whose: Whose::default(),
-            zone: ask.zone.clone(),
-            state: Arc::new(()),
-        }])
+        Ok(vec![Plan::of_all(connector, KEY, members, ask, notes)])
     }
 
     fn split(&self, _: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {

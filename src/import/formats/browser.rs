@@ -13,7 +13,7 @@ use url::Url;
 use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::digest;
 use crate::import::format::{
-    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
+    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
 };
 use crate::import::json_elements;
 use crate::import::others_database::{MAGIC, OthersDatabase};
@@ -137,19 +137,12 @@ impl Format for Browser {
                  and profile. --account gives it another name."
             ));
         }
-        let mut units: Vec<usize> = (0..members.len()).collect();
-        units.sort_by_key(|at| members[*at].label);
         Ok(vec![Plan {
-            connector,
-            account: ask.account.clone().unwrap_or_else(|| KEY.to_owned()),
-            units,
-            notes,
-            whose: Whose::default(),
-            zone: ask.zone.clone(),
             state: Arc::new(Place {
                 path: ask.source_path.to_string_lossy().into_owned(),
                 is_file: ask.is_file,
             }),
+            ..Plan::of_all(connector, KEY, members, ask, notes)
         }])
     }
 

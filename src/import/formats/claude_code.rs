@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,7 +16,7 @@ use crate::import::agent_session::{
 };
 use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::format::{
-    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
+    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
 };
 use crate::import::json_value;
 use crate::import::lines::Line;
@@ -148,22 +147,12 @@ impl Format for ClaudeCode {
     fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
         let connector = connector(Registry::Upstream, KEY, "Claude Code", &STREAMS)
             .map_err(|error| Refused::Unreadable(error.to_string()))?;
-        let mut units: Vec<usize> = (0..members.len()).collect();
-        units.sort_by_key(|at| members[*at].label);
-        Ok(vec![Plan {
-            connector,
-            account: ask.account.clone().unwrap_or_else(|| KEY.to_owned()),
-            units,
-            notes: vec![
+        Ok(vec![Plan::of_all(connector, KEY, members, ask, vec![
                 NOTE.to_owned(),
                 "What Claude Code read through pdpp is left out: calls of servers named pdpp and their results. What was said \
                  about it in messages stays."
                     .to_owned(),
-            ],
-            whose: Whose::default(),
-            zone: ask.zone.clone(),
-            state: Arc::new(()),
-        }])
+            ])])
     }
 
     fn split(&self, _: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {

@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -18,7 +17,7 @@ use crate::import::chat_export::{beginning, beginning_of};
 use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::digest;
 use crate::import::format::{
-    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
+    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
 };
 use crate::import::{json_elements, json_value};
 use crate::json;
@@ -152,17 +151,7 @@ impl Format for Location {
                     .to_owned(),
             );
         }
-        let mut units: Vec<usize> = (0..members.len()).collect();
-        units.sort_by_key(|at| members[*at].label);
-        Ok(vec![Plan {
-            connector,
-            account: ask.account.clone().unwrap_or_else(|| KEY.to_owned()),
-            units,
-            notes,
-            whose: Whose::default(),
-            zone: ask.zone.clone(),
-            state: Arc::new(()),
-        }])
+        Ok(vec![Plan::of_all(connector, KEY, members, ask, notes)])
     }
 
     fn split(&self, _: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
@@ -643,20 +632,9 @@ mod tests {
     }
 
     fn all(kept: &Kept, stream: &str) -> Vec<Value> {
-        let mut all: Vec<Value> = kept
-            .records
-            .iter()
-            .filter(|((_, of, _), _)| of == stream)
-            .map(|((_, _, key), data)| {
-                let record: Value = serde_json::from_str(data).unwrap();
-                assert_eq!(record["id"], key.as_str());
-                record
-            })
-            .collect();
-        all.sort_by_key(|record| {
+        kept.sorted(stream, |record| {
             record.get("timestamp").or_else(|| record.get("start_time")).map(Value::to_string)
-        });
-        all
+        })
     }
 
     fn without_id(mut record: Value) -> Value {

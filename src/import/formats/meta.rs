@@ -21,6 +21,7 @@ use crate::import::format::{
 };
 use crate::import::json_elements::{self, Element};
 use crate::import::json_value;
+use crate::import::sent_file::{self, ATTACHMENTS, SentFile};
 use crate::import::table::{Copies, hash};
 use crate::vault::time;
 
@@ -29,7 +30,6 @@ pub struct Meta;
 
 const CHATS: &str = "chats";
 const MESSAGES: &str = "messages";
-const ATTACHMENTS: &str = "attachments";
 const POSTS: &str = "posts";
 const COMMENTS: &str = "comments";
 const SEARCHES: &str = "searches";
@@ -56,14 +56,7 @@ const STREAMS: [StreamLine; 6] = [
                  call_seconds:i reactions:a",
         relations: "attachments attachments message_id many",
     },
-    StreamLine {
-        name: ATTACHMENTS,
-        key: "id",
-        time: "sent_at",
-        fields: "id:k! message_id:k! chat_id:k! filename:h content_type:g size_bytes:i content_sha256:k hydration_status:g! \
-                 blob_ref:r sent_at:T",
-        relations: "",
-    },
+    sent_file::STREAM,
     StreamLine {
         name: POSTS,
         key: "id",
@@ -101,20 +94,6 @@ struct Message<'a> {
     link_text: Option<Cow<'a, str>>,
     call_seconds: Option<u64>,
     reactions: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct Attachment<'a> {
-    id: &'a str,
-    message_id: &'a str,
-    chat_id: &'a str,
-    filename: Option<&'a str>,
-    content_type: Option<&'a str>,
-    size_bytes: Option<u64>,
-    content_sha256: Option<&'a str>,
-    hydration_status: &'a str,
-    blob_ref: Option<&'a str>,
-    sent_at: &'a str,
 }
 
 #[derive(Serialize)]
@@ -847,17 +826,10 @@ fn message(message: &Value, chat: &str, copy: u32) -> Result<Parsed, Bad> {
     for (part, (uri, kind)) in files.into_iter().enumerate() {
         let key = format!("{id}:{part}");
         let filename = file_name(uri);
-        let attachment = Attachment {
-            id: &key,
-            message_id: &id,
-            chat_id: chat,
-            filename: name(filename),
-            content_type: media_type(filename, kind),
-            size_bytes: None,
-            content_sha256: None,
-            hydration_status: "deferred",
-            blob_ref: None,
-            sent_at: &sent_at,
+        let attachment = SentFile {
+            filename: name(filename).map(Cow::Borrowed),
+            content_type: media_type(filename, kind).map(Cow::Borrowed),
+            ..SentFile::left_there(&key, &id, chat, &sent_at)
         };
         drafts.push(Draft::new(ATTACHMENTS, key.clone(), as_json(&attachment)));
     }

@@ -25,6 +25,7 @@ use crate::import::format::{
 use crate::import::json_elements::LONGEST;
 use crate::import::json_tree::{Go, Walk};
 use crate::import::json_value;
+use crate::import::sent_file::{self, ATTACHMENTS, SentFile};
 use crate::vault::time;
 
 /// Telegram Desktop's export as JSON.
@@ -33,7 +34,6 @@ pub struct Telegram;
 const KEY: &str = "telegram";
 const CHATS: &str = "chats";
 const MESSAGES: &str = "messages";
-const ATTACHMENTS: &str = "attachments";
 /// What an item is, before what belongs to it.
 const CHAT: &str = "chat";
 const MESSAGE: &str = "message";
@@ -93,14 +93,7 @@ const STREAMS: [StreamLine; 3] = [
             has_attachment:f is_system:f",
         relations: "attachments attachments message_id many, replies messages reply_to many",
     },
-    StreamLine {
-        name: ATTACHMENTS,
-        key: "id",
-        time: "sent_at",
-        fields: "id:k! message_id:k! chat_id:k! filename:h content_type:g size_bytes:i content_sha256:k hydration_status:g! \
-            blob_ref:r sent_at:T",
-        relations: "",
-    },
+    sent_file::STREAM,
 ];
 
 #[derive(Serialize)]
@@ -127,20 +120,6 @@ struct Message<'a> {
     media_type: Option<&'a str>,
     has_attachment: bool,
     is_system: bool,
-}
-
-#[derive(Serialize)]
-struct Attachment<'a> {
-    id: &'a str,
-    message_id: &'a str,
-    chat_id: &'a str,
-    filename: Option<&'a str>,
-    content_type: Option<&'a str>,
-    size_bytes: Option<u64>,
-    content_sha256: Option<&'a str>,
-    hydration_status: &'a str,
-    blob_ref: Option<&'a str>,
-    sent_at: &'a str,
 }
 
 /// What one export says of a chat.
@@ -401,17 +380,11 @@ impl Format for Telegram {
         let mut drafts = vec![draft(MESSAGES, &id, as_json(&message))];
         for (part, file) in files.into_iter().enumerate() {
             let key = format!("{id}:{part}");
-            let attachment = Attachment {
-                id: &key,
-                message_id: &id,
-                chat_id: &facts.chat,
-                filename: file.name,
-                content_type: file.media_type,
+            let attachment = SentFile {
+                filename: file.name.map(Cow::Borrowed),
+                content_type: file.media_type.map(Cow::Borrowed),
                 size_bytes: file.size,
-                content_sha256: None,
-                hydration_status: "deferred",
-                blob_ref: None,
-                sent_at: &sent_at,
+                ..SentFile::left_there(&key, &id, &facts.chat, &sent_at)
             };
             drafts.push(draft(ATTACHMENTS, &key, as_json(&attachment)));
         }

@@ -4,7 +4,6 @@
 //! name. Apple groups properties (`item1.EMAIL`). Photos are not kept: they would be most of the file.
 
 use std::io;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
@@ -17,7 +16,7 @@ use crate::import::content_line::{self, Property};
 use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::digest;
 use crate::import::format::{
-    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
+    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
 };
 use crate::import::lines::Lines;
 use crate::vault::time;
@@ -83,17 +82,7 @@ impl Format for VCard {
                  name."
             ));
         }
-        let mut units: Vec<usize> = (0..members.len()).collect();
-        units.sort_by_key(|at| members[*at].label);
-        Ok(vec![Plan {
-            connector,
-            account: ask.account.clone().unwrap_or_else(|| KEY.to_owned()),
-            units,
-            notes,
-            whose: Whose::default(),
-            zone: ask.zone.clone(),
-            state: Arc::new(()),
-        }])
+        Ok(vec![Plan::of_all(connector, KEY, members, ask, notes)])
     }
 
     fn split(&self, _: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {

@@ -258,21 +258,7 @@ impl Format for X {
             unit.bytes.skip_to(from)?;
             from
         };
-        let at = json_elements::scan(&mut unit.bytes, from, json_elements::LONGEST, &mut |element| {
-            let facts = match &element.bytes {
-                Some(_) => mark.to_owned(),
-                None => format!("too long at {}", element.offset),
-            };
-            out(Raw {
-                offset: element.offset,
-                next: element.next,
-                line: None,
-                bytes: element.bytes.unwrap_or_default(),
-                facts,
-                copy: 0,
-            })
-        })?;
-        Ok(End { at })
+        chat_export::elements(unit, from, mark, out)
     }
 
     fn parse(&self, plan: &Plan, raw: &Raw) -> Result<Parsed, Bad> {

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use crate::import::cell::Decimal;
 use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::digest;
-use crate::import::format::{Ask, Bad, Draft, Member, Plan, Refused, Whose};
+use crate::import::format::{Ask, Bad, Draft, Member, Plan, Refused};
 use crate::import::table;
 
 pub use ofx::Ofx;
@@ -337,17 +337,7 @@ fn plan(
              from others."
         ));
     }
-    let mut units: Vec<usize> = (0..members.len()).collect();
-    units.sort_by_key(|at| members[*at].label);
-    Ok(Plan {
-        connector,
-        account: ask.account.clone().unwrap_or_else(|| KEY.to_owned()),
-        units,
-        notes,
-        whose: Whose::default(),
-        zone: ask.zone.clone(),
-        state,
-    })
+    Ok(Plan { state, ..Plan::of_all(connector, KEY, members, ask, notes) })
 }
 
 #[cfg(test)]

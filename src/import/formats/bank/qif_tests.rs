@@ -12,14 +12,7 @@ fn kept(text: &str) -> (Kept, Counts) {
 }
 
 fn of_stream(kept: &Kept, stream: &str) -> Vec<Value> {
-    let mut all: Vec<Value> = kept
-        .records
-        .iter()
-        .filter(|((_, of, _), _)| of == stream)
-        .map(|(_, data)| serde_json::from_str(data).unwrap())
-        .collect();
-    all.sort_by_key(|record| (record["date"].to_string(), record["amount"].to_string()));
-    all
+    kept.sorted(stream, |record| (record["date"].to_string(), record["amount"].to_string()))
 }
 
 fn booked_of(text: &str) -> Vec<Value> {

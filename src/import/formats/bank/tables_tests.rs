@@ -11,14 +11,7 @@ fn kept(name: &str, text: &str) -> (Kept, Counts) {
 }
 
 fn of_stream(kept: &Kept, stream: &str) -> Vec<Json> {
-    let mut all: Vec<Json> = kept
-        .records
-        .iter()
-        .filter(|((_, of, _), _)| of == stream)
-        .map(|(_, data)| serde_json::from_str(data).unwrap())
-        .collect();
-    all.sort_by_key(|record| (record["date"].to_string(), record["amount"].to_string()));
-    all
+    kept.sorted(stream, |record| (record["date"].to_string(), record["amount"].to_string()))
 }
 
 /// Of each record: date, amount, currency, name.

@@ -21,7 +21,7 @@ use crate::import::chat_export::beginning;
 use crate::import::content_line::{self, Property};
 use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::format::{
-    Ask, Bad, End, Format, Member, Out, Parsed, Parts, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
+    Ask, Bad, End, Format, Member, Out, Parsed, Parts, Peek, Plan, Raw, Refused, Sure, Unit,
 };
 use crate::import::lines::Lines;
 use crate::import::table;
@@ -143,16 +143,9 @@ impl Format for Ical {
                 "A calendar does not say whose it is, so the account is called {ACCOUNT}. --account gives it another name."
             ));
         }
-        let mut units: Vec<usize> = (0..members.len()).collect();
-        units.sort_by_key(|at| members[*at].label);
         Ok(vec![Plan {
-            connector,
-            account: ask.account.clone().unwrap_or_else(|| ACCOUNT.to_owned()),
-            units,
-            notes,
-            whose: Whose::default(),
-            zone: ask.zone.clone(),
             state: Arc::new(State { looked }),
+            ..Plan::of_all(connector, ACCOUNT, members, ask, notes)
         }])
     }
 

@@ -24,14 +24,7 @@ fn kept(text: &str) -> (Kept, Counts) {
 }
 
 fn of_stream(kept: &Kept, stream: &str) -> Vec<Value> {
-    let mut all: Vec<Value> = kept
-        .records
-        .iter()
-        .filter(|((_, of, _), _)| of == stream)
-        .map(|(_, data)| serde_json::from_str(data).unwrap())
-        .collect();
-    all.sort_by_key(|record| record["start"].to_string());
-    all
+    kept.sorted(stream, |record| record["start"].to_string())
 }
 
 fn events(text: &str) -> Vec<Value> {

@@ -25,7 +25,7 @@ use crate::import::chat_export::{beginning, beginning_of};
 use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::digest;
 use crate::import::format::{
-    Ask, Bad, DateOrder, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
+    Ask, Bad, DateOrder, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
 };
 use crate::import::table::{self, Copies};
 use crate::import::{json_elements, json_value};
@@ -136,21 +136,14 @@ impl Format for TakeoutActivity {
                     .to_owned(),
             );
         }
-        let mut units: Vec<usize> = (0..members.len()).collect();
-        units.sort_by_key(|at| members[*at].label);
         let day_first = match ask.date_order {
             Some(DateOrder::DayMonthYear) => Some(true),
             Some(DateOrder::MonthDayYear) => Some(false),
             Some(DateOrder::YearMonthDay) | None => None,
         };
         Ok(vec![Plan {
-            connector,
-            account: ask.account.clone().unwrap_or_else(|| KEY.to_owned()),
-            units,
-            notes,
-            whose: Whose::default(),
-            zone: ask.zone.clone(),
             state: Arc::new(State { day_first }),
+            ..Plan::of_all(connector, KEY, members, ask, notes)
         }])
     }
 
@@ -477,20 +470,9 @@ mod tests {
     }
 
     fn all(kept: &Kept, stream: &str) -> Vec<Value> {
-        let mut all: Vec<Value> = kept
-            .records
-            .iter()
-            .filter(|((_, of, _), _)| of == stream)
-            .map(|((_, _, key), data)| {
-                let record: Value = serde_json::from_str(data).unwrap();
-                assert_eq!(record["id"], key.as_str());
-                record
-            })
-            .collect();
-        all.sort_by_key(|record| {
+        kept.sorted(stream, |record| {
             (record["watched_at"].to_string(), record["timestamp"].to_string(), record["query"].to_string())
-        });
-        all
+        })
     }
 
     fn import(files: &[(&str, &[u8])]) -> (Kept, Counts) {

@@ -29,6 +29,7 @@ use crate::import::format::{
     Ask, Bad, DateOrder, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
 };
 use crate::import::lines::{LONGEST, Lines};
+use crate::import::sent_file::{self, ATTACHMENTS, SentFile};
 use crate::import::table::Copies;
 use crate::vault::time;
 
@@ -38,7 +39,6 @@ pub struct WhatsApp;
 const KEY: &str = "whatsapp";
 const CHATS: &str = "chats";
 const MESSAGES: &str = "messages";
-const ATTACHMENTS: &str = "attachments";
 /// Lines of a beginning that are looked at, and how many of them have to begin a message.
 const FIRST_LINES: usize = 20;
 const LEAST_HEADS: usize = 3;
@@ -64,14 +64,7 @@ const STREAMS: [StreamLine; 3] = [
         fields: "id:k! chat_id:k! author:n content:b sent_at:T! has_attachment:f is_system:f is_edited:f is_deleted:f",
         relations: "attachments attachments message_id many",
     },
-    StreamLine {
-        name: ATTACHMENTS,
-        key: "id",
-        time: "sent_at",
-        fields: "id:k! message_id:k! chat_id:k! filename:h content_type:g size_bytes:i content_sha256:k hydration_status:g! \
-            blob_ref:r sent_at:T",
-        relations: "",
-    },
+    sent_file::STREAM,
 ];
 
 #[derive(Serialize)]
@@ -95,20 +88,6 @@ struct Message<'a> {
     is_system: bool,
     is_edited: bool,
     is_deleted: bool,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Attachment<'a> {
-    id: Cow<'a, str>,
-    message_id: Cow<'a, str>,
-    chat_id: Cow<'a, str>,
-    filename: Option<Cow<'a, str>>,
-    content_type: Option<Cow<'a, str>>,
-    size_bytes: Option<u64>,
-    content_sha256: Option<Cow<'a, str>>,
-    hydration_status: Cow<'a, str>,
-    blob_ref: Option<Cow<'a, str>>,
-    sent_at: Cow<'a, str>,
 }
 
 /// What one export says of its chat.
@@ -420,17 +399,10 @@ impl Format for WhatsApp {
                 filename.clone(),
                 content_type.clone(),
             );
-            let attachment = Attachment {
-                id: key.as_str().into(),
-                message_id: id.as_str().into(),
-                chat_id: facts.chat.as_ref().into(),
+            let attachment = SentFile {
                 filename,
                 content_type,
-                size_bytes: None,
-                content_sha256: None,
-                hydration_status: "deferred".into(),
-                blob_ref: None,
-                sent_at: facts.sent_at.as_ref().into(),
+                ..SentFile::left_there(&key, &id, &facts.chat, &facts.sent_at)
             };
             drafts.push(Draft {
                 sighting: Some(as_json(&about)),
@@ -477,11 +449,11 @@ impl Format for WhatsApp {
                     .filter_map(|said| serde_json::from_str::<AboutFile<'_>>(said).ok())
                     .max();
                 let (Some(AboutFile(_, _, filename, content_type)), Ok(attachment)) =
-                    (latest, serde_json::from_str::<Attachment<'_>>(data))
+                    (latest, serde_json::from_str::<SentFile<'_>>(data))
                 else {
                     return data.to_owned();
                 };
-                as_json(&Attachment { filename, content_type, ..attachment })
+                as_json(&SentFile { filename, content_type, ..attachment })
             }
         }
     }

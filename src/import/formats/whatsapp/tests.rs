@@ -35,10 +35,7 @@ fn more(kept: &mut Kept, name: &str, text: &str) -> Counts {
 }
 
 fn all(kept: &Kept, stream: &str) -> Vec<Value> {
-    let of = kept.records.iter().filter(|((_, of, _), _)| of == stream);
-    let mut all: Vec<Value> = of.map(|(_, data)| serde_json::from_str(data).unwrap()).collect();
-    all.sort_by_cached_key(|record| (record["sent_at"].to_string(), record["content"].to_string()));
-    all
+    kept.sorted(stream, |record| (record["sent_at"].to_string(), record["content"].to_string()))
 }
 
 fn titles(kept: &Kept) -> Vec<String> {
