@@ -4,6 +4,7 @@
 //! As in [`super::json_elements`], only brackets and strings are looked at. What stands between is for a parser.
 
 use std::io::{self, BufRead};
+use std::ops::ControlFlow;
 
 use super::json_elements::Element;
 
@@ -93,6 +94,14 @@ impl<'a> Walk<'a> {
     /// # Errors
     /// Where it is none, or the file cannot be read or ends before it.
     pub fn object(&mut self, visit: &mut Member<'_, 'a>) -> io::Result<Go> {
+        self.members(&mut |walk, name| {
+            let name: String = serde_json::from_slice(name).unwrap_or_default();
+            visit(walk, &name)
+        })
+    }
+
+    /// The same, with the names as they stand there, in quotes; of a very long one, its beginning.
+    fn members(&mut self, visit: &mut dyn FnMut(&mut Self, &[u8]) -> io::Result<Go>) -> io::Result<Go> {
         self.expect(b'{')?;
         loop {
             match self.peek()?.ok_or_else(cut_off)? {
@@ -102,9 +111,12 @@ impl<'a> Walk<'a> {
                 }
                 b',' => self.step(1),
                 b'"' => {
-                    let name = self.take(LONGEST_NAME)?.bytes.unwrap_or_default();
+                    let mut name = Vec::new();
+                    self.pass(&mut |bytes| {
+                        let room = LONGEST_NAME.saturating_sub(name.len());
+                        name.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                    })?;
                     self.expect(b':')?;
-                    let name: String = serde_json::from_slice(&name).unwrap_or_default();
                     if visit(self, &name)? == Go::Home {
                         return Ok(Go::Home);
                     }
@@ -217,14 +229,105 @@ impl<'a> Walk<'a> {
     }
 }
 
+/// Gives the elements of the array that `bytes` hold to `out`, until it breaks; those of more than `longest` bytes without their
+/// bytes. Of an object, the elements of each array that is a member of it, and each object that is one, with the member's name; other
+/// members are passed over. Of an array, the name is empty. Returns where the last one ended.
+///
+/// # Errors
+/// Where the bytes cannot be read; [`io::ErrorKind::InvalidData`] where they are neither, [`io::ErrorKind::UnexpectedEof`] where
+/// they end before it does. What was given before that counts.
+pub fn scan_members(
+    bytes: &mut dyn BufRead,
+    longest: usize,
+    out: &mut dyn FnMut(&str, Element) -> ControlFlow<()>,
+) -> io::Result<u64> {
+    let mut walk = Walk::new(bytes);
+    let mut end = 0;
+    let mut give = |walk: &mut Walk<'_>, name: &str| {
+        let element = walk.take(longest)?;
+        end = element.next;
+        Ok(if out(name, element).is_break() { Go::Home } else { Go::On })
+    };
+    if walk.peek()? == Some(b'[') {
+        walk.array(&mut |walk| give(walk, ""))?;
+        return Ok(end);
+    }
+    walk.members(&mut |walk, name| {
+        let name = key(name);
+        match walk.peek()? {
+            Some(b'[') => walk.array(&mut |walk| give(walk, &name)),
+            Some(b'{') => give(walk, &name),
+            _ => walk.skip(),
+        }
+    })?;
+    Ok(end)
+}
+
+/// A value of the object that a file is, or an element of one of its lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The key of the value or of the list; empty where the file is a list itself.
+    pub key: String,
+    /// Whether it is an element of a list.
+    pub is_element: bool,
+    /// Where it stands, and its bytes.
+    pub element: Element,
+}
+
+/// Gives the values of the object that `bytes` are, one after the other, to `out`, until it breaks; of those that `is_list` says are
+/// lists, the elements. A file that is an array is a list without a key. What has more than `longest` bytes comes without them. Returns
+/// where the file's value ended.
+///
+/// # Errors
+/// As [`scan_members`].
+pub fn parts(
+    bytes: &mut dyn BufRead,
+    longest: usize,
+    is_list: &dyn Fn(&str) -> bool,
+    out: &mut dyn FnMut(Part) -> ControlFlow<()>,
+) -> io::Result<u64> {
+    let mut walk = Walk::new(bytes);
+    let mut end = 0;
+    let mut give = |walk: &mut Walk<'_>, key: &str, is_element| {
+        let element = walk.take(longest)?;
+        end = element.next;
+        let part = Part { key: key.to_owned(), is_element, element };
+        Ok(if out(part).is_break() { Go::Home } else { Go::On })
+    };
+    let went = if walk.peek()? == Some(b'[') {
+        walk.array(&mut |walk| give(walk, "", true))?
+    } else {
+        walk.members(&mut |walk, name| {
+            let key = key(name);
+            if is_list(&key) && walk.peek()? == Some(b'[') {
+                return walk.array(&mut |walk| give(walk, &key, true));
+            }
+            give(walk, &key, false)
+        })?
+    };
+    Ok(if went == Go::Home { end } else { walk.at() })
+}
+
+/// A key is at most this long, in bytes: what is behind that is not kept of it.
+const LONGEST_KEY: usize = 256;
+
+/// A name as it stands there, escapes and all, without its quotes.
+fn key(name: &[u8]) -> String {
+    let name = name.strip_prefix(b"\"").unwrap_or(name);
+    // The beginning of a very long name has no quote at its end.
+    let name = name.strip_suffix(b"\"").unwrap_or(name);
+    String::from_utf8_lossy(&name[..name.len().min(LONGEST_KEY)]).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io::BufReader;
+    use std::io::{BufReader, Cursor};
 
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::import::json_elements::LONGEST;
 
     /// The elements of `a.b`, as they stand there, and what the walk came to.
     fn found(text: &[u8], chunk: usize, longest: usize) -> (Vec<Option<String>>, io::Result<Go>) {
@@ -270,6 +373,99 @@ mod tests {
         }
     }
 
+    /// Names and texts of what an object's members hold.
+    fn members(text: &str, chunk: usize, longest: usize) -> (Vec<(String, Option<String>)>, io::Result<u64>) {
+        let mut found = Vec::new();
+        let mut bytes = BufReader::with_capacity(chunk, Cursor::new(text.as_bytes()));
+        let end = scan_members(&mut bytes, longest, &mut |name, element| {
+            let stands =
+                &text[usize::try_from(element.offset).unwrap()..usize::try_from(element.next).unwrap()];
+            if let Some(bytes) = &element.bytes {
+                assert_eq!(stands.as_bytes(), bytes);
+            }
+            found.push((name.to_owned(), element.bytes.map(|bytes| String::from_utf8(bytes).unwrap())));
+            ControlFlow::Continue(())
+        });
+        (found, end)
+    }
+
+    #[test]
+    fn the_arrays_of_an_object_are_walked_and_the_rest_is_passed() {
+        let text = "\u{feff}{ \"a\\\"]\" : 12, \"s\":\"x}\\\"],{\", \"list\": [ {\"k\":[1]}, 2 ,\"]\"], \"none\":[],\"o\":{\"p\":[1,2]},\"n\":null}";
+        let wanted = [("list", "{\"k\":[1]}"), ("list", "2"), ("list", "\"]\""), ("o", "{\"p\":[1,2]}")];
+        for chunk in 1..40 {
+            let (found, end) = members(text, chunk, LONGEST);
+            end.unwrap();
+            let found: Vec<_> =
+                found.iter().map(|(name, text)| (name.as_str(), text.as_deref().unwrap())).collect();
+            assert_eq!(found, wanted);
+        }
+        assert_eq!(members("[1,{}]", 3, 9).0.len(), 2);
+        assert_eq!(
+            members("{\"a\":[\"123456\",7]}", 3, 4).0,
+            [("a".to_owned(), None), ("a".to_owned(), Some("7".to_owned()))]
+        );
+        let kind = |text: &str| members(text, 7, LONGEST).1.unwrap_err().kind();
+        for text in ["x", "{1}", "{\"a\" 1}", "{\"a\":]}", "{\"a\":,}", "{\"a\":[1}", "{\"a\":[:]}"] {
+            assert_eq!(kind(text), io::ErrorKind::InvalidData, "{text}");
+        }
+        for text in ["{", "{\"a", "{\"a\"", "{\"a\":", "{\"a\":1", "{\"a\":[1,", "{\"a\":[1]", "{\"a\":{"] {
+            assert_eq!(kind(text), io::ErrorKind::UnexpectedEof, "{text}");
+        }
+    }
+
+    fn found_parts(text: &[u8], chunk: usize) -> (Vec<(String, bool, String)>, io::Result<u64>) {
+        let mut found = Vec::new();
+        let mut bytes = BufReader::with_capacity(chunk, Cursor::new(text));
+        let end = parts(&mut bytes, 20, &|key| key == "list", &mut |part| {
+            let (from, next) =
+                (usize::try_from(part.element.offset).unwrap(), usize::try_from(part.element.next).unwrap());
+            assert!(part.element.bytes.as_ref().is_none_or(|bytes| *bytes == text[from..next]));
+            let bytes = part.element.bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+            found.push((part.key, part.is_element, bytes.unwrap_or_else(|| "too long".to_owned())));
+            ControlFlow::Continue(())
+        });
+        (found, end)
+    }
+
+    #[test]
+    fn lists_of_an_object_are_given_by_element_and_its_other_values_whole() {
+        let text = br#" {"a\"b": 1, "list" :[ {"x":[1,2]}, "],", 3 ] ,"c":[1,{"list":[]}],"list":[],"d":"}","e":"aaaaaaaaaaaaaaaaaaaaaaaaa"} x"#;
+        let part = |key: &str, is_element, bytes: &str| (key.to_owned(), is_element, bytes.to_owned());
+        for chunk in 1..40 {
+            let (found, end) = found_parts(text, chunk);
+            assert_eq!(end.unwrap(), text.len() as u64 - 2);
+            assert_eq!(
+                found,
+                [
+                    part("a\\\"b", false, "1"),
+                    part("list", true, r#"{"x":[1,2]}"#),
+                    part("list", true, r#""],""#),
+                    part("list", true, "3"),
+                    part("c", false, r#"[1,{"list":[]}]"#),
+                    part("d", false, r#""}""#),
+                    part("e", false, "too long"),
+                ]
+            );
+            assert_eq!(
+                found_parts(b"\xef\xbb\xbf[1, [2]]", chunk).0,
+                [part("", true, "1"), part("", true, "[2]")]
+            );
+        }
+        for (text, kind) in [
+            ("", io::ErrorKind::UnexpectedEof),
+            ("{\"a\":[1", io::ErrorKind::UnexpectedEof),
+            ("{\"list\":[1,", io::ErrorKind::UnexpectedEof),
+            ("{\"a", io::ErrorKind::UnexpectedEof),
+            ("x", io::ErrorKind::InvalidData),
+            ("{1:2}", io::ErrorKind::InvalidData),
+            ("{\"a\" 1}", io::ErrorKind::InvalidData),
+            ("{\"a\":}", io::ErrorKind::InvalidData),
+        ] {
+            assert_eq!(found_parts(text.as_bytes(), 3).1.unwrap_err().kind(), kind, "{text}");
+        }
+    }
+
     proptest! {
         #[test]
         fn items_are_those_of_the_text(values in proptest::collection::vec("[a\\\\\"{}\\[\\], ]{0,6}", 0..5), chunk in 1_usize..20, cut in 0_usize..200) {
@@ -285,8 +481,17 @@ mod tests {
         }
 
         #[test]
+        fn random_members_never_panic(text in "[{}\\[\\]\",:\\\\ a1]{0,60}", chunk in 1_usize..9) {
+            let (found, _) = members(&text, chunk, 20);
+            prop_assert!(found.len() <= text.len());
+        }
+
+        #[test]
         fn random_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), chunk in 1_usize..40) {
             let _ = found(&[b"{\"a\":{\"b\":[", &bytes[..]].concat(), chunk, 50);
+            let text = [b"{\"list\":", &bytes[..]].concat();
+            let (found, end) = found_parts(&text, chunk);
+            prop_assert!(end.is_err() || found.len() <= text.len());
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::import::digest;
 use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
 };
-use crate::import::{json_elements, json_value};
+use crate::import::{json_elements, json_tree, json_value};
 use crate::json;
 use crate::vault::time;
 
@@ -156,21 +156,20 @@ impl Format for Location {
 
     fn split(&self, _: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
         // Which member of the object an element is in, only what is before it says.
-        let at =
-            json_elements::scan_members(&mut unit.bytes, json_elements::LONGEST, &mut |name, element| {
-                if element.offset < from {
-                    return ControlFlow::Continue(());
-                }
-                let is_long = if element.bytes.is_none() { LONG } else { "" };
-                out(Raw {
-                    offset: element.offset,
-                    next: element.next,
-                    line: None,
-                    bytes: element.bytes.unwrap_or_default(),
-                    facts: format!("{is_long}{name}"),
-                    copy: 0,
-                })
-            })?;
+        let at = json_tree::scan_members(&mut unit.bytes, json_elements::LONGEST, &mut |name, element| {
+            if element.offset < from {
+                return ControlFlow::Continue(());
+            }
+            let is_long = if element.bytes.is_none() { LONG } else { "" };
+            out(Raw {
+                offset: element.offset,
+                next: element.next,
+                line: None,
+                bytes: element.bytes.unwrap_or_default(),
+                facts: format!("{is_long}{name}"),
+                copy: 0,
+            })
+        })?;
         Ok(End { at: at.max(from) })
     }
 

@@ -20,6 +20,7 @@ use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
 };
 use crate::import::json_elements::{self, Element};
+use crate::import::json_tree;
 use crate::import::json_value;
 use crate::import::sent_file::{self, ATTACHMENTS, SentFile};
 use crate::import::table::{Copies, hash};
@@ -412,7 +413,7 @@ impl Format for Meta {
         };
         let is_list = |key: &str| key.is_empty() || LISTS.iter().any(|(known, _)| *known == key);
         // Also what was read before: messages of one moment are counted from the first one.
-        let end = json_elements::parts(&mut unit.bytes, json_elements::LONGEST, &is_list, &mut |part| {
+        let end = json_tree::parts(&mut unit.bytes, json_elements::LONGEST, &is_list, &mut |part| {
             if part.is_element {
                 return splitter.element(part.element, out);
             }
@@ -763,7 +764,7 @@ fn chat_id(member: &Member<'_>, kind: Kind) -> Result<String, Refused> {
 fn thread_path(member: &Member<'_>) -> io::Result<String> {
     let mut path = None;
     let mut bytes = (member.open)()?;
-    let read = json_elements::parts(&mut bytes, LONGEST_REST, &|key| key == "messages", &mut |part| {
+    let read = json_tree::parts(&mut bytes, LONGEST_REST, &|key| key == "messages", &mut |part| {
         if part.key == "thread_path" {
             let value = json_value::read(&part.element.bytes.unwrap_or_default());
             path = value.ok().and_then(|value| Some(value.as_str()?.rsplit('/').next()?.to_owned()));
