@@ -9,7 +9,7 @@ use super::person::Person;
 use super::{export, tasks};
 use crate::journeys::stage::{Tools, serve};
 use crate::journeys::view::{Seen, View};
-use crate::own::terminal::Terminal;
+use crate::own::granted::grant;
 use crate::support::env::TestEnv;
 
 /// A person's HOME with a store that imports alone have filled, and another one for an agent that was granted less.
@@ -64,25 +64,25 @@ impl Stage {
         streams.remove("security_messages");
         let accounts = status["accounts"].as_array().unwrap();
         let accounts: BTreeSet<&str> = accounts.iter().map(|one| one["name"].as_str().unwrap()).collect();
-        let mut words = vec!["connect", "local", "--in-terminal", "--json"];
+        let mut options = Vec::new();
         for account in accounts {
-            words.extend(["--account", account]);
+            options.extend(["--account", account]);
         }
         for stream in &streams {
-            words.extend(["--stream", stream]);
+            options.extend(["--stream", stream]);
         }
-        approve(&self.env, &words);
+        grant(&self.env, &options);
     }
 
     /// Grants the private mailbox from 2026 on, without texts, to another agent.
     pub fn grant_narrowly(&self, account: &str) {
         let store = self.store();
-        let words = ["connect", "local", "--in-terminal", "--json", "--data-dir", store.to_str().unwrap()];
+        let of_store = ["--data-dir", store.to_str().unwrap()];
         let mail = "https://local.pdpp.invalid/connectors/mail";
         let narrow =
             ["--source", mail, "--account", account, "--stream", "messages", "--since", "2026-01-01"];
         let fields = ["--field", "messages.subject", "--field", "messages.from_name"];
-        approve(&self.narrow, &[&words[..], &narrow, &fields].concat());
+        grant(&self.narrow, &[&of_store[..], &narrow, &fields].concat());
     }
 }
 
@@ -102,17 +102,6 @@ fn gather(value: &Value, streams: &mut BTreeSet<String>) {
         Value::Array(list) => list.iter().for_each(|value| gather(value, streams)),
         _ => {}
     }
-}
-
-/// What the options name is approved, for 30 days.
-fn approve(env: &TestEnv, words: &[&str]) {
-    let mut terminal = Terminal::run(env, words);
-    terminal.answer("What may be read", "\r");
-    terminal.answer("Which fields", "\r");
-    terminal.answer("When does it end", "\r");
-    terminal.answer("Approve?", "y");
-    let ran = terminal.end();
-    assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
 /// A reader's first look in one view: the tools, and the connections by the names that tasks give them.

@@ -9,7 +9,7 @@ mod backup;
 mod damaged;
 mod filled;
 #[cfg(target_os = "linux")]
-mod granted;
+pub mod granted;
 mod in_process;
 #[cfg(target_os = "linux")]
 mod memory;

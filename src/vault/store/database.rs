@@ -390,6 +390,25 @@ pub(super) fn prepare(db: &Sqlite) -> rusqlite::Result<()> {
 mod tests {
     use super::*;
 
+    /// Fills a store with one connection of one stream.
+    fn one_connection(
+        ingest: &mut Ingest<'_>,
+        stream: crate::vault::declaration::StreamSpec,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        ingest.connector(&crate::vault::declaration::Connector {
+            key: "things".to_owned(),
+            id: "https://example.test/things".to_owned(),
+            name: "Things".to_owned(),
+            streams: vec![Arc::new(stream.parse()?)],
+        })?;
+        ingest.connection(&super::super::Connection {
+            id: "cin_one".to_owned(),
+            connector: "things".to_owned(),
+            display_name: "One".to_owned(),
+        })?;
+        Ok(())
+    }
+
     #[test]
     fn a_new_store_is_filled_and_an_old_one_is_kept() {
         let dir = tempfile::tempdir().unwrap();
@@ -420,17 +439,7 @@ mod tests {
             relations: &[],
         };
         let fill = |ingest: &mut Ingest<'_>| {
-            ingest.connector(&crate::vault::declaration::Connector {
-                key: "things".to_owned(),
-                id: "https://example.test/things".to_owned(),
-                name: "Things".to_owned(),
-                streams: vec![Arc::new(SPEC.parse()?)],
-            })?;
-            ingest.connection(&super::super::Connection {
-                id: "cin_one".to_owned(),
-                connector: "things".to_owned(),
-                display_name: "One".to_owned(),
-            })?;
+            one_connection(ingest, SPEC)?;
             for (key, data) in [
                 ("a", Some(r#"{"id":"a","at":"2024-02-01T00:00:00Z","who":"Jos\u00e9","amount":1.10}"#)),
                 ("b", Some(r#"{"id":"b","who":"José","amount":7}"#)),
@@ -496,17 +505,7 @@ mod tests {
         };
         let texts = ["press #\u{fe0f}\u{20e3}", "plain words", "محـــمد", "type 🅰\u{fe0f}b", "grüße"];
         let fill = |ingest: &mut Ingest<'_>| {
-            ingest.connector(&crate::vault::declaration::Connector {
-                key: "things".to_owned(),
-                id: "https://example.test/things".to_owned(),
-                name: "Things".to_owned(),
-                streams: vec![Arc::new(SPEC.parse()?)],
-            })?;
-            ingest.connection(&super::super::Connection {
-                id: "cin_one".to_owned(),
-                connector: "things".to_owned(),
-                display_name: "One".to_owned(),
-            })?;
+            one_connection(ingest, SPEC)?;
             for (at, text) in texts.iter().enumerate() {
                 let data = serde_json::json!({ "id": at.to_string(), "body": format!("{text} {}", "x".repeat(120)) });
                 ingest.put("items", &at.to_string(), 0, Some(&data.to_string()))?;
