@@ -1,5 +1,7 @@
 //! Full-text search over the granted fields, with the evidence for each hit.
 
+use std::cell::OnceCell;
+
 use axum::http::StatusCode;
 use rusqlite::Connection as Sqlite;
 use serde_json::{Value, json};
@@ -84,12 +86,12 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
             params.single("cursor")?.map(|cursor| context.open(&bound, cursor)).transpose()?;
 
         let (mut count, mut titled, mut page) = (0, 0, Vec::new());
-        for (access, filter) in &sources {
+        for (source, (access, filter)) in sources.iter().enumerate() {
             let matches = access.search(db, &query, filter, pace)?;
             count += matches.count();
             titled += matches.titled();
             let hits = access.hits(db, &matches, after.as_ref(), limit + 1)?;
-            page.extend(hits.into_iter().map(|hit| (*access, hit)));
+            page.extend(hits.into_iter().map(|hit| (source, hit)));
         }
         page.sort_by(|(_, left), (_, right)| left.at.cmp(&right.at));
         let has_more = page.len() > limit;
@@ -101,11 +103,17 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
         let mut warnings = warnings.clone();
         warnings.extend(stale(db, &accesses)?);
         let mut data = Vec::with_capacity(page.len());
-        for (access, found) in &page {
+        // Of each source once, and only where a hit needs it.
+        let parents: Vec<OnceCell<Vec<(Relation, Access)>>> =
+            sources.iter().map(|_| OnceCell::new()).collect();
+        for (source, found) in &page {
+            let access = sources[*source].0;
             let mut hit = hit(&query, access, found);
             if access.stream().is_extended {
-                let parents = records::relations(context, catalog, access);
-                name(db, access, &found.row, &parents, pace, &mut hit)?;
+                let parents = || {
+                    parents[*source].get_or_init(|| records::relations(context, catalog, access)).as_slice()
+                };
+                name(db, access, &found.row, parents, pace, &mut hit)?;
             }
             data.push(hit);
         }
@@ -126,11 +134,11 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
 
 /// What a hit is called and when it was, from its own granted fields, or through its granted parent: a chat's title and who
 /// speaks (O6.6).
-fn name(
+fn name<'a>(
     db: &Sqlite,
     access: &Access,
     row: &Row,
-    relations: &[(Relation, Access)],
+    relations: impl FnOnce() -> &'a [(Relation, Access)],
     pace: &Pace<'_>,
     hit: &mut Value,
 ) -> rusqlite::Result<()> {
@@ -141,7 +149,7 @@ fn name(
     let mut title = of(access, row, "primary-title");
     let mut time = hit.get("sent_at").and_then(Value::as_str).map(str::to_owned);
     if title.is_none() || time.is_none() {
-        let parent = relations.iter().find_map(|(relation, parent)| {
+        let parent = relations().iter().find_map(|(relation, parent)| {
             let key = access.text(row, relation.local_key.as_deref()?)?;
             Some((relation, parent, key))
         });
