@@ -7,7 +7,12 @@ import shutil
 from about import ROOT
 
 EXAMPLES = ("container", "docker", "kubernetes", "launchd", "nginx", "systemd", "windows")
-LINK = re.compile(r"!?\[((?:[^\[\]]|\[[^\]]*\])+)\]\(([^)\s]+)\)")
+# Code comes first: nothing in it is a link, though the words of a link may have code in them.
+CODE_OR_LINK = re.compile(
+    r"(?P<code>^```.*?^```|(?P<tick>`+)(?:(?!\n\n).)+?(?<!`)(?P=tick)(?!`))"
+    r"|!?\[(?P<words>(?:[^\[\]]|\[[^\]]*\])+)\]\((?P<target>[^)\s]+)\)",
+    re.M | re.S,
+)
 # Behind README's title.
 ELSEWHERE = "\nFiles that are named here and are not in this package are in the source.\n"
 
@@ -19,7 +24,9 @@ def linked(text, place, is_there, moved=()):
     """
 
     def changed(match):
-        words, target = match.groups()
+        words, target = match["words"], match["target"]
+        if match["code"]:
+            return match[0]
         file, _, anchor = target.partition("#")
         if "://" in target or not file:
             return match[0]
@@ -30,9 +37,12 @@ def linked(text, place, is_there, moved=()):
             return match[0]
         return words if path in words else f"{words} (`{path}`)"
 
-    # Odd pieces are code, in which nothing is a link; a link's words may have code in them, so that only blocks count.
-    pieces = re.split(r"(^```.*?^```)", text, flags=re.M | re.S)
-    return "".join(piece if odd else LINK.sub(changed, piece) for piece, odd in zip(pieces, [0, 1] * len(pieces)))
+    return CODE_OR_LINK.sub(changed, text)
+
+
+def targets(text):
+    """Where the links of `text` lead."""
+    return [match["target"] for match in CODE_OR_LINK.finditer(text) if not match["code"]]
 
 
 def documents(folder, moved=()):

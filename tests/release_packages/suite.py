@@ -29,7 +29,7 @@ sys.path.insert(0, str(RELEASE))
 sys.dont_write_bytecode = True
 
 from about import TARGETS, VERSION  # noqa: E402
-from documents import EXAMPLES, linked  # noqa: E402
+from documents import EXAMPLES, linked, targets  # noqa: E402
 from notes import section  # noqa: E402
 from notices import crates  # noqa: E402
 
@@ -101,8 +101,9 @@ def documented(folder, program, environment):
     texts = {path: path.read_text() for path in documents if path.name not in ("release.md", "requirements.md")}
     links = 0
     for path, text in texts.items():
-        for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", text):
-            assert "://" in target or (path.parent / target).exists(), f"{path} links to {target}"
+        for target in targets(text):
+            file = target.partition("#")[0]
+            assert not file or "://" in target or (path.parent / file).exists(), f"{path} links to {target}"
             links += 1
     assert links > 20, links
     commands = [[], ["mcp"], *([*path.stem.split("-")[1:]] for path in (ROOT / "man").glob("*-*.1"))]
@@ -319,9 +320,9 @@ def versions():
 
 
 def links():
-    text = "[a](b.md) [`c`](../src/c.rs#x) [d e](f/) [g](https://g.example) [h](#i) ![j](k.svg)\n```sh\n[l](m)\n```\n[n](../N)\n"
+    text = "[a](b.md) [`c`](../src/c.rs#x) [d e](f/) [g](https://g.example) [h](#i) ![j](k.svg)\n```sh\n[l](m)\n```\n[n](../N) `[o](p.md)`\n"
     there = {"docs/b.md", "docs/k.svg"}
-    wanted = "[a](b.md) `c` (`src/c.rs`) d e (`docs/f`) [g](https://g.example) [h](#i) ![j](k.svg)\n```sh\n[l](m)\n```\n[n](../o)\n"
+    wanted = "[a](b.md) `c` (`src/c.rs`) d e (`docs/f`) [g](https://g.example) [h](#i) ![j](k.svg)\n```sh\n[l](m)\n```\n[n](../o) `[o](p.md)`\n"
     assert linked(text, "docs/p.md", there.__contains__, {"N": "o"}) == wanted, linked(text, "docs/p.md", there.__contains__, {"N": "o"})
     assert linked("[`a/b.rs`](../a/b.rs)", "docs/p.md", there.__contains__) == "`a/b.rs`"
 
