@@ -5,6 +5,7 @@
     python3 benches/own.py --mails 10000 --binary target/release/pdpp --keep DIRECTORY
 
     python3 benches/own.py --beside                         # notmuch and mu on the same mails, where they are installed
+    python3 benches/own.py --mails 1000000 --attached 300000 --beside --patience 1200     # 6 GB of text, 10 GB of attachments
 
 Prints MB a second, peak memory, what is kept by what was read, an untouched second run, one over a file that was touched, and one
 over a file that grew; then searches, filters and aggregates through `pdpp mcp serve` in process, under a grant that covers the
@@ -20,10 +21,12 @@ import random
 import re
 import select
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 MB = 1_000_000
@@ -83,13 +86,21 @@ def write(path, seed, mails, body_words, attachment, first=0, total=None, mode="
     return os.path.getsize(path)
 
 
-def run(command, environment):
-    """Seconds, those of a processor and peak memory in MB of a command, and what it printed."""
+def run(command, environment, patience=None):
+    """Seconds, those of a processor and peak memory in MB of a command, and what it printed; None if it took longer than `patience` seconds."""
     with tempfile.TemporaryFile() as out:
         began = time.perf_counter()
         child = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+        # Both keep what they have read when they are interrupted.
+        late = threading.Timer(patience, child.send_signal, [signal.SIGINT]) if patience else None
+        if late:
+            late.start()
         _, status, usage = os.wait4(child.pid, 0)
         took = time.perf_counter() - began
+        if late:
+            late.cancel()
+            if took >= patience:
+                return None
         child.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         said = out.read().decode(errors="replace")
@@ -220,8 +231,11 @@ def maildir_of(box, directory):
     out.close()
 
 
-def beside(work, environment, box, mails):
-    """The same mails and the same questions with notmuch and mu; a question of theirs starts a process."""
+def beside(work, environment, box, mails, patience):
+    """The same mails and the same questions with notmuch and mu; a question of theirs starts a process.
+
+    Whoever has not read all mails after `patience` seconds is stopped, and how many it has read is said.
+    """
     mailbox = Mailbox(1)
     frequent, rare = mailbox.words[0], mailbox.words[20_000]
     sender = f"{mailbox.people[1]}@example.org"
@@ -233,16 +247,23 @@ def beside(work, environment, box, mails):
     (work / "notmuch-config").write_text(f"[database]\npath={mail}\n[user]\nname=Ana\nprimary_email=ana@example.net\n")
     others = {
         "notmuch": (["notmuch", "config", "get", "database.path"], ["notmuch", "new", "--quiet"], mail / ".notmuch",
-                    ["notmuch", "search", "--limit=10"], ["notmuch", "count"]),
+                    ["notmuch", "search", "--limit=10"], ["notmuch", "count"], ["notmuch", "count"]),
         "mu": (["mu", "init", "--quiet", f"--maildir={mail}"], ["mu", "index", "--quiet"], work / "mu",
-               ["mu", "find", "--maxnum=10", "--sortfield=date", "--reverse"], None),
+               ["mu", "find", "--maxnum=10", "--sortfield=date", "--reverse"], None,
+               ["sh", "-c", "mu find --fields=i '' | wc -l"]),
     }
-    for name, (prepare, index, kept, search, count) in others.items():
+    for name, (prepare, index, kept, search, count, have) in others.items():
         if not shutil.which(name):
             print(f"{name}: not installed")
             continue
         run(prepare, environment)
-        took, _, peak, _ = run(index, environment)
+        done = run(index, environment, patience)
+        if done is None:
+            print(f"{name}: stopped after {patience} s of its first import, load {os.getloadavg()[0]:.1f}; of {mails:,} mails it has "
+                  f"{run(have, environment)[3].strip()}, and has kept {size_of(kept) / MB:,.0f} MB", flush=True)
+            shutil.rmtree(kept)
+            continue
+        took, _, peak, _ = done
         print(f"{name}: first import {took:.1f} s, {size / took:.0f} MB/s, peak {peak:.0f} MB, "
               f"kept {size_of(kept) / MB:,.0f} MB, {size_of(kept) / MB / size:.2f} of the text")
         again, *_ = run(index, environment)
@@ -263,6 +284,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", default="target/release/pdpp")
     parser.add_argument("--mails", type=int, default=100_000)
+    parser.add_argument("--attached", type=int, help="how many mails with an attachment of 24 kB; else a fifth of --mails")
+    parser.add_argument("--patience", type=int, help="seconds that notmuch and mu may take for their first import each")
     parser.add_argument("--keep", type=pathlib.Path, help="a directory to work in that stays")
     parser.add_argument("--beside", action="store_true", help="notmuch and mu on the same mails")
     options = parser.parse_args()
@@ -273,19 +296,21 @@ def main():
     print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
     try:
         heavy, text = work / "attachments.mbox", work / "text.mbox"
-        attached = options.mails // 5
+        attached = options.attached or options.mails // 5
         write(heavy, 2, attached, 120, 24_000)
         imports(pdpp, work, environment, "attachments", heavy, attached * 1_000)
         heavy.unlink()
         size = write(text, 1, options.mails, 700, 0)
-        if options.beside:
-            beside(work, environment, text, options.mails)
         data, command = imports(pdpp, work, environment, "text", text, size)
         write(text, 3, options.mails // 50, 700, 0, first=options.mails, total=options.mails, mode="ab")
         grown, *_ = run(command, environment)
         print(f"   {options.mails // 50:,} mails appended: {grown:.1f} s", flush=True)
         approve(pdpp, environment, data)
         reads(pdpp, environment, options.mails)
+        if options.beside:
+            shutil.rmtree(data)
+            os.truncate(text, size)
+            beside(work, environment, text, options.mails, options.patience)
     finally:
         if not options.keep:
             shutil.rmtree(work)
