@@ -567,10 +567,9 @@ mod tests {
 
     /// Mails that were delivered to each of these.
     fn to(owners: &[&str]) -> String {
-        owners
-            .iter()
-            .map(|owner| format!("From a Tue Jan  2 03:04:05 2024\n{owner}\nSubject: x\n\nHi.\n\n"))
-            .collect()
+        let mail =
+            |owner: &&str| ["From a Tue Jan  2 03:04:05 2024\n", owner, "\nSubject: x\n\nHi.\n\n"].concat();
+        owners.iter().map(mail).collect()
     }
 
     fn delivered(owner: &str) -> String {
