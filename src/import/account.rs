@@ -16,6 +16,18 @@ pub struct Known {
     pub read: Option<Read>,
 }
 
+impl Known {
+    /// Whether it has data of whoever a plan is of, perhaps.
+    pub fn is_owners(&self, plan: &Plan) -> bool {
+        plan.whose.owner.as_ref().is_some_and(|owner| self.name == *owner || self.owners.contains_key(owner))
+    }
+
+    /// Whether it is surely somebody else's.
+    pub fn is_anothers(&self, plan: &Plan) -> bool {
+        plan.whose.is_sure && !self.is_owners(plan) && self.owners.values().any(|is_sure| *is_sure)
+    }
+}
+
 /// What an account has read of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Read {
@@ -42,8 +54,6 @@ const SAME_PERSON: &str = "data of the same person was imported into it before";
 /// Chooses among the accounts that are there.
 pub fn choose(plan: &Plan, known: &[Known]) -> Choice {
     let owner = plan.whose.owner.as_deref();
-    let is_owners =
-        |one: &&Known| owner.is_some_and(|owner| one.name == owner || one.owners.contains_key(owner));
     let is_surely_owners = |one: &&Known| {
         plan.whose.is_sure
             && owner.is_some_and(|owner| one.name == owner || one.owners.get(owner) == Some(&true))
@@ -54,7 +64,7 @@ pub fn choose(plan: &Plan, known: &[Known]) -> Choice {
     let of = |read: Read| known.iter().filter(|one| one.read == Some(read)).collect::<Vec<_>>();
     for (read, is_proof) in [(Read::This, true), (Read::Another, owner.is_none())] {
         let readers = of(read);
-        let owners: Vec<&&Known> = readers.iter().filter(|one| is_owners(one)).collect();
+        let owners: Vec<&&Known> = readers.iter().filter(|one| one.is_owners(plan)).collect();
         match (owners.as_slice(), readers.as_slice()) {
             ([one], _) => return take(one, BEFORE),
             ([], [one]) if is_proof => return take(one, BEFORE),

@@ -117,6 +117,12 @@ pub trait Format: Sync {
         false
     }
 
+    /// Whether the plans of one connector differ in their members and in whose those are alone, so that what was read into an account
+    /// before can stay there.
+    fn is_by_file(&self) -> bool {
+        false
+    }
+
     /// Whether many items give the records of `stream`: a label is of many mails. Where an item was read before all of it was there
     /// ([`Raw::next`]), the others that it made are taken back once it gives none of them.
     fn shares(&self, stream: &str) -> bool {
@@ -190,13 +196,17 @@ pub struct Member<'a> {
 }
 
 impl Member<'_> {
+    /// Whether [`Member::head`] is less than what [`Format::sniff`] saw.
+    pub fn is_short(&self) -> bool {
+        self.size.is_none_or(|size| size != self.head.len() as u64) && self.head.len() < PEEK
+    }
+
     /// The first [`PEEK`] bytes, or all of it: what [`Format::sniff`] saw, of very many members too.
     ///
     /// # Errors
     /// Where it cannot be opened or read.
     pub fn beginning(&self) -> io::Result<Cow<'_, [u8]>> {
-        let is_whole = self.size.is_some_and(|size| size == self.head.len() as u64);
-        if is_whole || self.head.len() >= PEEK {
+        if !self.is_short() {
             return Ok(Cow::Borrowed(self.head));
         }
         let mut bytes = Vec::new();

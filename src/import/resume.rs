@@ -187,20 +187,41 @@ pub fn known_accounts(db: &Sqlite, catalog: &Catalog, job: &Job) -> rusqlite::Re
     let is_archive = job.source.kind() == Kind::Archive;
     let mark = if is_archive { archive_mark(job, job.source.stamp().ok()) } else { Mark::default() };
     let path = job.source.path().to_string_lossy();
-    let mut all = Vec::new();
+    let mut all: Vec<Known> = Vec::new();
+    // Who read the same archive: who read these members of it, if anybody did.
+    let mut of_archive = Vec::new();
     for connection in catalog.connections_of(&job.plan.connector.key) {
         let Some((account, _)) = ledger.account(&connection.id)? else { continue };
         let mut read = None;
         for row in sources.iter().filter(|row| row.account == account && row.format == job.format.name()) {
             let is_same = is_archive && is_same_content(&row.mark, &mark);
             if row.path == path || is_same {
-                let is_same = is_same || !is_archive && has_read(ledger, job, row.source)?;
+                if is_same {
+                    of_archive.push((all.len(), has_members(ledger, job, row.source)?));
+                }
+                let is_same = !is_archive && has_read(ledger, job, row.source)?;
                 read = read.max(Some(if is_same { Read::This } else { Read::Another }));
             }
         }
         all.push(Known { name: connection.display_name.clone(), owners: ledger.owners(account)?, read });
     }
+    let is_any = of_archive.iter().any(|(_, has)| *has);
+    for (at, has) in of_archive {
+        if has || !is_any {
+            all[at].read = Some(Read::This);
+        }
+    }
     Ok(all)
+}
+
+/// Whether one of the members was read of a source, whatever it was then.
+fn has_members(ledger: Ledger<'_>, job: &Job, source: i64) -> rusqlite::Result<bool> {
+    for member in job.units.iter().take(LOOKED_AT) {
+        if ledger.unit(source, &member.label)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether a member of a folder or file is what was read of it, with more behind it perhaps.

@@ -14,7 +14,7 @@ use super::account::{self, Choice, Known};
 use super::apart::Bytes;
 use super::digest;
 use super::earlier::{Before, Earlier};
-use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, ReadFrom, Refused, Sure};
+use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, ReadFrom, Refused, Sure, Whose};
 use super::kind_of_file;
 use super::refresh::{Seen, folder_of};
 use crate::advice::{Command, Hint};
@@ -510,13 +510,24 @@ impl Recognised {
         let typed = named.path.as_path();
         let mut ask = Self::ask_of(source, named, request, known);
         let mut plans = self.ask(source, typed, &mut ask, jobs, adviser)?;
+        let is_by_file = self.format.is_by_file();
         if ask.account.is_none() {
+            if is_by_file {
+                plans = self.by_reader(source, typed, plans, adviser);
+            }
             let chosen = plans.iter().map(|plan| self.choose(source, typed, plan, adviser));
             let chosen = chosen.collect::<Result<Vec<_>>>()?;
-            for (plan, (account, why)) in plans.iter_mut().zip(chosen) {
+            for (plan, (account, why, is_anothers)) in plans.iter_mut().zip(chosen) {
                 plan.account = account;
                 plan.whose.note = why.or(plan.whose.note.take());
+                // It does not become the owner's by that.
+                if is_anothers {
+                    plan.whose = Whose { owner: None, is_sure: false, note: plan.whose.note.take() };
+                }
             }
+        }
+        if is_by_file {
+            plans = joined(plans);
         }
         let mut made: Vec<Job> = Vec::new();
         for (at, mut plan) in plans.into_iter().enumerate() {
@@ -534,7 +545,9 @@ impl Recognised {
             } else {
                 again.order_before = order_before.filter(|before| Some(*before) != request.date_order);
             }
-            if again.zone != ask.zone
+            if is_by_file {
+                plan.zone = again.zone.clone();
+            } else if again.zone != ask.zone
                 || again.date_order != ask.date_order
                 || again.order_before != ask.order_before
             {
@@ -553,20 +566,83 @@ impl Recognised {
         Ok(made)
     }
 
-    /// The account of a plan where the person named none, and why it is another than the files say.
+    /// Divides plans so that what an account has read of the source stays in it, whoever it seems to be of now.
+    fn by_reader(
+        &self,
+        source: &Arc<Source>,
+        typed: &Path,
+        plans: Vec<Plan>,
+        adviser: &dyn Adviser,
+    ) -> Vec<Plan> {
+        let readers_of = |plan: &Plan, units: &[usize]| {
+            let part = Plan { units: units.to_vec(), ..plan.clone() };
+            let mut known = adviser.accounts(&self.job(source, typed, part, Settings::default()));
+            known.retain(|one| one.read == Some(account::Read::This));
+            known
+        };
+        let mut all = Vec::new();
+        for plan in plans {
+            let readers = readers_of(&plan, &plan.units);
+            if readers.is_empty() || readers.len() == 1 && !readers[0].is_anothers(&plan) {
+                all.push(plan);
+                continue;
+            }
+            let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+            for at in &plan.units {
+                let label = self.members[*at].0.label.as_str();
+                let group = if self.format.is_of_folder() { folder_of(label) } else { label };
+                groups.entry(group).or_default().push(*at);
+            }
+            let mut parts: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+            let mut rest = Vec::new();
+            for units in groups.into_values() {
+                match readers_of(&plan, &units).as_slice() {
+                    [one] => parts.entry(one.name.clone()).or_default().extend(units),
+                    _ => rest.extend(units),
+                }
+            }
+            // What is new goes with what is the same person's.
+            let with = readers.iter().filter(|one| parts.contains_key(&one.name) && !one.is_anothers(&plan));
+            let with = with.max_by_key(|one| (one.is_owners(&plan), parts[&one.name].len()));
+            let with = with.and_then(|one| parts.get_mut(&one.name));
+            match with {
+                Some(units) => units.append(&mut rest),
+                None if rest.is_empty() => {}
+                None => all.push(Plan { units: rest, ..plan.clone() }),
+            }
+            all.extend(parts.into_values().map(|mut units| {
+                units.sort_unstable();
+                Plan { units, ..plan.clone() }
+            }));
+        }
+        all
+    }
+
+    /// The account of a plan where the person named none, why it is another than the files say, and whether it is surely another
+    /// person's.
     fn choose(
         &self,
         source: &Arc<Source>,
         typed: &Path,
         plan: &Plan,
         adviser: &mut dyn Adviser,
-    ) -> Result<(String, Option<String>)> {
+    ) -> Result<(String, Option<String>, bool)> {
         let known = adviser.accounts(&self.job(source, typed, plan.clone(), Settings::default()));
         match account::choose(plan, &known) {
-            Choice::Inferred => Ok((plan.account.clone(), None)),
+            Choice::Inferred => Ok((plan.account.clone(), None, false)),
             Choice::Known(account, why) => {
+                let is_anothers = |one: &Known| one.name == account && one.is_anothers(plan);
+                let owner = plan.whose.owner.as_deref().filter(|_| self.format.is_by_file());
+                if let Some(owner) = owner.filter(|_| known.iter().any(is_anothers)) {
+                    let note = format!(
+                        "The files of {owner} stay in the account {account}: {why}. To have them in an account of their own: \
+                         pdpp provider forget {}, then import all of it anew.",
+                        shell_word(&account),
+                    );
+                    return Ok((account, Some(note), true));
+                }
                 let note = format!("The account is {account}: {why}. --account NAME names another.");
-                Ok((account, Some(note)))
+                Ok((account, Some(note), false))
             }
             Choice::Ask(choices) => {
                 let question = match &plan.whose.owner {
@@ -576,7 +652,7 @@ impl Recognised {
                 let error = || undecided(typed, &question, "--account", &choices);
                 let answer = adviser.answer(&question, &choices).ok_or_else(error)?;
                 let note = format!("The account is {answer}, as you said.");
-                Ok((answer, Some(note)))
+                Ok((answer, Some(note), false))
             }
         }
     }
@@ -675,6 +751,30 @@ impl Recognised {
             since_ms: None,
         }
     }
+}
+
+/// Plans of one account are one.
+fn joined(plans: Vec<Plan>) -> Vec<Plan> {
+    let mut all: Vec<Plan> = Vec::new();
+    for mut plan in plans {
+        let Some(first) = all.iter_mut().find(|first| connection_of(first) == connection_of(&plan)) else {
+            all.push(plan);
+            continue;
+        };
+        // Whose the account is says the plan that has an owner.
+        if first.whose.owner.is_none() {
+            std::mem::swap(&mut first.whose, &mut plan.whose);
+        }
+        let notes = plan.notes.into_iter().chain(plan.whose.note).collect::<Vec<_>>();
+        for note in notes {
+            if first.whose.note.as_ref() != Some(&note) && !first.notes.contains(&note) {
+                first.notes.push(note);
+            }
+        }
+        first.units.extend(plan.units);
+        first.units.sort_unstable();
+    }
+    all
 }
 
 /// Reads the beginning of a member; whether it is all of it.

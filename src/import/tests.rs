@@ -1048,3 +1048,95 @@ fn a_database_of_something_else_is_not_read_to_its_end_and_says_so() {
     assert_eq!(outcome.unread[0].reason, "it has none of the tables of a browser's history");
     assert!(!place.own().join("copies").exists());
 }
+
+/// Mails that were delivered to `owner`.
+fn delivered(owner: &str, mails: u32) -> String {
+    let mail = |at| {
+        format!(
+            "From eva@example.org Tue Jan  2 03:04:05 2024\nFrom: eva@example.org\nDelivered-To: {owner}\n\
+             Subject: {at} to {owner}\nDate: Tue, 2 Jan 2024 03:04:0{at} +0000\n\nHello.\n\n"
+        )
+    };
+    (0..mails).map(mail).collect()
+}
+
+/// Imports what was found; account, read, new, same and gone of each.
+fn all_of(place: &Place, store: &Store, survey: &Survey) -> Vec<(String, u64, u64, u64, u64)> {
+    let (stop, dir) = (AtomicBool::new(false), place.own());
+    let import = Import { store, dir: &dir, terms: place.terms, stop: &stop, least_free: 0 };
+    let mut all = Vec::new();
+    for job in &survey.jobs {
+        let outcome = pipeline::run(&import, job, &mut Seen::default()).outcome;
+        let counts = &outcome.counts;
+        all.push((outcome.account.clone(), counts.read, counts.new, counts.same, outcome.gone));
+    }
+    all
+}
+
+/// What is found in all that was imported, without anybody naming it.
+fn refreshed(place: &Place, store: &Store) -> Survey {
+    let request = Request {
+        paths: own::import::refresh(store, true).unwrap().named,
+        zone: Some(TimeZone::UTC),
+        own_zone: None,
+        date_order: None,
+        since_ms: None,
+        copies_attachments: false,
+    };
+    let mut knowing = own::import::Knowing { store: Some(store), answer: &mut |_, _| None };
+    Survey::of(&request, &place.own(), &mut knowing).unwrap()
+}
+
+#[test]
+fn o4_13_two_owners_in_one_folder_are_two_accounts_and_stay_so() {
+    let place = Place::new();
+    let store = place.store();
+    let (ana, bob) = ("ana@example.org", "bob@example.org");
+    let of = |name: &str, read, new, same| (name.to_owned(), read, new, same, 0);
+    let folder = place.file("box/ana.mbox", &delivered(ana, 3)).parent().unwrap().to_owned();
+    place.file("box/bob.mbox", &delivered(bob, 4));
+    place.file("box/Sent", &delivered("x@example.org", 2).replace("Delivered-To", "To"));
+    let survey = || surveyed(&place, Some(&store), &[&folder]);
+    assert_eq!(all_of(&place, &store, &survey()), [of(ana, 3, 3, 0), of(bob, 6, 6, 0)]);
+    for again in [survey(), refreshed(&place, &store)] {
+        assert_eq!(all_of(&place, &store, &again), [of(ana, 3, 0, 3), of(bob, 6, 0, 6)]);
+    }
+    // She has most by now: what says nothing stays where it was read.
+    place.file("box/ana.mbox", &delivered(ana, 9));
+    assert_eq!(all_of(&place, &store, &refreshed(&place, &store)), [of(ana, 9, 6, 3), of(bob, 6, 0, 6)]);
+    place.file("box/ana2.mbox", &delivered(ana, 5));
+    assert_eq!(all_of(&place, &store, &survey()), [of(ana, 14, 0, 14), of(bob, 6, 0, 6)]);
+}
+
+#[test]
+fn o4_13_what_was_imported_as_one_account_stays_one_and_says_how_to_divide_it() {
+    let place = Place::new();
+    let store = place.store();
+    let (ana, bob) = ("ana@example.org", "bob@example.org");
+    let path = place.file("box/ana.mbox", &delivered(ana, 3));
+    place.file("box/bob.mbox", &delivered(bob, 2));
+    let folder = path.parent().unwrap().to_owned();
+    // As an earlier version took them.
+    let mut survey = surveyed(&place, Some(&store), &[&folder]);
+    let other = survey.jobs.pop().unwrap();
+    survey.jobs[0].units.extend(other.units);
+    survey.jobs[0].plan.units = vec![0, 1];
+    assert_eq!(all_of(&place, &store, &survey), [(ana.to_owned(), 5, 5, 0, 0)]);
+    for again in [surveyed(&place, Some(&store), &[&folder]), refreshed(&place, &store)] {
+        let plan = &again.jobs[0].plan;
+        let notes: Vec<&String> = plan.whose.note.iter().chain(&plan.notes).collect();
+        let said = format!("The files of {bob} stay in the account {ana}");
+        assert!(
+            notes.iter().any(|note| note.contains(&said) && note.contains("provider forget")),
+            "{notes:?}"
+        );
+        assert_eq!(plan.whose.owner.as_deref(), Some(ana));
+        assert_eq!(all_of(&place, &store, &again), [(ana.to_owned(), 5, 0, 5, 0)]);
+    }
+    // What is new and surely another person's does not join it.
+    place.file("box/bob2.mbox", &delivered(bob, 4));
+    let found = all_of(&place, &store, &surveyed(&place, Some(&store), &[&folder]));
+    assert_eq!(found, [(ana.to_owned(), 5, 0, 5, 0), (bob.to_owned(), 4, 4, 0, 0)]);
+    let found = all_of(&place, &store, &surveyed(&place, Some(&store), &[&folder]));
+    assert_eq!(found, [(ana.to_owned(), 5, 0, 5, 0), (bob.to_owned(), 4, 0, 4, 0)]);
+}

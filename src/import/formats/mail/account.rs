@@ -1,6 +1,8 @@
 //! Whose mail it is, and what it is declared to hold.
 
-use std::collections::BTreeMap;
+use std::any::Any;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use memchr::memmem;
@@ -8,6 +10,7 @@ use memchr::memmem;
 use super::header::people;
 use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::format::{Ask, Member, Plan, Refused, Whose};
+use crate::import::refresh::folder_of;
 use crate::vault::declaration::{BadField, Connector};
 
 /// The fields of a mail that stand beside its text.
@@ -94,79 +97,275 @@ fn is_gmail_file(head: &[u8]) -> bool {
         || head.starts_with(b"X-Gmail-Labels:")
 }
 
-/// One plan for the files with Gmail's headers, one for the others.
-pub fn plan(members: &[Member<'_>], ask: &Ask) -> Result<Vec<Plan>, Refused> {
-    // Of very many files the later ones come without their beginnings: they are what the others are.
-    let mut known = members.iter().map(|member| member.head).filter(|head| !head.is_empty()).peekable();
-    let all_are_gmail = known.peek().is_some() && known.all(is_gmail_file);
-    let is_gmail = |at: &usize| match members[*at].head {
+/// How many members without their beginnings are opened for a plan, at most.
+const MOST_OPENED: usize = 64;
+
+/// The plans for the files with Gmail's headers, and those for the others: one for each owner.
+pub fn plan(members: &[Member<'_>], is_of_folder: bool, ask: &Ask) -> Result<Vec<Plan>, Refused> {
+    let heads = heads(members, is_of_folder);
+    // What nothing is known of is what the others are.
+    let mut known = heads.iter().filter(|head| !head.is_empty()).peekable();
+    let all_are_gmail = known.peek().is_some() && known.all(|head| is_gmail_file(head));
+    let is_gmail = |at: &usize| match &*heads[*at] {
         [] => all_are_gmail,
         head => is_gmail_file(head),
     };
     let (gmail, other): (Vec<usize>, Vec<usize>) = (0..members.len()).partition(is_gmail);
-    [(true, gmail), (false, other)]
-        .into_iter()
-        .filter(|(_, units)| !units.is_empty())
-        .map(|(is_gmail, units)| {
-            let connector = declared(is_gmail).map_err(|error| Refused::Unreadable(error.to_string()))?;
-            let (account, whose) = account(units.iter().map(|at| members[*at].head), ask);
-            Ok(Plan {
-                connector,
-                account,
-                units,
-                notes: Vec::new(),
-                whose,
-                zone: ask.zone.clone(),
-                state: Arc::new(Source(ask.source_name.clone())),
-            })
-        })
-        .collect()
+    let mut plans = Vec::new();
+    for (is_gmail, units) in [(true, gmail), (false, other)] {
+        if !units.is_empty() {
+            let files = units.into_iter().map(|at| File {
+                at,
+                head: &heads[at],
+                set: set_of(members[at].label, is_gmail, is_of_folder, ask),
+            });
+            plans.extend(plans_of(is_gmail, &files.collect::<Vec<_>>(), ask)?);
+        }
+    }
+    Ok(plans)
 }
 
-/// The plan for files of mail without Gmail's headers, `heads` of which have headers of some of their mails.
-pub fn plan_of<'a>(
-    heads: impl Iterator<Item = &'a [u8]>,
+/// The beginnings of members. Of very many the later ones come without: of each set of files that has none, some are opened.
+fn heads<'a>(members: &'a [Member<'_>], is_of_folder: bool) -> Vec<Cow<'a, [u8]>> {
+    const OF_A_SET: usize = 4;
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    let set = |member: &'a Member<'_>| {
+        if is_of_folder { folder_of(member.label) } else { member.label }
+    };
+    for member in members.iter().filter(|member| !member.is_short()) {
+        *seen.entry(set(member)).or_default() += 1;
+    }
+    let mut left = MOST_OPENED;
+    let mut heads = Vec::with_capacity(members.len());
+    for member in members {
+        let seen = seen.entry(set(member)).or_default();
+        let is_enough = !member.is_short() || *seen >= OF_A_SET || left == 0;
+        heads.push(if is_enough {
+            Cow::Borrowed(member.head)
+        } else {
+            (*seen, left) = (*seen + 1, left - 1);
+            // Whoever reads it says why it cannot be read.
+            match member.beginning() {
+                Ok(more) if more.len() > member.head.len() => more,
+                _ => Cow::Borrowed(member.head),
+            }
+        });
+    }
+    heads
+}
+
+/// Where a file's owner is looked for: in it alone; for formats of one mail a file, in its folder; and a Takeout is one person's.
+fn set_of<'a>(label: &'a str, is_gmail: bool, is_of_folder: bool, ask: &Ask) -> &'a str {
+    const TAKEOUT: &str = "Takeout";
+    if is_gmail {
+        if ask.source_path.components().any(|part| part.as_os_str() == TAKEOUT) {
+            return "";
+        }
+        let mut end = 0;
+        for part in label.split('/') {
+            end += part.len();
+            if part == TAKEOUT {
+                return &label[..end];
+            }
+            end += 1;
+        }
+    }
+    if !is_of_folder {
+        return label;
+    }
+    let folder = folder_of(label);
+    // Apple's program spreads the mails of one folder over many.
+    folder.rfind(".mbox/").map_or(folder, |at| &folder[..at + ".mbox".len()])
+}
+
+/// A file of mail.
+pub struct File<'a> {
+    /// Its position among the members.
+    pub at: usize,
+    /// Headers of some of its mails.
+    pub head: &'a [u8],
+    /// The label of what says whose it is: its own, or that of a folder of files that are one person's.
+    pub set: &'a str,
+}
+
+/// Files that are one person's.
+#[derive(Default)]
+struct Set {
     units: Vec<usize>,
-    ask: &Ask,
-) -> Result<Plan, Refused> {
-    let connector = declared(false).map_err(|error| Refused::Unreadable(error.to_string()))?;
-    let (account, whose) = account(heads, ask);
-    Ok(Plan {
-        connector,
+    mails: u64,
+    /// The mails that were last delivered to each address.
+    delivered: BTreeMap<String, u64>,
+}
+
+impl Set {
+    /// The address that most of the mails were delivered to, where few were to others.
+    fn owner(&self) -> Option<&str> {
+        let (owner, votes) = most(&self.delivered)?;
+        let all: u64 = self.delivered.values().sum();
+        (votes * 2 > self.mails && votes * 3 >= all * 2).then_some(owner)
+    }
+
+    /// Addresses that enough of the mails were delivered to for them to be the owner's too.
+    fn aliases(&self) -> impl Iterator<Item = &str> {
+        let all: u64 = self.delivered.values().sum();
+        let is_alias = move |votes: u64| votes > 1 && votes * 10 >= all;
+        self.delivered.iter().filter(move |(_, votes)| is_alias(**votes)).map(|(address, _)| address.as_str())
+    }
+}
+
+/// The one with most votes: of several the first, so that the same files give the same.
+fn most<K: AsRef<str>>(votes: &BTreeMap<K, u64>) -> Option<(&str, u64)> {
+    let most = votes.values().copied().max()?;
+    votes.iter().find(|(_, count)| **count == most).map(|(name, count)| (name.as_ref(), *count))
+}
+
+/// A plan for each owner of files. Files that do not say whose they are go with those around them.
+pub fn plans_of(is_gmail: bool, files: &[File<'_>], ask: &Ask) -> Result<Vec<Plan>, Refused> {
+    let connector = declared(is_gmail).map_err(|error| Refused::Unreadable(error.to_string()))?;
+    let state: Arc<dyn Any + Send + Sync> = Arc::new(Source(ask.source_name.clone()));
+    let plan = |account: String, whose: Whose, units: Vec<usize>| Plan {
+        connector: Arc::clone(&connector),
         account,
         units,
         notes: Vec::new(),
         whose,
         zone: ask.zone.clone(),
-        state: Arc::new(Source(ask.source_name.clone())),
-    })
+        state: Arc::clone(&state),
+    };
+    let by_owner = if ask.account.is_some() { BTreeMap::new() } else { by_owner(files) };
+    if by_owner.len() < 2 {
+        let (account, whose) = match by_owner.into_keys().next() {
+            Some(owner) => (owner.clone(), delivered_to(owner)),
+            None => account(files.iter().map(|file| file.head), ask),
+        };
+        return Ok(vec![plan(account, whose, files.iter().map(|file| file.at).collect())]);
+    }
+    let owners: Vec<String> = by_owner.keys().cloned().collect();
+    let plans = by_owner.into_iter().map(|(owner, units)| {
+        let others: Vec<&str> = owners.iter().filter(|one| **one != owner).map(String::as_str).collect();
+        let count = units.len();
+        let note = format!(
+            "The account is {owner}: the mails of {count} of the {} files were delivered to that address, or lie beside such. \
+             The other files are not of this account: they are of {}. --account NAME puts all of them into one.",
+            files.len(),
+            others.join(" and "),
+        );
+        let whose = Whose { owner: Some(owner.clone()), is_sure: true, note: Some(note) };
+        plan(owner, whose, units)
+    });
+    Ok(plans.collect())
+}
+
+/// The files of each owner; none where no file says surely whose it is.
+fn by_owner(files: &[File<'_>]) -> BTreeMap<String, Vec<usize>> {
+    let mut sets: BTreeMap<&str, Set> = BTreeMap::new();
+    for file in files {
+        let set = sets.entry(file.set).or_default();
+        set.units.push(file.at);
+        let votes = count(file.head);
+        set.mails += votes.mails;
+        for (address, votes) in votes.last {
+            *set.delivered.entry(address).or_default() += votes;
+        }
+    }
+    let mut votes: BTreeMap<String, u64> = BTreeMap::new();
+    let mut names = Names::default();
+    for set in sets.values() {
+        let Some(owner) = set.owner() else { continue };
+        names.join(owner, owner);
+        for alias in set.aliases() {
+            names.join(owner, alias);
+        }
+    }
+    for (address, count) in sets.values().filter(|set| set.owner().is_some()).flat_map(|set| &set.delivered) {
+        *votes.entry(address.clone()).or_default() += count;
+    }
+    let owners = names.owners(&votes);
+    let owner_of = |set: &Set| set.owner().and_then(|owner| owners.get(owner)).map(String::as_str);
+    // How many mails each owner has in a folder or its files, and anywhere beneath it.
+    let mut beside: HashMap<&str, BTreeMap<&str, u64>> = HashMap::new();
+    let mut beneath: HashMap<&str, BTreeMap<&str, u64>> = HashMap::new();
+    for (label, set) in &sets {
+        let Some(owner) = owner_of(set) else { continue };
+        let mails = set.delivered.values().sum::<u64>();
+        for (at, folder) in above(label).enumerate() {
+            let all = (at < 2).then_some(&mut beside);
+            for folders in all.into_iter().chain([&mut beneath]) {
+                *folders.entry(folder).or_default().entry(owner).or_default() += mails;
+            }
+        }
+    }
+    let nearest = |label: &str| {
+        let around = |folder| beside.get(folder).or_else(|| beneath.get(folder));
+        above(label).find_map(around).and_then(most).map(|(owner, _)| owner.to_owned())
+    };
+    let mut all: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (label, set) in &sets {
+        let owner = owner_of(set).map(str::to_owned).or_else(|| nearest(label));
+        if let Some(owner) = owner {
+            all.entry(owner).or_default().extend(&set.units);
+        }
+    }
+    for units in all.values_mut() {
+        units.sort_unstable();
+    }
+    all
+}
+
+/// What is looked at for something, from itself over the folders that it is in to the topmost, which is "".
+fn above(label: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(label), |folder| folder_above(folder))
+}
+
+fn folder_above(label: &str) -> Option<&str> {
+    (!label.is_empty()).then(|| label.rsplit_once('/').map_or("", |(folder, _)| folder))
+}
+
+/// Which addresses are one person's.
+#[derive(Default)]
+struct Names(Vec<BTreeSet<String>>);
+
+impl Names {
+    fn join(&mut self, first: &str, second: &str) {
+        let is_of = |names: &mut BTreeSet<String>| names.contains(first) || names.contains(second);
+        let mut joined: BTreeSet<String> = self.0.extract_if(.., is_of).flatten().collect();
+        joined.extend([first.to_owned(), second.to_owned()]);
+        self.0.push(joined);
+    }
+
+    /// What the person of each address is called: by the address that most mails were delivered to.
+    fn owners(&self, votes: &BTreeMap<String, u64>) -> HashMap<&str, String> {
+        let mut all = HashMap::new();
+        for names in &self.0 {
+            let own: BTreeMap<&str, u64> =
+                names.iter().map(|name| (name.as_str(), votes.get(name).copied().unwrap_or(0))).collect();
+            if let Some((owner, _)) = most(&own) {
+                all.extend(names.iter().map(|name| (name.as_str(), owner.to_owned())));
+            }
+        }
+        all
+    }
 }
 
 /// The account, and whose mail it is. An address that mails were delivered to is its owner's; one that they are addressed to may
 /// be anybody's, as in a folder of sent mail.
 fn account<'a>(heads: impl Iterator<Item = &'a [u8]>, ask: &Ask) -> (String, Whose) {
-    let mut delivered = BTreeMap::new();
-    let mut addressed = BTreeMap::new();
-    for head in heads {
-        count(head, &mut delivered, &mut addressed);
+    let mut delivered: BTreeMap<String, u64> = BTreeMap::new();
+    let mut addressed: BTreeMap<String, u64> = BTreeMap::new();
+    for votes in heads.map(count) {
+        for (all, some) in [(&mut delivered, votes.delivered), (&mut addressed, votes.addressed)] {
+            for (address, count) in some {
+                *all.entry(address).or_default() += count;
+            }
+        }
     }
-    // The first of those that are equally frequent, so that the same files give the same account.
-    let most = |votes: BTreeMap<String, u64>| {
-        let most = votes.values().copied().max()?;
-        votes.into_iter().find(|(_, count)| *count == most).map(|(address, _)| address)
-    };
-    let delivered = most(delivered);
+    let name = |votes| most(votes).map(|(address, _)| address.to_owned());
+    let delivered = name(&delivered);
     let is_sure = delivered.is_some();
-    let owner = delivered.or_else(|| most(addressed));
+    let owner = delivered.or_else(|| name(&addressed));
     let (account, note) = match (&ask.account, &owner) {
         (Some(account), _) => (account.clone(), format!("The account is {account}, as --account says.")),
-        (None, Some(owner)) if is_sure => (
-            owner.clone(),
-            format!(
-                "The account is {owner}: most of the mails at the beginning of the files were delivered to that address. \
-                 --account NAME names another."
-            ),
-        ),
+        (None, Some(owner)) if is_sure => return (owner.clone(), delivered_to(owner.clone())),
         (None, Some(owner)) => (
             owner.clone(),
             format!(
@@ -190,36 +389,102 @@ fn account<'a>(heads: impl Iterator<Item = &'a [u8]>, ask: &Ask) -> (String, Who
     (account, Whose { owner, is_sure, note: Some(note) })
 }
 
+/// That mails were delivered to `owner`.
+fn delivered_to(owner: String) -> Whose {
+    let note = format!(
+        "The account is {owner}: most of the mails at the beginning of the files were delivered to that address. \
+         --account NAME names another."
+    );
+    Whose { owner: Some(owner), is_sure: true, note: Some(note) }
+}
+
+/// What mails say of whom they are for.
+#[derive(Default)]
+struct Votes {
+    mails: u64,
+    /// How often each address is said to be one that a mail was delivered to.
+    delivered: BTreeMap<String, u64>,
+    /// How many mails were last delivered to each: what stands first in a mail was written last.
+    last: BTreeMap<String, u64>,
+    /// How often mails are addressed to each.
+    addressed: BTreeMap<String, u64>,
+}
+
+/// Whom one mail is for.
+#[derive(Default)]
+struct Mail {
+    is_begun: bool,
+    delivered: Vec<String>,
+    before: Vec<String>,
+    addressed: Vec<String>,
+    lists: Vec<String>,
+}
+
+impl Votes {
+    fn add(&mut self, mail: Mail) {
+        if !mail.is_begun {
+            return;
+        }
+        self.mails += 1;
+        // What a list was delivered to is nobody's own address.
+        let is_own = |address: &&String| {
+            !mail.lists.iter().any(|list| *list == **address || *list == address.replacen('@', ".", 1))
+        };
+        let mut own = mail.delivered.iter().chain(&mail.before).filter(is_own).peekable();
+        if let Some(last) = own.peek() {
+            *self.last.entry((*last).clone()).or_default() += 1;
+        }
+        for address in own {
+            *self.delivered.entry(address.clone()).or_default() += 1;
+        }
+        for address in mail.addressed {
+            *self.addressed.entry(address).or_default() += 1;
+        }
+    }
+}
+
 /// Counts the addresses that mails were delivered to, and those that they are addressed to.
-fn count(head: &[u8], delivered: &mut BTreeMap<String, u64>, addressed: &mut BTreeMap<String, u64>) {
+fn count(head: &[u8]) -> Votes {
+    let (mut votes, mut mail) = (Votes::default(), Mail::default());
     let mut is_header = true;
     for line in head.split(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {
-            is_header = false;
+            is_header &= !mail.is_begun;
         } else if line.starts_with(b"From ") {
+            votes.add(std::mem::take(&mut mail));
             is_header = true;
         }
         if !is_header {
             continue;
         }
         let Some(at) = line.iter().take(16).position(|byte| *byte == b':') else { continue };
+        mail.is_begun = true;
         let name = &line[..at];
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
-        let votes = if is("delivered-to") || is("x-original-to") {
-            &mut *delivered
+        let value = String::from_utf8_lossy(&line[at + 1..]);
+        let value = value.trim();
+        let is_of_list = value.get(..13).is_some_and(|start| start.eq_ignore_ascii_case("mailing list "));
+        let to = if is("delivered-to") && !is_of_list {
+            &mut mail.delivered
+        } else if is("x-original-to") {
+            &mut mail.before
         } else if is("to") {
-            &mut *addressed
+            &mut mail.addressed
+        } else if is("list-id") || is("list-post") {
+            let inner = value.rsplit_once('<').map_or(value, |(_, inner)| inner).trim_end_matches('>');
+            let inner = inner.strip_prefix("mailto:").unwrap_or(inner);
+            mail.lists.push(inner.to_lowercase());
+            continue;
         } else {
             continue;
         };
-        let value = String::from_utf8_lossy(&line[at + 1..]);
-        for email in people(value.trim()).into_iter().filter_map(|person| person.email) {
-            if let Some(email) = plain(&email) {
-                *votes.entry(email).or_default() += 1;
-            }
-        }
+        to.extend(
+            people(value).into_iter().filter_map(|person| person.email).filter_map(|email| plain(&email)),
+        );
     }
+    votes.add(mail);
+    votes
 }
 
 /// An address in lower case, without what is behind a `+`, which one person may have many of.
@@ -282,7 +547,7 @@ mod tests {
             open: &open,
         };
         let plans = |heads: [&'static str; 3]| {
-            let plans = plan(&heads.map(member), &harness::ask()).unwrap();
+            let plans = plan(&heads.map(member), false, &harness::ask()).unwrap();
             plans.into_iter().map(|plan| (is_gmail(&plan), plan.units)).collect::<Vec<_>>()
         };
         let (gmail, other) = ("X-GM-THRID: 1\nTo: a@example.org\n\n", "To: a@example.org\n\n");
@@ -298,5 +563,224 @@ mod tests {
             (account.as_str(), whose.owner.as_deref(), whose.is_sure),
             ("work", Some("ana@example.org"), false)
         );
+    }
+
+    /// Mails that were delivered to each of these.
+    fn to(owners: &[&str]) -> String {
+        let mail =
+            |owner: &&str| ["From a Tue Jan  2 03:04:05 2024\n", owner, "\nSubject: x\n\nHi.\n\n"].concat();
+        owners.iter().map(mail).collect()
+    }
+
+    fn delivered(owner: &str) -> String {
+        to(&[format!("Delivered-To: {owner}").as_str(); 3])
+    }
+
+    /// The accounts of files, and the names of their files; the order of the files does not count.
+    fn accounts(files: &[(&str, String)], is_of_folder: bool, ask: &Ask) -> Vec<(String, Vec<String>)> {
+        let open = || -> std::io::Result<Box<dyn ReadFrom + Send>> { Ok(Box::new(Cursor::new(Vec::new()))) };
+        let of = |files: &[(&str, String)]| {
+            let member = |(label, head): &'_ (&'_ str, String)| (label.to_string(), head.clone());
+            let files: Vec<(String, String)> = files.iter().map(member).collect();
+            let members: Vec<Member<'_>> = files
+                .iter()
+                .map(|(label, head)| Member {
+                    label,
+                    head: head.as_bytes(),
+                    size: Some(head.len() as u64),
+                    modified_ms: None,
+                    open: &open,
+                })
+                .collect();
+            let mut all: Vec<(String, Vec<String>)> = Vec::new();
+            for plan in plan(&members, is_of_folder, ask).unwrap() {
+                let mut names: Vec<String> = plan.units.iter().map(|at| files[*at].0.clone()).collect();
+                assert!(plan.units.is_sorted());
+                names.sort();
+                all.push((plan.account, names));
+            }
+            assert_eq!(all.iter().map(|(_, names)| names.len()).sum::<usize>(), files.len());
+            all
+        };
+        let found = of(files);
+        let mut turned = files.to_vec();
+        turned.reverse();
+        assert_eq!(of(&turned), found);
+        found
+    }
+
+    fn of_files(files: &[(&str, String)]) -> Vec<(String, Vec<String>)> {
+        accounts(files, false, &harness::ask())
+    }
+
+    fn wanted(all: &[(&str, &[&str])]) -> Vec<(String, Vec<String>)> {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        all.iter().map(|(account, files)| ((*account).to_owned(), names(files))).collect()
+    }
+
+    const ANA: &str = "ana@a.example";
+    const BOB: &str = "bob@b.example";
+
+    #[test]
+    fn o4_13_files_of_two_owners_are_two_accounts_and_the_others_lie_beside_one() {
+        let sent = to(&["To: eva@example.org"; 5]);
+        assert_eq!(
+            of_files(&[("ana.mbox", delivered(ANA)), ("bob.mbox", delivered(BOB))]),
+            wanted(&[(ANA, &["ana.mbox"]), (BOB, &["bob.mbox"])])
+        );
+        let files = [
+            ("ImapMail/imap.a.example/INBOX", delivered(ANA)),
+            ("ImapMail/imap.a.example/Sent", sent.clone()),
+            ("ImapMail/imap.b.example/INBOX", delivered(BOB)),
+            ("ImapMail/imap.b.example/INBOX.sbd/Work", delivered(BOB)),
+            ("ImapMail/imap.b.example/INBOX.sbd/Work.sbd/Drafts", sent.clone()),
+            ("Mail/Local Folders/Archive", sent.clone()),
+        ];
+        assert_eq!(
+            of_files(&files),
+            wanted(&[
+                (ANA, &["ImapMail/imap.a.example/INBOX", "ImapMail/imap.a.example/Sent"]),
+                (
+                    BOB,
+                    &[
+                        "ImapMail/imap.b.example/INBOX",
+                        "ImapMail/imap.b.example/INBOX.sbd/Work",
+                        "ImapMail/imap.b.example/INBOX.sbd/Work.sbd/Drafts",
+                        // Nobody's is that of most.
+                        "Mail/Local Folders/Archive",
+                    ]
+                )
+            ])
+        );
+        // Nobody says anything.
+        assert_eq!(of_files(&[("a", sent.clone()), ("b", sent)])[0].0, "eva@example.org");
+    }
+
+    #[test]
+    fn o4_13_aliases_lists_and_few_mails_of_others_are_no_accounts() {
+        let ana = format!("Delivered-To: {ANA}");
+        // An alias stands beside the address in one file, and alone in another.
+        let both = to(&[&[ana.as_str(); 6][..], &["Delivered-To: shop@a.example"; 2]].concat());
+        let files = [("INBOX", both), ("Shop", delivered("shop@a.example"))];
+        assert_eq!(of_files(&files), wanted(&[(ANA, &["INBOX", "Shop"])]));
+        // A list delivers to itself first, or alone where its archive was loaded.
+        let list = "list-id: News <news.lists.example>\nDelivered-To: mailing list news@lists.example\nX-Original-To: news@lists.example";
+        let files = [
+            ("INBOX", delivered(ANA)),
+            ("News", to(&[format!("{ana}\n{list}").as_str(); 4])),
+            ("archive/News", to(&[list; 9])),
+        ];
+        assert_eq!(of_files(&files), wanted(&[(ANA, &["INBOX", "News", "archive/News"])]));
+        // One mail that was somebody else's, and sent ones with a copy for oneself.
+        let bob = format!("Delivered-To: {BOB}");
+        let files = [
+            ("INBOX", to(&[&ana, &ana, &bob, &ana])),
+            ("Sent", to(&["To: x@example.org", &bob, "To: x@example.org"])),
+        ];
+        assert_eq!(of_files(&files), wanted(&[(ANA, &["INBOX", "Sent"])]));
+        // By one such mail two people do not become one.
+        let files = [("a", to(&[&ana, &ana, &bob, &ana])), ("b", delivered(BOB))];
+        assert_eq!(of_files(&files), wanted(&[(ANA, &["a"]), (BOB, &["b"])]));
+    }
+
+    #[test]
+    fn o4_13_a_takeout_is_one_account_and_two_are_two() {
+        let gmail = |owner: &str| to(&[format!("X-GM-THRID: 1\nDelivered-To: {owner}").as_str(); 3]);
+        let one = [
+            ("Takeout/Mail/Inbox.mbox", gmail(ANA) + &gmail(ANA)),
+            ("Takeout/Mail/Shop.mbox", gmail("shop@a.example")),
+        ];
+        assert_eq!(of_files(&one).len(), 1);
+        assert_eq!(of_files(&one)[0].0, ANA);
+        let two = [("1.zip/Takeout/Mail/a.mbox", gmail(ANA)), ("2.zip/Takeout/Mail/a.mbox", gmail(BOB))];
+        assert_eq!(of_files(&two).len(), 2);
+        let ask = Ask { source_path: "/home/ana/Takeout/Mail".into(), ..harness::ask() };
+        assert_eq!(accounts(&[("a", gmail(ANA) + &gmail(ANA)), ("b", gmail(BOB))], false, &ask).len(), 1);
+    }
+
+    #[test]
+    fn o4_13_folders_of_single_mails_are_looked_at_together() {
+        let mail = |owner: &str| format!("Delivered-To: {owner}\nSubject: x\n\n");
+        let sent = || "To: x@example.org\n\n".to_owned();
+        let files = [
+            ("ana/cur/1:2,S", mail(ANA)),
+            ("ana/new/2", mail(ANA)),
+            ("ana/cur/3", mail(BOB)),
+            ("ana/.Sent/cur/1", sent()),
+            ("bob/cur/1", mail(BOB)),
+            ("bob/.Sent/cur/1", sent()),
+        ];
+        assert_eq!(
+            accounts(&files, true, &harness::ask()),
+            wanted(&[
+                (ANA, &["ana/.Sent/cur/1", "ana/cur/1:2,S", "ana/cur/3", "ana/new/2"]),
+                (BOB, &["bob/.Sent/cur/1", "bob/cur/1"])
+            ])
+        );
+        // Apple spreads a folder.
+        let files = [
+            ("V9/A/INBOX.mbox/X/Data/Messages/1.emlx", mail(ANA)),
+            ("V9/A/INBOX.mbox/X/Data/2/Messages/2001.emlx", mail(ANA)),
+            ("V9/A/INBOX.mbox/X/Data/3/Messages/3001.emlx", mail(ANA)),
+            ("V9/A/INBOX.mbox/X/Data/4/Messages/4001.emlx", mail(BOB)),
+            ("V9/A/Sent.mbox/X/Data/Messages/9.emlx", sent()),
+            ("V9/B/INBOX.mbox/X/Data/Messages/1.emlx", mail(BOB)),
+        ];
+        let found = accounts(&files, true, &harness::ask());
+        assert_eq!(
+            found.iter().map(|(name, files)| (name.as_str(), files.len())).collect::<Vec<_>>(),
+            [(ANA, 5), (BOB, 1)]
+        );
+    }
+
+    #[test]
+    fn o4_13_the_plan_names_both_and_a_name_joins_them() {
+        let files = [("a", delivered(ANA)), ("b", delivered(BOB))];
+        let bytes: Vec<(&str, &[u8])> = files.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
+        let plans = harness::plan(&super::super::Mbox, &bytes, harness::ask()).unwrap();
+        for plan in &plans {
+            let note = plan.whose.note.as_deref().unwrap();
+            assert!(note.contains(ANA) && note.contains(BOB) && note.contains("--account NAME"), "{note}");
+            assert!(plan.whose.is_sure);
+        }
+        let ask = Ask { account: Some("work".to_owned()), ..harness::ask() };
+        assert_eq!(accounts(&files, false, &ask), wanted(&[("work", &["a", "b"])]));
+    }
+
+    #[test]
+    fn a_file_without_its_beginning_is_opened_for_it() {
+        let (ana, bob) = (delivered(ANA), delivered(BOB));
+        let open = || -> std::io::Result<Box<dyn ReadFrom + Send>> {
+            Ok(Box::new(Cursor::new(delivered(BOB).into_bytes())))
+        };
+        let member = |label, head| Member {
+            label,
+            head,
+            size: Some(bob.len() as u64),
+            modified_ms: None,
+            open: &open,
+        };
+        let members =
+            [Member { size: Some(ana.len() as u64), ..member("a", ana.as_bytes()) }, member("b", b"")];
+        let plans = plan(&members, false, &harness::ask()).unwrap();
+        let found: Vec<_> = plans.into_iter().map(|plan| (plan.account, plan.units)).collect();
+        assert_eq!(found, [(ANA.to_owned(), vec![0]), (BOB.to_owned(), vec![1])]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn o4_13_the_order_of_files_does_not_count(
+            files in proptest::collection::btree_map("([ab]/){0,2}[cd][0-9]", proptest::collection::vec(0..5_usize, 0..6), 1..9)
+        ) {
+            let line = |of: &usize| ["Delivered-To: a@x", "Delivered-To: b@x", "Delivered-To: c@x", "To: d@x", "X-Original-To: a@x"][*of];
+            let text = |mails: &Vec<usize>| to(&mails.iter().map(line).collect::<Vec<_>>());
+            let files: Vec<(&str, String)> = files.iter().map(|(label, mails)| (label.as_str(), text(mails))).collect();
+            // It is given to itself in both orders, and each file is in one plan.
+            for is_of_folder in [true, false] {
+                let found = accounts(&files, is_of_folder, &harness::ask());
+                let names: BTreeSet<&String> = found.iter().map(|(account, _)| account).collect();
+                proptest::prop_assert_eq!(names.len(), found.len());
+            }
+        }
     }
 }

@@ -66,12 +66,16 @@ impl<F: MailFile> Format for F {
         F::IS_OF_FOLDER
     }
 
+    fn is_by_file(&self) -> bool {
+        true
+    }
+
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
         MailFile::sniff(self, peek)
     }
 
     fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
-        account::plan(members, ask)
+        account::plan(members, F::IS_OF_FOLDER, ask)
     }
 
     fn split(&self, plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {

@@ -78,6 +78,10 @@ impl Format for Pst {
         true
     }
 
+    fn is_by_file(&self) -> bool {
+        true
+    }
+
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
         kind_of(peek.head).map(|_| Sure::Certain)
     }
@@ -107,9 +111,17 @@ impl Format for Pst {
             };
             return Err(Refused::Unfit { why: format!("{} {why}", member.label) });
         }
-        let mut plan = account::plan_of(heads.iter().map(Vec::as_slice), (0..members.len()).collect(), ask)?;
-        plan.notes.extend(notes);
-        Ok(vec![plan])
+        let files: Vec<account::File<'_>> = heads
+            .iter()
+            .zip(members)
+            .enumerate()
+            .map(|(at, (head, member))| account::File { at, head, set: member.label })
+            .collect();
+        let mut plans = account::plans_of(false, &files, ask)?;
+        for plan in &mut plans {
+            plan.notes.extend(notes.iter().cloned());
+        }
+        Ok(plans)
     }
 
     fn split(&self, _plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
