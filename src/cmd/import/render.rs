@@ -56,14 +56,13 @@ pub(super) fn plan_text(plan: &Plan, dir: &Path, reader: Reader) -> String {
                 size(planned.bytes)
             );
             if planned.is_granted {
-                text.push_str("    An agent can read of this account already: as far as its grant goes, of what is new too.\n");
+                text.push_str("    An agent can already read this account. Within its grant it will see the new records too.\n");
             }
             for note in &planned.notes {
                 let _ = writeln!(text, "    {note}");
             }
             if planned.has_times {
-                let zone = planned.zone.as_deref().unwrap_or("this computer's time zone");
-                let _ = writeln!(text, "    times that name no zone: {zone}");
+                let _ = writeln!(text, "    times that name no zone: {}", planned.zone_in_words);
             }
         }
         let unrecognised: Vec<&str> = plan
