@@ -246,7 +246,7 @@ impl Survey {
                     left.set(left.get() - head.len());
                     found[at].members.push((member, head));
                 } else if whole && head.is_empty() {
-                    empty.push(Skipped { label: member.label, why: "is empty".to_owned() });
+                    empty.push(Skipped { label: member.label, why: "it is empty".to_owned() });
                 } else {
                     if member.label == WORKBOOK || member.label.ends_with(&format!("/{WORKBOOK}")) {
                         let book = member.label.strip_suffix(WORKBOOK).unwrap_or_default();
