@@ -273,7 +273,8 @@ fn details_text(outcomes: &[Outcome]) -> String {
         let _ = writeln!(text, "{} bad, {why}: {}{more}", grouped(*count), named.join("; "));
     }
     for (what, count) in &all.told {
-        let _ = writeln!(text, "{} kept: {what}", grouped(*count));
+        let items = if *count == 1 { "item" } else { "items" };
+        let _ = writeln!(text, "{} {items} kept, {what}", grouped(*count));
     }
     let known_bad: u64 = outcomes.iter().map(|outcome| outcome.known_bad).sum();
     if known_bad > 0 {
