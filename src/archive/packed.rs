@@ -290,7 +290,10 @@ impl<R: Read> Read for Checked<R> {
         self.crc.update(&to[..read]);
         self.read += read as u64;
         if read == 0 && !to.is_empty() && (self.read, self.crc.sum()) != self.wanted {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "it is damaged: its checksum is another"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "it is damaged: its checksum does not match",
+            ));
         }
         Ok(read)
     }

@@ -311,8 +311,7 @@ fn check_confirmed(request: &Request, confirm: &dyn Confirm) -> Result<()> {
 
 /// That nobody has said yes, and nobody can be asked here.
 fn unconfirmed(chosen: &[Credential]) -> Error {
-    let mut message =
-        "A grant is only ended when somebody says so, and nobody can be asked here. It would be:".to_owned();
+    let mut message = "Ending a grant needs a yes, and nobody can be asked here. It would be:".to_owned();
     list(&mut message, &chosen.iter().collect::<Vec<_>>());
     let next = match chosen {
         [one] => disconnect_command(one),

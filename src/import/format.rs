@@ -180,6 +180,18 @@ pub enum Sure {
     Certain,
 }
 
+/// What a person calls a zone: `Europe/Oslo`, or `UTC+01:00, this computer's`, where that names none.
+pub fn zone_in_words(zone: &TimeZone) -> String {
+    match zone.iana_name().filter(|_| !zone.is_unknown()) {
+        Some(name) if *zone == TimeZone::system() => format!("{name}, this computer's"),
+        Some(name) => name.to_owned(),
+        None => match zone.to_offset(jiff::Timestamp::now()) {
+            offset if offset.is_zero() => "UTC, this computer's".to_owned(),
+            offset => format!("UTC{offset}, this computer's"),
+        },
+    }
+}
+
 /// A file, or one within a folder or an archive.
 pub struct Member<'a> {
     /// As [`Peek::label`].

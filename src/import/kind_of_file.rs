@@ -1,9 +1,10 @@
 //! What a file is that was taken for something else: told in a person's words.
 
 /// Beginnings, and what has them.
-const MAGIC: [(&[u8], &str); 9] = [
+const MAGIC: [(&[u8], &str); 10] = [
     (b"\x1f\x8b", "a gzip-compressed file"),
     (b"PK\x03\x04", "a zip archive, or a document that is one (XLSX, DOCX, ODS)"),
+    (b"Rar!\x1a\x07", "a RAR archive"),
     (b"BZh", "a bzip2-compressed file"),
     (b"\xfd7zXZ\0", "an xz-compressed file"),
     (b"\x28\xb5\x2f\xfd", "a zstd-compressed file"),
@@ -37,12 +38,24 @@ pub fn of(head: &[u8]) -> Option<&'static str> {
     None
 }
 
+/// What a person can do with a file of this kind.
+fn next(kind: &str) -> Option<&'static str> {
+    if kind.contains("compressed") || kind.starts_with("a RAR") || kind.starts_with("a 7z") {
+        Some("unpack it first")
+    } else if kind.contains("(XLS") {
+        Some("save its sheets as CSV")
+    } else {
+        None
+    }
+}
+
+/// "a gzip-compressed file: unpack it first": what a file is, and what to do where something helps.
+pub fn with_advice(kind: &str) -> String {
+    next(kind).map_or_else(|| kind.to_owned(), |next| format!("{kind}: {next}"))
+}
+
 /// "It is not a table of text, but a zip archive", and what to do.
 pub fn not_a(wanted: &str, kind: &str) -> String {
-    let next = if kind.contains("compressed") {
-        "unpack it first"
-    } else {
-        "leave out --as, and its format is recognised if it is known"
-    };
+    let next = next(kind).unwrap_or("leave out --as, and its format is recognised if it is known");
     format!("It is not a {wanted}, but {kind}: {next}")
 }

@@ -31,6 +31,10 @@ const HEADS: usize = 32 << 20;
 const SHORT_HEAD: usize = 512;
 /// The code of a source that breaks off before it can be planned.
 const UNREADABLE: &str = "import_unreadable";
+/// The code of a source that is not what its format reads.
+const UNFIT: &str = "import_unfit";
+/// What an Excel workbook, which is a zip archive, has.
+const WORKBOOK: &str = "xl/workbook.xml";
 /// Questions of one plan at most.
 const MAX_QUESTIONS: usize = 8;
 
@@ -205,7 +209,7 @@ impl Survey {
         let mut unrecognised = Vec::new();
         let mut why_not: Option<String> = None;
         let left = Cell::new(HEADS);
-        let mut damaged = Vec::new();
+        let (mut damaged, mut empty) = (Vec::new(), Vec::new());
         let mut left_out = source
             .list(Some(store_dir), &mut |member, bytes| {
                 let mut head = Vec::with_capacity(4096);
@@ -241,15 +245,21 @@ impl Survey {
                     head.shrink_to_fit();
                     left.set(left.get() - head.len());
                     found[at].members.push((member, head));
+                } else if whole && head.is_empty() {
+                    empty.push(Skipped { label: member.label, why: "it is empty".to_owned() });
                 } else {
-                    if why_not.is_none() {
+                    if member.label == WORKBOOK || member.label.ends_with(&format!("/{WORKBOOK}")) {
+                        let book = member.label.strip_suffix(WORKBOOK).unwrap_or_default();
+                        let book = if book.is_empty() { "it" } else { book.trim_end_matches('/') };
+                        why_not = Some(format!("{book} is an Excel workbook: save its sheets as CSV"));
+                    } else if why_not.is_none() {
                         why_not = kind_of_file::of(peek.head).map_or_else(
                             || {
                                 meant_as(named, &member.label)
                                     .and_then(|format| format.why_not(&peek))
                                     .map(|why| format!("{}: {why}", member.label))
                             },
-                            |kind| Some(format!("{} is {kind}", member.label)),
+                            |kind| Some(format!("{} is {}", member.label, kind_of_file::with_advice(kind))),
                         );
                     }
                     unrecognised.push(member.label);
@@ -258,9 +268,13 @@ impl Survey {
             })
             .map_err(|error| unusable(typed, error))?;
         left_out.unreadable.append(&mut damaged);
+        left_out.skipped.append(&mut empty);
         if !named.is_as {
             let is_only = found.len() == 1;
-            unrecognised.extend(found.iter_mut().flat_map(|one| one.drop_unclaimed(is_only)));
+            for (label, why) in found.iter_mut().flat_map(|one| one.drop_unclaimed(is_only)) {
+                why_not = why_not.or_else(|| Some(format!("{label}: {}", why?)));
+                unrecognised.push(label);
+            }
         }
         if found.iter().all(|one| one.members.is_empty()) {
             // A folder of which all is gone may be a disk that is not there: nothing is said to be gone.
@@ -293,6 +307,8 @@ impl Survey {
         adviser: &mut dyn Adviser,
         left_out: &mut LeftOut,
     ) -> Result<()> {
+        let mut first_refused = None;
+        let jobs_before = (self.jobs.len(), self.news.len());
         for mut one in found.into_iter().filter(|one| !one.members.is_empty()) {
             let before = named.before.as_deref();
             let title = one.format.title();
@@ -331,6 +347,33 @@ impl Survey {
                 },
                 planned => planned,
             };
+            let planned = match planned {
+                // One file that does not fit does not keep the others out: it is told.
+                Err(error) if is_refusal(&error) && source.kind() != Kind::File => {
+                    let known = self.declared(adviser.connectors());
+                    let refused = one.drop_refused(source, named, request);
+                    let rest = if one.members.is_empty() || refused.is_empty() {
+                        None
+                    } else {
+                        one.plan(source, named, request, &self.jobs, known, adviser).ok()
+                    };
+                    let why = refused.first().map(|one| format!("{}: {}", one.label, one.why));
+                    left_out.skipped.extend(refused);
+                    if rest.is_none() {
+                        let message = error.message().to_owned();
+                        let together = one.members.drain(..);
+                        left_out.skipped.extend(
+                            together.map(|(member, _)| Skipped { label: member.label, why: message.clone() }),
+                        );
+                        first_refused = first_refused.or(Some(match why {
+                            Some(why) => named_in(error, &named.path, &why),
+                            None => error,
+                        }));
+                    }
+                    Ok(rest.unwrap_or_default())
+                }
+                planned => planned,
+            };
             let is_whole = left_out.unreadable.is_empty();
             let since_ms = before.and_then(|before| before.since_ms);
             for job in planned? {
@@ -341,7 +384,10 @@ impl Survey {
                 self.jobs.push(Job { is_whole, since_ms, ..job });
             }
         }
-        Ok(())
+        match first_refused.filter(|_| jobs_before == (self.jobs.len(), self.news.len())) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
     }
 }
 
@@ -396,9 +442,9 @@ impl Recognised {
         Self { format, members: Vec::new() }
     }
 
-    /// Leaves out what its format does not claim; their names. Where no other format is looked for, the source was imported as this one
+    /// Leaves out what its format does not claim; their names, and why where it can say so. Where no other format is looked for, the source was imported as this one
     /// before, and where it claims nothing, the person had named it.
-    fn drop_unclaimed(&mut self, is_only: bool) -> Vec<String> {
+    fn drop_unclaimed(&mut self, is_only: bool) -> Vec<(String, Option<String>)> {
         let peeks: Vec<Peek<'_>> = self
             .members
             .iter()
@@ -414,7 +460,13 @@ impl Recognised {
         }
         let mut claims = claims.into_iter();
         let others = self.members.extract_if(.., |_| claims.next() == Some(false));
-        others.map(|(member, _)| member.label).collect()
+        let format = self.format;
+        let told = |(member, head): (Member, Vec<u8>)| {
+            let is_whole = member.size == Some(head.len() as u64);
+            let why = format.why_not(&Peek { label: &member.label, head: &head, is_whole });
+            (member.label, why)
+        };
+        others.map(told).collect()
     }
 
     /// Leaves out what lies in archives that are damaged; whether there was such a thing, and something is left.
@@ -425,6 +477,47 @@ impl Recognised {
         };
         self.members.retain(|(member, _)| !is_within(&member.label));
         (1..before).contains(&self.members.len())
+    }
+
+    /// Leaves out the files that its format refuses alone too; which, and why.
+    fn drop_refused(&mut self, source: &Arc<Source>, named: &Named, request: &Request) -> Vec<Skipped> {
+        let format = self.format;
+        let refusal = |one: &(Member, Vec<u8>)| {
+            let alone = Self { format, members: vec![one.clone()] };
+            let mut ask = Self::ask_of(source, named, request, Vec::new());
+            match alone.plans(source, &mut ask, &super::earlier::Nothing) {
+                Err(Refused::Unfit { why } | Refused::Unreadable(why)) => Some(why),
+                _ => None,
+            }
+        };
+        let whys: Vec<Option<String>> = self.members.iter().map(refusal).collect();
+        let mut at = whys.iter();
+        let refused = self.members.extract_if(.., |_| at.next().is_some_and(Option::is_some));
+        let labels: Vec<String> = refused.map(|(member, _)| member.label).collect();
+        labels
+            .into_iter()
+            .zip(whys.into_iter().flatten())
+            .map(|(label, why)| Skipped { label, why })
+            .collect()
+    }
+
+    /// The files that leave a question open: the first of them, and how many more.
+    fn undecided_in(&self, source: &Arc<Source>, ask: &Ask, option: &str) -> Option<String> {
+        if source.kind() == Kind::File {
+            return None;
+        }
+        let is_open = |one: &&(Member, Vec<u8>)| {
+            let alone = Self { format: self.format, members: vec![(*one).clone()] };
+            let planned = alone.plans(source, &mut ask.clone(), &super::earlier::Nothing);
+            matches!(planned, Err(Refused::Undecided { option: open, .. }) if open == option)
+        };
+        let open: Vec<&str> =
+            self.members.iter().filter(is_open).map(|(member, _)| member.label.as_str()).collect();
+        match open.as_slice() {
+            [] => None,
+            [one] => Some((*one).to_owned()),
+            [first, more @ ..] => Some(format!("{first} and {} more", more.len())),
+        }
     }
 
     /// Leaves out new files that say that they are somebody else's than what was read of the source before; whose, and how many.
@@ -671,6 +764,10 @@ impl Recognised {
             match planned {
                 Ok(plans) => return Ok(plans),
                 Err(Refused::Undecided { question, option, choices }) => {
+                    let question = match self.undecided_in(source, ask, option) {
+                        Some(label) if !question.contains(&label) => format!("{label}: {question}"),
+                        _ => question,
+                    };
                     let Some(answer) = adviser.answer(&question, &choices) else {
                         return Err(undecided(typed, &question, option, &choices));
                     };
@@ -681,7 +778,7 @@ impl Recognised {
                 Err(Refused::Unfit { why }) => {
                     let message = format!("{} cannot be imported: {why}", typed.display());
                     let next = Hint::new("When that is done: ").run(Command::new("import <export>"));
-                    return Err(Error::failed("import_unfit", message).hint(next));
+                    return Err(Error::failed(UNFIT, message).hint(next));
                 }
                 Err(Refused::Unreadable(why)) => {
                     let message = format!("{} cannot be read: {why}", typed.display());
@@ -690,7 +787,7 @@ impl Recognised {
             }
         }
         let message = format!("{} leaves too many questions open", typed.display());
-        Err(Error::failed("import_unfit", message).run(Command::new("import --help")))
+        Err(Error::failed(UNFIT, message).run(Command::new("import --help")))
     }
 
     /// What the format makes of the members.
@@ -850,6 +947,24 @@ pub fn unusable(typed: &Path, error: io::Error) -> Error {
             failed.hint(format!("Make it readable to you, then type it again: chmod -R u+rX {path}"))
         }
         _ => failed.hint(anew()),
+    }
+}
+
+/// Whether a format refused what it was to plan, for what that is.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error.code(), UNREADABLE | UNFIT)
+}
+
+/// The same refusal, with the name of the one file in a source that it is for: `why` begins with it.
+fn named_in(error: Error, typed: &Path, why: &str) -> Error {
+    let code = error.code();
+    let what = if code == UNREADABLE { "read" } else { "imported" };
+    let message = format!("{} cannot be {what}: {why}", typed.display());
+    let named = Error::failed(code, message);
+    if code == UNREADABLE {
+        named.hint(anew())
+    } else {
+        named.hint(Hint::new("When that is done: ").run(Command::new("import <export>")))
     }
 }
 

@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 
 use super::cell::{self, Currency, Decimal, Moment};
 use super::declare::{self, Registry};
-use super::format::{Ask, Bad, DateOrder, Member, Plan, Refused};
+use super::format::{Ask, Bad, DateOrder, Member, Plan, Refused, zone_in_words};
 use crate::vault::declaration::{Aggregation, Connector, Field, Kind, Stream};
 
 /// Of 100 values, how many have to be of a kind.
@@ -680,7 +680,7 @@ pub fn declare(
         notes.push(format!("Dates are read as {}", order_in_words(order)));
     }
     if has_zoneless {
-        let zone = ask.zone.iana_name().unwrap_or("this system's zone");
+        let zone = zone_in_words(&ask.zone);
         notes.push(format!("Times that name no zone are read as of {zone}"));
     }
     match known {

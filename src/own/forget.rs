@@ -30,11 +30,11 @@ pub struct Forgotten {
 impl Forgotten {
     /// What became of the account that was called `name`, line by line.
     pub fn in_words(&self, name: &str) -> Vec<String> {
-        let mut lines = vec![format!(
-            "{} is forgotten: {} records, with all that was kept of them.",
-            one_line(name),
-            HumanCount(self.records as u64)
-        )];
+        let records = match self.records {
+            1 => "its 1 record and everything kept with it are".to_owned(),
+            some => format!("its {} records and everything kept with them are", HumanCount(some as u64)),
+        };
+        let mut lines = vec![format!("{} is forgotten: {records} deleted.", one_line(name))];
         let each = |ids: &[String], what: &str| -> Vec<String> {
             ids.iter().map(|id| format!("The grant {id} {what}.")).collect()
         };

@@ -15,7 +15,7 @@ use crate::archive::LeftOut;
 use crate::error::{Error, Kind, Result};
 use crate::import::account::Known;
 use crate::import::apart;
-use crate::import::format::Format;
+use crate::import::format::{Format, zone_in_words};
 use crate::import::formats;
 use crate::import::pipeline::{self, Ended, Import, Watch};
 use crate::import::refresh::Refresh;
@@ -204,7 +204,9 @@ pub struct Planned {
     pub bytes: u64,
     /// The zone of times that name none.
     pub zone: Option<String>,
-    /// Whether it has times.
+    /// What a person calls that zone.
+    pub zone_in_words: String,
+    /// Whether it has times whose zone no note tells.
     pub has_times: bool,
     /// What the person should know, in whole sentences.
     pub notes: Vec<String>,
@@ -216,6 +218,8 @@ impl Plan {
     /// What `survey` found, where something of the connections `granted` is granted.
     pub fn of(survey: &Survey, request: &Request, granted: &BTreeSet<String>) -> Self {
         let planned = |job: &Job| {
+            let mut notes = job.plan.whose.note.iter().chain(&job.plan.notes);
+            let is_said = notes.any(|note| note.starts_with("Times that name no zone"));
             let mut fields = job.plan.connector.streams.iter().flat_map(|stream| &stream.fields);
             Planned {
                 path: job.typed.clone(),
@@ -226,7 +230,8 @@ impl Plan {
                 files: job.units.len(),
                 bytes: job.bytes(),
                 zone: job.plan.zone.iana_name().map(str::to_owned),
-                has_times: fields.any(|field| field.kind == FieldKind::Timestamp),
+                zone_in_words: zone_in_words(&job.plan.zone),
+                has_times: !is_said && fields.any(|field| field.kind == FieldKind::Timestamp),
                 notes: job.plan.whose.note.iter().chain(&job.plan.notes).cloned().collect(),
                 is_granted: granted.contains(&job.connection()),
             }

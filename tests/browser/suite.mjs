@@ -958,7 +958,7 @@ async function keeps_the_owners_page() {
     await (await choosing).setFiles(more);
     await press("Look at it");
     await showsHeading(page, "Import this?");
-    must((await page.locator("main").innerText()).includes("An agent can read of this account already"), "it does not say so");
+    must((await page.locator("main").innerText()).includes("An agent can already read this account"), "it does not say so");
     await shoot(page, "page-import", { fullPage: true });
     await press("Import it, though an agent can read of it");
     await showsHeading(page, "It is imported");

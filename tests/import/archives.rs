@@ -119,7 +119,7 @@ fn o2_5_a_damaged_member_is_told_of_and_the_rest_is_read() {
     let ran = desk.run(&path, &["--yes"]);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(
-        ran.stderr.contains("cannot be read, it is damaged: its checksum is another: broken.csv"),
+        ran.stderr.contains("cannot be read, it is damaged: its checksum does not match: broken.csv"),
         "{}",
         ran.stderr
     );

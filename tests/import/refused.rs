@@ -3,6 +3,28 @@
 use super::{Desk, counts, json, table};
 
 #[test]
+fn o4_4_one_file_that_does_not_fit_is_told_and_the_others_are_planned() {
+    let desk = Desk::new();
+    let folder = desk.path("mix");
+    std::fs::create_dir_all(&folder).unwrap();
+    let page = r#"<!DOCTYPE html><html><head><title>Exported Data</title><link href="css/style.css" rel="stylesheet"/></head>
+        <body onload="CheckLocation();"><div class="page_wrap"><div class="page_header"></div><div class="page_body chat_page">"#;
+    std::fs::write(folder.join("messages.html"), page).unwrap();
+    let alone = desk.run(&folder, &["--dry-run"]);
+    assert_ne!(alone.code, Some(0), "{}", alone.stdout);
+    assert!(alone.stderr.contains("messages.html"), "it is named: {}", alone.stderr);
+    std::fs::write(folder.join("a.csv"), table(10)).unwrap();
+    std::fs::write(folder.join("empty.csv"), "").unwrap();
+    let ran = desk.run(&folder, &["--dry-run"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("a table in a CSV or TSV file, 1 file"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("as HTML") && ran.stdout.contains(": messages.html"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("left out, it is empty: empty.csv"), "{}", ran.stdout);
+    let empty = desk.run(&folder.join("empty.csv"), &["--dry-run"]);
+    assert!(empty.stderr.contains("empty.csv: it is empty"), "{}", empty.stderr);
+}
+
+#[test]
 fn o2_3_a_dry_run_and_a_refusal_create_nothing() {
     let desk = Desk::new();
     let path = desk.file("a.csv", table(10));
@@ -13,7 +35,8 @@ fn o2_3_a_dry_run_and_a_refusal_create_nothing() {
     assert!(!ran.stdout.contains("times that name no zone"), "{}", ran.stdout);
     let times = desk.file("times.csv", "id,at\n1,2026-01-02 03:04:05\n2,2026-01-03 03:04:05\n");
     let ran = desk.run(&times, &["--dry-run", "--timezone", "Europe/Oslo"]);
-    assert!(ran.stdout.contains("times that name no zone: Europe/Oslo"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("Times that name no zone are read as of Europe/Oslo"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("times that name no zone"), "it is said once: {}", ran.stdout);
     let ran = desk.run(&path, &["--dry-run", "--json"]);
     assert_eq!(json(&ran)["plan"][0]["format"], "csv");
     // O2.4: nobody is there to be asked.

@@ -526,8 +526,7 @@ fn o1_9_an_import_into_an_account_that_a_grant_covers_says_so() {
         assert_eq!(ran.code, Some(0), "{ran:?}");
         ran
     };
-    let says =
-        |ran: crate::support::env::Ran| ran.stdout.contains("An agent can read of this account already");
+    let says = |ran: crate::support::env::Ran| ran.stdout.contains("An agent can already read this account");
     import(&["--yes"]);
     assert!(!says(import(&["--dry-run"])));
     let stream = serde_json::from_str::<Value>(&env.run(&["provider", "status", "--json"]).stdout).unwrap();

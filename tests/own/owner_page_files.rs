@@ -168,18 +168,21 @@ async fn o1_9_an_import_into_a_granted_account_says_so_first() {
     let csrf = open.csrf.clone();
     let body = form(&[("csrf", None, csrf.as_bytes()), ("file", Some("a.mbox"), &mailbox(2, 10))]);
     let (_, page) = open.send(body.clone()).await;
-    assert!(page.contains("Import this?") && !page.contains("An agent can read of this account"), "{page}");
+    assert!(
+        page.contains("Import this?") && !page.contains("An agent can already read this account"),
+        "{page}"
+    );
     let (_, page) = open.post("/import/go", &[]).await;
     settled(&mut open, page).await;
     grant(&open.env, &["--account", "ana@example.org", "--stream", "messages"]);
     let (_, page) = open.send(body).await;
-    assert!(page.contains("An agent can read of this account already"), "{page}");
+    assert!(page.contains("An agent can already read this account"), "{page}");
     assert!(page.contains("Import it, though an agent can read of it"), "{page}");
     // The account can be said, and it is looked at again.
     let (_, page) =
         open.post("/import/plan", &[("account", "Somebody else"), ("timezone", "Europe/Oslo")]).await;
     assert!(page.contains("<strong>Somebody else</strong>"), "{page}");
-    assert!(!page.contains("An agent can read of this account already"), "{page}");
+    assert!(!page.contains("An agent can already read this account"), "{page}");
     let (_, page) = open.post("/import/plan", &[("timezone", "Nowhere/At all")]).await;
     assert!(page.contains("cannot be imported as it is") && page.contains("not a time zone"), "{page}");
     assert!(!page.contains("/import/go"), "{page}");

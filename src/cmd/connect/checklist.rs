@@ -84,7 +84,7 @@ impl Checklist<'_> {
             ("Picked one by one", Fields::Picked(Vec::new())),
         ];
         if are_named {
-            answers.insert(0, ("As the options name them", Fields::Named));
+            answers.insert(0, ("Those that the options name", Fields::Named));
         }
         let items: Vec<String> = answers.iter().map(|(label, _)| (*label).to_owned()).collect();
         let Some(picked) = self.0.pick("Which fields of them", &items)? else { return Ok(None) };

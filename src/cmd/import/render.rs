@@ -57,14 +57,13 @@ pub(super) fn plan_text(plan: &Plan, dir: &Path, reader: Reader) -> String {
                 size(planned.bytes)
             );
             if planned.is_granted {
-                text.push_str("    An agent can read of this account already: as far as its grant goes, of what is new too.\n");
+                text.push_str("    An agent can already read this account. Within its grant it will see the new records too.\n");
             }
             for note in &planned.notes {
                 let _ = writeln!(text, "    {}", one_line(note));
             }
             if planned.has_times {
-                let zone = planned.zone.as_deref().unwrap_or("this computer's time zone");
-                let _ = writeln!(text, "    times that name no zone: {zone}");
+                let _ = writeln!(text, "    times that name no zone: {}", planned.zone_in_words);
             }
         }
         let unrecognised: Vec<&str> = plan
@@ -276,7 +275,8 @@ fn details_text(outcomes: &[Outcome]) -> String {
         let _ = writeln!(text, "{} bad, {why}: {}{more}", grouped(*count), named.join("; "));
     }
     for (what, count) in &all.told {
-        let _ = writeln!(text, "{} kept: {what}", grouped(*count));
+        let items = if *count == 1 { "item" } else { "items" };
+        let _ = writeln!(text, "{} {items} kept, {what}", grouped(*count));
     }
     let known_bad: u64 = outcomes.iter().map(|outcome| outcome.known_bad).sum();
     if known_bad > 0 {

@@ -679,7 +679,7 @@ fn agree(ui: &Ui, is_agreed: bool, question: &str, instead: impl FnOnce() -> Com
         return Ok(());
     }
     if !ui.can_ask() {
-        let message = "That is only done when somebody says so, and nobody can be asked here";
+        let message = "This needs a yes, and nobody can be asked here";
         return Err(Error::new(Kind::Refused, "confirmation_required", message).run(instead()));
     }
     if ui.confirm(question) {

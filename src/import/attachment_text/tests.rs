@@ -111,6 +111,17 @@ fn o5_7_a_pdf_whose_end_is_lost_is_read_and_an_encrypted_one_is_not() {
     let trailer = memchr::memmem::find(&whole, b"xref").unwrap();
     assert_eq!(text(&whole[..trailer]), "one\ntwo");
     assert_eq!(document(&page(HELVETICA, b"")), Found::none("empty"));
+    // Of one that is cut, or has lost what its page draws, nothing says that there was no text.
+    let content = memchr::memmem::find(&whole, b"stream").unwrap();
+    for at in [content, content + 8, whole.len() / 4] {
+        assert_eq!(document(&whole[..at]), Found::none("failed"), "{at}");
+    }
+    let lost = Pdf::new()
+        .object(1, "<</Type/Catalog/Pages 2 0 R>>")
+        .object(2, "<</Kids[3 0 R]>>")
+        .object(3, "<</Type/Page/Contents 4 0 R>>")
+        .end("");
+    assert_eq!(document(&lost), Found::none("failed"));
     let locked = Pdf::new().object(1, "<</Type/Catalog>>").end("/Encrypt 2 0 R");
     assert_eq!(document(&locked), Found::none("encrypted"));
     let said = page(HELVETICA, b"BT /F1 9 Tf (a /Encrypt word) Tj ET");

@@ -87,8 +87,8 @@ impl Format for Csv {
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
-        (kind_of_file::of(peek.head).is_none() && delimiter(peek.head, peek.is_whole).is_some())
-            .then_some(Sure::Fallback)
+        let is_text = kind_of_file::of(peek.head).is_none() && !is_binary(peek.head);
+        (is_text && delimiter(peek.head, peek.is_whole).is_some()).then_some(Sure::Fallback)
     }
 
     fn why_not(&self, peek: &Peek<'_>) -> Option<String> {
@@ -456,6 +456,17 @@ fn most_frequent(values: impl Iterator<Item = usize>) -> Option<(usize, usize)> 
     counts.into_iter().max_by_key(|(value, count)| (*count, *value))
 }
 
+/// Whether a beginning is no text: it has a NUL, or control characters again and again. A single one may stand in what somebody wrote.
+fn is_binary(head: &[u8]) -> bool {
+    if Charset::of_head(head)
+        .is_some_and(|(charset, _)| matches!(charset, Charset::Utf16Le | Charset::Utf16Be))
+    {
+        return false;
+    }
+    let is_control = |byte: &&u8| **byte < 0x20 && !matches!(**byte, b'\t' | b'\n' | b'\r') || **byte == 0x7f;
+    head.contains(&0) || head.iter().filter(is_control).count() * 100 > head.len().max(100)
+}
+
 /// What the cells of a table are apart by, and how many rows stand above its header; `None` where it is no table: nearly all of
 /// the first rows have the same number of cells.
 fn delimiter(head: &[u8], is_whole: bool) -> Option<(u8, usize)> {
@@ -502,6 +513,9 @@ type Seen = (usize, usize, Vec<(u64, usize)>);
 fn misfit(head: &[u8], is_whole: bool) -> Option<String> {
     if kind_of_file::of(head).is_some() {
         return None;
+    }
+    if is_binary(head) {
+        return Some("it is no text: it has control characters".to_owned());
     }
     let (charset, mark) = Charset::of_head(head).unwrap_or((Charset::Utf8, 0));
     let mut best: Option<Seen> = None;
@@ -914,10 +928,15 @@ mod tests {
             "",
             "a\nb\n",
             "Dear Ana,\nI write to you\nwith love, and, so on\n",
+            "a,b\n\u{1},\u{2}\n",
+            "a,b\n1,\0\n",
             "{\"a\":1,\"b\":2}\n{\"a\":1,\"b\":2}\n",
         ] {
             assert_eq!(of(other), None, "{other}");
         }
+        assert_eq!(of("a,b\n1,with a\u{b}line\n"), Some(Sure::Fallback), "one in what somebody wrote");
+        let utf_16: Vec<u8> = "\u{feff}a,b\n1,2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(harness::sniff(&Csv, "a", &utf_16), Some(Sure::Fallback));
         let ragged = "a,b\n".repeat(20) + "a\nb\n";
         assert_eq!(of(&ragged), None, "less than 95 %");
     }

@@ -96,6 +96,11 @@ impl Format for Jsonl {
         if kind_of_file::of(peek.head).is_some() {
             return None;
         }
+        if is_one_object(peek) {
+            return Some(
+                "it is one JSON object, and not one on each line: --as jsonl reads it as one".to_owned(),
+            );
+        }
         let mut lines = Lines::new(peek.head);
         while let Ok(Some(line)) = lines.read() {
             let is_cut = !peek.is_whole && !line.has_end;
@@ -111,6 +116,10 @@ impl Format for Jsonl {
             }
         }
         None
+    }
+
+    fn claims(&self, members: &[Peek<'_>]) -> Vec<bool> {
+        members.iter().map(|peek| !is_one_object(peek)).collect()
     }
 
     fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
@@ -263,6 +272,13 @@ fn sample(head: &[u8], is_whole: bool) -> Option<Sample> {
         }
     }
     Some(seen)
+}
+
+/// Whether a file is one object on one line that nothing ends: settings of a program are that, and rows that somebody exported hardly.
+fn is_one_object(peek: &Peek<'_>) -> bool {
+    let is_one_line = peek.is_whole && !peek.head.contains(&b'\n');
+    let is_one = |seen: Sample| seen.lines == 1 && seen.objects == 1 && seen.records == 0;
+    is_one_line && sample(peek.head, true).is_some_and(is_one)
 }
 
 fn begins_like_record(line: &[u8]) -> bool {
@@ -903,6 +919,14 @@ mod tests {
         assert_eq!(of(&envelope("x", &json!("1"), &json!({"id": "1"}))), Some(Sure::Certain));
         for other in ["", "\n", "[{\"a\":1}]", "a,b\n1,2\n", "{\n \"a\": 1\n}\n", "{\"a\":1}\nx\ny\n"] {
             assert_eq!(of(other), None, "{other}");
+        }
+        // One object that is all of a file is a row where somebody says so.
+        let claims =
+            |text: &str| Jsonl.claims(&[Peek { label: "a.json", head: text.as_bytes(), is_whole: true }]);
+        assert_eq!(claims("{\"a\":1}"), [false]);
+        let record = envelope("x", &json!("1"), &json!({"id": "1"}));
+        for own in ["{\"a\":1}\n", "{\"a\":1}\n{\"a\":2}", record.trim_end()] {
+            assert_eq!(claims(own), [true], "{own}");
         }
         let long = format!(
             "{{\"type\":\"RECORD\",\"stream\":\"x\",\"key\":1,\"data\":{{\"t\":\"{}\"}}}}",

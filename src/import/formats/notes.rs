@@ -139,7 +139,8 @@ impl Format for Notes {
                 "Pictures, canvases and other files beside the notes are not imported.".to_owned(),
             ];
             if hidden > 0 {
-                notes.push(format!("{hidden} notes in hidden folders, such as .trash, are left out."));
+                let are = if hidden == 1 { "1 note in a hidden folder, such as .trash, is".to_owned() } else { format!("{hidden} notes in hidden folders, such as .trash, are") };
+                notes.push(format!("{are} left out."));
             }
             if ask.account.is_none() {
                 notes.push(format!(

@@ -452,7 +452,7 @@ fn planned(main: &mut Html, plan: &Plan) {
         main.text(&format!(", {}, {files}, {}", source.title, DecimalBytes(source.bytes)));
         if source.is_granted {
             main.markup(
-                "<br>\n<strong>An agent can read of this account already: as far as its grant goes, of what is new too.</strong>",
+                "<br>\n<strong>An agent can already read this account. Within its grant it will see the new records too.</strong>",
             );
         }
         for note in &source.notes {

@@ -44,16 +44,20 @@ pub fn read(bytes: &[u8], budget: &mut Budget, text: &mut Text) -> Result<(), St
     if pages.is_empty() {
         return Err(Stop::Failed);
     }
+    let mut is_damaged = !has_end(bytes);
     let mut drawing = page::Drawing::new(&file);
     for page in &pages {
         match drawing.page(page, budget, text) {
             // One page that cannot be read is not all of them.
-            Ok(()) | Err(Stop::Failed | Stop::Unsupported | Stop::Encrypted) => {}
+            Ok(()) | Err(Stop::Unsupported | Stop::Encrypted) => {}
+            Err(Stop::Failed) => is_damaged = true,
             Err(stop) => return Err(stop),
         }
         text.line()?;
+        is_damaged = is_damaged || text.0.is_empty() && file.lacks(page, budget)?;
     }
-    Ok(())
+    // Of a file that has lost a part, no text does not say that there was none.
+    if is_damaged && text.0.trim().is_empty() { Err(Stop::Failed) } else { Ok(()) }
 }
 
 /// Where an object is.
@@ -164,6 +168,27 @@ impl<'a> File<'a> {
         }
         self.packed.push(bytes);
         Ok(())
+    }
+
+    /// Whether a page, or what it draws, is not there, or not all of it.
+    fn lacks(&self, page: &Page, budget: &mut Budget) -> Result<bool, Stop> {
+        let Object::Dict(dict) = self.object(page.number, budget)? else { return Ok(true) };
+        let contents = match dict.get("Contents") {
+            Some(Object::Reference(number)) => match self.object(*number, budget)? {
+                Object::Array(all) => all,
+                _ => vec![Object::Reference(*number)],
+            },
+            Some(Object::Array(all)) => all.clone(),
+            _ => Vec::new(),
+        };
+        for part in contents {
+            let Object::Reference(number) = part else { continue };
+            let is_there = self.places.contains_key(&number);
+            if !is_there || matches!(self.undone(number, budget), Err(Stop::Failed)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The object with this number.
@@ -345,6 +370,12 @@ impl<'a> File<'a> {
         let pages = self.of_type(b"Page", MOST_LOST, budget)?;
         Ok(pages.into_iter().map(|(number, _)| Page { number, resources_of: number }).collect())
     }
+}
+
+/// Whether a file ends as one does; something may stand behind that.
+fn has_end(bytes: &[u8]) -> bool {
+    const BEHIND: usize = 1024;
+    memmem::find(&bytes[bytes.len().saturating_sub(BEHIND)..], b"%%EOF").is_some()
 }
 
 /// Whether a file says how its objects are encrypted.

@@ -26,12 +26,12 @@ const MOST_DATES: usize = 20_000;
 const MOST_ATTENDEES: usize = 2000;
 
 const ENDLESS: &str =
-    "of a rule without an end: its occurrences end two years behind the newest year in the file";
+    "repeating without an end: its occurrences are kept until two years after the newest year in the file";
 const MANY: &str = "with more than 5,000 occurrences: the latest ones are kept";
 const UNKNOWN_RULE: &str = "with a rule that is not known here: only its first occurrence is kept";
 const UNKNOWN_ZONE: &str = "in a zone that is not known here: its times are read as of the account's zone";
 const AND_FUTURE: &str =
-    "that changes all later occurrences (THISANDFUTURE): those stay as the rule has them, but for the one";
+    "changing all later occurrences (THISANDFUTURE): those stay as the rule has them, but for the one";
 
 /// A record, its fields in the declared order.
 #[derive(Serialize)]

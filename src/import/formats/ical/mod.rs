@@ -22,6 +22,7 @@ use crate::import::content_line::{self, Property};
 use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::format::{
     Ask, Bad, End, Format, Member, Out, Parsed, Parts, Peek, Plan, Raw, Refused, Sure, Unit,
+    zone_in_words,
 };
 use crate::import::lines::Lines;
 use crate::import::table;
@@ -135,9 +136,9 @@ impl Format for Ical {
             let found = (member.open)().and_then(look).map_err(|error| table::unreadable(member, &error))?;
             looked.insert(member.label.to_owned(), found);
         }
-        let zone = ask.zone.iana_name().unwrap_or("this system's zone").to_owned();
+        let zone = zone_in_words(&ask.zone);
         let mut notes =
-            vec![format!("Times that name no zone are read as of {zone}, where their calendar names none.")];
+            vec![format!("Times that name no zone are read in that of their calendar, or else in {zone}.")];
         if ask.account.is_none() {
             notes.push(format!(
                 "A calendar does not say whose it is, so the account is called {ACCOUNT}. --account gives it another name."
