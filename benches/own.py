@@ -83,6 +83,8 @@ def write(path, seed, mails, body_words, attachment, first=0, total=None, mode="
     with open(path, mode, buffering=1 << 20) as out:
         for number in range(first, first + mails):
             out.write(box.mail(number, total or mails, body_words, attachment))
+    # What is still to be written to the disk would be waited for by whoever is measured next.
+    os.sync()
     return os.path.getsize(path)
 
 
