@@ -136,6 +136,7 @@ pub fn is_here(machine: &Machine, host: &Host) -> bool {
         || file.exists()
         || file.is_symlink()
         || dir.is_some_and(Path::is_dir)
+        || host.sign.is_some_and(|sign| machine.home.join(sign).is_dir())
 }
 
 fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {
@@ -144,7 +145,7 @@ fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {
     let missing = missing(machine, host);
     let mut problems = Vec::new();
     let again = Command::new("mcp setup").value(host.id);
-    if let Some(variable) = host.moved_by.filter(|name| machine.relative.contains(name)) {
+    if let Some(variable) = machine.relative_of(host) {
         let error = relative(host, variable);
         problems.push(Problem::new(error.message(), error.next().cloned().unwrap_or_default()));
         let configured = Configured::Unknown;
@@ -198,7 +199,7 @@ fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {
 /// The program of a host for the terminal that is not on PATH. A desktop program may be here all the same.
 pub fn missing(machine: &Machine, host: &Host) -> Option<&'static str> {
     let is_here = host.programs.iter().any(|program| machine.program(program).is_some());
-    host.programs.first().copied().filter(|_| host.check.is_some() && !is_here)
+    host.programs.first().copied().filter(|_| host.check.is_some_and(|check| check.is_all) && !is_here)
 }
 
 /// What is to be said where a host, or its program for the terminal, is not here.

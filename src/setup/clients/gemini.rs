@@ -12,16 +12,23 @@ pub(super) const HOST: Host = Host {
     format: Format::Jsonc,
     container: "mcpServers",
     user_file: |machine| {
-        machine.gemini_home.as_deref().unwrap_or(&machine.home).join(".gemini").join("settings.json")
+        machine.moved("GEMINI_CLI_HOME").unwrap_or(&machine.home).join(".gemini").join("settings.json")
     },
-    moved_by: Some("GEMINI_CLI_HOME"),
+    moved_by: &["GEMINI_CLI_HOME"],
     other_files: |_| Vec::new(),
     project_file: Some(".gemini/settings.json"),
     fields: |entry, _| Fields(command_and_args(entry)),
     max_result_bytes: None,
     chokes_on_bom: true,
+    lock: None,
+    sign: None,
     programs: &["gemini"],
-    check: Some(Check { arguments: &["mcp", "list"], expects: &["✓", "NAME", "Connected"], starts: true }),
+    check: Some(Check {
+        arguments: &["mcp", "list"],
+        expects: &["✓", "NAME", "Connected"],
+        starts: true,
+        is_all: true,
+    }),
     policies: POLICIES,
     overwritten_by: &[],
     link: None,
@@ -32,7 +39,7 @@ pub(super) const HOST: Host = Host {
 const POLICIES: &[Policy] = &[Policy {
     files: |machine| {
         vec![
-            machine.managed_dir("gemini-cli", "GeminiCli").join("settings.json"),
+            machine.shared_dir("gemini-cli", "GeminiCli").join("settings.json"),
             (HOST.user_file)(machine),
             machine.cwd.join(".gemini").join("settings.json"),
         ]

@@ -15,7 +15,7 @@ pub(super) const HOST: Host = Host {
         Platform::MacOs => machine.home.join(".config").join("goose").join("config.yaml"),
         Platform::Linux => machine.dot_config().join("goose").join("config.yaml"),
     },
-    moved_by: None,
+    moved_by: &[],
     other_files: |_| Vec::new(),
     project_file: None,
     fields: |entry, name| {
@@ -35,6 +35,8 @@ pub(super) const HOST: Host = Host {
     },
     max_result_bytes: None,
     chokes_on_bom: false,
+    lock: None,
+    sign: None,
     programs: &["goose"],
     check: None,
     policies: &[],

@@ -16,7 +16,7 @@ pub(super) const HOST: Host = Host {
         Platform::MacOs => machine.home.join(".config").join("zed").join("settings.json"),
         Platform::Linux => machine.dot_config().join("zed").join("settings.json"),
     },
-    moved_by: None,
+    moved_by: &[],
     other_files: |_| Vec::new(),
     project_file: Some(".zed/settings.json"),
     fields: |entry, _| {
@@ -26,6 +26,8 @@ pub(super) const HOST: Host = Host {
     },
     max_result_bytes: None,
     chokes_on_bom: false,
+    lock: None,
+    sign: None,
     programs: &["zed", "zeditor"],
     check: None,
     policies: &[],
