@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::clients::{HOSTS, Host};
+use super::clients::{HOSTS, Host, Sign};
 use super::document::{document, is_switched_off, owner_credential};
 use super::edit::{self, EditError, EntryPath};
 use super::entry::Entry;
@@ -127,16 +127,20 @@ pub fn survey(machine: &Machine, name: &str) -> Vec<Surveyed> {
     HOSTS.into_iter().map(|host| look(machine, host, name)).collect()
 }
 
-/// Whether anything says that a host is on this machine: a program of it, its file, or the folder of that.
+/// Whether anything says that a host is on this machine: a program of it, its file, or a directory.
 pub fn is_here(machine: &Machine, host: &Host) -> bool {
     let file = (host.user_file)(machine);
     // Claude Code's and others' files lie in HOME itself, which is no sign of anything.
-    let dir = file.parent().filter(|dir| *dir != machine.home);
+    let own = file.parent().filter(|dir| *dir != machine.home && host.sign != Sign::Nothing);
+    let other = match host.sign {
+        Sign::OwnOr(dir) => Some(machine.home.join(dir)),
+        Sign::Own | Sign::Nothing => None,
+    };
     host.programs.iter().any(|program| machine.program(program).is_some())
         || file.exists()
         || file.is_symlink()
-        || dir.is_some_and(Path::is_dir)
-        || host.sign.is_some_and(|sign| machine.home.join(sign).is_dir())
+        || own.is_some_and(Path::is_dir)
+        || other.is_some_and(|dir| dir.is_dir())
 }
 
 fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {

@@ -149,7 +149,7 @@ fn keeps((host, path, kind): (&str, &str, Kind)) {
             let (code, outcome) = setup(&env, &[host]);
             assert_eq!((code, &outcome["error"]["code"]), (Some(1), &refused.into()), "{what}: {outcome}");
             assert_eq!(bytes(), trap.text, "{what}");
-            assert_eq!(files_around(&file).iter().filter(|name| name.contains("pdpp")).count(), 0, "{what}");
+            assert_eq!(files_around(&file).iter().filter(|name| name.contains("pdpp-")).count(), 0, "{what}");
             if refused == "entry_not_ours" {
                 let (code, outcome) = setup(&env, &[host, "--yes"]);
                 assert_eq!((code, &outcome["action"]), (Some(0), &"updated".into()), "{what}: {outcome}");

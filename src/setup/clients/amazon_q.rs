@@ -3,7 +3,7 @@
 //! Checked on 2026-11-30 against https://docs.aws.amazon.com/amazonq/latest/qdeveloper-ug/mcp-ide.html and the source of the
 //! plugins' language server (55af91e) and of the command line program (15cc8f3).
 
-use super::{Host, command_and_args};
+use super::{Host, Sign, command_and_args};
 use crate::setup::edit::{Fields, Format};
 use crate::setup::policy::{Policy, Rule};
 
@@ -21,7 +21,7 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: None,
     chokes_on_bom: true,
     lock: None,
-    sign: None,
+    sign: Sign::Own,
     programs: &["q"],
     check: None,
     policies: POLICIES,

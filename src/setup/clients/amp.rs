@@ -2,7 +2,7 @@
 //!
 //! Checked on 2026-11-30 against `@ampcode/cli` 0.0.1790142911-g7618fb (run).
 
-use super::{Check, Host, command_and_args};
+use super::{Check, Host, Sign, command_and_args};
 use crate::setup::edit::{Fields, Format};
 
 /// Amp.
@@ -24,7 +24,7 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: None,
     chokes_on_bom: true,
     lock: None,
-    sign: None,
+    sign: Sign::Own,
     programs: &["amp"],
     check: Some(Check {
         arguments: &["mcp", "list", "--json"],

@@ -2,7 +2,7 @@
 //!
 //! Checked on 2026-11-30 against https://antigravity.google/docs/cli/gcli-migration and the changelog of `agy` 1.0.3.
 
-use super::{Host, command_and_args};
+use super::{Host, Sign, command_and_args};
 use crate::setup::edit::{Fields, Format};
 
 /// Antigravity.
@@ -22,7 +22,7 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: None,
     chokes_on_bom: false,
     lock: None,
-    sign: Some(".gemini/antigravity"),
+    sign: Sign::OwnOr(".gemini/antigravity"),
     programs: &["agy", "antigravity"],
     check: None,
     policies: &[],

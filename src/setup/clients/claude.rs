@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Check, Host, Lock, typed};
+use super::{Check, Host, Lock, Sign, typed};
 use crate::setup::edit::{Fields, Format};
 use crate::setup::paths::Machine;
 use crate::setup::policy::{Policy, Rule};
@@ -23,7 +23,7 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: Some(48_000),
     chokes_on_bom: false,
     lock: Some(Lock::Empty),
-    sign: None,
+    sign: Sign::Own,
     programs: &["claude"],
     check: Some(Check {
         arguments: &["mcp", "get", "NAME"],

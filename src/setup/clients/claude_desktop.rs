@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Host, command_and_args};
+use super::{Host, Sign, command_and_args};
 use crate::setup::edit::{Fields, Format};
 use crate::setup::paths::{Machine, Platform};
 
@@ -21,7 +21,7 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: None,
     chokes_on_bom: true,
     lock: None,
-    sign: None,
+    sign: Sign::Own,
     programs: &["claude-desktop"],
     check: None,
     policies: &[],

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use super::{Check, Host, Lock, command_and_args};
+use super::{Check, Host, Lock, Sign, command_and_args};
 use crate::setup::edit::{Fields, Format};
 use crate::setup::paths::Machine;
 
@@ -30,7 +30,7 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: None,
     chokes_on_bom: true,
     lock: Some(Lock::Marked),
-    sign: Some(".cline"),
+    sign: Sign::OwnOr(".cline"),
     programs: &["cline"],
     check: Some(Check {
         arguments: &["config", "mcp", "--json"],

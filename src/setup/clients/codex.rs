@@ -1,6 +1,6 @@
 //! Codex. Its own `codex mcp add` drops comments and replaces entries without a word, so it is not used.
 
-use super::{Check, Host, command_and_args};
+use super::{Check, Host, Sign, command_and_args};
 use crate::setup::edit::{Field, Fields, Format, Whose};
 use crate::setup::policy::{Policy, Rule};
 
@@ -27,7 +27,7 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: None,
     chokes_on_bom: false,
     lock: None,
-    sign: None,
+    sign: Sign::Own,
     programs: &["codex"],
     check: Some(Check {
         arguments: &["mcp", "get", "NAME", "--json"],

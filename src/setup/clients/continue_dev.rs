@@ -4,7 +4,7 @@
 //! Checked on 2026-11-30 against Continue's source (d0a3c0b, the last) and
 //! https://docs.continue.dev/customize/deep-dives/mcp.
 
-use super::{Host, command_and_args};
+use super::{Host, Sign, command_and_args};
 use crate::setup::edit::{Fields, Format};
 
 /// Continue.
@@ -24,7 +24,7 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: None,
     chokes_on_bom: false,
     lock: None,
-    sign: Some(".continue"),
+    sign: Sign::OwnOr(".continue"),
     programs: &[],
     check: None,
     policies: &[],

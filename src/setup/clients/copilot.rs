@@ -1,6 +1,6 @@
 //! GitHub Copilot CLI. An entry names the tools that it offers.
 
-use super::{Check, Host, typed};
+use super::{Check, Host, Sign, typed};
 use crate::setup::edit::{Field, Fields, Format, Whose};
 
 /// GitHub Copilot CLI.
@@ -21,7 +21,7 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: None,
     chokes_on_bom: false,
     lock: None,
-    sign: None,
+    sign: Sign::Own,
     programs: &["copilot"],
     check: Some(Check {
         arguments: &["mcp", "get", "NAME"],

@@ -3,7 +3,7 @@
 //!
 //! Checked on 2026-11-30 against Crush's source (37f36e9) and its docs/config/README.md.
 
-use super::{Host, typed};
+use super::{Host, Sign, typed};
 use crate::setup::edit::{Fields, Format};
 
 /// Crush.
@@ -24,7 +24,7 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: None,
     chokes_on_bom: true,
     lock: None,
-    sign: None,
+    sign: Sign::Own,
     programs: &["crush"],
     check: None,
     policies: &[],

@@ -1,7 +1,7 @@
 //! Gemini CLI. It refuses a file that begins with a byte order mark, and starts no server in a folder that it
 //! was not told to trust.
 
-use super::{Check, Host, command_and_args};
+use super::{Check, Host, Sign, command_and_args};
 use crate::setup::edit::{Fields, Format};
 use crate::setup::policy::{Policy, Rule};
 
@@ -21,7 +21,8 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: None,
     chokes_on_bom: true,
     lock: None,
-    sign: None,
+    // Antigravity has its files below the same directory.
+    sign: Sign::Nothing,
     programs: &["gemini"],
     check: Some(Check {
         arguments: &["mcp", "list"],

@@ -1,6 +1,6 @@
 //! Goose: an extension in its YAML config.
 
-use super::{Host, ours};
+use super::{Host, Sign, ours};
 use crate::setup::edit::{Field, Fields, Format, Whose};
 use crate::setup::paths::Platform;
 
@@ -36,7 +36,7 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: None,
     chokes_on_bom: false,
     lock: None,
-    sign: None,
+    sign: Sign::Own,
     programs: &["goose"],
     check: None,
     policies: &[],

@@ -3,7 +3,7 @@
 //! Checked on 2026-11-30 against JetBrains' own `junie-github-action` (f5fa65a), which writes that file for the Junie that it
 //! starts, and https://www.jetbrains.com/help/junie/model-context-protocol-mcp.html.
 
-use super::{Host, command_and_args};
+use super::{Host, Sign, command_and_args};
 use crate::setup::edit::{Fields, Format};
 
 /// Junie.
@@ -20,7 +20,7 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: None,
     chokes_on_bom: false,
     lock: None,
-    sign: Some(".junie"),
+    sign: Sign::OwnOr(".junie"),
     programs: &["junie"],
     check: None,
     policies: &[],

@@ -2,7 +2,7 @@
 //!
 //! Checked on 2026-11-30 against https://kiro.dev/docs/mcp/configuration and https://kiro.dev/docs/cli/mcp/configuration.
 
-use super::{Host, command_and_args};
+use super::{Host, Sign, command_and_args};
 use crate::setup::edit::{Fields, Format};
 
 /// Kiro.
@@ -19,7 +19,7 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: None,
     chokes_on_bom: false,
     lock: None,
-    sign: Some(".kiro"),
+    sign: Sign::OwnOr(".kiro"),
     programs: &["kiro-cli", "kiro"],
     check: None,
     policies: &[],

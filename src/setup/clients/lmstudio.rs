@@ -1,6 +1,6 @@
 //! LM Studio.
 
-use super::{Host, base64, command_and_args, in_query};
+use super::{Host, Sign, base64, command_and_args, in_query};
 use crate::setup::edit::{Fields, Format};
 
 /// LM Studio.
@@ -17,7 +17,7 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: None,
     chokes_on_bom: false,
     lock: None,
-    sign: None,
+    sign: Sign::Own,
     programs: &["lms"],
     check: None,
     policies: &[],

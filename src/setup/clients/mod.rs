@@ -61,8 +61,8 @@ pub struct Host {
     pub chokes_on_bom: bool,
     /// The lock that it takes to write its file.
     pub lock: Option<Lock>,
-    /// A directory in HOME that says that it is here, where its file's own may not be there yet.
-    pub sign: Option<&'static str>,
+    /// The directory that says that it is here.
+    pub sign: Sign,
     /// Its programs on `PATH`; the first is also asked for its own word on the entry.
     pub programs: &'static [&'static str],
     /// What it says about an entry, if it can be asked.
@@ -90,6 +90,17 @@ pub struct Check {
     pub starts: bool,
     /// Whether the host is that program and nothing else; others are an editor's extension too.
     pub is_all: bool,
+}
+
+/// A directory by which a host is known, where neither its program nor its file is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    /// That of its file.
+    Own,
+    /// That, or this one in HOME: its file's comes with the first server only.
+    OwnOr(&'static str),
+    /// None: that of its file is another host's too.
+    Nothing,
 }
 
 /// A directory that a host makes beside its file while it writes that: `<file>.lock`.

@@ -1,6 +1,6 @@
 //! opencode: program and arguments are one list.
 
-use super::{Check, Host, ours};
+use super::{Check, Host, Sign, ours};
 use crate::setup::edit::{Field, Fields, Format, Whose};
 
 /// opencode.
@@ -28,7 +28,7 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: None,
     chokes_on_bom: false,
     lock: None,
-    sign: None,
+    sign: Sign::Own,
     programs: &["opencode"],
     check: Some(Check { arguments: &["mcp", "list"], expects: &["✓", "NAME"], starts: true, is_all: true }),
     policies: &[],

@@ -2,7 +2,7 @@
 //!
 //! Checked on 2026-11-30 against `@qwen-code/qwen-code` 0.24.4 (run) and the documents in that package.
 
-use super::{Check, Host, command_and_args};
+use super::{Check, Host, Sign, command_and_args};
 use crate::setup::edit::{Fields, Format};
 use crate::setup::policy::{Policy, Rule};
 
@@ -23,7 +23,7 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: None,
     chokes_on_bom: false,
     lock: None,
-    sign: None,
+    sign: Sign::Own,
     programs: &["qwen"],
     check: Some(Check {
         arguments: &["mcp", "list"],

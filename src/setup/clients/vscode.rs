@@ -1,6 +1,6 @@
 //! Visual Studio Code: the user's `mcp.json` of the default set of settings.
 
-use super::{Host, in_query, typed};
+use super::{Host, Sign, in_query, typed};
 use crate::setup::edit::{Fields, Format};
 use crate::setup::policy::{Policy, Rule};
 
@@ -18,7 +18,7 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: None,
     chokes_on_bom: false,
     lock: None,
-    sign: None,
+    sign: Sign::Own,
     programs: &["code"],
     check: None,
     policies: POLICIES,

@@ -2,7 +2,7 @@
 //!
 //! Checked on 2026-11-30 against Warp's source (19548ae) and https://docs.warp.dev/agents/capabilities/mcp.
 
-use super::{Host, command_and_args};
+use super::{Host, Sign, command_and_args};
 use crate::setup::edit::{Fields, Format};
 
 /// Warp.
@@ -19,7 +19,7 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: None,
     chokes_on_bom: true,
     lock: None,
-    sign: None,
+    sign: Sign::Own,
     programs: &["warp-terminal"],
     check: None,
     policies: &[],

@@ -1,6 +1,6 @@
 //! Windsurf.
 
-use super::{Host, command_and_args};
+use super::{Host, Sign, command_and_args};
 use crate::setup::edit::{Fields, Format};
 
 /// Windsurf.
@@ -17,7 +17,7 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: None,
     chokes_on_bom: false,
     lock: None,
-    sign: None,
+    sign: Sign::Own,
     programs: &["windsurf"],
     check: None,
     policies: &[],

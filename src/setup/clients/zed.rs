@@ -1,6 +1,6 @@
 //! Zed: its settings file, which usually has comments and trailing commas.
 
-use super::{Host, command_and_args, ours};
+use super::{Host, Sign, command_and_args, ours};
 use crate::setup::edit::{Field, Fields, Format};
 use crate::setup::paths::Platform;
 
@@ -27,7 +27,7 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: None,
     chokes_on_bom: false,
     lock: None,
-    sign: None,
+    sign: Sign::Own,
     programs: &["zed", "zeditor"],
     check: None,
     policies: &[],
