@@ -1,6 +1,6 @@
 //! Amazon Q Developer: the file that its plugins for editors and its command line program both read. It parses strictly.
 //!
-//! Checked on 2026-11-30 against https://docs.aws.amazon.com/amazonq/latest/qdeveloper-ug/mcp-ide.html and the source of the
+//! Checked on 2026-11-30 against <https://docs.aws.amazon.com/amazonq/latest/qdeveloper-ug/mcp-ide.html> and the source of the
 //! plugins' language server (55af91e) and of the command line program (15cc8f3).
 
 use super::{Host, Sign, command_and_args};

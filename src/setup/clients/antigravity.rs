@@ -1,6 +1,6 @@
 //! Antigravity: its desktop programs and `agy`, its command line program, read the same file since version 2.
 //!
-//! Checked on 2026-11-30 against https://antigravity.google/docs/cli/gcli-migration and the changelog of `agy` 1.0.3.
+//! Checked on 2026-11-30 against <https://antigravity.google/docs/cli/gcli-migration> and the changelog of `agy` 1.0.3.
 
 use super::{Host, Sign, command_and_args};
 use crate::setup::edit::{Fields, Format};

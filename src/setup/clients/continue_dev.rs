@@ -2,7 +2,7 @@
 //! program, reads none of them.
 //!
 //! Checked on 2026-11-30 against Continue's source (d0a3c0b, the last) and
-//! https://docs.continue.dev/customize/deep-dives/mcp.
+//! <https://docs.continue.dev/customize/deep-dives/mcp>.
 
 use super::{Host, Sign, command_and_args};
 use crate::setup::edit::{Fields, Format};

@@ -1,7 +1,7 @@
-//! Junie: its plugin for JetBrains' editors and its command line program read the same file.
+//! Junie: its plugin for editors and its command line program read the same file.
 //!
-//! Checked on 2026-11-30 against JetBrains' own `junie-github-action` (f5fa65a), which writes that file for the Junie that it
-//! starts, and https://www.jetbrains.com/help/junie/model-context-protocol-mcp.html.
+//! Checked on 2026-11-30 against `junie-github-action` (f5fa65a) of its own makers, which writes that file for the Junie that it
+//! starts, and <https://www.jetbrains.com/help/junie/model-context-protocol-mcp.html>.
 
 use super::{Host, Sign, command_and_args};
 use crate::setup::edit::{Fields, Format};

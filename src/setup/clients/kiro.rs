@@ -1,6 +1,6 @@
 //! Kiro: its editor and its command line program read the same file.
 //!
-//! Checked on 2026-11-30 against https://kiro.dev/docs/mcp/configuration and https://kiro.dev/docs/cli/mcp/configuration.
+//! Checked on 2026-11-30 against <https://kiro.dev/docs/mcp/configuration> and <https://kiro.dev/docs/cli/mcp/configuration>.
 
 use super::{Host, Sign, command_and_args};
 use crate::setup::edit::{Fields, Format};

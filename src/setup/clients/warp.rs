@@ -1,6 +1,6 @@
 //! Warp: the file of its stable and preview editions. It parses strictly, and takes `{{name}}` for a variable of its own.
 //!
-//! Checked on 2026-11-30 against Warp's source (19548ae) and https://docs.warp.dev/agents/capabilities/mcp.
+//! Checked on 2026-11-30 against Warp's source (19548ae) and <https://docs.warp.dev/agents/capabilities/mcp>.
 
 use super::{Host, Sign, command_and_args};
 use crate::setup::edit::{Fields, Format};
