@@ -349,17 +349,48 @@ impl LockDir {
     /// # Errors
     /// [`ForeignError::Locked`] after fifteen seconds, [`ForeignError::Io`].
     pub fn take(path: &Path) -> Result<Self, ForeignError> {
+        Self::wait_for(path, || fs::create_dir(path))
+    }
+
+    /// The same with a file in it from the start: for a program that moves a directory of its own over an empty one.
+    ///
+    /// # Errors
+    /// As [`LockDir::take`].
+    pub fn take_marked(path: &Path) -> Result<Self, ForeignError> {
+        let io = |error| ForeignError::Io(path.to_owned(), error);
+        let made = tempfile::Builder::new()
+            .prefix(".pdpp-lock-")
+            .tempdir_in(path.parent().unwrap_or(path))
+            .map_err(io)?;
+        fs::write(made.path().join(Self::MARK), std::process::id().to_string()).map_err(io)?;
+        let lock = Self::wait_for(path, || match fs::symlink_metadata(path) {
+            // Elsewhere than on Unix nothing is moved over a directory, and it is not said why.
+            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) => fs::rename(made.path(), path),
+        })?;
+        // It is there no more, under that name.
+        let _ = made.keep();
+        Ok(lock)
+    }
+
+    const MARK: &str = "owner.pdpp";
+
+    fn wait_for(path: &Path, make: impl Fn() -> io::Result<()>) -> Result<Self, ForeignError> {
         let until = Instant::now() + Duration::from_secs(15);
         loop {
-            match fs::create_dir(path) {
+            match make() {
                 Ok(()) => return Ok(Self(path.to_owned())),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty
+                    ) => {}
                 Err(error) => return Err(ForeignError::Io(path.to_owned(), error)),
             }
             let touched = fs::metadata(path).and_then(|found| found.modified());
             let age = touched.ok().and_then(|touched| SystemTime::now().duration_since(touched).ok());
             if age.is_some_and(|age| age > Self::STALE) {
-                let _ = fs::remove_dir(path);
+                Self::clear(path);
             } else if Instant::now() > until {
                 return Err(ForeignError::Locked(path.to_owned()));
             } else {
@@ -367,10 +398,20 @@ impl LockDir {
             }
         }
     }
+
+    /// Takes a lock directory away, with what says in it whose it is, and nothing else.
+    fn clear(path: &Path) {
+        let marks = fs::read_dir(path).into_iter().flatten().flatten();
+        for mark in marks.filter(|mark| mark.file_name().to_string_lossy().starts_with("owner.")) {
+            let _ = fs::remove_file(mark.path());
+        }
+        let _ = fs::remove_dir(path);
+    }
 }
 
 impl Drop for LockDir {
     fn drop(&mut self) {
+        let _ = fs::remove_file(self.0.join(Self::MARK));
         let _ = fs::remove_dir(&self.0);
     }
 }
@@ -531,5 +572,40 @@ mod tests {
         let long_ago = SystemTime::now() - Duration::from_mins(1);
         File::open(&path).unwrap().set_modified(long_ago).unwrap();
         assert!(LockDir::take(&path).is_ok());
+    }
+
+    /// As Cline takes it: a directory with a file in it, moved into its place.
+    #[test]
+    fn a_marked_lock_directory_keeps_a_move_over_it_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.lock");
+        let theirs = |name: &str| {
+            let staging = dir.path().join(name);
+            fs::create_dir_all(&staging).unwrap();
+            fs::write(staging.join("owner.theirs"), "").unwrap();
+            fs::rename(&staging, &path)
+        };
+        let ours = LockDir::take_marked(&path).unwrap();
+        assert!(theirs("first").is_err() && path.join(LockDir::MARK).exists());
+        drop(ours);
+        assert!(!path.exists());
+        // Theirs is waited for, and taken over only where it was left behind.
+        theirs("second").unwrap();
+        let waits = std::thread::spawn({
+            let path = path.clone();
+            move || LockDir::take_marked(&path).map(drop).is_ok()
+        });
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(path.join("owner.theirs").exists() && !waits.is_finished());
+        fs::remove_dir_all(&path).unwrap();
+        assert!(waits.join().unwrap());
+        theirs("third").unwrap();
+        let long_ago = SystemTime::now() - Duration::from_mins(1);
+        File::open(&path).unwrap().set_modified(long_ago).unwrap();
+        drop(LockDir::take_marked(&path).unwrap());
+        // Nothing is left beside it but what the first attempt had prepared.
+        let left: Vec<_> =
+            fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["first"]);
     }
 }

@@ -160,16 +160,17 @@ fn words(path: &Path) -> Result<String> {
 }
 
 /// Refuses what some host would put something else for: `${NAME}` nearly all, `$NAME` Gemini CLI 0.61.0, `{env:NAME}`
-/// and `{file:NAME}` opencode 1.18.33.
+/// and `{file:NAME}` opencode 1.18.33, `{{NAME}}` Warp; and `$(…)` and backticks, which Crush runs.
 fn no_variable(text: &str) -> Result<String> {
-    let is_name = |rest: &str| rest.starts_with(|c: char| c == '{' || c == '_' || c.is_ascii_alphanumeric());
+    let is_name =
+        |rest: &str| rest.starts_with(|c: char| matches!(c, '{' | '(' | '_') || c.is_ascii_alphanumeric());
     let named = text.split('$').skip(1).any(is_name).then_some("$");
-    let found = named.or_else(|| ["{env:", "{file:"].into_iter().find(|mark| text.contains(mark)));
+    let found = named.or_else(|| ["{env:", "{file:", "{{", "`"].into_iter().find(|mark| text.contains(mark)));
     match found {
         None => Ok(text.to_owned()),
         Some(mark) => Err(Error::failed(
             "path_not_text",
-            format!("{text} has `{mark}` before a name in it, which hosts take for a variable"),
+            format!("{text} has {mark} in it, which hosts take for a variable or a command"),
         )
         .hint("Move it to a path without")),
     }
@@ -208,7 +209,16 @@ mod tests {
         }
         let with =
             |path: &str| Entry::new(Path::new(path), &Baked::default(), None).map_err(|error| error.code());
-        for path in ["/a/${B}/pdpp", "/a/$B/pdpp", "/a$1", "/{env:B}/pdpp", "/{file:b}"] {
+        for path in [
+            "/a/${B}/pdpp",
+            "/a/$B/pdpp",
+            "/a$1",
+            "/{env:B}/pdpp",
+            "/{file:b}",
+            "/$(id)/pdpp",
+            "/a`id`/pdpp",
+            "/{{b}}/pdpp",
+        ] {
             assert_eq!(with(path), Err("path_not_text"), "{path}");
         }
         for path in ["/a$/pdpp", "/$ b/pdpp", "C:\\$\\pdpp.exe", "/{a}/%B%", "/environment:"] {

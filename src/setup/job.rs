@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::clients::Host;
+use super::clients::{Host, Lock};
 use super::document::{BOM, document, is_switched_off, owner_credential};
 use super::edit::{self, EditError, Edited, EntryPath, Fields};
 use super::entry::Entry;
@@ -153,7 +153,7 @@ impl Job<'_> {
     /// # Errors
     /// `no_such_scope`, `relative_config_dir`.
     pub fn file(&self, machine: &Machine) -> Result<PathBuf> {
-        let variable = self.host.moved_by.filter(|name| machine.relative.contains(name));
+        let variable = machine.relative_of(self.host);
         if let Some(variable) = variable.filter(|_| self.scope == Scope::User) {
             return Err(relative(self.host, variable));
         }
@@ -385,12 +385,15 @@ impl Job<'_> {
     }
 
     fn host_lock(&self, file: &ForeignFile) -> Result<Option<LockDir>> {
-        if self.host.id != "claude" || self.scope != Scope::User {
-            return Ok(None);
-        }
+        let Some(lock) = self.host.lock.filter(|_| self.scope == Scope::User) else { return Ok(None) };
         let mut path = file.named().as_os_str().to_owned();
         path.push(".lock");
-        LockDir::take(Path::new(&path)).map(Some).map_err(|error| self.left_alone(error))
+        let path = Path::new(&path);
+        let taken = match lock {
+            Lock::Empty => LockDir::take(path),
+            Lock::Marked => LockDir::take_marked(path),
+        };
+        taken.map(Some).map_err(|error| self.left_alone(error))
     }
 
     /// Claude Code adds an entry itself, where it is there. It cannot replace one in a single step, so that,

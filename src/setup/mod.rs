@@ -60,7 +60,7 @@ pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report
     if job.scope == Scope::User {
         for other in (job.host.other_files)(machine) {
             warnings.push(format!(
-                "another installation of {} would read {}, which was not touched",
+                "an older version or another installation of {} would read {}, which was not touched",
                 job.host.title,
                 other.display()
             ));

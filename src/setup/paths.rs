@@ -1,9 +1,11 @@
 //! Where hosts keep their configs: one table, for each platform, over facts about a machine that a test
 //! can make up.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use super::clients::{HOSTS, Host};
 use crate::error::{Error, Result};
 
 /// A family of path conventions.
@@ -34,16 +36,14 @@ pub struct Machine {
     pub app_data: Option<PathBuf>,
     /// `%LOCALAPPDATA%`.
     pub local_app_data: Option<PathBuf>,
-    /// `CLAUDE_CONFIG_DIR`: Claude Code's own.
-    pub claude_config: Option<PathBuf>,
-    /// `CODEX_HOME`.
-    pub codex_home: Option<PathBuf>,
-    /// `GEMINI_CLI_HOME`: what Gemini CLI takes for the home directory.
-    pub gemini_home: Option<PathBuf>,
+    /// The variables that move a host's file, those that are absolute paths.
+    pub moved: BTreeMap<&'static str, PathBuf>,
+    /// Those that name another place in each directory where the host is started.
+    pub relative: Vec<&'static str>,
     /// Where an administrator's files for all users are, each host's in a directory of its own.
     pub managed: PathBuf,
-    /// The variables of those above that name another directory in each place where a host is started.
-    pub relative: Vec<&'static str>,
+    /// `%ProgramData%`, where some hosts look for those on Windows.
+    pub program_data: PathBuf,
 }
 
 impl Machine {
@@ -69,6 +69,7 @@ impl Machine {
         } else {
             Platform::Linux
         };
+        let moving = HOSTS.iter().flat_map(|host| host.moved_by).copied();
         let is_relative = |name: &&str| {
             std::env::var_os(name).is_some_and(|value| !value.is_empty() && !Path::new(&value).is_absolute())
         };
@@ -82,24 +83,38 @@ impl Machine {
             xdg_config: dir("XDG_CONFIG_HOME"),
             app_data: dir("APPDATA"),
             local_app_data: dir("LOCALAPPDATA"),
-            claude_config: dir("CLAUDE_CONFIG_DIR"),
-            codex_home: dir("CODEX_HOME"),
-            gemini_home: dir("GEMINI_CLI_HOME"),
+            moved: moving.clone().filter_map(|name| Some((name, dir(name)?))).collect(),
+            relative: moving.filter(is_relative).collect(),
             managed: match platform {
                 Platform::Linux => "/etc".into(),
                 Platform::MacOs => "/Library/Application Support".into(),
                 Platform::Windows => dir("ProgramFiles").unwrap_or_else(|| "C:\\Program Files".into()),
             },
-            relative: ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"]
-                .into_iter()
-                .filter(is_relative)
-                .collect(),
+            program_data: dir("ProgramData").unwrap_or_else(|| "C:\\ProgramData".into()),
         })
+    }
+
+    /// What a variable that moves a host's file says, if it says anything that counts.
+    pub fn moved(&self, variable: &str) -> Option<&Path> {
+        self.moved.get(variable).map(PathBuf::as_path)
+    }
+
+    /// The variable that moves the file of `host` to another place in each directory.
+    pub fn relative_of(&self, host: &Host) -> Option<&'static str> {
+        host.moved_by.iter().copied().find(|variable| self.relative.contains(variable))
     }
 
     /// An administrator's directory for a host, by its name on Linux and its name elsewhere.
     pub fn managed_dir(&self, linux: &str, elsewhere: &str) -> PathBuf {
         self.managed.join(if self.platform == Platform::Linux { linux } else { elsewhere })
+    }
+
+    /// The same for a host that looks in `%ProgramData%` on Windows, by the name that it has on Linux.
+    pub fn shared_dir(&self, name: &str, on_macos: &str) -> PathBuf {
+        match self.platform {
+            Platform::Windows => self.program_data.join(name),
+            Platform::Linux | Platform::MacOs => self.managed_dir(name, on_macos),
+        }
     }
 
     /// `$XDG_CONFIG_HOME` or `~/.config`, which some hosts use on every platform.
@@ -157,7 +172,6 @@ pub fn is_program(path: &Path) -> bool {
 #[allow(clippy::disallowed_methods, reason = "a test's own files")]
 pub(crate) mod tests {
     use super::*;
-    use crate::setup::clients::HOSTS;
 
     /// A machine with nothing on it.
     pub(crate) fn machine(platform: Platform, home: &Path) -> Machine {
@@ -169,11 +183,10 @@ pub(crate) mod tests {
             xdg_config: None,
             app_data: None,
             local_app_data: None,
-            claude_config: None,
-            codex_home: None,
-            gemini_home: None,
-            managed: home.join("etc"),
+            moved: BTreeMap::new(),
             relative: Vec::new(),
+            managed: home.join("etc"),
+            program_data: home.join("ProgramData"),
         }
     }
 
@@ -209,6 +222,16 @@ pub(crate) mod tests {
         copilot ~/.copilot/mcp-config.json
         goose ~/.config/goose/config.yaml
         lmstudio ~/.lmstudio/mcp.json
+        cline ~/.cline/data/settings/cline_mcp_settings.json
+        kiro ~/.kiro/settings/mcp.json
+        amp ~/.config/amp/settings.json
+        qwen ~/.qwen/settings.json
+        antigravity ~/.gemini/config/mcp_config.json
+        junie ~/.junie/mcp/mcp.json
+        warp ~/.warp/.mcp.json
+        crush ~/.config/crush/crush.json
+        amazon-q ~/.aws/amazonq/mcp.json
+        continue ~/.continue/mcpServers/pdpp.json
         ");
         insta::assert_snapshot!(table(&machine(Platform::MacOs, Path::new("~"))), @"
         claude ~/.claude.json
@@ -223,6 +246,16 @@ pub(crate) mod tests {
         copilot ~/.copilot/mcp-config.json
         goose ~/.config/goose/config.yaml
         lmstudio ~/.lmstudio/mcp.json
+        cline ~/.cline/data/settings/cline_mcp_settings.json
+        kiro ~/.kiro/settings/mcp.json
+        amp ~/.config/amp/settings.json
+        qwen ~/.qwen/settings.json
+        antigravity ~/.gemini/config/mcp_config.json
+        junie ~/.junie/mcp/mcp.json
+        warp ~/.warp/.mcp.json
+        crush ~/.config/crush/crush.json
+        amazon-q ~/.aws/amazonq/mcp.json
+        continue ~/.continue/mcpServers/pdpp.json
         ");
         insta::assert_snapshot!(table(&machine(Platform::Windows, Path::new("~"))), @"
         claude ~/.claude.json
@@ -237,6 +270,16 @@ pub(crate) mod tests {
         copilot ~/.copilot/mcp-config.json
         goose ~/AppData/Roaming/Block/goose/config/config.yaml
         lmstudio ~/.lmstudio/mcp.json
+        cline ~/.cline/data/settings/cline_mcp_settings.json
+        kiro ~/.kiro/settings/mcp.json
+        amp ~/.config/amp/settings.json
+        qwen ~/.qwen/settings.json
+        antigravity ~/.gemini/config/mcp_config.json
+        junie ~/.junie/mcp/mcp.json
+        warp ~/.warp/.mcp.json
+        crush ~/.config/crush/crush.json
+        amazon-q ~/.aws/amazonq/mcp.json
+        continue ~/.continue/mcpServers/pdpp.json
         ");
     }
 
@@ -244,15 +287,63 @@ pub(crate) mod tests {
     fn a_hosts_own_variable_moves_its_file() {
         let mut machine = machine(Platform::Linux, Path::new("/h"));
         machine.xdg_config = Some("/x".into());
-        machine.claude_config = Some("/cc".into());
-        machine.codex_home = Some("/co".into());
-        machine.gemini_home = Some("/g".into());
+        for (variable, value) in [
+            ("CLAUDE_CONFIG_DIR", "/cc"),
+            ("CODEX_HOME", "/co"),
+            ("GEMINI_CLI_HOME", "/g"),
+            ("QWEN_HOME", "/q"),
+            ("CRUSH_GLOBAL_CONFIG", "/cr"),
+            ("CONTINUE_GLOBAL_DIR", "/con"),
+        ] {
+            machine.moved.insert(variable, value.into());
+        }
         let file = |id: &str| (crate::setup::clients::host(id).unwrap().user_file)(&machine);
         assert_eq!(file("claude"), Path::new("/cc/.claude.json"));
         assert_eq!(file("codex"), Path::new("/co/config.toml"));
         assert_eq!(file("gemini"), Path::new("/g/.gemini/settings.json"));
         assert_eq!(file("zed"), Path::new("/x/zed/settings.json"));
         assert_eq!(file("opencode"), Path::new("/x/opencode/opencode.json"));
+        assert_eq!(file("amp"), Path::new("/x/amp/settings.json"));
+        assert_eq!(file("qwen"), Path::new("/q/settings.json"));
+        assert_eq!(file("crush"), Path::new("/cr/crush.json"));
+        assert_eq!(file("continue"), Path::new("/con/mcpServers/pdpp.json"));
+        // Cline has three, of which the nearest to the file counts.
+        for (variable, value, expected) in [
+            ("CLINE_DIR", "/cl", "/cl/data/settings/cline_mcp_settings.json"),
+            ("CLINE_DATA_DIR", "/cd", "/cd/settings/cline_mcp_settings.json"),
+            ("CLINE_MCP_SETTINGS_PATH", "/c.json", "/c.json"),
+        ] {
+            machine.moved.insert(variable, value.into());
+            let file = (crate::setup::clients::host("cline").unwrap().user_file)(&machine);
+            assert_eq!(file, Path::new(expected));
+        }
+    }
+
+    /// An older version of a host, or another edition of it, has a file of its own.
+    #[test]
+    fn a_file_that_is_there_is_the_one_and_an_older_one_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let machine = machine(Platform::Linux, dir.path());
+        let host = |id: &str| crate::setup::clients::host(id).unwrap();
+        let make = |path: &str| {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, "{}").unwrap();
+            path
+        };
+        for id in ["cline", "antigravity"] {
+            assert_eq!((host(id).other_files)(&machine), Vec::<PathBuf>::new(), "{id}");
+        }
+        let older = make(".gemini/antigravity/mcp_config.json");
+        assert_eq!((host("antigravity").other_files)(&machine), [older]);
+        let settings = "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json";
+        let editions = ["Code", "Cursor"].map(|edition| make(&format!(".config/{edition}/User/{settings}")));
+        assert_eq!((host("cline").other_files)(&machine), editions);
+        // Amp reads either name, and of both the one without comments.
+        let with_comments = make(".config/amp/settings.jsonc");
+        assert_eq!((host("amp").user_file)(&machine), with_comments);
+        let plain = make(".config/amp/settings.json");
+        assert_eq!((host("amp").user_file)(&machine), plain);
     }
 
     #[test]

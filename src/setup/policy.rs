@@ -56,10 +56,11 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Hosts name a server by a text, Claude Code also by an object, with its name or its whole command.
+    /// Hosts name a server by a text, in which Qwen Code takes `*` and `?`; Claude Code also by an object, with its name or
+    /// its whole command.
     fn is(&self, item: &Value) -> bool {
         match (item, item.get("serverName"), item.get("serverCommand")) {
-            (Value::String(name), ..) => name.trim().eq_ignore_ascii_case(self.name),
+            (Value::String(pattern), ..) => is_like(self.name, pattern.trim()),
             (_, Some(Value::String(name)), _) => name == self.name,
             (_, _, Some(command)) => *command == Value::from(self.words.clone()),
             _ => false,
@@ -73,6 +74,26 @@ impl Asked<'_> {
             .filter(|item| !by_command || item.get("serverCommand").is_some())
             .any(|item| self.is(item))
     }
+}
+
+/// Whether `name` is like `pattern`, in which `*` is any text and `?` any character; upper or lower case is all one.
+fn is_like(name: &str, pattern: &str) -> bool {
+    let name: Vec<_> = name.chars().collect();
+    // Up to which characters of the name the pattern can reach.
+    let mut reached = vec![false; name.len() + 1];
+    reached[0] = true;
+    for sign in pattern.chars() {
+        if sign == '*' {
+            let first = reached.iter().position(|is_reached| *is_reached).unwrap_or(reached.len());
+            reached[first..].fill(true);
+        } else {
+            for (at, c) in name.iter().enumerate().rev() {
+                reached[at + 1] = reached[at] && (sign == '?' || sign.eq_ignore_ascii_case(c));
+            }
+            reached[0] = false;
+        }
+    }
+    reached.last() == Some(&true)
 }
 
 /// The first of `host`'s rules that is against `entry` being called `name`.
@@ -196,6 +217,16 @@ mod tests {
         ("gemini", "etc/gemini-cli/settings.json", r#"{"mcp": {"allowed": ["other"]}}"#, Some("mcp.allowed")),
         ("gemini", ".gemini/settings.json", r#"{"excludeMCPServers": ["pdpp"]}"#, Some("excludeMCPServers")),
         ("gemini", ".gemini/settings.json", r#"{"mcp": {"allowed": [], "excluded": ["other"]}}"#, None),
+        ("qwen", ".qwen/settings.json", r#"{"mcp": {"excluded": ["pd?p"]}}"#, Some("mcp.excluded")),
+        ("qwen", "etc/qwen-code/settings.json", r#"{"mcp": {"allowed": ["*-data"]}}"#, Some("mcp.allowed")),
+        ("qwen", ".qwen/settings.json", r#"{"mcp": {"allowed": ["x", "p*"], "excluded": ["*-pdpp"]}}"#, None),
+        (
+            "amazon-q",
+            ".aws/amazonq/agents/default.json",
+            r#"{"useLegacyMcpJson": false}"#,
+            Some("useLegacyMcpJson"),
+        ),
+        ("amazon-q", ".aws/amazonq/agents/default.json", r#"{"useLegacyMcpJson": true}"#, None),
         (
             "codex",
             "etc/codex/requirements.toml",
@@ -233,6 +264,16 @@ mod tests {
             None,
         ),
     ];
+
+    #[test]
+    fn a_pattern_is_like_a_whole_name() {
+        for pattern in ["pdpp", "PDPP", "*", "p*", "*p", "**d**", "p??p", "*pdpp*"] {
+            assert!(super::is_like("pdpp", pattern), "{pattern}");
+        }
+        for pattern in ["", "pdp", "pdppp", "?", "*x*", "p?p", "dpp*", "????*?"] {
+            assert!(!super::is_like("pdpp", pattern), "{pattern}");
+        }
+    }
 
     #[test]
     fn a_hosts_own_rules_are_named_and_its_file_is_left() {

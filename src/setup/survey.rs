@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::clients::{HOSTS, Host};
+use super::clients::{HOSTS, Host, Sign};
 use super::document::{document, is_switched_off, owner_credential};
 use super::edit::{self, EditError, EntryPath};
 use super::entry::Entry;
@@ -127,15 +127,20 @@ pub fn survey(machine: &Machine, name: &str) -> Vec<Surveyed> {
     HOSTS.into_iter().map(|host| look(machine, host, name)).collect()
 }
 
-/// Whether anything says that a host is on this machine: a program of it, its file, or the folder of that.
+/// Whether anything says that a host is on this machine: a program of it, its file, or a directory.
 pub fn is_here(machine: &Machine, host: &Host) -> bool {
     let file = (host.user_file)(machine);
     // Claude Code's and others' files lie in HOME itself, which is no sign of anything.
-    let dir = file.parent().filter(|dir| *dir != machine.home);
+    let own = file.parent().filter(|dir| *dir != machine.home && host.sign != Sign::Nothing);
+    let other = match host.sign {
+        Sign::OwnOr(dir) => Some(machine.home.join(dir)),
+        Sign::Own | Sign::Nothing => None,
+    };
     host.programs.iter().any(|program| machine.program(program).is_some())
         || file.exists()
         || file.is_symlink()
-        || dir.is_some_and(Path::is_dir)
+        || own.is_some_and(Path::is_dir)
+        || other.is_some_and(|dir| dir.is_dir())
 }
 
 fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {
@@ -144,7 +149,7 @@ fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {
     let missing = missing(machine, host);
     let mut problems = Vec::new();
     let again = Command::new("mcp setup").value(host.id);
-    if let Some(variable) = host.moved_by.filter(|name| machine.relative.contains(name)) {
+    if let Some(variable) = machine.relative_of(host) {
         let error = relative(host, variable);
         problems.push(Problem::new(error.message(), error.next().cloned().unwrap_or_default()));
         let configured = Configured::Unknown;
@@ -198,7 +203,7 @@ fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {
 /// The program of a host for the terminal that is not on PATH. A desktop program may be here all the same.
 pub fn missing(machine: &Machine, host: &Host) -> Option<&'static str> {
     let is_here = host.programs.iter().any(|program| machine.program(program).is_some());
-    host.programs.first().copied().filter(|_| host.check.is_some() && !is_here)
+    host.programs.first().copied().filter(|_| host.check.is_some_and(|check| check.is_all) && !is_here)
 }
 
 /// What is to be said where a host, or its program for the terminal, is not here.

@@ -78,6 +78,14 @@ fn an_entry_that_starts_something_else_is_not_replaced_unasked() {
         ),
         ("opencode", r#"{"mcp": {"pdpp": {"type": "local", "command": "pdpp", "args": ["mcp", "serve"]}}}"#),
         ("goose", "extensions: {pdpp: {command: pdpp, args: [mcp, serve]}}\n"),
+        (
+            "cline",
+            r#"{"mcpServers": {"pdpp": {"command": "pdpp", "args": ["mcp", "serve"], "transport": {"type": "sse", "url": "https://a.example"}}}}"#,
+        ),
+        (
+            "antigravity",
+            r#"{"mcpServers": {"pdpp": {"serverUrl": "https://a.example", "command": "pdpp", "args": ["mcp", "serve"]}}}"#,
+        ),
     ] {
         let edit = |job: Job<'_>| job.edit(Path::new("f"), Some(mixed.into()));
         assert_eq!(edit(job(id)).unwrap_err().code(), "entry_not_ours", "{id}");

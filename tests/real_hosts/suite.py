@@ -241,10 +241,49 @@ def codex_plays_a_whole_turn(machine):
     must("limit" in refused, f"the model was not told what is wrong: {refused}")
 
 
+# --- Cline -----------------------------------------------------------------------------------------
+
+
+def cline_plays_a_whole_turn(machine):
+    """Cline starts what its file says, calls the tools for the (scripted) model, and shows it the records."""
+    ids = ids_in(text_of(machine.call("search", **machine.search)))
+    must(ids, "no id to go on with")
+    calls = [("pdpp__query_records", machine.records), ("pdpp__search", machine.search), ("pdpp__fetch", {"id": ids[0]}),
+             ("pdpp__query_records", machine.refused)]
+    with ScriptedModel(calls) as model:
+        settings = {"provider": "anthropic", "model": "claude-sonnet-4-5", "apiKey": "scripted", "baseUrl": f"{model.url}/v1"}
+        providers = machine.home / ".cline/data/settings/providers.json"
+        providers.write_text(json.dumps({"version": 1, "lastUsedProvider": "anthropic", "modes": {}, "providers": {
+            "anthropic": {"settings": settings, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual"}}}))
+        # Without a process of its own that stays when it ends.
+        ran = machine.run(BIN / "cline", "--json", "--timeout", "60", "Read my data", CLINE_SESSION_BACKEND_MODE="local",
+                          CLINE_NO_AUTO_UPDATE="1")
+    must(ran.returncode == 0 and "The scripted turn is over." in ran.stdout, said(ran))
+    records, refused = model.shown("pdpp__query_records")
+    for row in rows_of(machine.call("query_records", **machine.records)):
+        must(row["id"] in records, f"the model was not shown record {row['id']}: {records}")
+    (hits,) = model.shown("pdpp__search")
+    for one in ids:
+        must(one in hits, f"the model was not shown hit {one}: {hits}")
+    (document,) = model.shown("pdpp__fetch")
+    must(ids[0] in document, f"the model was not shown the fetched record: {document}")
+    must("limit" in refused, f"the model was not told what is wrong: {refused}")
+
+
+# --- Amp -------------------------------------------------------------------------------------------
+
+
+def amp_starts_it(machine):
+    """Amp starts what its settings say and lists the tools; the key is made up, and no service is asked."""
+    ran = machine.run(BIN / "amp", "mcp", "doctor", AMP_API_KEY="scripted")
+    found = re.search(r"^pdpp \(user settings\): connected \(6 tools: (.*)\)$", ran.stdout, re.MULTILINE)
+    must(found and set(found[1].split(", ")) == TOOLS, said(ran))
+
+
 # --- setup -----------------------------------------------------------------------------------------
 
 # The hosts that run here.
-REAL = ["claude", "codex", "gemini", "opencode", "copilot"]
+REAL = ["claude", "codex", "gemini", "opencode", "copilot", "cline", "amp", "qwen"]
 # Those that do not: where the file is, who reads it, where the entry is in it.
 READ = {
     "claude-desktop": (".config/Claude/claude_desktop_config.json", "json", "mcpServers"),
@@ -254,6 +293,25 @@ READ = {
     "zed": (".config/zed/settings.json", "json5", "context_servers"),
     "goose": (".config/goose/config.yaml", "yaml", "extensions"),
     "lmstudio": (".lmstudio/mcp.json", "json", "mcpServers"),
+    "kiro": (".kiro/settings/mcp.json", "json", "mcpServers"),
+    "antigravity": (".gemini/config/mcp_config.json", "json", "mcpServers"),
+    "junie": (".junie/mcp/mcp.json", "json", "mcpServers"),
+    "warp": (".warp/.mcp.json", "json", "mcpServers"),
+    "crush": (".config/crush/crush.json", "json", "mcp"),
+    "amazon-q": (".aws/amazonq/mcp.json", "json", "mcpServers"),
+    # By a package of Continue's own.
+    "continue": (".continue/mcpServers/pdpp.json", "continue", "mcpServers"),
+}
+# Of those that run here: where the file is, and whether the host reads one that begins with a byte order mark.
+MARKED = {
+    "claude": (".claude.json", True),
+    "codex": (".codex/config.toml", True),
+    "copilot": (".copilot/mcp-config.json", True),
+    "gemini": (".gemini/settings.json", False),
+    "opencode": (".config/opencode/opencode.json", True),
+    "cline": (".cline/data/settings/cline_mcp_settings.json", False),
+    "amp": (".config/amp/settings.json", False),
+    "qwen": (".qwen/settings.json", True),
 }
 # What a person has in such a file already.
 BEFORE = {
@@ -261,6 +319,7 @@ BEFORE = {
     "json5": '// mine\n{\n  "CONTAINER": {\n    "other": {"command": "other"}, // keep\n  },\n}\n',
     "yaml": "# mine\nCONTAINER:\n  other: # keep\n    cmd: other\n",
 }
+BEFORE["continue"] = BEFORE["json"]
 
 
 def setup(machine, *arguments, code=0, program=PDPP):
@@ -332,18 +391,18 @@ def every_host_starts_it_from_an_odd_place(machine):
 
 
 def a_byte_order_mark_is_kept_where_it_is_read(machine):
-    """Each host's own program reads the file with the mark; Gemini CLI does not, so setup leaves it out."""
-    for host, path in {"claude": ".claude.json", "codex": ".codex/config.toml", "copilot": ".copilot/mcp-config.json",
-                       "gemini": ".gemini/settings.json", "opencode": ".config/opencode/opencode.json"}.items():
+    """Each host's own program reads the file with the mark; where it does not, setup leaves it out."""
+    must(set(MARKED) == set(REAL), f"hosts that are not tried: {set(MARKED) ^ set(REAL)}")
+    for host, (path, is_read) in MARKED.items():
         file = machine.home / path
         before = file.read_bytes()
         file.write_bytes(b"\xef\xbb\xbf" + before)
         one = setup(machine, host)[host]
-        must(one["action"] == ("updated" if host == "gemini" else "unchanged"), f"{host}: {one}")
+        must(one["action"] == ("unchanged" if is_read else "updated"), f"{host}: {one}")
         must(one["check"] and one["check"]["is_well"], f"{host}'s own program: {one['check']}")
         # Claude Code writes its file itself, without the mark.
         if host != "claude":
-            must(file.read_bytes().startswith(b"\xef\xbb\xbf") == (host != "gemini"), f"{host}: {file.read_bytes()[:20]}")
+            must(file.read_bytes().startswith(b"\xef\xbb\xbf") == is_read, f"{host}: {file.read_bytes()[:20]}")
             file.write_bytes(before)
 
 
@@ -437,6 +496,8 @@ CHECKS = [
     claude_plays_a_whole_turn,
     codex_calls_a_tool,
     codex_plays_a_whole_turn,
+    cline_plays_a_whole_turn,
+    amp_starts_it,
     the_files_of_the_other_hosts_start_it,
     every_host_starts_it_from_an_odd_place,
     a_byte_order_mark_is_kept_where_it_is_read,

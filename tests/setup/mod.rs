@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::support::env::{Ran, TestEnv};
 
 /// Each host with where its file is on Linux, and a file with another server in it as a person leaves it.
-pub(super) const HOSTS: [(&str, &str, Kind); 12] = [
+pub(super) const HOSTS: [(&str, &str, Kind); 22] = [
     ("claude", ".claude.json", Kind::Json("mcpServers")),
     ("claude-desktop", ".config/Claude/claude_desktop_config.json", Kind::Json("mcpServers")),
     ("codex", ".codex/config.toml", Kind::Toml),
@@ -32,7 +32,22 @@ pub(super) const HOSTS: [(&str, &str, Kind); 12] = [
     ("copilot", ".copilot/mcp-config.json", Kind::Jsonc("mcpServers")),
     ("goose", ".config/goose/config.yaml", Kind::Yaml),
     ("lmstudio", ".lmstudio/mcp.json", Kind::Jsonc("mcpServers")),
+    ("cline", ".cline/data/settings/cline_mcp_settings.json", Kind::Json("mcpServers")),
+    ("kiro", ".kiro/settings/mcp.json", Kind::Jsonc("mcpServers")),
+    ("amp", ".config/amp/settings.json", Kind::Jsonc("amp.mcpServers")),
+    ("qwen", ".qwen/settings.json", Kind::Jsonc("mcpServers")),
+    ("antigravity", ".gemini/config/mcp_config.json", Kind::Jsonc("mcpServers")),
+    ("junie", ".junie/mcp/mcp.json", Kind::Jsonc("mcpServers")),
+    ("warp", ".warp/.mcp.json", Kind::Json("mcpServers")),
+    ("crush", ".config/crush/crush.json", Kind::Json("mcp")),
+    ("amazon-q", ".aws/amazonq/mcp.json", Kind::Json("mcpServers")),
+    ("continue", ".continue/mcpServers/pdpp.json", Kind::Jsonc("mcpServers")),
 ];
+
+/// The hosts that are known to refuse a file that begins with a byte order mark.
+pub(super) fn chokes_on_bom(host: &str) -> bool {
+    pdpp::setup::clients::HOSTS.into_iter().any(|known| known.id == host && known.chokes_on_bom)
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -236,6 +251,71 @@ fn all_means_those_that_are_here() {
     assert_eq!(ran.code, Some(1));
     assert_eq!(outcome["hosts"][0]["error"]["code"], "config_damaged");
     assert_eq!(outcome["hosts"][1]["action"], "added");
+}
+
+/// A host whose file's own directory comes with the first server is told by another one.
+#[test]
+fn a_host_is_here_before_it_has_a_directory_for_servers() {
+    let signs = [
+        (".cline", "cline"),
+        (".kiro", "kiro"),
+        (".junie", "junie"),
+        (".continue", "continue"),
+        (".gemini/antigravity", "antigravity"),
+    ];
+    for (dir, host) in signs {
+        let env = TestEnv::new();
+        std::fs::create_dir_all(env.home().join(dir)).unwrap();
+        let outcome = json_of(&env.run(&["mcp", "setup", "--json"]));
+        let here = outcome["hosts"].as_array().unwrap().iter().filter(|shown| shown["installed"] == true);
+        let here: Vec<_> = here.map(|shown| shown["host"].as_str().unwrap()).collect();
+        assert_eq!(here, [host], "{dir}");
+    }
+    // Where there is nothing of it, the entry is put in all the same, and that is said.
+    let env = TestEnv::new();
+    let (code, outcome) = setup(&env, &["junie"]);
+    assert_eq!((code, &outcome["action"]), (Some(0), &json!("added")), "{outcome}");
+    assert_eq!(
+        outcome["warnings"],
+        json!(["Junie was not found on this machine: the entry counts once it is installed"])
+    );
+}
+
+/// Its extension has no program on PATH, and its older versions read another file, which is named and left.
+#[test]
+fn cline_is_set_up_for_its_extension_too() {
+    let env = TestEnv::new();
+    let older = ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json";
+    std::fs::create_dir_all(env.home().join(older).parent().unwrap()).unwrap();
+    std::fs::create_dir(env.home().join(".cline")).unwrap();
+    std::fs::write(env.home().join(older), "{}").unwrap();
+    let (code, outcome) = setup(&env, &["cline"]);
+    assert_eq!((code, &outcome["action"]), (Some(0), &json!("added")), "{outcome}");
+    let warnings = outcome["warnings"].as_array().unwrap();
+    assert_eq!(warnings.len(), 1, "{outcome}");
+    let warning = warnings[0].as_str().unwrap();
+    assert!(warning.contains(older) && warning.contains("which was not touched"), "{warning}");
+    assert_eq!(std::fs::read_to_string(env.home().join(older)).unwrap(), "{}");
+    let ran = env.run(&["mcp", "setup"]);
+    assert!(ran.stdout.contains("set up") && !ran.stdout.contains("PATH"), "{ran:?}");
+}
+
+/// It moves a directory with a file in it to where its lock is; one without would be moved over.
+#[cfg(unix)]
+#[test]
+fn cline_has_its_lock_while_it_writes() {
+    let env = TestEnv::new();
+    let dir = env.home().join(".cline/data/settings");
+    let lock = dir.join("cline_mcp_settings.json.lock");
+    std::fs::create_dir_all(&lock).unwrap();
+    std::fs::write(lock.join("owner.theirs"), "").unwrap();
+    let mut waiting = env.pdpp(&["mcp", "setup", "cline", "--json"]).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert!(waiting.try_wait().unwrap().is_none(), "it did not wait");
+    assert!(!dir.join("cline_mcp_settings.json").exists());
+    std::fs::remove_dir_all(&lock).unwrap();
+    assert!(waiting.wait().unwrap().success());
+    assert_eq!(env.files(), [".cline/data/settings/cline_mcp_settings.json"]);
 }
 
 #[cfg(unix)]

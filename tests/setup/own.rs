@@ -14,7 +14,7 @@ fn entry(host: &str, kind: Kind) -> String {
     match kind {
         // Strict JSON has no comments to keep.
         Kind::Json(key) => {
-            let kind = if host == "claude" { "\"type\": \"stdio\", " } else { "" };
+            let kind = if matches!(host, "claude" | "crush") { "\"type\": \"stdio\", " } else { "" };
             format!("{{\"{key}\":{{\"other\":{{}},\n \"pdpp\":{{\"timeout\":60000, {kind}\"command\" : <C>,\"env\":{{\"A\":\"1\"}},\"args\":<A>}}}}}}")
         }
         Kind::Jsonc(key) if host == "opencode" => {
@@ -223,7 +223,8 @@ fn without_a_host_a_verb_is_a_usage_error_and_every_host_can_be_here() {
     let ran = env.run(&["mcp", "setup", "--all", "--scope", "project", "--dry-run", "--json"]);
     let outcome = json_of(&ran);
     let hosts: Vec<_> = outcome["hosts"].as_array().unwrap().iter().map(|host| &host["host"]).collect();
-    let all = ["claude", "codex", "cursor", "vscode", "zed", "gemini", "opencode"];
+    let all = "claude codex cursor vscode zed gemini opencode kiro amp qwen antigravity warp crush amazon-q continue";
+    let all: Vec<_> = all.split(' ').collect();
     assert_eq!((ran.code, json!(hosts)), (Some(0), json!(all)), "{outcome}");
 }
 

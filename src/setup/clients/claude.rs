@@ -1,9 +1,9 @@
 //! Claude Code. Its own command writes the file where it is there (`claude mcp add-json`); it refuses a
 //! file with comments, and takes a lock directory beside it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::{Check, Host, typed};
+use super::{Check, Host, Lock, Sign, typed};
 use crate::setup::edit::{Fields, Format};
 use crate::setup::paths::Machine;
 use crate::setup::policy::{Policy, Rule};
@@ -14,16 +14,23 @@ pub(super) const HOST: Host = Host {
     title: "Claude Code",
     format: Format::Json,
     container: "mcpServers",
-    user_file: |machine| machine.claude_config.as_deref().unwrap_or(&machine.home).join(".claude.json"),
-    moved_by: Some("CLAUDE_CONFIG_DIR"),
+    user_file: |machine| machine.moved("CLAUDE_CONFIG_DIR").unwrap_or(&machine.home).join(".claude.json"),
+    moved_by: &["CLAUDE_CONFIG_DIR"],
     other_files: |_| Vec::new(),
     project_file: Some(".mcp.json"),
     fields: |entry, _| Fields(typed("stdio", entry)),
     // It moves a result of 50,000 characters to a file; measured with 2.1.332.
     max_result_bytes: Some(48_000),
     chokes_on_bom: false,
+    lock: Some(Lock::Empty),
+    sign: Sign::Own,
     programs: &["claude"],
-    check: Some(Check { arguments: &["mcp", "get", "NAME"], expects: &["✔ Connected"], starts: true }),
+    check: Some(Check {
+        arguments: &["mcp", "get", "NAME"],
+        expects: &["✔ Connected"],
+        starts: true,
+        is_all: true,
+    }),
     policies: POLICIES,
     overwritten_by: &[],
     link: None,
@@ -46,7 +53,7 @@ const POLICIES: &[Policy] = &[
 ];
 
 fn settings(machine: &Machine) -> Vec<PathBuf> {
-    let own = machine.claude_config.clone().unwrap_or_else(|| machine.home.join(".claude"));
+    let own = machine.moved("CLAUDE_CONFIG_DIR").map_or_else(|| machine.home.join(".claude"), Path::to_owned);
     let project = machine.cwd.join(".claude");
     vec![
         machine.managed_dir("claude-code", "ClaudeCode").join("managed-settings.json"),

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Host, command_and_args};
+use super::{Host, Sign, command_and_args};
 use crate::setup::edit::{Fields, Format};
 use crate::setup::paths::{Machine, Platform};
 
@@ -14,12 +14,14 @@ pub(super) const HOST: Host = Host {
     format: Format::Json,
     container: "mcpServers",
     user_file,
-    moved_by: None,
+    moved_by: &[],
     other_files,
     project_file: None,
     fields: |entry, _| Fields(command_and_args(entry)),
     max_result_bytes: None,
     chokes_on_bom: true,
+    lock: None,
+    sign: Sign::Own,
     programs: &["claude-desktop"],
     check: None,
     policies: &[],

@@ -1,6 +1,6 @@
 //! Codex. Its own `codex mcp add` drops comments and replaces entries without a word, so it is not used.
 
-use super::{Check, Host, command_and_args};
+use super::{Check, Host, Sign, command_and_args};
 use crate::setup::edit::{Field, Fields, Format, Whose};
 use crate::setup::policy::{Policy, Rule};
 
@@ -11,9 +11,10 @@ pub(super) const HOST: Host = Host {
     format: Format::Toml,
     container: "mcp_servers",
     user_file: |machine| {
-        machine.codex_home.clone().unwrap_or_else(|| machine.home.join(".codex")).join("config.toml")
+        let own = machine.home.join(".codex");
+        machine.moved("CODEX_HOME").unwrap_or(&own).join("config.toml")
     },
-    moved_by: Some("CODEX_HOME"),
+    moved_by: &["CODEX_HOME"],
     other_files: |_| Vec::new(),
     project_file: Some(".codex/config.toml"),
     fields: |entry, _| {
@@ -25,11 +26,14 @@ pub(super) const HOST: Host = Host {
     // It keeps about 12,000 characters for a model that it does not know: the default fits.
     max_result_bytes: None,
     chokes_on_bom: false,
+    lock: None,
+    sign: Sign::Own,
     programs: &["codex"],
     check: Some(Check {
         arguments: &["mcp", "get", "NAME", "--json"],
         expects: &["\"enabled\": true"],
         starts: false,
+        is_all: true,
     }),
     policies: POLICIES,
     overwritten_by: &[],

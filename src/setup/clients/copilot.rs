@@ -1,6 +1,6 @@
 //! GitHub Copilot CLI. An entry names the tools that it offers.
 
-use super::{Check, Host, typed};
+use super::{Check, Host, Sign, typed};
 use crate::setup::edit::{Field, Fields, Format, Whose};
 
 /// GitHub Copilot CLI.
@@ -10,7 +10,7 @@ pub(super) const HOST: Host = Host {
     format: Format::Jsonc,
     container: "mcpServers",
     user_file: |machine| machine.home.join(".copilot").join("mcp-config.json"),
-    moved_by: None,
+    moved_by: &[],
     other_files: |_| Vec::new(),
     project_file: None,
     fields: |entry, _| {
@@ -20,8 +20,15 @@ pub(super) const HOST: Host = Host {
     },
     max_result_bytes: None,
     chokes_on_bom: false,
+    lock: None,
+    sign: Sign::Own,
     programs: &["copilot"],
-    check: Some(Check { arguments: &["mcp", "get", "NAME"], expects: &["Status: Enabled"], starts: false }),
+    check: Some(Check {
+        arguments: &["mcp", "get", "NAME"],
+        expects: &["Status: Enabled"],
+        starts: false,
+        is_all: true,
+    }),
     policies: &[],
     overwritten_by: &[],
     link: None,

@@ -1,6 +1,6 @@
 //! Cursor.
 
-use super::{Host, base64, command_and_args, in_query};
+use super::{Host, Sign, base64, command_and_args, in_query};
 use crate::setup::edit::{Fields, Format};
 
 /// Cursor.
@@ -10,12 +10,14 @@ pub(super) const HOST: Host = Host {
     format: Format::Jsonc,
     container: "mcpServers",
     user_file: |machine| machine.home.join(".cursor").join("mcp.json"),
-    moved_by: None,
+    moved_by: &[],
     other_files: |_| Vec::new(),
     project_file: Some(".cursor/mcp.json"),
     fields: |entry, _| Fields(command_and_args(entry)),
     max_result_bytes: None,
     chokes_on_bom: false,
+    lock: None,
+    sign: Sign::Own,
     programs: &["cursor", "cursor-agent"],
     check: None,
     policies: &[],

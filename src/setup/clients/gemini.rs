@@ -1,7 +1,7 @@
 //! Gemini CLI. It refuses a file that begins with a byte order mark, and starts no server in a folder that it
 //! was not told to trust.
 
-use super::{Check, Host, command_and_args};
+use super::{Check, Host, Sign, command_and_args};
 use crate::setup::edit::{Fields, Format};
 use crate::setup::policy::{Policy, Rule};
 
@@ -12,16 +12,24 @@ pub(super) const HOST: Host = Host {
     format: Format::Jsonc,
     container: "mcpServers",
     user_file: |machine| {
-        machine.gemini_home.as_deref().unwrap_or(&machine.home).join(".gemini").join("settings.json")
+        machine.moved("GEMINI_CLI_HOME").unwrap_or(&machine.home).join(".gemini").join("settings.json")
     },
-    moved_by: Some("GEMINI_CLI_HOME"),
+    moved_by: &["GEMINI_CLI_HOME"],
     other_files: |_| Vec::new(),
     project_file: Some(".gemini/settings.json"),
     fields: |entry, _| Fields(command_and_args(entry)),
     max_result_bytes: None,
     chokes_on_bom: true,
+    lock: None,
+    // Antigravity has its files below the same directory.
+    sign: Sign::Nothing,
     programs: &["gemini"],
-    check: Some(Check { arguments: &["mcp", "list"], expects: &["✓", "NAME", "Connected"], starts: true }),
+    check: Some(Check {
+        arguments: &["mcp", "list"],
+        expects: &["✓", "NAME", "Connected"],
+        starts: true,
+        is_all: true,
+    }),
     policies: POLICIES,
     overwritten_by: &[],
     link: None,
@@ -32,7 +40,7 @@ pub(super) const HOST: Host = Host {
 const POLICIES: &[Policy] = &[Policy {
     files: |machine| {
         vec![
-            machine.managed_dir("gemini-cli", "GeminiCli").join("settings.json"),
+            machine.shared_dir("gemini-cli", "GeminiCli").join("settings.json"),
             (HOST.user_file)(machine),
             machine.cwd.join(".gemini").join("settings.json"),
         ]

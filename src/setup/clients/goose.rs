@@ -1,6 +1,6 @@
 //! Goose: an extension in its YAML config.
 
-use super::{Host, ours};
+use super::{Host, Sign, ours};
 use crate::setup::edit::{Field, Fields, Format, Whose};
 use crate::setup::paths::Platform;
 
@@ -15,7 +15,7 @@ pub(super) const HOST: Host = Host {
         Platform::MacOs => machine.home.join(".config").join("goose").join("config.yaml"),
         Platform::Linux => machine.dot_config().join("goose").join("config.yaml"),
     },
-    moved_by: None,
+    moved_by: &[],
     other_files: |_| Vec::new(),
     project_file: None,
     fields: |entry, name| {
@@ -35,6 +35,8 @@ pub(super) const HOST: Host = Host {
     },
     max_result_bytes: None,
     chokes_on_bom: false,
+    lock: None,
+    sign: Sign::Own,
     programs: &["goose"],
     check: None,
     policies: &[],

@@ -1,6 +1,6 @@
 //! LM Studio.
 
-use super::{Host, base64, command_and_args, in_query};
+use super::{Host, Sign, base64, command_and_args, in_query};
 use crate::setup::edit::{Fields, Format};
 
 /// LM Studio.
@@ -10,12 +10,14 @@ pub(super) const HOST: Host = Host {
     format: Format::Jsonc,
     container: "mcpServers",
     user_file: |machine| machine.home.join(".lmstudio").join("mcp.json"),
-    moved_by: None,
+    moved_by: &[],
     other_files: |_| Vec::new(),
     project_file: None,
     fields: |entry, _| Fields(command_and_args(entry)),
     max_result_bytes: None,
     chokes_on_bom: false,
+    lock: None,
+    sign: Sign::Own,
     programs: &["lms"],
     check: None,
     policies: &[],

@@ -1,16 +1,26 @@
 //! The hosts: one file each, all of them data.
 
+mod amazon_q;
+mod amp;
+mod antigravity;
 pub mod chatgpt;
 mod claude;
 mod claude_desktop;
+mod cline;
 mod codex;
+mod continue_dev;
 mod copilot;
+mod crush;
 mod cursor;
 mod gemini;
 mod goose;
+mod junie;
+mod kiro;
 mod lmstudio;
 mod opencode;
+mod qwen;
 mod vscode;
+mod warp;
 mod windsurf;
 mod zed;
 
@@ -36,9 +46,10 @@ pub struct Host {
     pub container: &'static str,
     /// The user's own file.
     pub user_file: fn(&Machine) -> PathBuf,
-    /// The variable that moves that file.
-    pub moved_by: Option<&'static str>,
-    /// Files that other installations of it read instead, where they could be here too: reported, never written.
+    /// The variables that move that file.
+    pub moved_by: &'static [&'static str],
+    /// Files that other installations or older versions of it read instead, where they could be here too: reported,
+    /// never written.
     pub other_files: fn(&Machine) -> Vec<PathBuf>,
     /// A project's file, from the project's directory; it goes before the user's, where there is one.
     pub project_file: Option<&'static str>,
@@ -48,6 +59,10 @@ pub struct Host {
     pub max_result_bytes: Option<u32>,
     /// Whether it is known to refuse a file that begins with a byte order mark: then none is written.
     pub chokes_on_bom: bool,
+    /// The lock that it takes to write its file.
+    pub lock: Option<Lock>,
+    /// The directory that says that it is here.
+    pub sign: Sign,
     /// Its programs on `PATH`; the first is also asked for its own word on the entry.
     pub programs: &'static [&'static str],
     /// What it says about an entry, if it can be asked.
@@ -73,10 +88,32 @@ pub struct Check {
     pub expects: &'static [&'static str],
     /// Whether the host starts the server for it; then it makes sense only once a grant is there.
     pub starts: bool,
+    /// Whether the host is that program and nothing else; others are an editor's extension too.
+    pub is_all: bool,
+}
+
+/// A directory by which a host is known, where neither its program nor its file is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    /// That of its file.
+    Own,
+    /// That, or this one in HOME: its file's comes with the first server only.
+    OwnOr(&'static str),
+    /// None: that of its file is another host's too.
+    Nothing,
+}
+
+/// A directory that a host makes beside its file while it writes that: `<file>.lock`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lock {
+    /// With nothing in it, as `proper-lockfile` makes it.
+    Empty,
+    /// With a file in it: an empty one does not keep the host out.
+    Marked,
 }
 
 /// Every host with a file, in the order in which they are shown.
-pub const HOSTS: [&Host; 12] = [
+pub const HOSTS: [&Host; 22] = [
     &claude::HOST,
     &claude_desktop::HOST,
     &codex::HOST,
@@ -89,6 +126,16 @@ pub const HOSTS: [&Host; 12] = [
     &copilot::HOST,
     &goose::HOST,
     &lmstudio::HOST,
+    &cline::HOST,
+    &kiro::HOST,
+    &amp::HOST,
+    &qwen::HOST,
+    &antigravity::HOST,
+    &junie::HOST,
+    &warp::HOST,
+    &crush::HOST,
+    &amazon_q::HOST,
+    &continue_dev::HOST,
 ];
 
 /// The host called `id`.
@@ -105,7 +152,10 @@ impl Host {
         const WAYS: [&str; 7] = ["command", "cmd", "args", "url", "serverUrl", "httpUrl", "uri"];
         let found = Entry::from_config(entry).filter(Entry::is_ours)?;
         let fields = (self.fields)(&found, "");
-        WAYS.iter().all(|way| entry.get(way).is_none() || fields.has(way)).then_some(found)
+        // Cline's other form, with all of that a level deeper, goes before the members beside it.
+        let is_deeper = entry.get("transport").is_some_and(Value::is_object);
+        let is_alone = WAYS.iter().all(|way| entry.get(way).is_none() || fields.has(way));
+        (is_alone && !is_deeper).then_some(found)
     }
 }
 

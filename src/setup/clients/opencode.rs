@@ -1,6 +1,6 @@
 //! opencode: program and arguments are one list.
 
-use super::{Check, Host, ours};
+use super::{Check, Host, Sign, ours};
 use crate::setup::edit::{Field, Fields, Format, Whose};
 
 /// opencode.
@@ -15,7 +15,7 @@ pub(super) const HOST: Host = Host {
         let with_comments = dir.join("opencode.jsonc");
         if with_comments.exists() { with_comments } else { dir.join("opencode.json") }
     },
-    moved_by: None,
+    moved_by: &[],
     other_files: |_| Vec::new(),
     project_file: Some("opencode.json"),
     fields: |entry, _| {
@@ -27,8 +27,10 @@ pub(super) const HOST: Host = Host {
     },
     max_result_bytes: None,
     chokes_on_bom: false,
+    lock: None,
+    sign: Sign::Own,
     programs: &["opencode"],
-    check: Some(Check { arguments: &["mcp", "list"], expects: &["✓", "NAME"], starts: true }),
+    check: Some(Check { arguments: &["mcp", "list"], expects: &["✓", "NAME"], starts: true, is_all: true }),
     policies: &[],
     overwritten_by: &[],
     link: None,

@@ -1,6 +1,6 @@
 //! Visual Studio Code: the user's `mcp.json` of the default set of settings.
 
-use super::{Host, in_query, typed};
+use super::{Host, Sign, in_query, typed};
 use crate::setup::edit::{Fields, Format};
 use crate::setup::policy::{Policy, Rule};
 
@@ -11,12 +11,14 @@ pub(super) const HOST: Host = Host {
     format: Format::Jsonc,
     container: "servers",
     user_file: |machine| machine.app_support().join("Code").join("User").join("mcp.json"),
-    moved_by: None,
+    moved_by: &[],
     other_files: |_| Vec::new(),
     project_file: Some(".vscode/mcp.json"),
     fields: |entry, _| Fields(typed("stdio", entry)),
     max_result_bytes: None,
     chokes_on_bom: false,
+    lock: None,
+    sign: Sign::Own,
     programs: &["code"],
     check: None,
     policies: POLICIES,

@@ -1,6 +1,6 @@
 //! Zed: its settings file, which usually has comments and trailing commas.
 
-use super::{Host, command_and_args, ours};
+use super::{Host, Sign, command_and_args, ours};
 use crate::setup::edit::{Field, Fields, Format};
 use crate::setup::paths::Platform;
 
@@ -16,7 +16,7 @@ pub(super) const HOST: Host = Host {
         Platform::MacOs => machine.home.join(".config").join("zed").join("settings.json"),
         Platform::Linux => machine.dot_config().join("zed").join("settings.json"),
     },
-    moved_by: None,
+    moved_by: &[],
     other_files: |_| Vec::new(),
     project_file: Some(".zed/settings.json"),
     fields: |entry, _| {
@@ -26,6 +26,8 @@ pub(super) const HOST: Host = Host {
     },
     max_result_bytes: None,
     chokes_on_bom: false,
+    lock: None,
+    sign: Sign::Own,
     programs: &["zed", "zeditor"],
     check: None,
     policies: &[],

@@ -1,0 +1,35 @@
+//! Continue: a file of its own beside those of other servers, which its extensions for editors read. `cn`, its command line
+//! program, reads none of them.
+//!
+//! Checked on 2026-11-30 against Continue's source (d0a3c0b, the last) and
+//! <https://docs.continue.dev/customize/deep-dives/mcp>.
+
+use super::{Host, Sign, command_and_args};
+use crate::setup::edit::{Fields, Format};
+
+/// Continue.
+pub(super) const HOST: Host = Host {
+    id: "continue",
+    title: "Continue",
+    format: Format::Jsonc,
+    container: "mcpServers",
+    user_file: |machine| {
+        let own = machine.home.join(".continue");
+        machine.moved("CONTINUE_GLOBAL_DIR").unwrap_or(&own).join("mcpServers").join("pdpp.json")
+    },
+    moved_by: &["CONTINUE_GLOBAL_DIR"],
+    other_files: |_| Vec::new(),
+    project_file: Some(".continue/mcpServers/pdpp.json"),
+    fields: |entry, _| Fields(command_and_args(entry)),
+    max_result_bytes: None,
+    chokes_on_bom: false,
+    lock: None,
+    sign: Sign::OwnOr(".continue"),
+    programs: &[],
+    check: None,
+    policies: &[],
+    overwritten_by: &[],
+    link: None,
+    has_shell: true,
+    afterwards: "reload the editor window; tools are for agent mode",
+};

@@ -1,0 +1,35 @@
+//! Crush: the JSON file that it goes on reading beside its newer `crushrc`, which is a shell script and nobody's to edit but
+//! the person's. It parses strictly, and expands each value as a shell does a here-document.
+//!
+//! Checked on 2026-11-30 against Crush's source (37f36e9) and its docs/config/README.md.
+
+use super::{Host, Sign, typed};
+use crate::setup::edit::{Fields, Format};
+
+/// Crush.
+pub(super) const HOST: Host = Host {
+    id: "crush",
+    title: "Crush",
+    format: Format::Json,
+    container: "mcp",
+    // On macOS and Windows too it is ~/.config.
+    user_file: |machine| {
+        let own = machine.dot_config().join("crush");
+        machine.moved("CRUSH_GLOBAL_CONFIG").unwrap_or(&own).join("crush.json")
+    },
+    moved_by: &["CRUSH_GLOBAL_CONFIG"],
+    other_files: |_| Vec::new(),
+    project_file: Some("crush.json"),
+    fields: |entry, _| Fields(typed("stdio", entry)),
+    max_result_bytes: None,
+    chokes_on_bom: true,
+    lock: None,
+    sign: Sign::Own,
+    programs: &["crush"],
+    check: None,
+    policies: &[],
+    overwritten_by: &[],
+    link: None,
+    has_shell: true,
+    afterwards: "start a new session",
+};
