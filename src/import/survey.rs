@@ -248,19 +248,10 @@ impl Survey {
                 } else if whole && head.is_empty() {
                     empty.push(Skipped { label: member.label, why: "it is empty".to_owned() });
                 } else {
-                    if member.label == WORKBOOK || member.label.ends_with(&format!("/{WORKBOOK}")) {
-                        let book = member.label.strip_suffix(WORKBOOK).unwrap_or_default();
-                        let book = if book.is_empty() { "it" } else { book.trim_end_matches('/') };
+                    if let Some(book) = workbook_of(&member.label) {
                         why_not = Some(format!("{book} is an Excel workbook: save its sheets as CSV"));
                     } else if why_not.is_none() {
-                        why_not = kind_of_file::of(peek.head).map_or_else(
-                            || {
-                                meant_as(named, &member.label)
-                                    .and_then(|format| format.why_not(&peek))
-                                    .map(|why| format!("{}: {why}", member.label))
-                            },
-                            |kind| Some(format!("{} is {}", member.label, kind_of_file::with_advice(kind))),
-                        );
+                        why_not = why_unrecognised(named, &peek);
                     }
                     unrecognised.push(member.label);
                 }
@@ -366,7 +357,7 @@ impl Survey {
                             together.map(|(member, _)| Skipped { label: member.label, why: message.clone() }),
                         );
                         first_refused = first_refused.or(Some(match why {
-                            Some(why) => named_in(error, &named.path, &why),
+                            Some(why) => named_in(error.code(), &named.path, &why),
                             None => error,
                         }));
                     }
@@ -415,6 +406,24 @@ fn leave_to_chats(source: &Arc<Source>, found: &mut [Recognised], unrecognised: 
         }
         unrecognised.retain(|label| !parts.contains(label));
     }
+}
+
+/// The Excel workbook that a member is the main part of.
+fn workbook_of(label: &str) -> Option<&str> {
+    match label.strip_suffix(WORKBOOK)? {
+        "" => Some("it"),
+        book => book.strip_suffix('/'),
+    }
+}
+
+/// Why no format recognises a member, where something can be said.
+fn why_unrecognised(named: &Named, peek: &Peek<'_>) -> Option<String> {
+    let label = peek.label;
+    if let Some(kind) = kind_of_file::of(peek.head) {
+        return Some(format!("{label} is {}", kind_of_file::with_advice(kind)));
+    }
+    let why = meant_as(named, label)?.why_not(peek)?;
+    Some(format!("{label}: {why}"))
 }
 
 /// The format that a member seems to be meant as: the one that the person named, or one whose files end so.
@@ -956,8 +965,7 @@ fn is_refusal(error: &Error) -> bool {
 }
 
 /// The same refusal, with the name of the one file in a source that it is for: `why` begins with it.
-fn named_in(error: Error, typed: &Path, why: &str) -> Error {
-    let code = error.code();
+fn named_in(code: &'static str, typed: &Path, why: &str) -> Error {
     let what = if code == UNREADABLE { "read" } else { "imported" };
     let message = format!("{} cannot be {what}: {why}", typed.display());
     let named = Error::failed(code, message);

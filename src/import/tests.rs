@@ -453,7 +453,7 @@ fn o2_1_what_a_format_does_not_claim_is_not_recognised() {
     assert_eq!(survey(&[&Notes], false).unwrap().0, ["README.md"]);
     place.file("a/Garden/.obsidian/app.json", "{}");
     place.file("a/Garden/1.md", "# One");
-    place.file("a/Garden/plan.png", "");
+    place.file("a/Garden/plan.png", "a picture");
     let (units, mut others) = survey(ALL, false).unwrap();
     others.sort();
     assert_eq!(
