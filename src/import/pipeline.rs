@@ -29,8 +29,10 @@ use crate::vault::store::ledger::{BlobPlace, Digest, Ledger};
 use crate::vault::store::{self, Ingest, Prepared, Shapes, Store, Written, word_index};
 use crate::vault::transfer;
 
-/// Items in a batch at most.
-const BATCH_ITEMS: usize = 1000;
+/// Items in a batch at most. Each writes to some indexes whose order is that of hashes, so to a page of its own where a store is
+/// large: few large batches write such a page less often. At 300,000 mails batches of 1,000 wrote eleven times the store, and
+/// those of 5,000 four times.
+const BATCH_ITEMS: usize = 3000;
 /// Bytes of items in a batch at most, and on their way.
 const BATCH_BYTES: usize = 32 << 20;
 /// How long a batch holds the store's write lock at most.

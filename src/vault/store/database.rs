@@ -24,8 +24,8 @@ const BUSY_TIMEOUT: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// Pages that a writer of very many records holds in memory.
 const BULK_CACHE_KIB: i64 = 48 << 10;
-/// Pages in the log before they are written back.
-const BULK_CHECKPOINT_PAGES: i64 = 2 << 10;
+/// Pages in the log before they are written back: 128 MiB, so that a page which several batches change is written back once.
+const BULK_CHECKPOINT_PAGES: i64 = 8 << 10;
 /// Bytes of a page of a new store: of smaller ones a deflated mail fills most, and leaves the rest empty.
 const PAGE: i64 = 16 << 10;
 
