@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::declaration::Stream;
 use super::time;
 
 /// An issued grant. Immutable; whether it was revoked is kept beside it.
@@ -126,6 +127,19 @@ impl Grant {
 }
 
 impl GrantStream {
+    /// The fields that it gives of `declared`, which is this stream, in words, and those that it does not give because they tell of
+    /// other days than its own.
+    pub fn in_words(&self, declared: &Stream) -> (String, Option<String>) {
+        let is_limited = self.time_constraint.is_some();
+        let joined = |names: Vec<&str>| names.join(", ").replace('_', " ");
+        let given = self.fields.iter().map(String::as_str).filter(|name| declared.gives(name, is_limited));
+        let beyond: Vec<&str> =
+            declared.spanning().map(|field| field.name.as_str()).filter(|_| is_limited).collect();
+        let not_shown = (!beyond.is_empty())
+            .then(|| format!("not shown, because it tells of other days: {}", joined(beyond)));
+        (joined(given.collect()), not_shown)
+    }
+
     /// The period in milliseconds. A bound that does not read lets nothing through.
     pub fn period(&self) -> (Option<i64>, Option<i64>) {
         let Some(constraint) = &self.time_constraint else { return (None, None) };

@@ -110,8 +110,11 @@ pub fn reach(grant: &Grant, catalog: &Catalog, selector: Selector<'_>) -> Result
                 knows_connection |= is_connection;
                 if is_stream && is_connection {
                     let (since, until) = granted.period();
-                    let fields: BTreeSet<String> =
-                        granted.fields.iter().filter(|name| stream.field(name).is_some()).cloned().collect();
+                    // A field that tells of other days is none of a grant that is limited in time, whatever that names: a grant
+                    // may be older than what is known of the field.
+                    let is_limited = since.is_some() || until.is_some();
+                    let given = granted.fields.iter().filter(|name| stream.gives(name, is_limited));
+                    let fields: BTreeSet<String> = given.cloned().collect();
                     let lexical = stream.lexical_fields().filter(|field| fields.contains(&field.name));
                     reached.push(Access {
                         slot,
@@ -155,8 +158,6 @@ pub struct Row {
 }
 
 impl Row {
-    const COLUMNS: &'static str = "r.key, r.emitted_ms, r.sort, whole(r.data, r.packed)";
-
     fn read(row: &SqlRow<'_>) -> rusqlite::Result<Self> {
         Ok(Self { key: row.get(0)?, emitted_ms: row.get(1)?, sort: row.get(2)?, data: row.get(3)? })
     }
@@ -239,9 +240,28 @@ impl Access {
         self.stream.fields.iter().filter(|field| self.fields.contains(&field.name))
     }
 
+    /// Whether the grant is limited in time.
+    const fn is_limited(&self) -> bool {
+        self.since.is_some() || self.until.is_some()
+    }
+
+    /// The declared fields that this grant does not give because they tell of other days than its own.
+    pub fn beyond(&self) -> impl Iterator<Item = &Field> {
+        self.stream.spanning().filter(|_| self.is_limited())
+    }
+
+    /// Whether pages are sorted by the time that the grant is about, because the stream's own order tells of other days: that of
+    /// chats, by their last messages.
+    fn is_by_consent_time(&self) -> bool {
+        let cursor = self.stream.cursor_field.as_deref();
+        self.is_limited() && cursor.is_some_and(|cursor| !self.stream.gives(cursor, true))
+    }
+
     /// The field that pages are sorted by, if it is granted: an order by a hidden field would show it.
     pub fn cursor_field(&self) -> Option<&str> {
-        self.stream.cursor_field.as_deref().filter(|name| self.fields.contains(*name))
+        let Stream { cursor_field, consent_time_field, .. } = &*self.stream;
+        let field = if self.is_by_consent_time() { consent_time_field } else { cursor_field };
+        field.as_deref().filter(|name| self.fields.contains(*name))
     }
 
     /// The granted fields that records can be sorted by, the one that pages are sorted by first, where any other is declared to be
@@ -265,7 +285,7 @@ impl Access {
 
     /// Whether the grant leaves some of the stream's records out.
     const fn hides_rows(&self) -> bool {
-        self.since.is_some() || self.until.is_some() || self.resources.is_some()
+        self.is_limited() || self.resources.is_some()
     }
 
     /// Whether the grant leaves some of the stream's fields out.
@@ -282,7 +302,7 @@ impl Access {
     const fn index(&self) -> &'static str {
         if self.resources.is_some() {
             BY_KEY
-        } else if self.since.is_some() || self.until.is_some() {
+        } else if self.is_limited() {
             BY_CONSENT_TIME
         } else {
             "INDEXED BY record_sort"
@@ -292,7 +312,16 @@ impl Access {
     /// The column that pages are sorted by: what is the same in the index of the covered rows, where that is in order.
     fn sort(&self) -> &'static str {
         let is_consent_time = self.stream.cursor_field == self.stream.consent_time_field;
-        if self.index() == BY_CONSENT_TIME && is_consent_time { "r.consent_ms" } else { "r.sort" }
+        if self.is_by_consent_time() || self.index() == BY_CONSENT_TIME && is_consent_time {
+            "r.consent_ms"
+        } else {
+            "r.sort"
+        }
+    }
+
+    /// What [`Row::read`] reads of a covered row.
+    fn row(&self) -> String {
+        format!("r.key, r.emitted_ms, {}, whole(r.data, r.packed)", self.sort())
     }
 
     /// The part of a row that is granted, and of that what `wanted` names; nothing else leaves here.
@@ -358,7 +387,7 @@ impl Access {
         let sql = format!(
             "SELECT {} FROM record r WHERE r.rid IN (SELECT r.rid FROM record r {index} WHERE {condition}{}{more} \
              ORDER BY {order} LIMIT ?) ORDER BY {order}",
-            Row::COLUMNS,
+            self.row(),
             filter.sql,
         );
         let mut statement = db.prepare_cached(&sql)?;
@@ -375,7 +404,7 @@ impl Access {
         }
         let (condition, mut params) = self.condition();
         params.push(key.to_owned().into());
-        let sql = format!("SELECT {} FROM record r WHERE {condition} AND r.key = ?", Row::COLUMNS);
+        let sql = format!("SELECT {} FROM record r WHERE {condition} AND r.key = ?", self.row());
         let found = db.prepare_cached(&sql)?.query_row(params_from_iter(params), Row::read).optional()?;
         if found.is_none() && self.hides_rows() {
             pace.hide();
