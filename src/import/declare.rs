@@ -1,5 +1,5 @@
 //! Declarations of imported streams, in one line each: a field is `name:class`, with `!` where every record has it, or `*` where it
-//! tells of other days than the record's own ([`Field::spans`]).
+//! tells of later days than the record's own ([`Field::spans`]).
 //!
 //! A class is a letter that says what a field is and what may be asked of it; `CLASSES` has them all.
 
@@ -74,7 +74,7 @@ pub struct Declared {
 }
 
 impl Declared {
-    /// Marks the fields of `connector` that tell of other days, if it is this one. A store has what was declared when it was
+    /// Marks the fields of `connector` that tell of later days, if it is this one. A store has what was declared when it was
     /// filled last, which may be before that was known of them.
     pub fn renew(&self, connector: &mut Connector) {
         if connector.id != uri(self.registry, self.key) {
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_declared_before_learns_which_fields_tell_of_other_days() {
+    fn what_was_declared_before_learns_which_fields_tell_of_later_days() {
         let lines = |fields| [StreamLine { name: "chats", key: "id", time: "", fields, relations: "" }];
         let of = |key, fields| connector(Registry::Local, key, "Chat", &lines(fields)).unwrap();
         let now = Declared {

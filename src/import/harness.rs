@@ -147,7 +147,7 @@ pub fn assert_cut_and_finished_is_whole(format: &dyn Format, whole: &[u8], cut: 
     assert_eq!(grown.records, kept.records);
 }
 
-/// A store that `connector` was declared in before anybody knew which of its fields tell of other days learns it. No such field is one
+/// A store that `connector` was declared in before anybody knew which of its fields tell of later days learns it. No such field is one
 /// that every grant has or that a grant's time is about.
 fn assert_spans_are_renewed(connector: &Arc<Connector>) {
     let mut old = Arc::clone(connector);

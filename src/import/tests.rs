@@ -1,7 +1,7 @@
 //! The engine over a made-up format, without the command around it.
 #![allow(clippy::disallowed_methods, reason = "the exports of a test are its own")]
 
-mod other_days;
+mod later_days;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

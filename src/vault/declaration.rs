@@ -69,8 +69,9 @@ pub struct Field {
     /// Whether records can be sorted by it.
     #[serde(default)]
     pub sort: bool,
-    /// Whether it tells of other days than its record's own, because it is gathered from other records or reaches to them: who
-    /// took part in a chat up to its last message. A grant that is limited in time does not give it.
+    /// Whether it tells of later days than its record's own, because it is gathered from other records or reaches to them: who
+    /// took part in a chat up to its last message. A grant that has a last day does not give it. Of earlier days it tells nothing:
+    /// a grant is about the day that a chat began.
     #[serde(default)]
     pub spans: bool,
     /// What can be aggregated over it.
@@ -234,14 +235,14 @@ impl Stream {
         self.fields.iter().find(|field| field.role.as_deref() == Some(role))
     }
 
-    /// The fields that tell of other days than their record's own.
+    /// The fields that tell of later days than their record's own.
     pub fn spanning(&self) -> impl Iterator<Item = &Field> {
         self.fields.iter().filter(|field| field.spans)
     }
 
-    /// Whether there is a field `name` that a grant can give, where `is_limited` says whether that is limited in time.
-    pub fn gives(&self, name: &str, is_limited: bool) -> bool {
-        self.field(name).is_some_and(|field| !(is_limited && field.spans))
+    /// Whether there is a field `name` that a grant can give, where `has_end` says whether that has a last day.
+    pub fn gives(&self, name: &str, has_end: bool) -> bool {
+        self.field(name).is_some_and(|field| !(has_end && field.spans))
     }
 
     /// The fields that full-text search covers: the columns of its index, in this order.
@@ -319,9 +320,9 @@ impl std::str::FromStr for Field {
                 },
             }
         }
-        // It is part of every grant, one that is limited in time too.
+        // It is part of every grant, one that has a last day too.
         if field.required && field.spans {
-            return Err(bad("what spans other days cannot be required"));
+            return Err(bad("what tells of later days cannot be required"));
         }
         Ok(field)
     }

@@ -127,17 +127,20 @@ impl Grant {
 }
 
 impl GrantStream {
+    /// Whether there is a last day: then no field is given that tells of later ones ([`Stream::gives`]).
+    pub fn has_end(&self) -> bool {
+        self.time_constraint.as_ref().is_some_and(|limit| limit.until.is_some())
+    }
+
     /// The fields that it gives of `declared`, which is this stream, in words, and those that it does not give because they tell of
-    /// other days than its own.
+    /// later days than its own.
     pub fn in_words(&self, declared: &Stream) -> (String, Option<String>) {
-        let is_limited = self.time_constraint.is_some();
         let joined = |names: Vec<&str>| names.join(", ").replace('_', " ");
-        let given = self.fields.iter().map(String::as_str).filter(|name| declared.gives(name, is_limited));
-        let beyond: Vec<&str> =
-            declared.spanning().map(|field| field.name.as_str()).filter(|_| is_limited).collect();
-        let not_shown = (!beyond.is_empty())
-            .then(|| format!("not shown, because it tells of other days: {}", joined(beyond)));
-        (joined(given.collect()), not_shown)
+        let given = self.fields.iter().map(String::as_str);
+        let given = given.filter(|name| declared.gives(name, self.has_end())).collect();
+        let beyond: Vec<&str> = declared.spanning().map(|field| field.name.as_str()).collect();
+        let not_shown = format!("not shown, because it tells of later days: {}", joined(beyond.clone()));
+        (joined(given), (self.has_end() && !beyond.is_empty()).then_some(not_shown))
     }
 
     /// The period in milliseconds. A bound that does not read lets nothing through.

@@ -58,7 +58,7 @@ pub const ALL: &[&dyn Format] = &[
     &jsonl::Jsonl,
 ];
 
-/// Marks the fields of `connector`, as it was declared in a store, that tell of other days than their records' own, as its format
+/// Marks the fields of `connector`, as it was declared in a store, that tell of later days than their records' own, as its format
 /// declares them now.
 pub fn renew(connector: &mut Connector) {
     for declared in ALL.iter().flat_map(|format| format.declares()) {

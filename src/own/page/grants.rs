@@ -127,7 +127,7 @@ fn gives(main: &mut Html, pages: &Pages, grant: &Grant, names: &BTreeMap<String,
     main.markup("</ul>\n");
 }
 
-/// Which fields a stream of a grant gives, and which not because they tell of other days, in words.
+/// Which fields a stream of a grant gives, and which not because they tell of later days, in words.
 fn fields(pages: &Pages, grant: &Grant, stream: &GrantStream) -> String {
     let declared = pages.vault.store().read::<_, rusqlite::Error>(|_, catalog| {
         Ok(catalog.declared(&grant.source_of(stream).id, &stream.name).cloned())

@@ -110,10 +110,8 @@ pub fn reach(grant: &Grant, catalog: &Catalog, selector: Selector<'_>) -> Result
                 knows_connection |= is_connection;
                 if is_stream && is_connection {
                     let (since, until) = granted.period();
-                    // A field that tells of other days is none of a grant that is limited in time, whatever that names: a grant
-                    // may be older than what is known of the field.
-                    let is_limited = since.is_some() || until.is_some();
-                    let given = granted.fields.iter().filter(|name| stream.gives(name, is_limited));
+                    // Whatever the grant names: it may be older than what is known of the field.
+                    let given = granted.fields.iter().filter(|name| stream.gives(name, until.is_some()));
                     let fields: BTreeSet<String> = given.cloned().collect();
                     let lexical = stream.lexical_fields().filter(|field| fields.contains(&field.name));
                     reached.push(Access {
@@ -240,21 +238,16 @@ impl Access {
         self.stream.fields.iter().filter(|field| self.fields.contains(&field.name))
     }
 
-    /// Whether the grant is limited in time.
-    const fn is_limited(&self) -> bool {
-        self.since.is_some() || self.until.is_some()
-    }
-
-    /// The declared fields that this grant does not give because they tell of other days than its own.
+    /// The declared fields that this grant does not give because they tell of days behind its last one.
     pub fn beyond(&self) -> impl Iterator<Item = &Field> {
-        self.stream.spanning().filter(|_| self.is_limited())
+        self.stream.spanning().filter(|_| self.until.is_some())
     }
 
-    /// Whether pages are sorted by the time that the grant is about, because the stream's own order tells of other days: that of
-    /// chats, by their last messages.
+    /// Whether pages are sorted by the time that the grant is about, because the stream's own order tells of days behind the last one:
+    /// that of chats, by their last messages.
     fn is_by_consent_time(&self) -> bool {
         let cursor = self.stream.cursor_field.as_deref();
-        self.is_limited() && cursor.is_some_and(|cursor| !self.stream.gives(cursor, true))
+        self.until.is_some() && cursor.is_some_and(|cursor| !self.stream.gives(cursor, true))
     }
 
     /// The field that pages are sorted by, if it is granted: an order by a hidden field would show it.
@@ -285,7 +278,7 @@ impl Access {
 
     /// Whether the grant leaves some of the stream's records out.
     const fn hides_rows(&self) -> bool {
-        self.is_limited() || self.resources.is_some()
+        self.since.is_some() || self.until.is_some() || self.resources.is_some()
     }
 
     /// Whether the grant leaves some of the stream's fields out.
@@ -302,7 +295,7 @@ impl Access {
     const fn index(&self) -> &'static str {
         if self.resources.is_some() {
             BY_KEY
-        } else if self.is_limited() {
+        } else if self.since.is_some() || self.until.is_some() {
             BY_CONSENT_TIME
         } else {
             "INDEXED BY record_sort"

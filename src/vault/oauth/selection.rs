@@ -52,9 +52,8 @@ fn resolve(
         let until = [choice.until, selection.until].into_iter().flatten().min();
         let time_constraint =
             stream.consent_time_field.as_ref().filter(|_| since.is_some() || until.is_some());
-        let is_given = |name: &String| {
-            (required(name) || kept.contains(name)) && stream.gives(name, time_constraint.is_some())
-        };
+        let has_end = time_constraint.is_some() && until.is_some();
+        let is_given = |name: &String| (required(name) || kept.contains(name)) && stream.gives(name, has_end);
         let fields: Vec<String> = choice.fields.iter().filter(|name| is_given(name)).cloned().collect();
         let granted = GrantStream {
             name: stream.name.clone(),

@@ -239,7 +239,7 @@ pub fn ages(accesses: &[Access], ages: &BTreeMap<String, Age>) -> Vec<Value> {
     warnings
 }
 
-/// Says which fields the grant does not give because they tell of other days than its own.
+/// Says which fields the grant does not give because they tell of later days than its own.
 pub fn beyond(accesses: &[Access]) -> Vec<Value> {
     let mut names: Vec<String> = Vec::new();
     for access in accesses {
@@ -250,7 +250,8 @@ pub fn beyond(accesses: &[Access]) -> Vec<Value> {
             }
         }
     }
-    let message = format!("not shown, because it tells of days outside of the grant: {}", names.join(", "));
-    let warning = json!({ "code": "fields_of_other_days", "message": message });
+    let message =
+        format!("not shown, because it tells of days behind the grant's last one: {}", names.join(", "));
+    let warning = json!({ "code": "fields_of_later_days", "message": message });
     if names.is_empty() { Vec::new() } else { vec![warning] }
 }

@@ -13,7 +13,7 @@ pub mod field_window;
 mod grouped;
 pub mod http;
 #[cfg(test)]
-mod other_days_tests;
+mod later_days_tests;
 pub mod params;
 mod periods;
 pub mod read;

@@ -179,7 +179,7 @@ impl Shape {
         terms
     }
 
-    /// Whether two states of a record differ in nothing but what tells of other days than its own.
+    /// Whether two states of a record differ in nothing but what tells of later days than its own.
     fn is_same_of_its_days(&self, one: &str, other: &str) -> bool {
         let spanning: Vec<&str> = self.stream.spanning().map(|field| field.name.as_str()).collect();
         if spanning.is_empty() {

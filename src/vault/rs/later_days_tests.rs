@@ -1,4 +1,4 @@
-//! Fields that tell of other days: a grant that is limited in time gives the answers of a store where those days are not.
+//! Fields that tell of later days: a grant that has a last day gives the answers of a store where those days are not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -118,7 +118,7 @@ struct World {
 
 impl World {
     /// A store of `first`, and then of `second` too.
-    fn new(first: &Said, second: &Said, is_limited: bool) -> Self {
+    fn new(first: &Said, second: &Said, has_end: bool) -> Self {
         let config = Config {
             data_dir: None,
             core: false,
@@ -130,7 +130,7 @@ impl World {
         };
         let vault = Vault::open(config, None).unwrap().with_clock(Arc::new(MovedClock::default()));
         write(&vault, first, 1);
-        let token = vault.issue(grant(is_limited)).unwrap().token;
+        let token = vault.issue(grant(has_end)).unwrap().token;
         let mut world = Self { vault, token, bookmarks: Vec::new() };
         for stream in ["chats", "messages"] {
             let all = world.ask(&format!("streams/{stream}/records?changes_since=beginning")).unwrap();
@@ -176,13 +176,13 @@ impl World {
     }
 }
 
-/// Everything that the streams have, as a grant of before names it; up to the last day where it `is_limited`.
-fn grant(is_limited: bool) -> Grant {
+/// Everything that the streams have, as a grant of before names it; up to the last day where it `has_end`.
+fn grant(has_end: bool) -> Grant {
     let source = json!({ "kind": "connector", "id": SOURCE });
     let stream = |spec: &StreamSpec, field: &str| {
         let fields: Vec<String> = spec.parse().unwrap().fields.into_iter().map(|field| field.name).collect();
-        let time = is_limited
-            .then(|| json!({ "field": field, "until": format!("2026-02-{:02}T00:00:00Z", LAST + 1) }));
+        let time =
+            has_end.then(|| json!({ "field": field, "until": format!("2026-02-{:02}T00:00:00Z", LAST + 1) }));
         json!({ "name": spec.name, "instance_ids": ["cin_0"], "fields": fields, "time_constraint": time, "source": source })
     };
     serde_json::from_value(json!({
@@ -261,7 +261,7 @@ proptest! {
 
     /// Chats that are not sorted by their last messages are sorted by their first.
     #[test]
-    fn o6_2_chats_of_a_limited_grant_are_in_the_order_of_their_beginning(said in said()) {
+    fn o6_2_chats_of_a_grant_with_a_last_day_are_in_the_order_of_their_beginning(said in said()) {
         let world = World::new(&said, &said, true);
         let mut begun: BTreeMap<u8, u32> = BTreeMap::new();
         for (chat, day, _) in said.values() {
@@ -290,8 +290,8 @@ proptest! {
 #[test]
 fn o6_14_the_newest_record_that_a_grant_tells_of_is_a_covered_one() {
     let said = BTreeMap::from([(1, (0, 3, 0)), (2, (1, 9, 1)), (3, (0, 25, 2))]);
-    let newest = |is_limited| {
-        let schema = World::new(&said, &said, is_limited).ask("schema?view=compact").unwrap();
+    let newest = |has_end| {
+        let schema = World::new(&said, &said, has_end).ask("schema?view=compact").unwrap();
         let account = &schema["connectors"][0]["granted_connections"][0];
         let warnings = &schema["meta"]["warnings"];
         (account["newest_record_at"].clone(), warnings.as_array().unwrap().clone())
@@ -299,17 +299,17 @@ fn o6_14_the_newest_record_that_a_grant_tells_of_is_a_covered_one() {
     let (at, warnings) = newest(true);
     assert_eq!(at, "2026-02-09T12:00:00.000Z");
     assert!(warnings[0]["message"].as_str().unwrap().ends_with("newest record 2026-02-09"), "{warnings:?}");
-    let told = "not shown, because it tells of days outside of the grant: chats.people, chats.loudest, chats.last, \
+    let told = "not shown, because it tells of days behind the grant's last one: chats.people, chats.loudest, chats.last, \
                 messages.is_last";
-    assert_eq!(warnings[1], json!({ "code": "fields_of_other_days", "message": told }));
+    assert_eq!(warnings[1], json!({ "code": "fields_of_later_days", "message": told }));
     assert_eq!(warnings.len(), 2);
     let (at, warnings) = newest(false);
     assert_eq!((at, warnings.len()), (json!("2026-02-25T12:00:00.000Z"), 1));
 }
 
 #[test]
-fn a_limited_grant_keeps_titles_and_times_of_chats() {
-    let said = BTreeMap::from([(1, (0, 3, 0)), (3, (0, 25, 2))]);
+fn a_grant_with_a_last_day_keeps_titles_and_times_of_chats() {
+    let said = BTreeMap::from([(1, (0, 3, 0)), (2, (1, 1, 1)), (3, (0, 25, 2))]);
     let limited = World::new(&said, &said, true);
     let chats = limited.ask("streams/chats/records").unwrap();
     assert_eq!(chats["data"][0]["data"], json!({ "id": "c0", "title": "Chat 0 alpha", "first": at(3) }));
@@ -322,12 +322,28 @@ fn a_limited_grant_keeps_titles_and_times_of_chats() {
     );
     let hits = limited.ask("search?q=ana").unwrap();
     assert_eq!(hits["data"][0]["title"], "Chat 0 alpha · ana");
-    // Without a limit there is nothing that it must not tell.
-    let whole = World::new(&said, &said, false);
-    let chats = whole.ask("streams/chats/records").unwrap();
-    assert_eq!(chats["data"][0]["data"]["last"], at(25));
-    assert_eq!(whole.ask("streams/chats").unwrap()["cursor_field"], "last");
-    assert_eq!(whole.ask("streams/chats").unwrap()["meta"]["warnings"], json!([]));
+    // Without a last day there is nothing that it must not tell: a chat that is covered began within its days.
+    let mut since = World::new(&said, &said, false);
+    for (has_since, shown) in [(false, vec!["c0", "c1"]), (true, vec!["c0"])] {
+        if has_since {
+            let mut grant = grant(true);
+            grant.grant_id = "grt_since".to_owned();
+            for stream in &mut grant.streams {
+                let limit = stream.time_constraint.as_mut().unwrap();
+                (limit.since, limit.until) = (Some(at(2)), None);
+            }
+            since.token = since.vault.issue(grant).unwrap().token;
+        }
+        let chats = since.ask("streams/chats/records").unwrap();
+        let keys: Vec<_> = chats["data"].as_array().unwrap().iter().map(|row| &row["id"]).collect();
+        assert_eq!(keys, shown);
+        assert_eq!(
+            (&chats["data"][0]["data"]["last"], &chats["data"][0]["data"]["people"]),
+            (&json!(at(25)), &json!(["ana", "cy"]))
+        );
+        let schema = since.ask("streams/chats").unwrap();
+        assert_eq!((&schema["cursor_field"], &schema["meta"]["warnings"]), (&json!("last"), &json!([])));
+    }
 }
 
 #[test]
