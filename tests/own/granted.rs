@@ -551,16 +551,30 @@ fn o7_7_what_tells_of_later_days_is_said_to_be_left_out_and_is() {
     }
     let schema = call(&env, "schema", &json!({}), &[]).to_string();
     assert!(schema.contains("newest record 2026-02-14"), "{schema}");
-    for (tool, arguments) in [
+    let calls = [
         ("query_records", json!({"stream": "chats"})),
         ("query_records", json!({"stream": "messages", "expand": ["parent"]})),
         ("search", json!({"q": "garden"})),
         ("schema", json!({})),
-    ] {
-        let answer = call(&env, tool, &arguments, &[]).to_string();
-        assert!(!answer.contains("Cyrus") && !answer.contains("2026-04"), "{tool}: {answer}");
-        assert!(tool == "schema" || answer.contains("Garden"), "{tool}: {answer}");
-    }
+    ];
+    let shown = || {
+        for (tool, arguments) in &calls {
+            let answer = call(&env, tool, arguments, &[]).to_string();
+            assert!(!answer.contains("Cyrus") && !answer.contains("2026-04"), "{tool}: {answer}");
+            assert!(*tool == "schema" || answer.contains("Garden"), "{tool}: {answer}");
+        }
+    };
+    shown();
+    // A grant that was made, and a store that was filled, before any field was known to tell of later days.
+    let dir = env.cache_dir().join("own");
+    let changed = |file: &str, sql: &str| {
+        assert_eq!(rusqlite::Connection::open(dir.join(file)).unwrap().execute(sql, []).unwrap(), 1);
+    };
+    changed("own.db", "UPDATE connector SET declaration = replace(declaration, ',\"spans\":true', '')");
+    let fields = "UPDATE grants SET body = replace(body, '\"first_message_date\"]', \
+                  '\"first_message_date\",\"participants\",\"last_message_date\"]') WHERE body LIKE '%\"first_message_date\"]%'";
+    changed("grants.db", fields);
+    shown();
     let refused = call(&env, "query_records", &json!({"stream": "chats", "sort": "-last_message_date"}), &[]);
     assert!(refused.to_string().contains("records sort by first_message_date"), "{refused}");
 }
