@@ -116,7 +116,7 @@ fn claude() -> Case {
 }
 
 fn lines(all: &[Value]) -> String {
-    all.iter().map(|line| format!("{line}\n")).collect()
+    all.iter().map(|line| [line.to_string(), "\n".to_owned()].concat()).collect()
 }
 
 fn claude_code() -> Case {
