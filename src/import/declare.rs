@@ -1,4 +1,5 @@
-//! Declarations of imported streams, in one line each: a field is `name:class`, with `!` where every record has it.
+//! Declarations of imported streams, in one line each: a field is `name:class`, with `!` where every record has it, or `*` where it
+//! tells of later days than the record's own ([`Field::spans`]).
 //!
 //! A class is a letter that says what a field is and what may be asked of it; `CLASSES` has them all.
 
@@ -59,6 +60,37 @@ pub struct StreamLine {
     /// Records of other streams that belong to one of this: `name stream foreign_key many|one`, separated by commas. The way
     /// back is declared by itself.
     pub relations: &'static str,
+}
+
+/// What a format declares whatever its files say: the streams of a connector.
+#[derive(Debug, Clone, Copy)]
+pub struct Declared {
+    /// Whose names they have.
+    pub registry: Registry,
+    /// The connector's key.
+    pub key: &'static str,
+    /// Its streams.
+    pub streams: &'static [StreamLine],
+}
+
+impl Declared {
+    /// Marks the fields of `connector` that tell of later days, if it is this one. A store has what was declared when it was
+    /// filled last, which may be before that was known of them.
+    pub fn renew(&self, connector: &mut Connector) {
+        if connector.id != uri(self.registry, self.key) {
+            return;
+        }
+        for line in self.streams {
+            let Some(stream) = connector.streams.iter_mut().find(|stream| stream.name == line.name) else {
+                continue;
+            };
+            let fields = line.fields.split_whitespace().filter_map(|text| field(text).ok());
+            for spanning in fields.filter(|field| field.spans) {
+                let known = Arc::make_mut(stream).fields.iter_mut();
+                known.filter(|known| known.name == spanning.name).for_each(|known| known.spans = true);
+            }
+        }
+    }
 }
 
 /// The connector `key`, called `title`.
@@ -143,16 +175,17 @@ fn stream(line: &StreamLine) -> Result<Stream, BadField> {
     })
 }
 
-/// The field that `name:class` stands for.
+/// The field that `name:class` stands for, with its mark.
 ///
 /// # Errors
 /// A class that there is not.
 pub fn field(text: &str) -> Result<Field, BadField> {
     let (name, class) = text.split_once(':').unwrap_or((text, ""));
+    let (class, spans) = class.strip_suffix('*').map_or((class, ""), |class| (class, " spans"));
     let (class, mark) = class.strip_suffix('!').map_or((class, "?"), |class| (class, "!"));
     let known = CLASSES.iter().find(|(letter, _)| class.chars().eq([*letter]));
     let (kind, flags) = known.map_or(("", ""), |(_, line)| line.split_once(' ').unwrap_or((line, "")));
-    format!("{name} {kind}{mark} {flags}").parse()
+    format!("{name} {kind}{mark} {flags}{spans}").parse()
 }
 
 fn relation(text: &str) -> Option<Relation> {
@@ -179,7 +212,8 @@ mod tests {
             assert!(required.required && !required.nullable && nullable.nullable && !nullable.required);
             assert_eq!(required.kind, nullable.kind);
         }
-        for wrong in ["x", "x:", "x:Z", "x:kk", ":k"] {
+        assert!(field("x:a*").unwrap().spans && !field("x:a").unwrap().spans);
+        for wrong in ["x", "x:", "x:Z", "x:kk", ":k", "x:a!*", "x:a*!", "x:*"] {
             assert!(field(wrong).is_err(), "{wrong}");
         }
     }
@@ -205,6 +239,34 @@ mod tests {
         assert_eq!(stream.consent_time_field, None);
         assert_eq!(stream.field("subject").unwrap().kind, Kind::Text);
         assert_eq!(stream.relations[0].foreign_key, "message_id");
+    }
+
+    #[test]
+    fn what_was_declared_before_learns_which_fields_tell_of_later_days() {
+        let lines = |fields| [StreamLine { name: "chats", key: "id", time: "", fields, relations: "" }];
+        let of = |key, fields| connector(Registry::Local, key, "Chat", &lines(fields)).unwrap();
+        let now = Declared {
+            registry: Registry::Local,
+            key: "chat",
+            streams: &[
+                StreamLine {
+                    name: "chats",
+                    key: "id",
+                    time: "",
+                    fields: "id:k! people:a* last:T*",
+                    relations: "",
+                },
+                StreamLine { name: "messages", key: "id", time: "", fields: "id:k! seen:t*", relations: "" },
+            ],
+        };
+        let renewed = |mut known: Arc<Connector>| {
+            now.renew(Arc::make_mut(&mut known));
+            known
+        };
+        // What it has otherwise stays as it was, and another one's stays too.
+        assert_eq!(renewed(of("chat", "id:k! people:a last:g")), of("chat", "id:k! people:a* last:g*"));
+        assert_eq!(renewed(of("other", "id:k! people:a")), of("other", "id:k! people:a"));
+        assert_eq!(renewed(of("chat", "id:k! x:a*")), of("chat", "id:k! x:a*"));
     }
 
     /// Requirement O6.5.

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
+use super::declare::Declared;
 use super::earlier::Earlier;
 use crate::vault::declaration::Connector;
 pub use crate::vault::transfer::Encoding;
@@ -31,6 +32,12 @@ pub trait Format: Sync {
     /// Changes with what [`Format::parse`] gives: sources of an older one are read again.
     fn version(&self) -> u32 {
         1
+    }
+
+    /// What it declares whatever the files are. Only one that has fields marked with `*` has to say it here: of a store that was
+    /// filled before, they are known by this.
+    fn declares(&self) -> &'static [Declared] {
+        &[]
     }
 
     /// Whether a member is one of this format. Contents decide, never the name alone. The surest format wins.

@@ -12,6 +12,7 @@ use super::earlier::{Earlier, Nothing};
 use super::format::{
     Apart, Ask, Draft, Format, Member, PEEK, Parsed, Peek, Plan, Raw, ReadFrom, Refused, Sure, Unit,
 };
+use super::formats;
 use crate::vault::declaration::Connector;
 
 /// Where a record is: account, stream, key.
@@ -146,6 +147,21 @@ pub fn assert_cut_and_finished_is_whole(format: &dyn Format, whole: &[u8], cut: 
     assert_eq!(grown.records, kept.records);
 }
 
+/// A store that `connector` was declared in before anybody knew which of its fields tell of later days learns it. No such field is one
+/// that every grant has or that a grant's time is about.
+fn assert_spans_are_renewed(connector: &Arc<Connector>) {
+    let mut old = Arc::clone(connector);
+    for stream in &mut Arc::make_mut(&mut old).streams {
+        for field in stream.spanning() {
+            let is_key = stream.primary_key.contains(&field.name);
+            assert!(!is_key && stream.consent_time_field.as_ref() != Some(&field.name), "{}", field.name);
+        }
+        Arc::make_mut(stream).fields.iter_mut().for_each(|field| field.spans = false);
+    }
+    formats::renew(Arc::make_mut(&mut old));
+    assert_eq!(old, *connector);
+}
+
 /// How sure a format is of a file.
 pub fn sniff(format: &dyn Format, label: &str, bytes: &[u8]) -> Option<Sure> {
     let head = &bytes[..bytes.len().min(PEEK)];
@@ -246,6 +262,7 @@ impl Kept {
         let mut left = limit;
         ask.known = self.connectors.values().cloned().collect();
         for plan in plan_beside(format, files, ask, self).unwrap() {
+            assert_spans_are_renewed(&plan.connector);
             self.connectors.insert(plan.connector.key.clone(), plan.connector.clone());
             for at in &plan.units {
                 let (label, bytes) = files[*at];

@@ -869,6 +869,7 @@ fn key_field(name: &str) -> Field {
         exact: true,
         range: false,
         sort: false,
+        spans: false,
         aggregations: Vec::new(),
     }
 }
@@ -898,6 +899,7 @@ fn field(name: &str, kind: Kind, column: &Column) -> Field {
         exact: kind.is_scalar(),
         range: has_order(kind),
         sort: has_order(kind),
+        spans: false,
         aggregations,
     }
 }

@@ -1,6 +1,8 @@
 //! The engine over a made-up format, without the command around it.
 #![allow(clippy::disallowed_methods, reason = "the exports of a test are its own")]
 
+mod later_days;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;

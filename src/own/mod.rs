@@ -29,6 +29,7 @@ use crate::advice::{Command, Hint};
 use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::fs::{DirLock, PrivateDir};
+use crate::import::formats;
 use crate::vault::oauth::owner::Announce;
 use crate::vault::owner_pages::OwnerPages;
 use crate::vault::public_name::Public;
@@ -46,6 +47,7 @@ pub const PROFILE: Profile = Profile {
     subject_id: "owner_local",
     declaration_version: "own.v1",
     introspection_client_id: "own_rs",
+    renew: formats::renew,
     database: "own.db",
     not_beside: &["sandbox.db"],
     application_id: store::OWN,

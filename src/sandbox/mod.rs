@@ -27,6 +27,7 @@ const PROFILE: Profile = Profile {
     subject_id: "owner_sandbox",
     declaration_version: "sandbox.v1",
     introspection_client_id: "sandbox_rs",
+    renew: |_| (),
     database: "sandbox.db",
     not_beside: &["own.db"],
     application_id: store::FICTION,

@@ -69,6 +69,11 @@ pub struct Field {
     /// Whether records can be sorted by it.
     #[serde(default)]
     pub sort: bool,
+    /// Whether it tells of later days than its record's own, because it is gathered from other records or reaches to them: who
+    /// took part in a chat up to its last message. A grant that has a last day does not give it. Of earlier days it tells nothing:
+    /// a grant is about the day that a chat began.
+    #[serde(default)]
+    pub spans: bool,
     /// What can be aggregated over it.
     pub aggregations: Vec<Aggregation>,
 }
@@ -230,6 +235,16 @@ impl Stream {
         self.fields.iter().find(|field| field.role.as_deref() == Some(role))
     }
 
+    /// The fields that tell of later days than their record's own.
+    pub fn spanning(&self) -> impl Iterator<Item = &Field> {
+        self.fields.iter().filter(|field| field.spans)
+    }
+
+    /// Whether there is a field `name` that a grant can give, where `has_end` says whether that has a last day.
+    pub fn gives(&self, name: &str, has_end: bool) -> bool {
+        self.field(name).is_some_and(|field| !(has_end && field.spans))
+    }
+
     /// The fields that full-text search covers: the columns of its index, in this order.
     pub fn lexical_fields(&self) -> impl Iterator<Item = &Field> {
         self.fields.iter().filter(|field| field.lexical)
@@ -283,6 +298,7 @@ impl std::str::FromStr for Field {
             exact: false,
             range: false,
             sort: false,
+            spans: false,
             aggregations: Vec::new(),
         };
         for word in words {
@@ -291,6 +307,7 @@ impl std::str::FromStr for Field {
                 "eq" => field.exact = true,
                 "range" => field.range = true,
                 "sort" => field.sort = true,
+                "spans" => field.spans = true,
                 "distinct" => field.aggregations.push(Aggregation::CountDistinct),
                 "group" => field.aggregations.push(Aggregation::GroupBy),
                 "time" => field.aggregations.push(Aggregation::GroupByTime),
@@ -302,6 +319,10 @@ impl std::str::FromStr for Field {
                     None => return Err(bad("unknown flag")),
                 },
             }
+        }
+        // It is part of every grant, one that has a last day too.
+        if field.required && field.spans {
+            return Err(bad("what tells of later days cannot be required"));
         }
         Ok(field)
     }
@@ -377,5 +398,7 @@ mod tests {
         assert!("x".parse::<Field>().is_err());
         assert!("x words".parse::<Field>().is_err());
         assert!("x string nonsense".parse::<Field>().is_err());
+        assert!(!field.spans && "x array? spans".parse::<Field>().unwrap().spans);
+        assert!("x array! spans".parse::<Field>().is_err(), "a required field is in every grant");
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::declaration::Stream;
 use super::time;
 
 /// An issued grant. Immutable; whether it was revoked is kept beside it.
@@ -126,6 +127,22 @@ impl Grant {
 }
 
 impl GrantStream {
+    /// Whether there is a last day: then no field is given that tells of later ones ([`Stream::gives`]).
+    pub fn has_end(&self) -> bool {
+        self.time_constraint.as_ref().is_some_and(|limit| limit.until.is_some())
+    }
+
+    /// The fields that it gives of `declared`, which is this stream, in words, and those that it does not give because they tell of
+    /// later days than its own.
+    pub fn in_words(&self, declared: &Stream) -> (String, Option<String>) {
+        let joined = |names: Vec<&str>| names.join(", ").replace('_', " ");
+        let given = self.fields.iter().map(String::as_str);
+        let given = given.filter(|name| declared.gives(name, self.has_end())).collect();
+        let beyond: Vec<&str> = declared.spanning().map(|field| field.name.as_str()).collect();
+        let not_shown = format!("not shown, because it tells of later days: {}", joined(beyond.clone()));
+        (joined(given), (self.has_end() && !beyond.is_empty()).then_some(not_shown))
+    }
+
     /// The period in milliseconds. A bound that does not read lets nothing through.
     pub fn period(&self) -> (Option<i64>, Option<i64>) {
         let Some(constraint) = &self.time_constraint else { return (None, None) };

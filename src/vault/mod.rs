@@ -71,6 +71,8 @@ pub struct Profile {
     pub declaration_version: &'static str,
     /// The user with which its own resource server introspects.
     pub introspection_client_id: &'static str,
+    /// What is known by now of the connectors that an older version declared.
+    pub renew: store::Renew,
     /// The name of the database within its data directory.
     pub database: &'static str,
     /// The databases of other kinds of vaults: it shares no directory with them.
@@ -153,7 +155,8 @@ impl Vault {
         let dir = config.data_dir.as_deref().map(data_dir::open).transpose()?;
         let path = dir.as_ref().map(|dir| database(dir, &config.profile)).transpose()?;
         let id = config.profile.application_id;
-        let store = Arc::new(Store::open(path.as_deref(), id, filling)?);
+        let store = Store::open(path.as_deref(), id, filling)?;
+        let store = Arc::new(store.renewing(config.profile.renew));
         let grants = match (&dir, config.profile.grants) {
             (Some(dir), Some(name)) => {
                 dir.make_file(name).map_err(|error| OpenError::File("write to", error))?;
@@ -174,7 +177,10 @@ impl Vault {
         let path = config.data_dir.clone().unwrap_or_default();
         let dir = PrivateDir::open(&path).map_err(|error| OpenError::Directory(path, error))?;
         let id = config.profile.application_id;
-        let open = |name: &str| Store::open_to_read(&dir.path().join(name), id).map(Arc::new);
+        let open = |name: &str| {
+            let store = Store::open_to_read(&dir.path().join(name), id)?;
+            Ok::<_, store::OpenError>(Arc::new(store.renewing(config.profile.renew)))
+        };
         let store = open(config.profile.database)?;
         let grants = config.profile.grants.map_or_else(|| Ok(Arc::clone(&store)), open)?;
         let key: Option<Vec<u8>> =
@@ -288,7 +294,8 @@ impl Vault {
 /// [`OpenError`].
 pub fn open_store(dir: &Path, profile: &Profile, filling: Option<&Filling<'_>>) -> Result<Store, OpenError> {
     let dir = data_dir::open(dir)?;
-    Ok(Store::open(Some(&database(&dir, profile)?), profile.application_id, filling)?)
+    let store = Store::open(Some(&database(&dir, profile)?), profile.application_id, filling)?;
+    Ok(store.renewing(profile.renew))
 }
 
 /// Makes the database of clients, grants and tokens of the vault in `dir` anew, with none in it, in the place of one that may be

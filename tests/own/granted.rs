@@ -516,6 +516,69 @@ fn o6_14_every_connection_says_how_old_its_data_is() {
     assert!(status["accounts"][1]["as_of"].is_null(), "{status}");
 }
 
+/// A store of one chat, which goes on in April.
+pub fn store_of_a_chat(env: &TestEnv) {
+    let file = env.home().join("WhatsApp Chat with Garden.txt");
+    let text = "31/01/2026, 14:03 - Ana: Which beds?\n31/01/2026, 14:05 - Ben: Both.\n\
+                14/02/2026, 08:00 - Ana: The north bed\n02/04/2026, 09:00 - Cyrus: And now?\n";
+    std::fs::write(&file, text).unwrap();
+    let ran = env.run(&["import", file.to_str().unwrap(), "--timezone", "UTC", "--yes"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+/// Requirements O1.6 and O7.7.
+#[test]
+fn o7_7_what_tells_of_later_days_is_said_to_be_left_out_and_is() {
+    let env = TestEnv::new();
+    store_of_a_chat(&env);
+    let words = ["connect", "local", "--in-terminal", "--json", "--stream", "chats", "--stream", "messages"];
+    let mut terminal = Terminal::run(&env, &[&words[..], &["--until", "2026-03-01"]].concat());
+    terminal.answer("What may be read", "\r");
+    terminal.answer("Which fields", "\r");
+    terminal.answer("When does it end", "\r");
+    // The line is wrapped before that.
+    terminal.answer("because it tells of later days: participants, last message date", "");
+    terminal.answer("Approve?", "y");
+    let ran = terminal.end();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let granted: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(granted["grants"][0]["streams"][0]["fields"], json!(["id", "title", "first_message_date"]));
+    let schema = call(&env, "schema", &json!({"stream": "chats"}), &[]);
+    let told =
+        "because it tells of days behind the grant's last one: chats.participants, chats.last_message_date";
+    for view in [&schema["content"][0]["text"], &schema["structuredContent"]] {
+        assert!(view.to_string().contains(told), "{schema}");
+    }
+    let schema = call(&env, "schema", &json!({}), &[]).to_string();
+    assert!(schema.contains("newest record 2026-02-14"), "{schema}");
+    let calls = [
+        ("query_records", json!({"stream": "chats"})),
+        ("query_records", json!({"stream": "messages", "expand": ["parent"]})),
+        ("search", json!({"q": "garden"})),
+        ("schema", json!({})),
+    ];
+    let shown = || {
+        for (tool, arguments) in &calls {
+            let answer = call(&env, tool, arguments, &[]).to_string();
+            assert!(!answer.contains("Cyrus") && !answer.contains("2026-04"), "{tool}: {answer}");
+            assert!(*tool == "schema" || answer.contains("Garden"), "{tool}: {answer}");
+        }
+    };
+    shown();
+    // A grant that was made, and a store that was filled, before any field was known to tell of later days.
+    let dir = env.cache_dir().join("own");
+    let changed = |file: &str, sql: &str| {
+        assert_eq!(rusqlite::Connection::open(dir.join(file)).unwrap().execute(sql, []).unwrap(), 1);
+    };
+    changed("own.db", "UPDATE connector SET declaration = replace(declaration, ',\"spans\":true', '')");
+    let fields = "UPDATE grants SET body = replace(body, '\"first_message_date\"]', \
+                  '\"first_message_date\",\"participants\",\"last_message_date\"]') WHERE body LIKE '%\"first_message_date\"]%'";
+    changed("grants.db", fields);
+    shown();
+    let refused = call(&env, "query_records", &json!({"stream": "chats", "sort": "-last_message_date"}), &[]);
+    assert!(refused.to_string().contains("records sort by first_message_date"), "{refused}");
+}
+
 #[test]
 fn o1_9_an_import_into_an_account_that_a_grant_covers_says_so() {
     let env = TestEnv::new();

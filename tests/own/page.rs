@@ -8,7 +8,7 @@ use reqwest::header::{CONTENT_TYPE, COOKIE, LOCATION, ORIGIN, SET_COOKIE};
 use serde_json::Value;
 
 use super::filled::{WORK_WORD, store_of};
-use super::granted::call;
+use super::granted::{call, store_of_a_chat};
 use crate::support::env::TestEnv;
 
 /// A browser that follows nothing by itself, and keeps its one cookie.
@@ -243,6 +243,43 @@ async fn o7_7_both_days_hold_for_what_a_set_ticks() {
     let asked = serde_json::json!({"stream": "messages", "connection_id": "cin_work"});
     let rows = call(&env, "query_records", &asked, &[]).to_string();
     assert!(rows.contains("2026-02-") && !rows.contains("2026-03-") && !rows.contains("2026-04-"), "{rows}");
+}
+
+/// Requirement O7.7.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn o7_7_the_page_says_which_fields_tell_of_later_days() {
+    let env = TestEnv::new();
+    store_of_a_chat(&env);
+    for (bound, is_left_out) in [(["--until", "2026-03-01"], true), (["--since", "2026-01-01"], false)] {
+        let (mut child, address, code) = start(&env, &[&["--stream", "chats"], &bound[..]].concat());
+        let mut browser = Browser::new();
+        let own = address.trim_end_matches('/').to_owned();
+        let (_, _, page) = browser.post(&address, &own, &[("code", &code)]).await;
+        browser.cookie = None;
+        let link = between(&page, "url=", "\"").replace("&amp;", "&");
+        let base = link.split("/consent/").next().unwrap().to_owned();
+        let (_, to, _) = browser.get(&link).await;
+        let at = to.unwrap();
+        let (_, _, page) = browser.get(&at).await;
+        let mark = "> participants <span class=\"kind\">tells of later days</span>";
+        assert!(page.contains(mark) && !page.contains("> title <span"), "{page}");
+        let csrf = between(&page, "name=\"csrf\" value=\"", "\"").to_owned();
+        let ticked =
+            page.split("<input type=\"checkbox\"").skip(1).map(|rest| rest.split('>').next().unwrap());
+        let ticked = ticked.filter(|tag| tag.contains(" checked") && tag.contains(" name=\""));
+        let ticked = ticked.map(|tag| (between(tag, " name=\"", "\""), between(tag, "value=\"", "\"")));
+        let form: Vec<_> = [("csrf", csrf.as_str()), ("expires", "1d")].into_iter().chain(ticked).collect();
+        let (status, to, text) = browser.post(&format!("{at}/review"), &base, &form).await;
+        assert_eq!(status, StatusCode::SEE_OTHER, "{text}");
+        let (_, _, page) = browser.get(&to.unwrap()).await;
+        let not_shown = "(not shown, because it tells of later days: participants, last message date)";
+        assert_eq!(page.contains(not_shown), is_left_out, "{page}");
+        assert_eq!(page.contains("id, title, first message date"), is_left_out, "{page}");
+        assert_eq!(page.contains("id, title, participants, first message date"), !is_left_out, "{page}");
+        let (status, _, text) = browser.post(&format!("{at}/deny"), &base, &[("csrf", &csrf)]).await;
+        assert!(status.is_success() || status.is_redirection(), "{text}");
+        child.wait().unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

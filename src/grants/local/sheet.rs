@@ -276,15 +276,16 @@ fn lines(vault: &Vault, review: &Review, sheet: &Sheet) -> Result<Vec<String>> {
             for stream in &grant.streams {
                 let accounts: Vec<_> =
                     stream.instance_ids.iter().map(|id| accounts::label(catalog, id)).collect();
-                let fields: Vec<_> = stream.fields.iter().map(|field| field.replace('_', " ")).collect();
-                let mut line = format!(
-                    "{}: {}: {}",
-                    accounts.join(", "),
-                    stream.name.replace('_', " "),
-                    fields.join(", ")
-                );
+                let declared = catalog.declared(&grant.source_of(stream).id, &stream.name);
+                let (fields, not_shown) =
+                    declared.map(|declared| stream.in_words(declared)).unwrap_or_default();
+                let mut line =
+                    format!("{}: {}: {fields}", accounts.join(", "), stream.name.replace('_', " "));
                 if let Some(time) = &stream.time_constraint {
                     line = format!("{line}; {}", time.in_words());
+                }
+                if let Some(not_shown) = not_shown {
+                    line = format!("{line}; {not_shown}");
                 }
                 lines.push(line);
             }

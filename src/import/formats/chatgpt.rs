@@ -15,7 +15,7 @@ use crate::import::agent_session::{is_pdpp, name};
 use crate::import::chat_export::{
     self, age, beginning, beginning_of, by_account, folder, instant, side_file,
 };
-use crate::import::declare::{Registry, StreamLine, connector};
+use crate::import::declare::{Declared, Registry, StreamLine, connector};
 use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
 };
@@ -35,7 +35,7 @@ const STREAMS: [StreamLine; 3] = [
         name: CONVERSATIONS,
         key: "id",
         time: "update_time/create_time",
-        fields: "id:k! title:h create_time:t update_time:T is_archived:f gizmo_id:k",
+        fields: "id:k! title:h create_time:t update_time:T* is_archived:f gizmo_id:k",
         relations: "messages messages conversation_id many",
     },
     StreamLine {
@@ -43,7 +43,7 @@ const STREAMS: [StreamLine; 3] = [
         key: "id",
         time: "create_time",
         fields: "id:k! conversation_id:k! parent_id:k role:g content:b content_type:g model_slug:g create_time:T \
-            on_current_branch:f attachment_ids:a",
+            on_current_branch:f* attachment_ids:a",
         relations: "attachments attachments message_id many",
     },
     StreamLine {
@@ -55,6 +55,7 @@ const STREAMS: [StreamLine; 3] = [
         relations: "",
     },
 ];
+const DECLARED: &[Declared] = &[Declared { registry: Registry::Upstream, key: KEY, streams: &STREAMS }];
 
 #[derive(Serialize, Deserialize)]
 struct Conversation<'a> {
@@ -115,6 +116,10 @@ impl Format for ChatGpt {
 
     fn title(&self) -> &'static str {
         "a ChatGPT export"
+    }
+
+    fn declares(&self) -> &'static [Declared] {
+        DECLARED
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {

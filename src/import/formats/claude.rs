@@ -14,7 +14,7 @@ use crate::import::agent_session::name;
 use crate::import::chat_export::{
     self, age, beginning, beginning_of, by_account, folder, instant, side_file,
 };
-use crate::import::declare::{Registry, StreamLine, connector};
+use crate::import::declare::{Declared, Registry, StreamLine, connector};
 use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
 };
@@ -34,21 +34,21 @@ const STREAMS: [StreamLine; 4] = [
         name: CONVERSATIONS,
         key: "id",
         time: "update_time/create_time",
-        fields: "id:k! title:h create_time:t update_time:T project_id:k",
+        fields: "id:k! title:h create_time:t update_time:T* project_id:k",
         relations: "messages messages conversation_id many",
     },
     StreamLine {
         name: MESSAGES,
         key: "id",
         time: "create_time",
-        fields: "id:k! conversation_id:k! role:g content:b model:g create_time:T",
+        fields: "id:k! conversation_id:k! role:g content:b model:g* create_time:T",
         relations: "attachments attachments message_id many",
     },
     StreamLine {
         name: PROJECTS,
         key: "id",
         time: "update_time/create_time",
-        fields: "id:k! name:h description:b create_time:t update_time:T",
+        fields: "id:k! name:h description:b create_time:t update_time:T*",
         relations: "conversations conversations project_id many",
     },
     StreamLine {
@@ -60,6 +60,8 @@ const STREAMS: [StreamLine; 4] = [
         relations: "",
     },
 ];
+const DECLARED: &[Declared] =
+    &[Declared { registry: Registry::Upstream, key: "anthropic", streams: &STREAMS }];
 
 #[derive(Serialize)]
 struct Conversation<'a> {
@@ -110,6 +112,10 @@ impl Format for Claude {
 
     fn title(&self) -> &'static str {
         "a Claude export"
+    }
+
+    fn declares(&self) -> &'static [Declared] {
+        DECLARED
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {

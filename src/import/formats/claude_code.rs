@@ -14,7 +14,7 @@ use crate::import::agent_session::{
     self, EVENT, Facts, INJECTED, NO_TEXT, NOTE, READ_THROUGH_PDPP, Seen, Sighting, TitleKind, is_pdpp,
     is_pdpp_tool, name, preview, raw_text, reaches_pdpp, timestamp,
 };
-use crate::import::declare::{Registry, StreamLine, connector};
+use crate::import::declare::{Declared, Registry, StreamLine, connector};
 use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
 };
@@ -37,7 +37,7 @@ const STREAMS: [StreamLine; 3] = [
         name: SESSIONS,
         key: "id",
         time: "last_event_at/started_at",
-        fields: "id:k! title:h project_path:s cwd:s git_branch:g version:g started_at:t last_event_at:T gone_at:t",
+        fields: "id:k! title:h project_path:s cwd:s* git_branch:g* version:g* started_at:t last_event_at:T* gone_at:t",
         relations: "messages messages session_id many,attachments attachments session_id many",
     },
     StreamLine {
@@ -55,6 +55,7 @@ const STREAMS: [StreamLine; 3] = [
         relations: "",
     },
 ];
+const DECLARED: &[Declared] = &[Declared { registry: Registry::Upstream, key: KEY, streams: &STREAMS }];
 
 #[derive(Serialize)]
 struct Session<'a> {
@@ -120,6 +121,10 @@ impl Format for ClaudeCode {
 
     fn title(&self) -> &'static str {
         "Claude Code sessions"
+    }
+
+    fn declares(&self) -> &'static [Declared] {
+        DECLARED
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {

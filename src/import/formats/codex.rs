@@ -14,7 +14,7 @@ use crate::import::agent_session::{
     self, EVENT, Facts, INJECTED, NO_TEXT, NOTE, READ_THROUGH_PDPP, Seen, Sighting, TitleKind, is_pdpp,
     is_pdpp_tool, least, name, preview, raw_text, reaches_pdpp, timestamp,
 };
-use crate::import::declare::{Registry, StreamLine, connector};
+use crate::import::declare::{Declared, Registry, StreamLine, connector};
 use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
 };
@@ -39,7 +39,7 @@ const STREAMS: [StreamLine; 3] = [
         name: SESSIONS,
         key: "id",
         time: "last_event_at/started_at",
-        fields: "id:k! title:h cwd:s git_branch:g model_provider:g started_at:t last_event_at:T gone_at:t",
+        fields: "id:k! title:h cwd:s git_branch:g* model_provider:g* started_at:t last_event_at:T* gone_at:t",
         relations: "messages messages session_id many,function_calls function_calls session_id many",
     },
     StreamLine {
@@ -57,6 +57,7 @@ const STREAMS: [StreamLine; 3] = [
         relations: "",
     },
 ];
+const DECLARED: &[Declared] = &[Declared { registry: Registry::Upstream, key: KEY, streams: &STREAMS }];
 
 /// How the program's own words begin that it puts into a person's mouth, in files that do not say whose they are.
 const INJECTED_BEGINNINGS: [&str; 12] = [
@@ -152,6 +153,10 @@ impl Format for Codex {
 
     fn version(&self) -> u32 {
         2
+    }
+
+    fn declares(&self) -> &'static [Declared] {
+        DECLARED
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {

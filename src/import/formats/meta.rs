@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::import::agent_session::name;
 use crate::import::chat_export::{beginning, side_file};
-use crate::import::declare::{Registry, StreamLine, connector};
+use crate::import::declare::{Declared, Registry, StreamLine, connector};
 use crate::import::digest;
 use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
@@ -46,7 +46,7 @@ const STREAMS: [StreamLine; 6] = [
         name: CHATS,
         key: "id",
         time: "last_message_date/first_message_date",
-        fields: "id:k! title:h participants:a folder:g first_message_date:t last_message_date:T",
+        fields: "id:k! title:h participants:a* folder:g first_message_date:t last_message_date:T*",
         relations: "messages messages chat_id many",
     },
     StreamLine {
@@ -79,6 +79,10 @@ const STREAMS: [StreamLine; 6] = [
         fields: "id:k! query:h searched_at:T!",
         relations: "",
     },
+];
+const DECLARED: &[Declared] = &[
+    Declared { registry: Registry::Local, key: Service::Facebook.key(), streams: &STREAMS },
+    Declared { registry: Registry::Local, key: Service::Instagram.key(), streams: &STREAMS },
 ];
 
 #[derive(Serialize)]
@@ -297,6 +301,10 @@ impl Format for Meta {
 
     fn title(&self) -> &'static str {
         "a Facebook or Instagram export in JSON"
+    }
+
+    fn declares(&self) -> &'static [Declared] {
+        DECLARED
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {

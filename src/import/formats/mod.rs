@@ -25,6 +25,7 @@ pub mod whatsapp;
 pub mod x;
 
 use super::format::Format;
+use crate::vault::declaration::Connector;
 
 /// All formats, in the order in which help lists them.
 pub const ALL: &[&dyn Format] = &[
@@ -56,3 +57,11 @@ pub const ALL: &[&dyn Format] = &[
     &csv::Csv,
     &jsonl::Jsonl,
 ];
+
+/// Marks the fields of `connector`, as it was declared in a store, that tell of later days than their records' own, as its format
+/// declares them now.
+pub fn renew(connector: &mut Connector) {
+    for declared in ALL.iter().flat_map(|format| format.declares()) {
+        declared.renew(connector);
+    }
+}

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::import::agent_session::name;
 use crate::import::chat_export::{beginning, beginning_of};
-use crate::import::declare::{Registry, StreamLine, connector};
+use crate::import::declare::{Declared, Registry, StreamLine, connector};
 use crate::import::digest;
 use crate::import::earlier::{Earlier, Nothing};
 use crate::import::format::{
@@ -82,7 +82,7 @@ const STREAMS: [StreamLine; 3] = [
         name: CHATS,
         key: "id",
         time: "last_message_date/first_message_date",
-        fields: "id:k! title:h type:g participants:a first_message_date:t last_message_date:T",
+        fields: "id:k! title:h type:g participants:a* first_message_date:t last_message_date:T*",
         relations: "messages messages chat_id many, attachments attachments chat_id many",
     },
     StreamLine {
@@ -95,6 +95,7 @@ const STREAMS: [StreamLine; 3] = [
     },
     sent_file::STREAM,
 ];
+const DECLARED: &[Declared] = &[Declared { registry: Registry::Local, key: KEY, streams: &STREAMS }];
 
 #[derive(Serialize)]
 struct ChatRecord<'a> {
@@ -183,6 +184,10 @@ impl Format for Telegram {
 
     fn title(&self) -> &'static str {
         "a Telegram export"
+    }
+
+    fn declares(&self) -> &'static [Declared] {
+        DECLARED
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {

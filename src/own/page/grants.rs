@@ -122,10 +122,22 @@ fn gives(main: &mut Html, pages: &Pages, grant: &Grant, names: &BTreeMap<String,
         main.markup("<li><strong>").text(&words(&stream.name)).markup("</strong> of ");
         main.text(&accounts(stream, names).join(", ")).markup(" <span class=\"said\">");
         main.text(&period(stream)).markup("</span><br>\n<span class=\"said\">");
-        let fields: Vec<String> = stream.fields.iter().map(|name| words(name)).collect();
-        main.text(&fields.join(", ")).markup("</span></li>\n");
+        main.text(&fields(pages, grant, stream)).markup("</span></li>\n");
     }
     main.markup("</ul>\n");
+}
+
+/// Which fields a stream of a grant gives, and which not because they tell of later days, in words.
+fn fields(pages: &Pages, grant: &Grant, stream: &GrantStream) -> String {
+    let declared = pages.vault.store().read::<_, rusqlite::Error>(|_, catalog| {
+        Ok(catalog.declared(&grant.source_of(stream).id, &stream.name).cloned())
+    });
+    match declared.ok().flatten().map(|declared| stream.in_words(&declared)) {
+        Some((fields, Some(not_shown))) => format!("{fields}; {not_shown}"),
+        Some((fields, None)) => fields,
+        // Of a source that is not there any more.
+        None => stream.fields.iter().map(|name| words(name)).collect::<Vec<_>>().join(", "),
+    }
 }
 
 fn accounts(stream: &GrantStream, names: &BTreeMap<String, String>) -> Vec<String> {

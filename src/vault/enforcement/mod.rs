@@ -110,8 +110,9 @@ pub fn reach(grant: &Grant, catalog: &Catalog, selector: Selector<'_>) -> Result
                 knows_connection |= is_connection;
                 if is_stream && is_connection {
                     let (since, until) = granted.period();
-                    let fields: BTreeSet<String> =
-                        granted.fields.iter().filter(|name| stream.field(name).is_some()).cloned().collect();
+                    // Whatever the grant names: it may be older than what is known of the field.
+                    let given = granted.fields.iter().filter(|name| stream.gives(name, until.is_some()));
+                    let fields: BTreeSet<String> = given.cloned().collect();
                     let lexical = stream.lexical_fields().filter(|field| fields.contains(&field.name));
                     reached.push(Access {
                         slot,
@@ -155,8 +156,6 @@ pub struct Row {
 }
 
 impl Row {
-    const COLUMNS: &'static str = "r.key, r.emitted_ms, r.sort, whole(r.data, r.packed)";
-
     fn read(row: &SqlRow<'_>) -> rusqlite::Result<Self> {
         Ok(Self { key: row.get(0)?, emitted_ms: row.get(1)?, sort: row.get(2)?, data: row.get(3)? })
     }
@@ -239,9 +238,23 @@ impl Access {
         self.stream.fields.iter().filter(|field| self.fields.contains(&field.name))
     }
 
+    /// The declared fields that this grant does not give because they tell of days behind its last one.
+    pub fn beyond(&self) -> impl Iterator<Item = &Field> {
+        self.stream.spanning().filter(|_| self.until.is_some())
+    }
+
+    /// Whether pages are sorted by the time that the grant is about, because the stream's own order tells of days behind the last one:
+    /// that of chats, by their last messages.
+    fn is_by_consent_time(&self) -> bool {
+        let cursor = self.stream.cursor_field.as_deref();
+        self.until.is_some() && cursor.is_some_and(|cursor| !self.stream.gives(cursor, true))
+    }
+
     /// The field that pages are sorted by, if it is granted: an order by a hidden field would show it.
     pub fn cursor_field(&self) -> Option<&str> {
-        self.stream.cursor_field.as_deref().filter(|name| self.fields.contains(*name))
+        let Stream { cursor_field, consent_time_field, .. } = &*self.stream;
+        let field = if self.is_by_consent_time() { consent_time_field } else { cursor_field };
+        field.as_deref().filter(|name| self.fields.contains(*name))
     }
 
     /// The granted fields that records can be sorted by, the one that pages are sorted by first, where any other is declared to be
@@ -292,7 +305,16 @@ impl Access {
     /// The column that pages are sorted by: what is the same in the index of the covered rows, where that is in order.
     fn sort(&self) -> &'static str {
         let is_consent_time = self.stream.cursor_field == self.stream.consent_time_field;
-        if self.index() == BY_CONSENT_TIME && is_consent_time { "r.consent_ms" } else { "r.sort" }
+        if self.is_by_consent_time() || self.index() == BY_CONSENT_TIME && is_consent_time {
+            "r.consent_ms"
+        } else {
+            "r.sort"
+        }
+    }
+
+    /// What [`Row::read`] reads of a covered row.
+    fn row(&self) -> String {
+        format!("r.key, r.emitted_ms, {}, whole(r.data, r.packed)", self.sort())
     }
 
     /// The part of a row that is granted, and of that what `wanted` names; nothing else leaves here.
@@ -358,7 +380,7 @@ impl Access {
         let sql = format!(
             "SELECT {} FROM record r WHERE r.rid IN (SELECT r.rid FROM record r {index} WHERE {condition}{}{more} \
              ORDER BY {order} LIMIT ?) ORDER BY {order}",
-            Row::COLUMNS,
+            self.row(),
             filter.sql,
         );
         let mut statement = db.prepare_cached(&sql)?;
@@ -375,7 +397,7 @@ impl Access {
         }
         let (condition, mut params) = self.condition();
         params.push(key.to_owned().into());
-        let sql = format!("SELECT {} FROM record r WHERE {condition} AND r.key = ?", Row::COLUMNS);
+        let sql = format!("SELECT {} FROM record r WHERE {condition} AND r.key = ?", self.row());
         let found = db.prepare_cached(&sql)?.query_row(params_from_iter(params), Row::read).optional()?;
         if found.is_none() && self.hides_rows() {
             pace.hide();

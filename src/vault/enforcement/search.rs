@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection as Sqlite, Row as SqlRow, params_from_iter};
 
-use super::{Access, BY_KEY, Filter, Row, Wanted};
+use super::{Access, BY_CONSENT_TIME, BY_KEY, Filter, Row, Wanted};
 use crate::vault::declaration::Field;
 use crate::vault::fields::Fields;
 use crate::vault::pace::Pace;
@@ -200,7 +200,7 @@ impl Access {
         most: usize,
     ) -> rusqlite::Result<Vec<Hit>> {
         let mut hits = Vec::new();
-        let mut one = db.prepare_cached(&format!("SELECT {} FROM record r WHERE r.rid = ?", Row::COLUMNS))?;
+        let mut one = db.prepare_cached(&format!("SELECT {} FROM record r WHERE r.rid = ?", self.row()))?;
         for (is_titled, rows) in [(true, &matches.titled), (false, &matches.rest)] {
             // Those with words in titles come before a place among the others.
             if hits.len() >= most || (is_titled && after.is_some_and(|after| !after.is_titled)) {
@@ -261,7 +261,8 @@ impl Access {
             }
             found.clear();
         }
-        let mut one = db.prepare_cached("SELECT r.rid, r.sort, r.key FROM record r WHERE r.rid = ?")?;
+        let one = format!("SELECT r.rid, {}, r.key FROM record r WHERE r.rid = ?", self.sort());
+        let mut one = db.prepare_cached(&one)?;
         for rid in rows.iter() {
             found.extend(Some(one.query_row([rid], place)?).filter(|(at, _)| is_after(at)));
             if found.len() > most.saturating_add(MOST_LOOKED_UP) {
@@ -276,13 +277,21 @@ impl Access {
 
     /// All records of the slot, the newest first, from a place on.
     fn walk(&self) -> String {
-        let (index, order) = if self.cursor_field().is_some() {
-            ("INDEXED BY record_sort", "r.live = 1 AND r.sort <= ? ORDER BY r.sort DESC, r.key DESC")
-        } else {
+        let (sort, index, order) = match (self.cursor_field(), self.is_by_consent_time()) {
+            (Some(_), false) => (
+                "r.sort",
+                "INDEXED BY record_sort",
+                "r.live = 1 AND r.sort <= ? ORDER BY r.sort DESC, r.key DESC",
+            ),
+            (Some(_), true) => (
+                "r.consent_ms",
+                BY_CONSENT_TIME,
+                "r.live = 1 AND r.consent_ms <= ? ORDER BY r.consent_ms DESC, r.key DESC",
+            ),
             // All of them have one place in time.
-            (BY_KEY, "? IS NOT NULL ORDER BY r.key DESC")
+            (None, _) => (self.sort(), BY_KEY, "? IS NOT NULL ORDER BY r.key DESC"),
         };
-        format!("SELECT r.rid, r.sort, r.key FROM record r {index} WHERE r.slot = ? AND {order}")
+        format!("SELECT r.rid, {sort}, r.key FROM record r {index} WHERE r.slot = ? AND {order}")
     }
 }
 

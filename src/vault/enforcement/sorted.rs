@@ -167,7 +167,7 @@ impl Access {
                 found.push((value.clone(), key, rid));
             }
         }
-        let mut one = db.prepare_cached(&format!("SELECT {} FROM record r WHERE r.rid = ?", Row::COLUMNS))?;
+        let mut one = db.prepare_cached(&format!("SELECT {} FROM record r WHERE r.rid = ?", self.row()))?;
         let connection = &self.connection.id;
         found
             .into_iter()

@@ -47,13 +47,14 @@ fn resolve(
         let connector = catalog.connector(&choice.connector).ok_or_else(gone)?;
         let stream = connector.stream(&choice.stream).ok_or_else(gone)?;
         let required = |name: &String| stream.field(name).is_some_and(|field| field.required);
-        let fields: Vec<String> =
-            choice.fields.iter().filter(|name| required(name) || kept.contains(*name)).cloned().collect();
         // What the request bounds is only ever narrowed.
         let since = choice.since.max(selection.since);
         let until = [choice.until, selection.until].into_iter().flatten().min();
         let time_constraint =
             stream.consent_time_field.as_ref().filter(|_| since.is_some() || until.is_some());
+        let has_end = time_constraint.is_some() && until.is_some();
+        let is_given = |name: &String| (required(name) || kept.contains(name)) && stream.gives(name, has_end);
+        let fields: Vec<String> = choice.fields.iter().filter(|name| is_given(name)).cloned().collect();
         let granted = GrantStream {
             name: stream.name.clone(),
             instance_ids: vec![choice.connection.clone()],

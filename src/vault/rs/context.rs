@@ -238,3 +238,20 @@ pub fn ages(accesses: &[Access], ages: &BTreeMap<String, Age>) -> Vec<Value> {
     }
     warnings
 }
+
+/// Says which fields the grant does not give because they tell of later days than its own.
+pub fn beyond(accesses: &[Access]) -> Vec<Value> {
+    let mut names: Vec<String> = Vec::new();
+    for access in accesses {
+        for field in access.beyond() {
+            let name = format!("{}.{}", access.stream().name, field.name);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    let message =
+        format!("not shown, because it tells of days behind the grant's last one: {}", names.join(", "));
+    let warning = json!({ "code": "fields_of_later_days", "message": message });
+    if names.is_empty() { Vec::new() } else { vec![warning] }
+}

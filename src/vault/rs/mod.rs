@@ -12,6 +12,8 @@ pub mod decimal;
 pub mod field_window;
 mod grouped;
 pub mod http;
+#[cfg(test)]
+mod later_days_tests;
 pub mod params;
 mod periods;
 pub mod read;

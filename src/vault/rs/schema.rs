@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use rusqlite::Connection as Sqlite;
 use serde_json::{Map, Value, json};
 
-use super::context::{Age, Context, ages, freshness, meta_with};
+use super::context::{self, Age, Context, ages, freshness, meta_with};
 use super::params::Params;
 use super::records;
 use crate::vault::declaration::{Aggregation, Field, Relation};
@@ -96,7 +96,9 @@ pub fn get(context: &Context<'_>) -> Result<Value, ApiError> {
             }),
         );
         answer.insert("links".to_owned(), json!({ "self": context.read.target() }));
-        answer.insert("meta".to_owned(), meta_with(&ages(&reached, &known)));
+        let mut warnings = ages(&reached, &known);
+        warnings.extend(context::beyond(&reached));
+        answer.insert("meta".to_owned(), meta_with(&warnings));
         Ok(Value::Object(answer))
     })
 }

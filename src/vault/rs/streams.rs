@@ -3,7 +3,7 @@
 use rusqlite::Connection as Sqlite;
 use serde_json::{Map, Value, json};
 
-use super::context::{Age, Context, ambiguous, freshness, plain_meta, stream_accesses};
+use super::context::{Age, Context, ambiguous, beyond, freshness, meta_with, plain_meta, stream_accesses};
 use super::params::Params;
 use super::schema::{self, Detail};
 use crate::vault::enforcement::{self, Access, Filter, Selector};
@@ -63,7 +63,7 @@ pub fn detail(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
         }
         let mut row = rows.pop().unwrap_or_default();
         row.insert("links".to_owned(), json!({ "self": context.read.target() }));
-        row.insert("meta".to_owned(), plain_meta());
+        row.insert("meta".to_owned(), meta_with(&beyond(&accesses)));
         Ok(Value::Object(row))
     })
 }

@@ -67,6 +67,7 @@ pub(super) const PROFILE: Profile = Profile {
     subject_id: "owner_test",
     declaration_version: "test.v1",
     introspection_client_id: "rs",
+    renew: |_| (),
     database: "test.db",
     not_beside: &[],
     application_id: crate::vault::store::FICTION,

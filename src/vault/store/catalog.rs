@@ -7,7 +7,7 @@ use rusqlite::{Connection as Sqlite, OptionalExtension as _};
 use serde_json::{Map, Value};
 
 use super::values::{self, Columns};
-use crate::vault::declaration::Connector;
+use crate::vault::declaration::{Connector, Stream};
 use crate::vault::words::Tag;
 
 /// A configured source.
@@ -20,6 +20,9 @@ pub struct Connection {
     /// What its owner calls it.
     pub display_name: String,
 }
+
+/// Adds to a connector, as it was declared when the store was filled, what is known of it since.
+pub type Renew = fn(&mut Connector);
 
 /// What there is: connectors, connections, and the slots of their streams.
 #[derive(Debug, Default)]
@@ -35,9 +38,19 @@ pub struct Catalog {
 }
 
 impl Catalog {
+    /// None that is in a store: it is loaded when it is needed.
+    pub(super) fn none_yet() -> Self {
+        Self { version: i64::MIN, ..Self::default() }
+    }
+
     /// The connector with this key.
     pub fn connector(&self, key: &str) -> Option<&Arc<Connector>> {
         self.connectors.iter().find(|connector| connector.key == key)
+    }
+
+    /// What the source with this URI declares of a stream.
+    pub fn declared(&self, source: &str, stream: &str) -> Option<&Arc<Stream>> {
+        self.connectors.iter().find(|connector| connector.id == source)?.stream(stream)
     }
 
     /// The connection with this id.
@@ -63,6 +76,13 @@ impl Catalog {
     /// The columns that a slot's values are in.
     pub fn columns(&self, slot: i64) -> Option<&Arc<Columns>> {
         self.columns.get(&slot)
+    }
+
+    /// What there is, each connector as `renew` leaves it.
+    pub(super) fn load_renewed(db: &Sqlite, version: i64, renew: Renew) -> rusqlite::Result<Self> {
+        let mut catalog = Self::load(db, version)?;
+        catalog.connectors.iter_mut().map(Arc::make_mut).for_each(renew);
+        Ok(catalog)
     }
 
     pub(super) fn load(db: &Sqlite, version: i64) -> rusqlite::Result<Self> {

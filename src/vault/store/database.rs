@@ -11,7 +11,7 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::{Value as Sql, ValueRef};
 use rusqlite::{Connection as Sqlite, OpenFlags, Transaction, TransactionBehavior};
 
-use super::catalog::{Catalog, catalog_version};
+use super::catalog::{Catalog, Renew, catalog_version};
 use super::ingest::{self, Ingest};
 use super::packed;
 use super::tables::{
@@ -70,6 +70,7 @@ pub struct Store {
     readers: Mutex<Readers>,
     reader_is_back: Condvar,
     catalog: RwLock<Arc<Catalog>>,
+    renew: Renew,
 }
 
 #[derive(Default)]
@@ -160,6 +161,7 @@ impl Store {
             readers: Mutex::default(),
             reader_is_back: Condvar::new(),
             catalog: RwLock::new(catalog),
+            renew: |_| (),
         })
     }
 
@@ -189,7 +191,14 @@ impl Store {
             readers: Mutex::default(),
             reader_is_back: Condvar::new(),
             catalog: RwLock::new(catalog),
+            renew: |_| (),
         })
+    }
+
+    /// The same, with what is known by now of the connectors that it was filled with.
+    #[must_use]
+    pub fn renewing(self, renew: Renew) -> Self {
+        Self { catalog: RwLock::new(Arc::new(Catalog::none_yet())), renew, ..self }
     }
 
     /// Where it is; nowhere where it is in memory.
@@ -274,7 +283,7 @@ impl Store {
         if known.version == version {
             return Ok(known);
         }
-        let loaded = Arc::new(Catalog::load(db, version)?);
+        let loaded = Arc::new(Catalog::load_renewed(db, version, self.renew)?);
         *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&loaded);
         Ok(loaded)
     }

@@ -179,6 +179,17 @@ impl Shape {
         terms
     }
 
+    /// Whether two states of a record differ in nothing but what tells of later days than its own.
+    fn is_same_of_its_days(&self, one: &str, other: &str) -> bool {
+        let spanning: Vec<&str> = self.stream.spanning().map(|field| field.name.as_str()).collect();
+        if spanning.is_empty() {
+            return false;
+        }
+        let (one, other) = (Fields::parse(one), Fields::parse(other));
+        let own = |(name, _): &(&str, &str)| !spanning.contains(name);
+        one.iter().filter(own).eq(other.iter().filter(own))
+    }
+
     /// What a record is sorted by, and its consent time.
     fn times(&self, fields: &Fields<'_>) -> (i64, Option<i64>) {
         let ms = |field: &Option<String>| time::parse_ms(&fields.text(field.as_ref()?)?);
@@ -464,6 +475,10 @@ impl<'a> Ingest<'a> {
             None | Some(Known { data: None, .. }) => Written::New,
             _ => Written::Changed,
         };
+        // When it was collected is told to whoever may see it: a message of a later day in a chat must not show there.
+        let old = before.as_ref().and_then(|known| known.data.as_deref());
+        let is_same = old.zip(data).is_some_and(|(old, new)| place.is_same_of_its_days(old, new));
+        let collected_ms = (!is_same).then_some(emitted_ms);
         self.seq += 1;
         let sort = new.as_ref().map_or(i64::MIN, |new| new.sort);
         let consent = new.as_ref().and_then(|new| new.consent);
@@ -493,8 +508,8 @@ impl<'a> Ingest<'a> {
                 }
             }
             self.tx
-                .prepare_cached("UPDATE record SET seq = ?2, sort = ?3, consent_ms = ?4, emitted_ms = ?5, data = ?6, packed = ?7 WHERE rid = ?1")?
-                .execute(params![rid, self.seq, sort, consent, emitted_ms, kept, packed])?;
+                .prepare_cached("UPDATE record SET seq = ?2, sort = ?3, consent_ms = ?4, emitted_ms = coalesce(?5, emitted_ms), data = ?6, packed = ?7 WHERE rid = ?1")?
+                .execute(params![rid, self.seq, sort, consent, collected_ms, kept, packed])?;
             rid
         } else {
             self.tx

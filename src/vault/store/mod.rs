@@ -14,7 +14,7 @@ pub mod values;
 pub mod word_index;
 
 pub use catalog::{
-    Catalog, Connection, Freshness, freshness, history_from, imported_ms, last_seq, record_count,
+    Catalog, Connection, Freshness, Renew, freshness, history_from, imported_ms, last_seq, record_count,
     record_count_within, record_counts,
 };
 pub use database::{Filling, OpenError, Store};

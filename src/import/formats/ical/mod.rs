@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 
 use crate::import::chat_export::beginning;
 use crate::import::content_line::{self, Property};
-use crate::import::declare::{Registry, StreamLine, connector};
+use crate::import::declare::{Declared, Registry, StreamLine, connector};
 use crate::import::format::{
     Ask, Bad, End, Format, Member, Out, Parsed, Parts, Peek, Plan, Raw, Refused, Sure, Unit, zone_in_words,
 };
@@ -50,7 +50,7 @@ const STREAMS: [StreamLine; 2] = [
         key: "id",
         time: "start",
         fields: "id:k! uid:k! calendar_name:g summary:h description:b location:s start:T! end:t all_day:f time_zone:g \
-                 organizer_email:s attendees:a attendee_text:x status:g rrule:k recurrence_id:k occurrences_until:t",
+                 organizer_email:s attendees:a attendee_text:x status:g rrule:k* recurrence_id:k occurrences_until:t*",
         relations: "occurrences occurrences event_id many",
     },
     StreamLine {
@@ -61,6 +61,7 @@ const STREAMS: [StreamLine; 2] = [
         relations: "",
     },
 ];
+const DECLARED: &[Declared] = &[Declared { registry: Registry::Upstream, key: KEY, streams: &STREAMS }];
 
 /// What is known of an item beside its lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +120,10 @@ impl Format for Ical {
 
     fn title(&self) -> &'static str {
         "a calendar in an iCalendar file (ICS)"
+    }
+
+    fn declares(&self) -> &'static [Declared] {
+        DECLARED
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {

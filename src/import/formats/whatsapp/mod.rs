@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use self::chat::{Chats, Export, How, Ids, Remembered, chat_id, message_id, message_name};
 use self::head::{Head, Look, Orders};
 use self::said::said;
-use crate::import::declare::{Registry, StreamLine, connector};
+use crate::import::declare::{Declared, Registry, StreamLine, connector};
 use crate::import::earlier::{Earlier, Nothing};
 use crate::import::format::{
     Ask, Bad, DateOrder, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
@@ -54,7 +54,7 @@ const STREAMS: [StreamLine; 3] = [
         name: CHATS,
         key: "id",
         time: "last_message_date/first_message_date",
-        fields: "id:k! title:h participants:a first_message_date:t last_message_date:T",
+        fields: "id:k! title:h participants:a* first_message_date:t last_message_date:T*",
         relations: "messages messages chat_id many, attachments attachments chat_id many",
     },
     StreamLine {
@@ -66,6 +66,7 @@ const STREAMS: [StreamLine; 3] = [
     },
     sent_file::STREAM,
 ];
+const DECLARED: &[Declared] = &[Declared { registry: Registry::Upstream, key: KEY, streams: &STREAMS }];
 
 #[derive(Serialize)]
 struct ChatRecord<'a> {
@@ -167,6 +168,10 @@ impl Format for WhatsApp {
 
     fn title(&self) -> &'static str {
         "a WhatsApp chat"
+    }
+
+    fn declares(&self) -> &'static [Declared] {
+        DECLARED
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {

@@ -17,13 +17,14 @@ use crate::mcp::tools::arguments::foreign_cursor;
 
 /// What the flags of a compact field mean.
 const LEGEND: &str = "flags: t=type, role=declared meaning, eq=filter {\"field\":value}, r=ops: filter {\"field\":{op:value}}, \
-lex/sem=searched by search, a=aggregate uses (group_by with count only), g=false: not granted, declared=readable only; \
-records sort by the sort field alone, and fields names none of what expand adds\n";
+lex=searched by search, sem=by its mode semantic, a=aggregate uses (group_by with count only), \
+g=false: not granted, declared=readable only; records sort by the sort field alone, and fields names none of what expand adds\n";
 
 /// The same where a provider says more of sorting and of groups.
 const LEGEND_OF_MORE: &str = "flags: t=type, role=declared meaning, eq=filter {\"field\":value}, r=ops: filter {\"field\":{op:value}}, \
-lex/sem=searched by search, s=sort (records without it last), a=aggregate uses (group_by with count, and with what groups says), \
-g=false: not granted, declared=readable only, values=what eq can ask for; fields names none of what expand adds\n";
+lex=searched by search, sem=by its mode semantic, s=sort (records without it last), \
+a=aggregate uses (group_by with count, and with what groups says), g=false: not granted, declared=readable only, \
+values=what eq can ask for; fields names none of what expand adds\n";
 
 /// What the flags of these rows mean.
 fn legend(rows: &[Row]) -> &'static str {
@@ -258,6 +259,7 @@ mod tests {
         let values = r#"  kind: t=string,eq,a=group_by values: "rent", "food, \"drink\"\n  at: t=x", …"#;
         assert!(text.contains(&format!("\n{values}\n")), "{text}");
         assert!(text.contains("s=sort") && text.contains("fields names none of what expand adds"), "{text}");
+        assert!(text.contains("sem=by its mode semantic"), "{text}");
         let answer = answer_with_legend(text.clone(), &body(&more), None);
         let structured = answer.structured.unwrap().into_string();
         assert!(structured.contains("s=sort (records without it last)"), "{structured}");

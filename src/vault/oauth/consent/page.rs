@@ -473,6 +473,7 @@ fn stream(main: &mut Html, form: &Form<'_>, number: usize, choice: &Choice, disp
         .markup(">\n");
     for (field, field_name) in choice.fields.iter().enumerate() {
         let is_required = stream.field(field_name).is_some_and(|field| field.required);
+        let spans = !stream.gives(field_name, true);
         let value = format!("{number}.{field}");
         main.markup("<li><label><input type=\"checkbox\"")
             .markup(if is_required { " disabled" } else { " name=\"field\"" })
@@ -481,6 +482,7 @@ fn stream(main: &mut Html, form: &Form<'_>, number: usize, choice: &Choice, disp
             .markup("> ")
             .text(&words(field_name))
             .markup(if is_required { " <span class=\"kind\">always part of it</span>" } else { "" })
+            .markup(if spans { " <span class=\"kind\">tells of later days</span>" } else { "" })
             .markup("</label></li>\n");
     }
     main.markup("</ul></details>\n</li>\n");
@@ -533,8 +535,8 @@ fn limits(main: &mut Html, form: &Form<'_>) {
         main.markup("Without a day, all that it asks for. ");
     }
     main.markup(
-        "A day counts by the field that “dated by” names, and leaves out streams marked “not dated”.</p>\n\
-         <p><label for=\"expires\">The access ends after</label>\
+        "A day counts by the field that “dated by” names, and leaves out streams marked “not dated”. “Before this day” leaves \
+         out fields marked “tells of later days” too.</p>\n<p><label for=\"expires\">The access ends after</label>\
          <select id=\"expires\" name=\"expires\" aria-describedby=\"expires-hint\">",
     );
     let now = time::now_ms();

@@ -200,13 +200,13 @@ fn list(main: &mut Html, catalog: &Catalog, grants: &[Grant]) {
             stream(main, granted, declared);
         }
         main.markup("</span></summary>\n");
-        for (granted, _) in &streams {
-            let fields: Vec<String> = granted.fields.iter().map(|name| words(name)).collect();
-            main.markup("<p><strong>")
-                .text(&words(&granted.name))
-                .markup("</strong>: ")
-                .text(&fields.join(", "))
-                .markup("</p>\n");
+        for (granted, declared) in &streams {
+            let (fields, not_shown) = granted.in_words(declared);
+            main.markup("<p><strong>").text(&words(&granted.name)).markup("</strong>: ").text(&fields);
+            if let Some(not_shown) = not_shown {
+                main.markup(" <span class=\"said\">(").text(&not_shown).markup(")</span>");
+            }
+            main.markup("</p>\n");
         }
         main.markup("</details>\n");
     }

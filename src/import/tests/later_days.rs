@@ -1,0 +1,383 @@
+//! A grant that has a last day shows nothing of later ones, whatever the format: two stores, of which one has nothing else, give the
+//! same answers.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::{ALL, Arc, Format, Place, fs, own};
+use crate::vault::Vault;
+use crate::vault::declaration::Connector;
+use crate::vault::grant::Grant;
+use crate::vault::pace::tests::MovedClock;
+use crate::vault::rs::Answer;
+
+/// From here on nothing is granted.
+const UNTIL: &str = "2026-03-01T00:00:00Z";
+
+/// An export of a format that ends before [`UNTIL`], and one that was made later.
+struct Case {
+    format: &'static str,
+    name: &'static str,
+    short: String,
+    long: String,
+}
+
+fn whatsapp() -> Case {
+    let short = "31/01/2026, 14:03 - Ana: Which beds, alpha?\n31/01/2026, 14:05 - Ben: Both.\n\
+                 14/02/2026, 08:00 - Ana: The alpha bed, then\n";
+    let long = format!("{short}02/04/2026, 09:00 - Cy: alpha again\n");
+    Case { format: "whatsapp", name: "WhatsApp Chat with Garden alpha.txt", short: short.to_owned(), long }
+}
+
+fn telegram() -> Case {
+    let said = |id: u32, from: &str, at: &str| {
+        let unix = at.parse::<jiff::Timestamp>().unwrap().as_second();
+        json!({"id": id, "type": "message", "date": &at[..19], "date_unixtime": unix.to_string(), "from": from,
+            "from_id": format!("user{}", from.len()), "text": format!("alpha {id}")})
+    };
+    let chat = |messages: &[Value]| {
+        json!({"name": "Garden alpha", "type": "private_supergroup", "id": 5, "messages": messages})
+            .to_string()
+    };
+    let mut all = vec![said(1, "Ana", "2026-01-31T14:03:00Z"), said(2, "Ben", "2026-02-14T08:00:00Z")];
+    let short = chat(&all);
+    all.push(said(3, "Cyrus", "2026-04-02T09:00:00Z"));
+    Case { format: "telegram", name: "result.json", short, long: chat(&all) }
+}
+
+fn meta() -> Case {
+    let said = |at: u64, sender: &str| json!({"sender_name": sender, "timestamp_ms": at, "content": "alpha"});
+    let chat = |people: &[&str], messages: &[Value]| {
+        let people: Vec<Value> = people.iter().map(|name| json!({"name": name})).collect();
+        // In the order of an export, which is not that of the alphabet.
+        format!(
+            "{{\"participants\": {}, \"messages\": {}, \"title\": \"Garden alpha\", \"is_still_participant\": true, \
+             \"thread_path\": \"inbox/garden_9876543210\", \"magic_words\": []}}",
+            Value::from(people),
+            Value::from(messages.to_vec())
+        )
+    };
+    let mut all = vec![said(1_771_000_000_000, "Ben"), said(1_770_000_000_000, "Ana")];
+    let short = chat(&["Ana", "Ben"], &all);
+    all.insert(0, said(1_775_000_000_000, "Cy"));
+    Case {
+        format: "meta",
+        name: "your_facebook_activity/messages/inbox/garden_9876543210/message_1.json",
+        short,
+        long: chat(&["Ana", "Ben", "Cy"], &all),
+    }
+}
+
+fn chatgpt() -> Case {
+    let node = |id: &str, parent: Option<&str>, children: &[&str], at: f64| {
+        let message = json!({"id": id, "author": {"role": "user"}, "create_time": at, "metadata": {},
+            "content": {"content_type": "text", "parts": [format!("alpha {id}")]}});
+        json!({"id": id, "parent": parent, "children": children, "message": message})
+    };
+    let talk = |update: f64, current: &str, nodes: &[Value]| {
+        let mapping: Map<String, Value> =
+            nodes.iter().map(|node| (node["id"].as_str().unwrap().to_owned(), node.clone())).collect();
+        json!([{"id": "c1", "conversation_id": "c1", "title": "About alpha", "create_time": 1_770_000_000.0,
+            "update_time": update, "current_node": current, "mapping": mapping}])
+        .to_string()
+    };
+    let question = |children: &[&str]| node("q", None, children, 1_770_000_000.0);
+    let first = node("a1", Some("q"), &[], 1_770_000_100.0);
+    // Asked again later: the first answer is on no current branch any more.
+    let again = node("a2", Some("q"), &[], 1_775_000_000.0);
+    Case {
+        format: "chatgpt",
+        name: "conversations.json",
+        short: talk(1_770_000_100.0, "a1", &[question(&["a1"]), first.clone()]),
+        long: talk(1_775_000_000.0, "a2", &[question(&["a1", "a2"]), first, again]),
+    }
+}
+
+fn claude() -> Case {
+    let said = |id: &str, at: &str| {
+        json!({"uuid": id, "text": "alpha", "content": [{"type": "text", "text": "alpha"}], "sender": "human",
+            "created_at": at, "updated_at": at, "attachments": [], "files": []})
+    };
+    let talk = |update: &str, model: &str, messages: &[Value]| {
+        json!([{"uuid": "c1", "name": "About alpha", "created_at": "2026-02-01T10:00:00Z", "updated_at": update,
+            "model": model, "account": {"uuid": "u-1"}, "chat_messages": messages}])
+        .to_string()
+    };
+    let mut all = vec![said("m1", "2026-02-01T10:00:00Z"), said("m2", "2026-02-02T10:00:00Z")];
+    let short = talk("2026-02-02T10:00:00Z", "one", &all);
+    all.push(said("m3", "2026-04-02T10:00:00Z"));
+    Case {
+        format: "claude",
+        name: "conversations.json",
+        short,
+        long: talk("2026-04-02T10:00:00Z", "two", &all),
+    }
+}
+
+fn lines(all: &[Value]) -> String {
+    all.iter().map(|line| [line.to_string(), "\n".to_owned()].concat()).collect()
+}
+
+fn claude_code() -> Case {
+    let event = |id: &str, at: &str, place: &str| {
+        json!({"type": "user", "uuid": id, "parentUuid": null, "sessionId": "5e551000-0000-4000-8000-000000000001",
+            "timestamp": at, "cwd": format!("/home/ana/{place}"), "gitBranch": place, "version": format!("1.0-{place}"),
+            "isSidechain": false, "message": {"role": "user", "content": format!("alpha {id}")}})
+    };
+    let mut all =
+        vec![event("u1", "2026-02-01T10:00:00Z", "garden"), event("u2", "2026-02-02T10:00:00Z", "garden")];
+    let short = lines(&all);
+    all.push(event("u3", "2026-04-02T10:00:00Z", "shed"));
+    Case { format: "claude-code", name: "session.jsonl", short, long: lines(&all) }
+}
+
+fn codex() -> Case {
+    let meta = |at: &str, branch: &str| {
+        json!({"timestamp": at, "type": "session_meta", "payload": {"id": "0c000000-0000-7000-8000-000000000001",
+            "timestamp": at, "cwd": "/home/ana/garden", "model_provider": "one", "git": {"branch": branch}}})
+    };
+    let said = |at: &str| {
+        json!({"timestamp": at, "type": "response_item", "payload": {"type": "message", "role": "user",
+            "content": [{"type": "input_text", "text": "alpha"}]}})
+    };
+    let mut all = vec![meta("2026-02-01T10:00:00Z", "beds"), said("2026-02-02T10:00:00Z")];
+    let short = lines(&all);
+    all.push(said("2026-04-02T10:00:00Z"));
+    Case { format: "codex", name: "rollout.jsonl", short, long: lines(&all) }
+}
+
+fn ical() -> Case {
+    let calendar = |events: &str| {
+        format!("BEGIN:VCALENDAR\nVERSION:2.0\nX-WR-CALNAME:Work\n{events}END:VCALENDAR\n")
+            .replace('\n', "\r\n")
+    };
+    let event = |uid: &str, stamp: &str, rule: &str| {
+        format!(
+            "BEGIN:VEVENT\nUID:{uid}\nDTSTAMP:{stamp}T000000Z\nDTSTART:20260202T090000Z\nDTEND:20260202T100000Z\n\
+             SUMMARY:Planning alpha\nRRULE:FREQ=WEEKLY{rule}\nEND:VEVENT\n"
+        )
+    };
+    let later = "BEGIN:VEVENT\nUID:later\nDTSTAMP:20260401T000000Z\nDTSTART:20290402T090000Z\nSUMMARY:alpha\nEND:VEVENT\n";
+    let (endless, counted) = (event("endless", "20260201", ""), event("counted", "20260201", ";COUNT=4"));
+    let changed = event("counted", "20260401", ";COUNT=14");
+    Case {
+        format: "ical",
+        name: "work.ics",
+        short: calendar(&format!("{endless}{counted}")),
+        long: calendar(&format!("{endless}{changed}{later}")),
+    }
+}
+
+fn cases() -> Vec<Case> {
+    vec![whatsapp(), telegram(), meta(), chatgpt(), claude(), claude_code(), codex(), ical()]
+}
+
+/// A store that was filled by an export, and again by one that was made later, or by the same again; by a version that did not know
+/// of any field that it tells of later days, where `is_old` says so.
+fn filled(case: &Case, format: &'static dyn Format, second: &str, is_old: bool) -> (Place, Vault) {
+    let mut place = Place::new();
+    place.format = format;
+    let path = place.file(case.name, &case.short);
+    let root = place.root.path().join(Path::new(case.name).components().next().unwrap());
+    let source = if path == root { path.clone() } else { root };
+    place.terms.now_ms = 1_785_000_000_000;
+    assert!(place.import(&source).counts.new > 0, "{}", case.format);
+    fs::write(&path, second).unwrap();
+    place.terms.now_ms += 1_000_000;
+    place.import(&source);
+    if is_old {
+        let forgotten = |tx: &rusqlite::Transaction<'_>, _: &_| {
+            tx.execute("UPDATE connector SET declaration = replace(declaration, ',\"spans\":true', '')", [])
+        };
+        assert_eq!(place.store().write::<_, rusqlite::Error>(forgotten).unwrap(), 1);
+    }
+    // A clock of its own: what has to wait for a full step of time does not keep the test.
+    let vault = own::open(&place.own()).unwrap().with_clock(Arc::new(MovedClock::default()));
+    (place, vault)
+}
+
+/// What the one account of `vault` is declared to hold, and its id.
+fn declared(vault: &Vault) -> (Connector, String) {
+    let found = vault.store().read::<_, rusqlite::Error>(|_, catalog| {
+        Ok((catalog.connectors[0].as_ref().clone(), catalog.connections[0].id.clone()))
+    });
+    found.unwrap()
+}
+
+/// A token for all of each stream that has a time, up to `until`: with every field, as a grant of before may have it.
+fn token(vault: &Vault, until: Option<&str>) -> String {
+    let (connector, account) = declared(vault);
+    let source = json!({ "kind": "connector", "id": connector.id });
+    let streams: Vec<Value> = connector
+        .streams
+        .iter()
+        .filter_map(|stream| {
+            let field = stream.consent_time_field.as_ref()?;
+            let fields: Vec<&str> = stream.fields.iter().map(|field| field.name.as_str()).collect();
+            let time = until.map(|until| json!({ "field": field, "until": until }));
+            Some(json!({ "name": stream.name, "instance_ids": [account], "fields": fields, "time_constraint": time,
+                "source": source }))
+        })
+        .collect();
+    let grant: Grant = serde_json::from_value(json!({
+        "version": "0.1.0", "grant_id": format!("grt_{}", until.is_some()), "issued_at": "2026-01-01T00:00:00Z",
+        "expires_at": null, "subject": { "id": "owner_test" }, "client": { "client_id": "test" }, "source": source,
+        "source_declaration": { "version": "test.v1" }, "purpose_code": "https://example.test/purpose",
+        "access_mode": "continuous", "streams": streams,
+    }))
+    .unwrap();
+    vault.issue(grant).unwrap().token
+}
+
+fn ask(vault: &Vault, token: &str, target: &str) -> Result<Value, String> {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let segments: Vec<&str> = path.split('/').collect();
+    match vault.read_at(Some(token), &segments, path, query) {
+        Ok(Answer::Json(mut answer)) => {
+            // Their bytes are random.
+            for name in ["links", "next_cursor", "next_changes_since"] {
+                answer.as_object_mut().unwrap().remove(name);
+            }
+            Ok(answer)
+        }
+        Ok(Answer::Blob { .. }) => Ok(Value::Null),
+        Err(error) => Err(format!("{} {}: {}", error.status, error.code, error.message())),
+    }
+}
+
+/// All that can be asked of the account.
+fn targets(connector: &Connector, account: &str) -> Vec<String> {
+    let mut all: Vec<String> =
+        ["schema", "schema?view=compact", "connectors", "streams", "search?q=alpha&limit=100"]
+            .map(str::to_owned)
+            .into();
+    for stream in connector.streams.iter().filter(|stream| stream.consent_time_field.is_some()) {
+        let name = &stream.name;
+        all.push(format!("streams/{name}"));
+        all.push(format!("schema?view=compact&stream={name}"));
+        all.push(format!("schema?detail=full&stream={name}&connection_id={account}"));
+        all.push(format!("search?q=alpha&streams={name}&limit=1"));
+        let records = format!("streams/{name}/records");
+        all.push(format!("{records}?limit=100&count=exact"));
+        all.push(format!("{records}?limit=1&order=asc"));
+        all.push(format!("{records}?limit=100&changes_since=beginning"));
+        for relation in &stream.relations {
+            all.push(format!("{records}?limit=100&expand={}", relation.name));
+        }
+        all.push(format!("streams/{name}/aggregate?metric=count"));
+        for field in stream.fields.iter().map(|field| &field.name) {
+            all.push(format!("{records}?limit=100&fields={field}"));
+            all.push(format!("{records}?limit=100&sort=-{field}"));
+            all.push(format!("{records}?limit=100&filter[{field}]=shed"));
+            all.push(format!("{records}?limit=100&filter[{field}][gte]={UNTIL}"));
+            all.push(format!("search?q=alpha&streams={name}&filter[{field}][gte]={UNTIL}"));
+            all.push(format!("streams/{name}/aggregate?metric=max&field={field}"));
+            all.push(format!("streams/{name}/aggregate?metric=count_distinct&field={field}"));
+            all.push(format!("streams/{name}/aggregate?metric=count&group_by={field}"));
+            all.push(format!(
+                "streams/{name}/aggregate?metric=count&group_by_time={field}&granularity=month"
+            ));
+        }
+    }
+    all
+}
+
+fn of_format(name: &str) -> &'static dyn Format {
+    *ALL.iter().find(|format| format.name() == name).unwrap()
+}
+
+/// Requirements O1.6 and O6.14.
+#[test]
+fn o1_6_a_grant_with_a_last_day_tells_nothing_of_later_ones_in_any_format() {
+    for case in cases() {
+        let format = of_format(case.format);
+        let (_one, without) = filled(&case, format, &case.short, false);
+        let (_two, with) = filled(&case, format, &case.long, false);
+        let (_old, of_before) = filled(&case, format, &case.long, true);
+        let (connector, account) = declared(&without);
+        let tokens = [&without, &with, &of_before].map(|vault| token(vault, Some(UNTIL)));
+        let mut has_answered = 0;
+        for target in targets(&connector, &account) {
+            let expected = ask(&without, &tokens[0], &target);
+            assert_eq!(ask(&with, &tokens[1], &target), expected, "{}: {target}", case.format);
+            assert_eq!(
+                ask(&of_before, &tokens[2], &target),
+                expected,
+                "{}, as of before: {target}",
+                case.format
+            );
+            has_answered += usize::from(expected.is_ok());
+        }
+        assert!(has_answered > 20, "{}: {has_answered}", case.format);
+        // One record after the other, and those of later days are like those that are not there.
+        let all = token(&with, None);
+        for stream in connector.streams.iter().filter(|stream| stream.consent_time_field.is_some()) {
+            let rows = ask(&with, &all, &format!("streams/{}/records?limit=100", stream.name)).unwrap();
+            for row in rows["data"].as_array().unwrap() {
+                let key = row["id"].as_str().unwrap();
+                let target = format!("streams/{}/records/{key}", stream.name);
+                let expected = ask(&without, &tokens[0], &target);
+                assert_eq!(ask(&with, &tokens[1], &target), expected, "{}: {target}", case.format);
+            }
+        }
+    }
+}
+
+/// What the test above compares is not the same by itself: each field that is left out says something else in the later export, or is
+/// named here as one that these exports do not show.
+#[test]
+fn o1_6_each_field_that_tells_of_later_days_does_so() {
+    let unshown =
+        ["claude projects.update_time", "codex sessions.git_branch", "codex sessions.model_provider"];
+    let mut quiet = Vec::new();
+    for case in cases() {
+        let format = of_format(case.format);
+        let stores = [&case.short, &case.long].map(|second| filled(&case, format, second, false));
+        let (connector, _) = declared(&stores[0].1);
+        let tokens = [token(&stores[0].1, None), token(&stores[1].1, None)];
+        let limited = token(&stores[1].1, Some(UNTIL));
+        for stream in &connector.streams {
+            for field in stream.spanning() {
+                let target = format!("streams/{}/records?limit=100&fields=id,{}", stream.name, field.name);
+                let seen = [0, 1].map(|at| {
+                    let rows = ask(&stores[at].1, &tokens[at], &target).unwrap();
+                    let of = |row: &Value| (row["id"].to_string(), row["data"][&field.name].clone());
+                    rows["data"]
+                        .as_array()
+                        .unwrap()
+                        .iter()
+                        .map(of)
+                        .collect::<std::collections::BTreeMap<_, _>>()
+                });
+                // Of the records that both have.
+                if seen[0].iter().all(|(id, value)| seen[1].get(id) == Some(value)) {
+                    quiet.push(format!("{} {}.{}", case.format, stream.name, field.name));
+                }
+                let refused = ask(&stores[1].1, &limited, &target).unwrap_err();
+                assert!(refused.contains(&field.name), "{refused}");
+            }
+        }
+        let warned = |token: &str| {
+            ask(&stores[1].1, token, "schema?view=compact").unwrap()["meta"]["warnings"].to_string()
+        };
+        let told = warned(&limited);
+        for stream in &connector.streams {
+            for field in stream.spanning() {
+                assert!(told.contains(&format!("{}.{}", stream.name, field.name)), "{told}");
+            }
+        }
+        assert!(!warned(&tokens[1]).contains("later_days"), "nothing is left out there");
+    }
+    assert_eq!(quiet, unshown);
+}
+
+#[test]
+fn each_format_that_gathers_has_its_exports_here() {
+    let gathering = ALL.iter().filter(|format| !format.declares().is_empty()).map(|format| format.name());
+    let mut here: Vec<&str> = cases().iter().map(|case| case.format).collect();
+    let mut gathering: Vec<&str> = gathering.collect();
+    here.sort_unstable();
+    gathering.sort_unstable();
+    assert_eq!(here, gathering);
+}
