@@ -393,7 +393,7 @@ _pdpp() {
                     return 0
                     ;;
                 --for)
-                    COMPREPLY=($(compgen -W "claude claude-desktop codex cursor vscode windsurf zed gemini opencode copilot goose lmstudio" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "claude claude-desktop codex cursor vscode windsurf zed gemini opencode copilot goose lmstudio cline kiro amp qwen antigravity junie warp crush amazon-q continue" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi
@@ -1291,7 +1291,7 @@ _pdpp() {
                     return 0
                     ;;
                 --for)
-                    COMPREPLY=($(compgen -W "claude claude-desktop codex cursor vscode windsurf zed gemini opencode copilot goose lmstudio" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "claude claude-desktop codex cursor vscode windsurf zed gemini opencode copilot goose lmstudio cline kiro amp qwen antigravity junie warp crush amazon-q continue" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi
@@ -1679,7 +1679,7 @@ _pdpp() {
                     return 0
                     ;;
                 --for)
-                    COMPREPLY=($(compgen -W "claude claude-desktop codex cursor vscode windsurf zed gemini opencode copilot goose lmstudio" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "claude claude-desktop codex cursor vscode windsurf zed gemini opencode copilot goose lmstudio cline kiro amp qwen antigravity junie warp crush amazon-q continue" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi
@@ -1724,7 +1724,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp__subcmd__setup)
-            opts="-y -h -V --all --remove --dry-run --yes --name --scope --print --strict --json --provider --cache-dir --log-level --proxy --ca-file --help --version claude claude-desktop codex cursor vscode windsurf zed gemini opencode copilot goose lmstudio chatgpt"
+            opts="-y -h -V --all --remove --dry-run --yes --name --scope --print --strict --json --provider --cache-dir --log-level --proxy --ca-file --help --version claude claude-desktop codex cursor vscode windsurf zed gemini opencode copilot goose lmstudio cline kiro amp qwen antigravity junie warp crush amazon-q continue chatgpt"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -78,7 +78,17 @@ gemini\t''
 opencode\t''
 copilot\t''
 goose\t''
-lmstudio\t''"
+lmstudio\t''
+cline\t''
+kiro\t''
+amp\t''
+qwen\t''
+antigravity\t''
+junie\t''
+warp\t''
+crush\t''
+amazon-q\t''
+continue\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l data-dir -d 'Where your own data is [default: as before, else `own` beside the credentials]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l source -d 'Ask for this source, where the provider has several' -r -f -a '(__pdpp_values)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l instance -d 'Ask for this configured instance of the source (repeatable)' -r -f -a '(__pdpp_values)'
@@ -248,7 +258,17 @@ gemini\t''
 opencode\t''
 copilot\t''
 goose\t''
-lmstudio\t''"
+lmstudio\t''
+cline\t''
+kiro\t''
+amp\t''
+qwen\t''
+antigravity\t''
+junie\t''
+warp\t''
+crush\t''
+amazon-q\t''
+continue\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l max-result-bytes -d 'The most that either view of one result may take, in bytes, from 4000 to 48000 [default: 8000 of text, 10000 of structured output]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
@@ -308,7 +328,17 @@ gemini\t''
 opencode\t''
 copilot\t''
 goose\t''
-lmstudio\t''"
+lmstudio\t''
+cline\t''
+kiro\t''
+amp\t''
+qwen\t''
+antigravity\t''
+junie\t''
+warp\t''
+crush\t''
+amazon-q\t''
+continue\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l max-result-bytes -d 'The most that either view of one result may take, in bytes, from 4000 to 48000 [default: 8000 of text, 10000 of structured output]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
