@@ -211,8 +211,7 @@ impl SetUp {
                 ToolError::new(error.code(), message, next)
             }
             State::Failed(Failure { code, message, next }) => {
-                let next =
-                    next.map(|next| format!("ask the user to do this: {next} (`pdpp` is {}); ", self.name()));
+                let next = next.map(|next| format!("ask the user to do this: {}; ", self.found(next)));
                 let next = format!(
                     "{}to be asked once more, the user turns this extension off and on again in the settings of their host",
                     next.unwrap_or_default()
@@ -225,6 +224,16 @@ impl SetUp {
     /// This program, as a shell takes it: what a bundle brings is not on the PATH.
     fn name(&self) -> String {
         shell_word(&self.program.path.display().to_string()).into_owned()
+    }
+
+    /// What another process says to do, with where it is that a person finds this program.
+    fn found(&self, next: String) -> String {
+        let name = self.name();
+        if !next.contains("pdpp ") || next.contains(&name) {
+            next
+        } else {
+            format!("{next} (`pdpp` is {name})")
+        }
     }
 
     fn typed(&self, command: &Command) -> String {
@@ -300,7 +309,8 @@ impl SetUp {
             Wish::Import(path) => {
                 check_simple(cache).map_err(|error| Failure::from(&error))?;
                 self.now(State::Importing);
-                let said = self.run(&["import".into(), path.into(), "--yes".into(), "--json".into()])?;
+                let said =
+                    self.run(&["import".into(), "--yes".into(), "--json".into(), "--".into(), path.into()])?;
                 // What cannot be read of an export does not stand in the way of the rest.
                 if said.code != Some(0) && !said.is_result("sources") {
                     return Err(said.failure());

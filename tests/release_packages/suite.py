@@ -511,7 +511,7 @@ def bundle(out, tools, binaries):
         host.until(lambda text: "a page in the owner's browser" in text)
         assert host.end() == 0
         shown = good(unpacked / "server/pdpp", "provider", "--json", env=environment)
-        assert "mail" in shown, shown
+        assert '"kind":"Mail"' in shown, shown
     what = "its own binary" if binaries[STATIC] != binaries[HERE] else "the binary of this system as a stand-in"
     print(f"mcpb: {len(bundles)} bundles; {path.name}, with {what}: validated, unpacked, driven as by Claude Desktop, which itself never ran it")
 
