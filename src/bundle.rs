@@ -23,13 +23,12 @@ use crate::cache::credential::Credential;
 use crate::error::{Error, Kind, Result};
 use crate::fs::{DirLock, PrivateDir};
 use crate::grants::Browser;
+use crate::hex;
 use crate::mcp::tool_error::ToolError;
 use crate::own::separate::which;
 use crate::provider::url::{ProviderUrl, ProviderUrlError};
 use crate::text::shell_word;
 
-/// Held by the one server that asks, as long as it lives: a host may start several.
-const LOCK: &str = "bundle.lock";
 /// How often another server looks whether it is gone.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How long a process may take to end when the server does (R1.8).
@@ -194,8 +193,9 @@ impl SetUp {
             }
             State::AskedElsewhere => ToolError::new(
                 error.code(),
-                "nothing is granted yet; another start of this extension is asking the owner",
-                "ask the user to decide on the page in their browser, then repeat this call",
+                "nothing is granted yet; another start of this extension asks the owner, or has asked them and came to nothing",
+                "ask the user to decide on the page in their browser, then repeat this call; if there is none, they end the other \
+                 program that uses this extension, or start all of them again",
             ),
             State::Importing => ToolError::new(
                 error.code(),
@@ -258,7 +258,7 @@ impl SetUp {
             return;
         }
         // Kept as long as this process lives, whatever comes of it.
-        let held = match self.turn(cache) {
+        let held = match self.turn(wishes, cache) {
             Ok(Some(lock)) => lock,
             Ok(None) => return,
             Err(failure) => return self.now(State::Failed(failure)),
@@ -272,16 +272,17 @@ impl SetUp {
         drop(held);
     }
 
-    /// Waits until no other server asks. `None` where this one is to end.
-    fn turn(&self, cache: &Cache) -> Result<Option<DirLock>, Failure> {
+    /// Waits until no other server of the same settings lives: a host may start several. `None` where this one is to end.
+    fn turn(&self, wishes: &[Wish], cache: &Cache) -> Result<Option<DirLock>, Failure> {
         let failed = |error| {
             let error = Error::failed("cache_unwritable", "The directory of the credentials cannot be used")
                 .because(error);
             Failure::from(&error)
         };
         let dir = PrivateDir::create(cache.dir()).map_err(failed)?;
+        let name = lock_name(wishes);
         loop {
-            if let Some(lock) = dir.try_lock(LOCK).map_err(failed)? {
+            if let Some(lock) = dir.try_lock(&name).map_err(failed)? {
                 return Ok(Some(lock));
             }
             if self.is_over() {
@@ -405,6 +406,12 @@ fn of_provider<'a>(provider: &ProviderUrl, credentials: &'a [Credential]) -> Vec
     credentials.iter().filter(is_meant).collect()
 }
 
+/// What is held by the one server that asks for `wishes`, as long as it lives.
+fn lock_name(wishes: &[Wish]) -> String {
+    let digest = hex::sha256(format!("{wishes:?}").as_bytes());
+    format!("bundle-{}.lock", digest.get(..16).unwrap_or(&digest))
+}
+
 /// Whether there is one grant of `provider`, which has ended then: it is asked for again, and replaced.
 fn has_ended(provider: &ProviderUrl, cache: &Cache) -> bool {
     let credentials = cache.credentials().unwrap_or_default();
@@ -518,6 +525,14 @@ mod tests {
         let both = of("https://a.example", "/x").wishes();
         assert_eq!(both, [Wish::Import("/x".into()), Wish::Connect("https://a.example".into())]);
         assert_eq!(Settings::default().wishes(), []);
+    }
+
+    #[test]
+    fn other_settings_are_asked_for_beside_these() {
+        let name = |connect: &str, import: &str| lock_name(&of(connect, import).wishes());
+        assert_eq!(name("https://a.example", "/x"), name(" https://a.example", "/x "));
+        assert_ne!(name("https://a.example", "/x"), name("https://a.example", ""));
+        assert!(!name("https://me:hunter2@a.example", "").contains("hunter2"));
     }
 
     #[test]

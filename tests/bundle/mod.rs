@@ -309,7 +309,7 @@ fn of_two_servers_one_asks_and_the_other_takes_over_when_that_is_gone() {
     let first = Server::start(&env, Some(provider.url()), None);
     first.child();
     let mut second = Server::start(&env, Some(provider.url()), None);
-    second.says("another start of this extension is asking the owner");
+    second.says("another start of this extension asks the owner");
     assert_eq!(second.children(), []);
     first.end();
     second.child();
@@ -358,7 +358,7 @@ fn a_refusal_of_the_owner_is_told_and_nobody_is_asked_again() {
     assert!(said.contains("turns this extension off and on again"), "{said}");
     server.schema();
     assert_eq!(server.children(), []);
-    // Both settings: what fails of one does not stand in the way of the other.
+    // Another server, of other settings, asks for them beside it; and what fails of one does not stand in the way of the other.
     let sandbox = Sandbox::start(&env);
     let gone = env.home().join("gone");
     let mut server = Server::start(&env, Some(&sandbox.url), Some(&gone));
