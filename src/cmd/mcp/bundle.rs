@@ -23,7 +23,7 @@ use crate::ui::Ui;
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// The provider to connect, if it is not connected yet; or `local`, for your own data on this machine
-    #[arg(long, value_name = "PROVIDER_URL", env = "PDPP_BUNDLE_CONNECT", hide_env_values = true)]
+    #[arg(long, value_name = "URL", env = "PDPP_BUNDLE_CONNECT", hide_env_values = true)]
     connect: Option<OsString>,
 
     /// A folder or file with an export of yours: to be imported, and to be granted, if none of your own data is yet
