@@ -238,7 +238,11 @@ impl AccessLog {
     }
 
     fn append(&self, lines: &[u8]) -> io::Result<()> {
-        let dir = PrivateDir::open(&self.dir)?;
+        let dir = match PrivateDir::open(&self.dir) {
+            // Nothing was ever connected here, and so nothing read.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            dir => dir?,
+        };
         if dir.append(self.names.file, lines)? < self.max_bytes {
             return Ok(());
         }

@@ -27,13 +27,14 @@
 //!   keeps it, and its caller. [`own::page`] is its owner's page.
 //! - [`sandbox`]: the life of a fictional person, which fills a vault to try a provider with, and for tests.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
-//!   out by trying. [`demo`]: the main job, played.
+//!   out by trying. [`demo`]: the main job, played. [`bundle`]: a grant for whoever installed a host's bundle and has no terminal,
+//!   got by a process of its own.
 //! - [`error`], [`advice`], [`text`], [`ui`], [`fs`], [`archive`], [`secret`], [`net`], [`listener`], [`hex`], [`json`], [`time_text`],
 //!   [`runtime`], [`shutdown`]: one error, the command to type next, safe text, the one writer, private files, the members of a
 //!   file, folder or archive, a token, public addresses, connections that anybody may open, names in hexadecimal, JSON from elsewhere and on its way out, a
 //!   grant's end in words, the event loop, what the end of the process waits for.
 //!
-//! Arrows go one way: `cmd → {checks, demo} → {endpoint, grants, sandbox, setup} → own → import → {access_log, vault} → {cache, mcp} → provider` → the
+//! Arrows go one way: `cmd → {bundle, checks, demo} → {endpoint, grants, sandbox, setup} → own → import → {access_log, vault} → {cache, mcp} → provider` → the
 //! line above (`tests/docs/map.rs`); within [`cache`], [`checks`], [`cmd`], [`endpoint`], [`fs`], [`grants`], [`mcp`] and [`provider`]
 //! no files use each other in a circle. So [`mcp`] knows no cache: it gets a bearer through one function
 //! ([`mcp::reading::reader::BearerSource`]).
@@ -74,6 +75,7 @@
 pub mod access_log;
 pub mod advice;
 pub mod archive;
+pub mod bundle;
 pub mod cache;
 pub mod checks;
 pub mod cmd;

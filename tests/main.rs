@@ -4,6 +4,8 @@
 // A number's digits are compared as they are written, which equality of values would not do.
 #![allow(clippy::cmp_owned)]
 
+#[cfg(target_os = "linux")]
+mod bundle;
 mod cache;
 mod connect;
 mod docs;

@@ -3,6 +3,8 @@
 import json
 import pathlib
 import subprocess
+import typing
+import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 METADATA = ["cargo", "metadata", "--locked", "--offline", "--no-deps", "--format-version", "1"]
@@ -11,13 +13,33 @@ VERSION = CARGO["version"]
 DESCRIPTION = CARGO["description"]
 LICENCE = CARGO["license"]
 
-# Rust's target: npm's os and cpu, Debian's architecture.
+
+
+class Target(typing.NamedTuple):
+    """What others call a target of Rust's."""
+
+    # npm's os, cpu and libc.
+    system: str
+    cpu: str
+    libc: str | None = None
+    # Debian's architecture.
+    debian: str | None = None
+
+    @property
+    def npm(self):
+        """The name of its package on npm."""
+        return f"pdpp-{self.system}-{self.cpu}" + ("-musl" if self.libc == "musl" else "")
+
+
 TARGETS = {
-    "x86_64-unknown-linux-gnu": ("linux", "x64", "amd64"),
-    "aarch64-unknown-linux-gnu": ("linux", "arm64", "arm64"),
-    "x86_64-apple-darwin": ("darwin", "x64", None),
-    "aarch64-apple-darwin": ("darwin", "arm64", None),
-    "x86_64-pc-windows-msvc": ("win32", "x64", None),
+    "x86_64-unknown-linux-gnu": Target("linux", "x64", "glibc", "amd64"),
+    "aarch64-unknown-linux-gnu": Target("linux", "arm64", "glibc", "arm64"),
+    # Static: for Alpine, for a container without anything else in it, for the bundle on Linux.
+    "x86_64-unknown-linux-musl": Target("linux", "x64", "musl"),
+    "aarch64-unknown-linux-musl": Target("linux", "arm64", "musl"),
+    "x86_64-apple-darwin": Target("darwin", "x64"),
+    "aarch64-apple-darwin": Target("darwin", "arm64"),
+    "x86_64-pc-windows-msvc": Target("win32", "x64"),
 }
 COMPLETIONS = {"pdpp.bash": "bash", "_pdpp": "zsh", "pdpp.fish": "fish", "pdpp.elv": "elvish", "_pdpp.ps1": "powershell"}
 
@@ -25,6 +47,19 @@ COMPLETIONS = {"pdpp.bash": "bash", "_pdpp": "zsh", "pdpp.fish": "fish", "pdpp.e
 def program(target):
     """The binary's file name."""
     return "pdpp.exe" if "windows" in target else "pdpp"
+
+
+def downloads(homepage):
+    """The address below which people get the files of this release."""
+    return f"{homepage}/releases/download/v{VERSION}"
+
+
+def mcp_name(homepage):
+    """The server's name in the MCP registry, which checks that whoever publishes it owns the first part."""
+    parsed = urllib.parse.urlsplit(homepage)
+    if parsed.hostname == "github.com":
+        return f"io.github.{parsed.path.split('/')[1]}/pdpp"
+    return ".".join(reversed(parsed.hostname.split("."))) + "/pdpp"
 
 
 def epoch():

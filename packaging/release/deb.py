@@ -33,8 +33,11 @@ def compressed(path, content):
     path.write_bytes(gzip.compress(content, 9, mtime=0))
 
 
-def depends(binary, folder):
+def depends(binary, target, folder):
     """What the binary needs, by the versions of the symbols that it uses; found out on the machine that built it."""
+    here = subprocess.run(["dpkg", "--print-architecture"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    if here != TARGETS[target].debian:
+        return depends_elsewhere(binary)
     (folder / "debian").mkdir()
     (folder / "debian/control").write_text("Source: pdpp\n\nPackage: pdpp\nArchitecture: any\n")
     command = ["dpkg-shlibdeps", "-O", "--ignore-missing-info", str(pathlib.Path(binary).resolve())]
@@ -42,13 +45,30 @@ def depends(binary, folder):
     return shown.strip().removeprefix("shlibs:Depends=")
 
 
+def depends_elsewhere(binary):
+    """The same by the binary's own tables: dpkg-shlibdeps wants the libraries of its architecture installed."""
+    shown = subprocess.run(["readelf", "--dynamic", "--version-info", "--wide", binary], check=True, stdout=subprocess.PIPE, text=True)
+    libraries = set(re.findall(r"\(NEEDED\).*\[(.+)\]", shown.stdout))
+    of_libc = {name for name in libraries if re.match(r"(libc|libm|libpthread|libdl|librt|ld-linux-.*)\.so\.", name)}
+    if unknown := libraries - of_libc - {"libgcc_s.so.1"}:
+        sys.exit(f"no Debian package is known for {', '.join(sorted(unknown))}")
+    versions = [tuple(map(int, one.split("."))) for one in re.findall(r"Name: GLIBC_([\d.]+)", shown.stdout)]
+    needed = []
+    if of_libc:
+        needed.append(f"libc6 (>= {'.'.join(map(str, max(versions)))})")
+    if "libgcc_s.so.1" in libraries:
+        # Older than every architecture's first release that has it by this name.
+        needed.append("libgcc-s1 (>= 4.2)")
+    return ", ".join(needed)
+
+
 def main():
     binary, target, out = sys.argv[1:]
-    architecture = TARGETS[target][2]
+    architecture = TARGETS[target].debian
     out = pathlib.Path(out)
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
-        needed = depends(binary, pathlib.Path(temporary))
+        needed = depends(binary, target, pathlib.Path(temporary))
         root = pathlib.Path(temporary) / "root"
         docs = root / "usr/share/doc/pdpp"
         for folder in (root / "usr/bin", root / "usr/share/man/man1", docs, root / "DEBIAN"):

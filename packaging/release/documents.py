@@ -6,7 +6,7 @@ import shutil
 
 from about import ROOT
 
-EXAMPLES = ("container", "docker", "kubernetes", "launchd", "nginx", "systemd", "windows")
+EXAMPLES = ("container", "docker", "image", "kubernetes", "launchd", "nginx", "systemd", "windows")
 # Code comes first: nothing in it is a link, though the words of a link may have code in them.
 CODE_OR_LINK = re.compile(
     r"(?P<code>^```.*?^```|(?P<tick>`+)(?:(?!\n\n).)+?(?<!`)(?P=tick)(?!`))"

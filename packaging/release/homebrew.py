@@ -42,11 +42,12 @@ def main():
     systems = ""
     for system, word in SYSTEMS.items():
         systems += f"  on_{word} do\n"
-        for target, (of, cpu, _) in TARGETS.items():
-            if of == system:
+        for target, of in TARGETS.items():
+            # Homebrew on Linux brings glibc.
+            if of.system == system and of.libc != "musl":
                 name = f"pdpp-{VERSION}-{target}.tar.gz"
                 digest = hashlib.sha256((pathlib.Path(archives) / name).read_bytes()).hexdigest()
-                systems += f'    on_{CPUS[cpu]} do\n      url "{downloads}/{name}"\n      sha256 "{digest}"\n    end\n'
+                systems += f'    on_{CPUS[of.cpu]} do\n      url "{downloads}/{name}"\n      sha256 "{digest}"\n    end\n'
         systems += "  end\n"
     print(FORMULA.format(description=DESCRIPTION, homepage=homepage, version=VERSION, licence=LICENCE, systems=systems), end="")
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The npm packages: npm.py OUT HOMEPAGE TARGET=BINARY ...
 
-One package a target with the binary in it (pdpp-linux-x64 and so on), and `pdpp`, which depends on all that were given
-and starts the one that npm installed. Nothing is downloaded or run when they are installed.
+One package a target with the binary in it (pdpp-linux-x64, pdpp-linux-x64-musl and so on), and `pdpp`, which depends on all that
+were given and starts the one that npm installed. Nothing is downloaded or run when they are installed.
 """
 
 import json
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from about import CARGO, DESCRIPTION, LICENCE, ROOT, TARGETS, VERSION, program
+from about import CARGO, DESCRIPTION, LICENCE, ROOT, TARGETS, VERSION, mcp_name, program
 from archive import notices
 from documents import documents
 
@@ -35,9 +35,8 @@ def main():
     platforms = {}
     for given in sys.argv[3:]:
         target, binary = given.split("=", 1)
-        system, cpu, _ = TARGETS[target]
-        name = f"pdpp-{system}-{cpu}"
-        platforms[name] = VERSION
+        of = TARGETS[target]
+        platforms[of.npm] = VERSION
         with tempfile.TemporaryDirectory() as temporary:
             folder = pathlib.Path(temporary)
             shutil.copy(binary, folder / program(target))
@@ -46,9 +45,9 @@ def main():
             notices(target, folder / "THIRD-PARTY-NOTICES.txt")
             (folder / "README.md").write_text(f"pdpp's binary for {target}. Install `pdpp`, which starts it.\n")
             manifest = {
-                "name": name, "os": [system], "cpu": [cpu], "preferUnplugged": True,
+                "name": of.npm, "os": [of.system], "cpu": [of.cpu], "preferUnplugged": True,
                 "files": [program(target), "THIRD-PARTY-NOTICES.txt"],
-                **({"libc": ["glibc"]} if "gnu" in target else {}),
+                **({"libc": [of.libc]} if of.libc else {}),
             }
             pack(folder, out, homepage, manifest)
     with tempfile.TemporaryDirectory() as temporary:
@@ -59,6 +58,8 @@ def main():
         pack(folder, out, homepage, {
             "name": "pdpp", "keywords": CARGO["keywords"], "bin": {"pdpp": "pdpp.cjs"}, "files": ["pdpp.cjs", "CHANGELOG.md", "docs", "packaging"],
             "engines": {"node": ">=18"}, "optionalDependencies": platforms,
+            # By this the MCP registry knows that its server.json may name this package.
+            "mcpName": mcp_name(homepage),
         })
 
 

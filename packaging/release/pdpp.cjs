@@ -5,12 +5,32 @@
 const { spawn } = require("node:child_process");
 const os = require("node:os");
 
-const name = `pdpp-${process.platform}-${process.arch}`;
-let binary;
-try {
-  binary = require.resolve(`${name}/${process.platform === "win32" ? "pdpp.exe" : "pdpp"}`);
-} catch {
-  console.error(`error: the package ${name}, which holds the program for this machine, is not installed
+const file = process.platform === "win32" ? "pdpp.exe" : "pdpp";
+const base = `pdpp-${process.platform}-${process.arch}`;
+
+// Where the package is installed, else nothing.
+function installed(name) {
+  try {
+    return require.resolve(`${name}/${file}`);
+  } catch {
+    return undefined;
+  }
+}
+
+// npm 10 and later installs the package of this system's C library alone, older ones both. The one for musl is static: it starts
+// with any, and the other with glibc alone.
+function isMusl() {
+  process.report.excludeNetwork = true;
+  return !process.report.getReport().header.glibcVersionRuntime;
+}
+
+let binary = installed(base);
+if (process.platform === "linux") {
+  const musl = installed(`${base}-musl`);
+  if (musl && (!binary || isMusl())) binary = musl;
+}
+if (!binary) {
+  console.error(`error: the package ${base}, which holds the program for this machine, is not installed
   because: npm left out optional packages, or there is none for this platform
   next: npm install pdpp --include=optional`);
   process.exit(1);

@@ -1,5 +1,7 @@
 //! The options that every command takes, and what they come to.
 
+use std::ffi::OsString;
+
 use clap::builder::{StringValueParser, TypedValueParser as _};
 
 use crate::cache::{Cache, REFRESH_LIMITS};
@@ -103,6 +105,17 @@ impl Global {
         let proxy = proxy.map(|ProxyArgument(address)| format!("--proxy {}", shell_word(address)));
         let ca = self.ca_file.as_ref().map(|file| path("--ca-file", file));
         dir.into_iter().chain(proxy).chain(ca).collect()
+    }
+
+    /// The same options for another process of this program: arguments, and variables where an argument could show a password.
+    pub(super) fn handed_on(&self) -> (Vec<OsString>, Vec<(&'static str, OsString)>) {
+        let paths = [("--cache-dir", &self.cache_dir), ("--ca-file", &self.ca_file)];
+        let given = paths.into_iter().filter_map(|(option, path)| Some((option, path.clone()?)));
+        let arguments = given.flat_map(|(option, path)| [option.into(), path.into_os_string()]).collect();
+        let proxy = |ProxyArgument(address): &ProxyArgument| {
+            ["HTTPS_PROXY", "HTTP_PROXY"].map(|name| (name, OsString::from(address)))
+        };
+        (arguments, self.proxy.iter().flat_map(proxy).collect())
     }
 
     /// An HTTP client on that way, for providers.

@@ -22,6 +22,7 @@ mod renewal;
 pub mod serving;
 mod suggest;
 
+pub use browser::Browser;
 pub use connect::connect;
 pub use dialog::{Dialog, Event, Invitation, Shown, SourceAnswer, Than};
 pub use difference::Difference;

@@ -10,9 +10,10 @@ use crate::cache::credential::Credential;
 use crate::cache::select::{Selection, distinct_label, renew_command};
 use crate::error::{Error, Kind, Result};
 use crate::mcp::reading::hosted_tools::HostedTools;
-use crate::mcp::reading::package::{KnownSource, Member, Package, Roster};
+use crate::mcp::reading::package::{KnownSource, Member, Package, Roster, nothing_served};
 use crate::mcp::reading::reader::{BearerSource, DeadBearer, Reader};
 use crate::mcp::size::Bounds;
+use crate::mcp::tool_error::ToolError;
 use crate::mcp::tools::service::Tools;
 use crate::own::backend::InProcess;
 use crate::own::separate::which::SetUp;
@@ -39,8 +40,26 @@ pub fn check_tokens(cache: &Cache, selection: &Selection) -> Result<()> {
 /// # Errors
 /// Those of the cache and of the selection: nothing connected, an owner credential.
 pub fn tools(cache: Cache, selection: Selection, http: Http, bounds: Bounds) -> Result<Tools> {
+    Ok(Tools::new(Package::new(roster(cache, selection, http))?, bounds))
+}
+
+/// The same for every grant of this machine, where there may be none yet: until there is one, every call is answered with what
+/// `unserved` says about that.
+pub fn tools_once_granted(
+    cache: Cache,
+    http: Http,
+    bounds: Bounds,
+    unserved: impl Fn(&Error) -> ToolError + Send + Sync + 'static,
+) -> Tools {
+    let roster = roster(cache, Selection::default(), http);
+    let asked = Arc::clone(&roster);
+    let unserved = move || asked().map_or_else(|error| unserved(&error), |_| nothing_served());
+    Tools::new(Package::awaiting(roster), bounds).or_else(Arc::new(unserved))
+}
+
+fn roster(cache: Cache, selection: Selection, http: Http) -> Roster {
     let stores = Stores::default();
-    let roster: Roster = Arc::new(move || {
+    Arc::new(move || {
         let credentials = cache.credentials()?;
         let served = selection.all(&credentials, jiff::Timestamp::now());
         let served = served.map_err(|error| or_own(&cache, &selection, error))?;
@@ -62,8 +81,7 @@ pub fn tools(cache: Cache, selection: Selection, http: Http, bounds: Bounds) -> 
             member => Some(member),
         };
         served.into_iter().filter_map(member).collect()
-    });
-    Ok(Tools::new(Package::new(roster)?, bounds))
+    })
 }
 
 /// The same failure to find a grant; where nothing is granted and the person's own data is here, that. Opens no store.

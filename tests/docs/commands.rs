@@ -112,6 +112,7 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("cargo doc", "`.ci/run doc`"),
     ("cargo build --locked --release", "builds for minutes: `.ci/run release`"),
     ("python3 packaging/release/", "makes packages of an optimised binary: `.ci/run release_packages`"),
+    ("bash packaging/release/", "the same: `.ci/run release_packages`"),
     ("cargo build --release", "builds for minutes: `.ci/run release`"),
     ("apt-get install wrk", "installs on this machine; for the load by hand"),
     ("python3 benches/", "measures: by hand, on a quiet machine"),

@@ -17,7 +17,7 @@ mod owner_page;
 #[cfg(target_os = "linux")]
 mod owner_page_files;
 #[cfg(target_os = "linux")]
-mod page;
+pub mod page;
 #[cfg(target_os = "linux")]
 mod public;
 mod separate;

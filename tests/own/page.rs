@@ -12,7 +12,7 @@ use super::granted::{call, store_of_a_chat};
 use crate::support::env::TestEnv;
 
 /// A browser that follows nothing by itself, and keeps its one cookie.
-pub(super) struct Browser {
+pub struct Browser {
     pub http: reqwest::Client,
     pub cookie: Option<String>,
 }
@@ -54,7 +54,7 @@ impl Browser {
     }
 }
 
-pub(super) fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
+pub fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
     let rest = text.split_once(before).unwrap_or_else(|| panic!("no {before:?} in {text}")).1;
     rest.split_once(after).unwrap().0
 }

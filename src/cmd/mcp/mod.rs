@@ -5,6 +5,7 @@ use clap::Subcommand;
 use crate::error::Result;
 use crate::ui::Ui;
 
+pub mod bundle;
 pub mod call;
 pub mod host;
 pub mod inspect;
@@ -27,6 +28,7 @@ pub enum Command {
     Inspect(inspect::Args),
     Call(call::Args),
     Host(Box<host::Args>),
+    Bundle(bundle::Args),
 }
 
 /// Runs the subcommand.
@@ -40,5 +42,6 @@ pub fn run(args: &Args, global: &super::Global, ui: &Ui) -> Result<u8> {
         Command::Inspect(args) => inspect::run(args, ui),
         Command::Call(args) => call::run(args, global, ui),
         Command::Host(args) => host::run(args, global, ui),
+        Command::Bundle(args) => bundle::run(args, global, ui),
     }
 }

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::mcp::call_log::Recorded;
 use crate::mcp::protocol::service::Service;
 use crate::mcp::protocol::stdio::{self, Ended};
+use crate::mcp::tools::service::Tools;
 use crate::runtime;
 use crate::ui::Ui;
 
@@ -57,15 +58,20 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     }
     // Arguments and the index: nothing slower may happen before `initialize` is answered.
     match args.which.tools(global) {
-        Ok(tools) if args.no_access_log => serve(Arc::new(tools)),
-        Ok(tools) => {
-            let log = Arc::new(Writer::new(AccessLog::new(global.cache()?.dir())));
-            let served = serve(Arc::new(Recorded::new(tools, Arc::clone(&log) as _)));
-            log.close(LAST_LINES);
-            served
-        }
+        Ok(tools) => serve_noted(tools, args.no_access_log, global),
         Err(error) => runtime::block_on(stdio::serve_refusal(&error, ui))?,
     }
+}
+
+/// Serves `tools` until there is nobody to serve, and notes each call unless there is to be no log.
+pub(super) fn serve_noted(tools: Tools, no_access_log: bool, global: &Global) -> Result<u8> {
+    if no_access_log {
+        return serve(Arc::new(tools));
+    }
+    let log = Arc::new(Writer::new(AccessLog::new(global.cache()?.dir())));
+    let served = serve(Arc::new(Recorded::new(tools, Arc::clone(&log) as _)));
+    log.close(LAST_LINES);
+    served
 }
 
 fn serve(service: Arc<dyn Service>) -> Result<u8> {

@@ -50,10 +50,13 @@ impl Which {
     /// As there; an owner credential in the environment.
     pub fn tools(&self, global: &Global) -> Result<Tools> {
         refuse_owner_credentials_in_environment()?;
-        let bounds = self
-            .max_result_bytes
-            .and_then(|bytes| usize::try_from(bytes).ok())
-            .map_or_else(Bounds::default, |bytes| Bounds { text: bytes, structured: bytes });
+        let bounds = bounds(self.max_result_bytes);
         serving::tools(global.cache()?, self.selection(), global.http(Limits::default())?, bounds)
     }
+}
+
+/// The bounds of a result, where `most` bytes may have been given for either view.
+pub(super) fn bounds(most: Option<u64>) -> Bounds {
+    most.and_then(|bytes| usize::try_from(bytes).ok())
+        .map_or_else(Bounds::default, |bytes| Bounds { text: bytes, structured: bytes })
 }

@@ -1,5 +1,7 @@
 //! The six tools over the grants that are served: from a call to a bounded answer in both views.
 
+use std::sync::Arc;
+
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
@@ -16,16 +18,20 @@ use crate::mcp::reading::reader::Reader;
 use crate::mcp::size::Bounds;
 use crate::mcp::tool_error::ToolError;
 
+/// What every call is answered with as long as nothing is granted.
+pub type Unserved = Arc<dyn Fn() -> ToolError + Send + Sync>;
+
 /// The six tools.
 pub struct Tools {
     package: Package,
     bounds: Bounds,
+    unserved: Option<Unserved>,
 }
 
 impl Tools {
     /// The tools over `package`, each result within `bounds`.
     pub const fn new(package: Package, bounds: Bounds) -> Self {
-        Self { package, bounds }
+        Self { package, bounds, unserved: None }
     }
 
     /// The tools over one grant.
@@ -37,6 +43,19 @@ impl Tools {
     #[must_use]
     pub fn for_one_call(self) -> Self {
         Self { package: self.package.for_one_call(), ..self }
+    }
+
+    /// The same, where every call is answered by `unserved` as long as nothing is granted, whatever it asks for.
+    #[must_use]
+    pub fn or_else(self, unserved: Unserved) -> Self {
+        Self { unserved: Some(unserved), ..self }
+    }
+
+    /// The answer to every call, where nothing is granted; takes up what has been granted meanwhile.
+    fn unserved(&self) -> Option<ToolError> {
+        let unserved = self.unserved.as_ref()?;
+        self.package.begin();
+        self.package.members().is_empty().then(|| unserved())
     }
 
     /// How large each view of a result may be.
@@ -54,6 +73,9 @@ impl Tools {
     /// # Errors
     /// Whatever a tool refuses, and what its provider did.
     pub async fn try_call(&self, tool: &str, arguments: Map<String, Value>) -> Result<ToolAnswer, ToolError> {
+        if let Some(error) = self.unserved() {
+            return Err(error);
+        }
         let call = ToolCall::parse(tool, arguments, self.bounds)?;
         if call.is_discovery() {
             self.package.reread();
@@ -221,6 +243,9 @@ impl Service for Tools {
     fn read_resource(&self, uri: &str) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
         let uri = uri.to_owned();
         async move {
+            if let Some(error) = self.unserved() {
+                return Err(resource::failed_with(&error));
+            }
             let Some(blob) = resource::Blob::parse(&uri) else {
                 return resource::read_by_call(self, &uri).await;
             };

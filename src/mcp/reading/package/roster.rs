@@ -47,6 +47,12 @@ impl Package {
         Ok(Self::of(Some(roster), members))
     }
 
+    /// The same where nothing may be granted yet: what is granted later is taken up with the next call.
+    pub fn awaiting(roster: Roster) -> Self {
+        let members = roster().unwrap_or_default();
+        Self::of(Some(roster), members)
+    }
+
     /// One grant, for as long as it is served.
     pub fn of_one(reader: Reader) -> Self {
         let label = reader.provider().to_string();

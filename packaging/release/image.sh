@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# The container image of a static binary, as an archive that `podman load` and `docker load` take: image.sh BINARY TARGET OUT
+# OUT/pdpp-VERSION-linux-ARCH.oci.tar: the binary, its licences and the certificates of this machine, and nothing else. Needs buildah;
+# nothing is run in the image, so neither a daemon nor the other architecture is.
+set -euo pipefail
+binary=$1 target=$2 out=$3
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+version=$(cd "$here" && python3 -c 'from about import VERSION; print(VERSION)')
+epoch=$(cd "$here" && python3 -c 'from about import epoch; print(epoch())')
+case $target in
+  x86_64-*-linux-musl) architecture=amd64 ;;
+  aarch64-*-linux-musl) architecture=arm64 ;;
+  *) echo "$target is not a target whose binary is static" >&2; exit 1 ;;
+esac
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/context"
+cp "$binary" "$work/context/pdpp"
+cp "$here/../../LICENSE" "$work/context/"
+cp /etc/ssl/certs/ca-certificates.crt "$work/context/"
+python3 "$here/notices.py" "$target" >"$work/context/THIRD-PARTY-NOTICES.txt"
+buildah_() { buildah --root "$work/root" --runroot "$work/run" --storage-driver vfs "$@"; }
+image=pdpp:$version
+buildah_ build --quiet --isolation chroot --platform "linux/$architecture" --timestamp "$epoch" --format oci --tag "$image" \
+  --file "$here/../image/Containerfile" "$work/context" >/dev/null
+mkdir -p "$out"
+archive=$out/pdpp-$version-linux-$architecture.oci.tar
+rm -f "$archive"
+buildah_ push --quiet "$image" "oci-archive:$archive:$image" >/dev/null
+echo "$archive"

@@ -1,0 +1,602 @@
+//! A grant for a person who installed a host's bundle with a double click: they filled in its settings, and have no terminal open.
+//!
+//! What the settings name is asked for once, when the server starts, and by another process, `pdpp connect` or `pdpp import`: the
+//! server itself issues nothing and asks nobody (R1.1), and no call of a tool starts anything. Until something is granted, every
+//! call is answered with how far that is ([`SetUp::explain`]).
+//!
+//! What the other process writes to its standard error is not kept: the code in it lets whoever has it decide in the owner's place.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::advice::{Command, Hint};
+use crate::cache::Cache;
+use crate::cache::credential::Credential;
+use crate::error::{Error, Kind, Result};
+use crate::fs::{DirLock, PrivateDir};
+use crate::grants::Browser;
+use crate::hex;
+use crate::mcp::tool_error::ToolError;
+use crate::own::separate::which;
+use crate::provider::url::{ProviderUrl, ProviderUrlError};
+use crate::text::shell_word;
+
+/// How often another server looks whether it is gone.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How long a process may take to end when the server does (R1.8).
+const END_WITHIN: Duration = Duration::from_millis(400);
+/// How often it is looked whether a process has ended.
+const POLL_EVERY: Duration = Duration::from_millis(10);
+/// The most that is read of what a process says of itself, in bytes.
+const MOST_SAID: u64 = 1 << 20;
+
+/// What the person filled in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// A provider's address, or `local`.
+    pub connect: Option<OsString>,
+    /// A folder or file with an export.
+    pub import: Option<OsString>,
+}
+
+impl Settings {
+    /// Of what a host hands over for each setting: one that nobody filled in comes as nothing, blank, or as its placeholder.
+    pub fn of_host(connect: Option<OsString>, import: Option<OsString>) -> Self {
+        Self {
+            connect: connect.and_then(|given| filled_in(&given)),
+            import: import.and_then(|given| filled_in(&given)),
+        }
+    }
+
+    /// What is to be asked for, in order.
+    fn wishes(&self) -> Vec<Wish> {
+        let import = self.import.as_ref().map(|path| Wish::Import(PathBuf::from(path)));
+        import.into_iter().chain(self.connect.clone().map(Wish::Connect)).collect()
+    }
+}
+
+fn filled_in(given: &OsStr) -> Option<OsString> {
+    let Some(text) = given.to_str() else { return Some(given.to_owned()) };
+    let text = text.trim();
+    let is_placeholder = text.starts_with("${") && text.ends_with('}');
+    (!text.is_empty() && !is_placeholder).then(|| text.into())
+}
+
+/// How other processes of this program are started.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// This program.
+    pub path: PathBuf,
+    /// Its first arguments.
+    pub arguments: Vec<OsString>,
+    /// Variables beside its own.
+    pub environment: Vec<(&'static str, OsString)>,
+}
+
+/// A grant that the settings ask for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Wish {
+    /// Of an export that is to be imported first.
+    Import(PathBuf),
+    /// Of a provider.
+    Connect(OsString),
+}
+
+/// How far it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum State {
+    /// The settings name nothing.
+    NothingAsked,
+    /// It has just begun, or everything was granted.
+    Idle,
+    /// Another server of the bundle asks.
+    AskedElsewhere,
+    /// The export is being imported.
+    Importing,
+    /// A page asks the owner; the command that asks the same at a terminal.
+    Asking(Command),
+    /// It came to nothing.
+    Failed(Failure),
+}
+
+/// Why something came to nothing, as another process or this one says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Failure {
+    code: String,
+    message: String,
+    next: Option<String>,
+}
+
+impl From<&Error> for Failure {
+    fn from(error: &Error) -> Self {
+        Self { code: error.code().to_owned(), message: error.in_full(), next: error.next_step() }
+    }
+}
+
+/// What is shared between the server and the thread that asks.
+struct Shared {
+    state: State,
+    child: Option<Child>,
+    is_over: bool,
+}
+
+/// A grant that is being asked for.
+#[derive(Clone)]
+pub struct SetUp {
+    program: Program,
+    shared: Arc<Mutex<Shared>>,
+}
+
+impl SetUp {
+    /// Begins to ask for what `settings` name and `cache` has no grant for, on a thread of its own. Touches nothing itself.
+    ///
+    /// # Errors
+    /// `no_thread`: the system gave none.
+    pub fn begin(settings: &Settings, program: Program, cache: Cache) -> Result<Self> {
+        let wishes = settings.wishes();
+        let state = if wishes.is_empty() { State::NothingAsked } else { State::Idle };
+        let shared = Shared { state, child: None, is_over: false };
+        let set_up = Self { program, shared: Arc::new(Mutex::new(shared)) };
+        if !wishes.is_empty() {
+            let asking = set_up.clone();
+            thread::Builder::new()
+                .name("bundle".to_owned())
+                .spawn(move || asking.ask_for(&wishes, &cache))
+                .map_err(|error| Error::failed("no_thread", "Could not start a thread").because(error))?;
+        }
+        Ok(set_up)
+    }
+
+    /// Ends the process that asks, if one does. It is told first: what it has handed to a browser goes with it.
+    pub fn end(&self) {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.is_over = true;
+        let Some(mut child) = shared.child.take() else { return };
+        #[cfg(unix)]
+        let _ = rustix::process::kill_process(
+            rustix::process::Pid::from_child(&child),
+            rustix::process::Signal::TERM,
+        );
+        let told = Instant::now();
+        while cfg!(unix) && told.elapsed() < END_WITHIN && matches!(child.try_wait(), Ok(None)) {
+            thread::sleep(POLL_EVERY);
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+
+    /// What a call is answered with, where nothing can be read for `error`.
+    pub fn explain(&self, error: &Error) -> ToolError {
+        if error.kind() != Kind::NotConnected {
+            // Not for want of a grant: an owner's credential, an index that cannot be read.
+            return ToolError::new(error.code(), error.in_full(), error.next_step().unwrap_or_default());
+        }
+        let state = self.shared.lock().unwrap_or_else(PoisonError::into_inner).state.clone();
+        match state {
+            State::NothingAsked | State::Idle => {
+                let command = error.next().and_then(Hint::command);
+                let command =
+                    command.map_or_else(|| self.typed(&Command::connect_any()), |it| self.typed(it));
+                let next = format!(
+                    "ask the user to name a provider, or the folder of an export, in the settings of this extension (in Claude \
+                     Desktop: Settings, Extensions, pdpp), or to run in a terminal: {command}"
+                );
+                ToolError::new(error.code(), error.in_full(), next)
+            }
+            State::AskedElsewhere => ToolError::new(
+                error.code(),
+                "nothing is granted yet; another start of this extension asks the owner, or has asked them and came to nothing",
+                "ask the user to decide on the page in their browser, then repeat this call; if there is none, they end the other \
+                 program that uses this extension, or start all of them again",
+            ),
+            State::Importing => ToolError::new(
+                error.code(),
+                "nothing is granted yet; the export that the settings name is being imported",
+                "repeat this call in a minute; when the import is done, a page in the user's browser asks what may be read",
+            ),
+            State::Asking(command) => {
+                let next = format!(
+                    "ask the user to decide on that page, then repeat this call; if none opened, ask them to run in a terminal: {}",
+                    self.typed(&command)
+                );
+                let message = "nothing is granted yet; a page in the owner's browser asks what may be read";
+                ToolError::new(error.code(), message, next)
+            }
+            State::Failed(Failure { code, message, next }) => {
+                let next = next.map(|next| format!("ask the user to do this: {}; ", self.found(next)));
+                let next = format!(
+                    "{}to be asked once more, the user turns this extension off and on again in the settings of their host",
+                    next.unwrap_or_default()
+                );
+                ToolError::new(code, message, next)
+            }
+        }
+    }
+
+    /// This program, as a shell takes it: what a bundle brings is not on the PATH.
+    fn name(&self) -> String {
+        shell_word(&self.program.path.display().to_string()).into_owned()
+    }
+
+    /// What another process says to do, with where it is that a person finds this program.
+    fn found(&self, next: String) -> String {
+        let name = self.name();
+        if !next.contains("pdpp ") || next.contains(&name) {
+            next
+        } else {
+            format!("{next} (`pdpp` is {name})")
+        }
+    }
+
+    fn typed(&self, command: &Command) -> String {
+        let command = command.to_string();
+        match command.strip_prefix("pdpp ") {
+            Some(words) => format!("{} {words}", self.name()),
+            None => command,
+        }
+    }
+
+    fn now(&self, state: State) {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner).state = state;
+    }
+
+    fn is_over(&self) -> bool {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner).is_over
+    }
+
+    fn ask_for(&self, wishes: &[Wish], cache: &Cache) {
+        let is_open = |wish: &Wish| wish.is_open(cache, Timestamp::now());
+        if !wishes.iter().any(is_open) {
+            return;
+        }
+        // Kept as long as this process lives, whatever comes of it.
+        let held = match self.turn(wishes, cache) {
+            Ok(Some(lock)) => lock,
+            Ok(None) => return,
+            Err(failure) => return self.now(State::Failed(failure)),
+        };
+        let failures = wishes.iter().filter(|wish| is_open(wish)).map(|wish| self.ask(wish, cache));
+        let failures: Vec<Failure> = failures.filter_map(Result::err).collect();
+        self.now(failures.into_iter().next().map_or(State::Idle, State::Failed));
+        while !self.is_over() {
+            thread::park_timeout(LOOK_EVERY);
+        }
+        drop(held);
+    }
+
+    /// Waits until no other server of the same settings lives: a host may start several. `None` where this one is to end.
+    fn turn(&self, wishes: &[Wish], cache: &Cache) -> Result<Option<DirLock>, Failure> {
+        let failed = |error| {
+            let error = Error::failed("cache_unwritable", "The directory of the credentials cannot be used")
+                .because(error);
+            Failure::from(&error)
+        };
+        let dir = PrivateDir::create(cache.dir()).map_err(failed)?;
+        let name = lock_name(wishes);
+        loop {
+            if let Some(lock) = dir.try_lock(&name).map_err(failed)? {
+                return Ok(Some(lock));
+            }
+            if self.is_over() {
+                return Ok(None);
+            }
+            self.now(State::AskedElsewhere);
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    fn ask(&self, wish: &Wish, cache: &Cache) -> Result<(), Failure> {
+        let asked = self.try_ask(wish, cache);
+        if let (Err(failure), false) = (&asked, self.is_over()) {
+            tracing::warn!(
+                code = failure.code,
+                "what the settings name is not connected: {}",
+                failure.message
+            );
+        }
+        asked
+    }
+
+    fn try_ask(&self, wish: &Wish, cache: &Cache) -> Result<(), Failure> {
+        let provider = match wish {
+            Wish::Import(path) => {
+                check_simple(cache).map_err(|error| Failure::from(&error))?;
+                self.now(State::Importing);
+                let said =
+                    self.run(&["import".into(), "--yes".into(), "--json".into(), "--".into(), path.into()])?;
+                // What cannot be read of an export does not stand in the way of the rest.
+                if said.code != Some(0) && !said.is_result("sources") {
+                    return Err(said.failure());
+                }
+                local().map_err(|error| Failure::from(&error))?
+            }
+            Wish::Connect(given) => provider(given).map_err(|error| Failure::from(&error))?,
+        };
+        let typed = provider.typed().to_owned();
+        let again = has_ended(&provider, cache);
+        let command = Command::connect(typed.clone());
+        let command = if again { command.words("--renew") } else { command };
+        if let Some(why) = no_browser() {
+            let message = format!("Nothing is granted yet, and no page can be opened in a browser: {why}");
+            let next = Some(format!("In a terminal: {}", self.typed(&command)));
+            return Err(Failure { code: "not_connected".to_owned(), message, next });
+        }
+        self.now(State::Asking(command));
+        let mut arguments: Vec<OsString> = vec!["connect".into(), typed.into(), "--json".into()];
+        arguments.extend(again.then(|| "--renew".into()));
+        let said = self.run(&arguments)?;
+        if said.code == Some(0) { Ok(()) } else { Err(said.failure()) }
+    }
+
+    /// Runs this program to its end, away from the host's pipes.
+    fn run(&self, arguments: &[OsString]) -> Result<Said, Failure> {
+        let failed = |error: std::io::Error| {
+            let error =
+                Error::failed("not_started", "The process that asks for a grant could not be started")
+                    .because(error);
+            Failure::from(&error)
+        };
+        let Program { path, arguments: first, environment } = &self.program;
+        let mut command = std::process::Command::new(path);
+        command.args(first).args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        #[cfg(windows)]
+        {
+            use std::os::windows::process::CommandExt as _;
+            /// No window of a console.
+            const CREATE_NO_WINDOW: u32 = 0x0800_0000;
+            command.creation_flags(CREATE_NO_WINDOW);
+        }
+        let output = {
+            let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            if shared.is_over {
+                return Err(Failure::stopped());
+            }
+            let mut child = command.spawn().map_err(failed)?;
+            let output = child.stdout.take();
+            shared.child = Some(child);
+            output
+        };
+        let mut said = Vec::new();
+        if let Some(output) = output {
+            // The end of its output is the end of the process; what is beyond the bound is dropped with the pipe.
+            let _ = output.take(MOST_SAID).read_to_end(&mut said);
+        }
+        loop {
+            let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(child) = &mut shared.child else { return Err(Failure::stopped()) };
+            match child.try_wait() {
+                Ok(None) => {}
+                Ok(Some(status)) => {
+                    shared.child = None;
+                    let said = serde_json::from_slice(&said).unwrap_or(Value::Null);
+                    return Ok(Said { code: status.code(), said });
+                }
+                Err(error) => return Err(failed(error)),
+            }
+            drop(shared);
+            thread::sleep(POLL_EVERY);
+        }
+    }
+}
+
+impl Wish {
+    /// Whether no grant is there that it asks for.
+    fn is_open(&self, cache: &Cache, now: Timestamp) -> bool {
+        let wanted = match self {
+            Self::Import(_) => local().ok(),
+            Self::Connect(given) => provider(given).ok(),
+        };
+        let credentials = cache.credentials().unwrap_or_default();
+        wanted.is_none_or(|wanted| of_provider(&wanted, &credentials).iter().all(|one| one.is_expired(now)))
+    }
+}
+
+/// The grants of `provider` that every host may read.
+fn of_provider<'a>(provider: &ProviderUrl, credentials: &'a [Credential]) -> Vec<&'a Credential> {
+    let is_meant = |one: &&Credential| one.provider == *provider && one.host.is_none();
+    credentials.iter().filter(is_meant).collect()
+}
+
+/// What is held by the one server that asks for `wishes`, as long as it lives.
+fn lock_name(wishes: &[Wish]) -> String {
+    let digest = hex::sha256(format!("{wishes:?}").as_bytes());
+    format!("bundle-{}.lock", digest.get(..16).unwrap_or(&digest))
+}
+
+/// Whether there is one grant of `provider`, which has ended then: it is asked for again, and replaced.
+fn has_ended(provider: &ProviderUrl, cache: &Cache) -> bool {
+    let credentials = cache.credentials().unwrap_or_default();
+    matches!(of_provider(provider, &credentials).as_slice(), [_])
+}
+
+/// The provider that a setting names.
+fn provider(given: &OsStr) -> Result<ProviderUrl> {
+    let wrong = |why: String| {
+        // What was given may hold a password: it is not repeated.
+        Error::new(Kind::Usage, "provider_url_invalid", "What the settings name is not a provider's address")
+            .because(why)
+            .hint("Put its address into the settings of this extension, such as https://provider.example")
+    };
+    let text = given.to_str().ok_or_else(|| wrong("it is not text".to_owned()))?;
+    text.parse().map_err(|error: ProviderUrlError| wrong(error.to_string()))
+}
+
+/// The person's own store.
+fn local() -> Result<ProviderUrl> {
+    provider(OsStr::new("local"))
+}
+
+/// That an import needs nobody at a terminal: where a service keeps the store, it asks for a passphrase.
+fn check_simple(cache: &Cache) -> Result<()> {
+    if !matches!(which::SetUp::here(cache), which::SetUp::Separate { .. }) {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Refused,
+        "terminal_required",
+        "Your own data is kept by a service, which asks for a passphrase",
+    )
+    .hint(
+        Hint::new("In a terminal: ")
+            .run(Command::new("import <path>"))
+            .then(", then ")
+            .run(Command::connect("local")),
+    ))
+}
+
+/// Why no page can be opened for the owner, if so.
+fn no_browser() -> Option<&'static str> {
+    match Browser::of_this_process() {
+        Browser::Here => None,
+        Browser::OtherSide(why) | Browser::Elsewhere(why) => Some(why),
+    }
+}
+
+/// What a process said of itself, and how it ended.
+#[derive(Debug)]
+struct Said {
+    code: Option<i32>,
+    said: Value,
+}
+
+impl Said {
+    /// Whether it gave a result, with no failure in it.
+    fn is_result(&self, member: &str) -> bool {
+        self.said.get(member).is_some() && self.said.get("error").is_none_or(Value::is_null)
+    }
+
+    fn failure(&self) -> Failure {
+        let member = |name: &str| {
+            self.said.pointer(&format!("/error/{name}")).and_then(Value::as_str).map(str::to_owned)
+        };
+        let because = self.said.pointer("/error/because").and_then(Value::as_array).into_iter().flatten();
+        let unsaid = || match self.code {
+            Some(code) => format!("The process that asks for a grant ended with {code}"),
+            None => "The process that asks for a grant was ended".to_owned(),
+        };
+        let message = member("message").unwrap_or_else(unsaid);
+        let message = because.filter_map(Value::as_str).fold(message, |text, cause| text + ": " + cause);
+        let code = member("code").unwrap_or_else(|| "not_connected".to_owned());
+        Failure { code, message, next: member("next") }
+    }
+}
+
+impl Failure {
+    /// The server ends.
+    fn stopped() -> Self {
+        Self { code: "interrupted".to_owned(), message: "Stopped".to_owned(), next: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn of(connect: &str, import: &str) -> Settings {
+        Settings::of_host(Some(connect.into()), Some(import.into()))
+    }
+
+    #[test]
+    fn a_setting_that_nobody_filled_in_is_none() {
+        for (connect, import) in
+            [("", ""), (" \n", "\t"), ("${user_config.connect}", "${user_config.import}"), ("${}", "${x}")]
+        {
+            assert_eq!(of(connect, import), Settings::default(), "{connect:?} {import:?}");
+        }
+        assert_eq!(Settings::of_host(None, None), Settings::default());
+        let filled = of(" https://a.example \n", "/home/me/${exports");
+        assert_eq!(filled.connect, Some("https://a.example".into()));
+        assert_eq!(filled.import, Some("/home/me/${exports".into()));
+    }
+
+    #[test]
+    fn an_export_is_asked_for_before_a_provider() {
+        let both = of("https://a.example", "/x").wishes();
+        assert_eq!(both, [Wish::Import("/x".into()), Wish::Connect("https://a.example".into())]);
+        assert_eq!(Settings::default().wishes(), []);
+    }
+
+    #[test]
+    fn other_settings_are_asked_for_beside_these() {
+        let name = |connect: &str, import: &str| lock_name(&of(connect, import).wishes());
+        assert_eq!(name("https://a.example", "/x"), name(" https://a.example", "/x "));
+        assert_ne!(name("https://a.example", "/x"), name("https://a.example", ""));
+        assert!(!name("https://me:hunter2@a.example", "").contains("hunter2"));
+    }
+
+    #[test]
+    fn an_address_that_is_none_is_told_without_its_password() {
+        for given in ["provider.example", "https://me:hunter2@a.example", "ftp://a.example", "no address"] {
+            let error = provider(OsStr::new(given)).unwrap_err();
+            assert_eq!(error.code(), "provider_url_invalid");
+            let told = format!("{} {}", error.in_full(), error.next_step().unwrap_or_default());
+            assert!(!told.contains("hunter2") && told.contains("https://"), "{told}");
+        }
+        assert!(provider(OsStr::new("local")).unwrap().is_local());
+    }
+
+    fn set_up(state: State) -> SetUp {
+        let program =
+            Program { path: "/ext ensions/pdpp".into(), arguments: Vec::new(), environment: Vec::new() };
+        SetUp { program, shared: Arc::new(Mutex::new(Shared { state, child: None, is_over: false })) }
+    }
+
+    #[test]
+    fn each_state_says_what_to_do() {
+        let error =
+            Error::new(Kind::NotConnected, "not_connected", "No provider is connected on this machine")
+                .run(Command::connect_any());
+        let told = |state| set_up(state).explain(&error).to_text();
+        let program = "'/ext ensions/pdpp'";
+        for (state, says) in [
+            (
+                State::NothingAsked,
+                format!(
+                    "in the settings of this extension (in Claude Desktop: Settings, Extensions, pdpp), or to run in a terminal: {program} connect <provider-url>"
+                ),
+            ),
+            (State::AskedElsewhere, "another start of this extension".to_owned()),
+            (State::Importing, "is being imported".to_owned()),
+            (State::Asking(Command::connect("local")), format!("run in a terminal: {program} connect local")),
+            (
+                State::Failed(Failure {
+                    code: "access_denied".to_owned(),
+                    message: "The owner said no".to_owned(),
+                    next: Some("pdpp connect local".to_owned()),
+                }),
+                format!(
+                    "ask the user to do this: pdpp connect local (`pdpp` is {program}); to be asked once more"
+                ),
+            ),
+        ] {
+            let told = told(state);
+            assert!(told.contains(&says), "{says:?} is not in {told}");
+        }
+        let refused = Error::new(Kind::Refused, "owner_credential_in_cache", "The credential is an owner's")
+            .hint("Get a scoped one");
+        let told = set_up(State::NothingAsked).explain(&refused).to_text();
+        assert!(told.contains("owner_credential_in_cache") && told.contains("Get a scoped one"), "{told}");
+    }
+
+    #[test]
+    fn what_a_process_says_of_its_failure_is_told() {
+        let said = json!({"error": {"code": "access_denied", "message": "No", "because": ["a", "b"], "next": "pdpp x", "exit_code": 77}});
+        let failure = Said { code: Some(77), said }.failure();
+        assert_eq!((failure.code.as_str(), failure.message.as_str()), ("access_denied", "No: a: b"));
+        assert_eq!(failure.next.as_deref(), Some("pdpp x"));
+        let silent = Said { code: Some(3), said: Value::Null }.failure();
+        assert_eq!((silent.code.as_str(), silent.next), ("not_connected", None));
+        assert!(silent.message.ends_with("ended with 3"), "{}", silent.message);
+    }
+}

@@ -1,0 +1,73 @@
+//! `pdpp mcp bundle`: the entry of an MCP bundle.
+
+use std::ffi::OsString;
+
+use super::serve::serve_noted;
+use super::which::bounds;
+use crate::bundle::{Program, SetUp, Settings};
+use crate::cache::owner::refuse_owner_credentials_in_environment;
+use crate::cmd::Global;
+use crate::error::{Error, Result};
+use crate::grants::serving;
+use crate::mcp::protocol::stdio;
+use crate::provider::http::Limits;
+use crate::runtime;
+use crate::ui::Ui;
+
+/// Offer the granted data to a host that installed pdpp as a bundle, and get a grant first where its settings say so
+///
+/// The same tools as `pdpp mcp serve`. Where nothing is granted yet it goes on all the same, and each call says what to do. At its
+/// start, and never for a call, it runs `pdpp connect`, or `pdpp import` before it, for what the settings name and no grant is there
+/// for: you approve on a page in your browser. Once you have, the next call reads; nothing has to be started again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// The provider to connect, if it is not connected yet; or `local`, for your own data on this machine
+    #[arg(long, value_name = "URL", env = "PDPP_BUNDLE_CONNECT", hide_env_values = true)]
+    connect: Option<OsString>,
+
+    /// A folder or file with an export of yours: to be imported, and to be granted, if none of your own data is yet
+    #[arg(long, value_name = "PATH", env = "PDPP_BUNDLE_IMPORT", hide_env_values = true)]
+    import: Option<OsString>,
+
+    /// The most that either view of one result may take, in bytes, from 4000 to 48000
+    /// [default: 8000 of text, 10000 of structured output]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(4000..=48000))]
+    max_result_bytes: Option<u64>,
+
+    /// Keep no note of the calls (see `pdpp log`)
+    #[arg(long)]
+    no_access_log: bool,
+}
+
+const AFTER_HELP: &str = "\
+A host starts this by itself, and hands its settings over in the two variables; one that nobody filled in counts as none.
+docs/hosts.md says what a person sees. Ends with 77 if an owner's credential is within reach.";
+
+/// Serves until there is nobody to serve.
+///
+/// # Errors
+/// As `pdpp mcp serve`; `no_thread`.
+pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
+    let (set_up, tools) = match prepare(args, global) {
+        Ok(prepared) => prepared,
+        Err(error) => return runtime::block_on(stdio::serve_refusal(&error, ui))?,
+    };
+    let served = serve_noted(tools, args.no_access_log, global);
+    set_up.end();
+    served
+}
+
+fn prepare(args: &Args, global: &Global) -> Result<(SetUp, crate::mcp::tools::service::Tools)> {
+    refuse_owner_credentials_in_environment()?;
+    let (cache, http) = (global.cache()?, global.http(Limits::default())?);
+    let path = std::env::current_exe()
+        .map_err(|error| Error::failed("not_started", "This program cannot find itself").because(error))?;
+    let (arguments, environment) = global.handed_on();
+    let settings = Settings::of_host(args.connect.clone(), args.import.clone());
+    let set_up = SetUp::begin(&settings, Program { path, arguments, environment }, cache.clone())?;
+    let explaining = set_up.clone();
+    let unserved = move |error: &Error| explaining.explain(error);
+    let tools = serving::tools_once_granted(cache, http, bounds(args.max_result_bytes), unserved);
+    Ok((set_up, tools))
+}
