@@ -21,8 +21,7 @@ use crate::import::chat_export::beginning;
 use crate::import::content_line::{self, Property};
 use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::format::{
-    Ask, Bad, End, Format, Member, Out, Parsed, Parts, Peek, Plan, Raw, Refused, Sure, Unit,
-    zone_in_words,
+    Ask, Bad, End, Format, Member, Out, Parsed, Parts, Peek, Plan, Raw, Refused, Sure, Unit, zone_in_words,
 };
 use crate::import::lines::Lines;
 use crate::import::table;
