@@ -286,33 +286,38 @@ def names_and_certificates(place):
     """Names by /etc/hosts and by a name server; a certificate by `--ca-file` and by the place's own authorities. All in a root
     that has none of these files at first."""
     work = place.folder
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=provider.test", "-keyout", work / "key.pem",
-         "-out", work / "cert.pem", "-addext", "subjectAltName=DNS:provider.test"], check=True, capture_output=True)
+
+    def openssl(*words):
+        subprocess.run(["openssl", *words], cwd=work, check=True, capture_output=True)
+
+    (work / "leaf").write_text("subjectAltName=DNS:provider.test\nbasicConstraints=CA:FALSE\n")
+    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=authority", "-keyout", "ca.key", "-out", "ca.pem")
+    openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=provider.test", "-keyout", "key.pem", "-out", "asked.pem")
+    openssl("x509", "-req", "-in", "asked.pem", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "30", "-extfile", "leaf", "-out", "cert.pem")
     shop = Shop(work / "cert.pem", work / "key.pem")
     shop.start()
     url = f"https://provider.test:{shop.port}"
-    shutil.copy(work / "cert.pem", place.path(f"{place.home}/ca.pem"))
+    shutil.copy(work / "ca.pem", place.path(f"{place.home}/ca.pem"))
     trusting = ["--ca-file", f"{place.home}/ca.pem"]
     etc = place.path("/etc")
     etc.mkdir(exist_ok=True)
     for name in ("hosts", "resolv.conf"):
         (etc / name).unlink(missing_ok=True)
-    place.refused("provider_unreachable", *trusting, "connect", url, "--no-browser")
+    place.refused("provider_host_unknown", *trusting, "connect", url, "--no-browser")
     (etc / "hosts").write_text("127.0.0.1 provider.test\n")
     place.refused("no_provider_here", *trusting, "connect", url, "--no-browser")
-    place.refused("provider_tls_failed", "connect", url, "--no-browser")
+    place.refused("http_setup_failed", "connect", url, "--no-browser")
     (etc / "hosts").unlink()
     (etc / "resolv.conf").write_text("nameserver 127.0.0.1\n")
     names = Names("provider.test")
     names.start()
     place.refused("no_provider_here", *trusting, "connect", url, "--no-browser")
     assert names.asked > 0, "nobody asked the name server"
-    place.refused("provider_unreachable", *trusting, "connect", url.replace("provider", "absent"), "--no-browser")
+    place.refused("provider_host_unknown", *trusting, "connect", url.replace("provider", "absent"), "--no-browser")
     authorities = etc / "ssl/certs/ca-certificates.crt"
     authorities.parent.mkdir(parents=True, exist_ok=True)
     before = authorities.read_bytes() if authorities.exists() else None
-    authorities.write_bytes((before or b"") + (work / "cert.pem").read_bytes())
+    authorities.write_bytes((before or b"") + (work / "ca.pem").read_bytes())
     try:
         place.refused("no_provider_here", "connect", url, "--no-browser")
     finally:
