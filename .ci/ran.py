@@ -114,7 +114,7 @@ def section(platform, result):
             out += [f"{title}:", "", *(f"- {line}" for line in result[key]), ""]
     if result["left_out"]:
         out += ["| Left out | Tests | Why |", "| --- | --- | --- |"]
-        out += [f"| `{what}` | {count or ''} | {why} |" for what, why, count in result["left_out"]] + [""]
+        out += [f"| {what if ' ' in what else f'`{what}`'} | {count or ''} | {why} |" for what, why, count in result["left_out"]] + [""]
     return "\n".join(out)
 
 

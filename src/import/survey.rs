@@ -184,6 +184,7 @@ impl Survey {
     ///
     /// # Errors
     /// As [`Survey::of`].
+    #[allow(clippy::too_many_lines, reason = "one step after the other")]
     pub fn look_at(
         &mut self,
         named: &Named,
@@ -366,7 +367,7 @@ impl Survey {
                             together.map(|(member, _)| Skipped { label: member.label, why: message.clone() }),
                         );
                         first_refused = first_refused.or(Some(match why {
-                            Some(why) => named_in(error, &named.path, &why),
+                            Some(why) => named_in(&error, &named.path, &why),
                             None => error,
                         }));
                     }
@@ -956,7 +957,7 @@ fn is_refusal(error: &Error) -> bool {
 }
 
 /// The same refusal, with the name of the one file in a source that it is for: `why` begins with it.
-fn named_in(error: Error, typed: &Path, why: &str) -> Error {
+fn named_in(error: &Error, typed: &Path, why: &str) -> Error {
     let code = error.code();
     let what = if code == UNREADABLE { "read" } else { "imported" };
     let message = format!("{} cannot be {what}: {why}", typed.display());

@@ -263,7 +263,7 @@ pub fn allow_files() -> Option<u64> {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-        /// What macOS takes at most (OPEN_MAX): "as many as allowed" is none there, and refused (setrlimit(2)).
+        /// What macOS takes at most (`OPEN_MAX`): "as many as allowed" is none there, and refused (setrlimit(2)).
         const OPEN_MAX: u64 = 10_240;
         let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
         let current = if cfg!(target_os = "macos") {
