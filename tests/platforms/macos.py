@@ -31,6 +31,8 @@ def wrapper(name, text):
 
 def compilers(program, target, zigs):
     """Zig as the C compiler and archiver of a target: without the options that only Apple's compiler takes."""
+    # Zig takes this away by default, and functions of libdeflate that are for processors with it are refused then.
+    more = " -mevex512" if zigs.startswith("x86_64") else ""
     cc = wrapper(f"cc-{target}", f"""#!/bin/bash
 words=()
 while [ $# -gt 0 ]; do
@@ -41,7 +43,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-exec {program} cc -target {zigs} "${{words[@]}}"
+exec {program} cc -target {zigs}{more} "${{words[@]}}"
 """)
     return cc, wrapper("ar", f"#!/bin/sh\nexec {program} ar \"$@\"\n")
 
