@@ -247,11 +247,20 @@ class Names(threading.Thread):
         self.wanted = b"".join(bytes([len(part)]) + part.encode() for part in name.split(".")) + b"\0"
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind(("127.0.0.1", 53))
-        self.asked = 0
+        self.socket.settimeout(0.2)
+        self.asked, self.is_wanted = 0, True
+
+    def end(self):
+        self.is_wanted = False
+        self.join()
+        self.socket.close()
 
     def run(self):
-        while True:
-            question, whence = self.socket.recvfrom(4096)
+        while self.is_wanted:
+            try:
+                question, whence = self.socket.recvfrom(4096)
+            except TimeoutError:
+                continue
             end = question.index(b"\0", 12) + 1
             kind, = struct.unpack_from(">H", question, end)
             self.asked += 1
@@ -322,6 +331,7 @@ def names_and_certificates(place):
         place.refused("no_provider_here", "connect", url, "--no-browser")
     finally:
         authorities.unlink() if before is None else authorities.write_bytes(before)
+        names.end()
     return "names by `/etc/hosts` and by a name server; certificates by `--ca-file` and by `/etc/ssl/certs`"
 
 
