@@ -39,7 +39,8 @@ pub fn open_to_writers(path: &Path) -> Option<u32> {
 }
 
 /// A folder above `path`, or `path` itself, in which others can put something else in the place of what leads to it, and
-/// its mode. A sticky one lets nobody take away what is another's, and a group of one's own is oneself.
+/// its mode. A sticky one lets nobody take away what is another's, and a group of one's own is oneself: but for macOS, where
+/// every person's is `staff`.
 pub fn replaceable_by_others(path: &Path) -> Option<(PathBuf, u32)> {
     #[cfg(unix)]
     {
@@ -48,7 +49,8 @@ pub fn replaceable_by_others(path: &Path) -> Option<(PathBuf, u32)> {
         let path = std::path::absolute(path).ok()?;
         path.ancestors().find_map(|dir| {
             let found = fs::metadata(dir).ok().filter(fs::Metadata::is_dir)?;
-            let writers = if found.gid() == own_group { 0o002 } else { 0o022 };
+            let is_oneself = found.gid() == own_group && !cfg!(target_os = "macos");
+            let writers = if is_oneself { 0o002 } else { 0o022 };
             let mode = found.mode() & 0o1777;
             (mode & writers != 0 && mode & 0o1000 == 0).then(|| (dir.to_owned(), mode))
         })

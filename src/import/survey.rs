@@ -184,6 +184,7 @@ impl Survey {
     ///
     /// # Errors
     /// As [`Survey::of`].
+    #[allow(clippy::too_many_lines, reason = "one step after the other")]
     pub fn look_at(
         &mut self,
         named: &Named,

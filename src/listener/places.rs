@@ -263,8 +263,15 @@ pub fn allow_files() -> Option<u64> {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        /// What macOS takes at most (`OPEN_MAX`): "as many as allowed" is none there, and refused (setrlimit(2)).
+        const OPEN_MAX: u64 = 10_240;
         let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+        let current = if cfg!(target_os = "macos") {
+            Some(maximum.map_or(OPEN_MAX, |maximum| maximum.min(OPEN_MAX)))
+        } else {
+            maximum
+        };
+        let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
         getrlimit(Resource::Nofile).current
     }
     #[cfg(not(unix))]

@@ -232,7 +232,9 @@ impl HttpError {
                 "Check the address; what answers there does not speak PDPP"
             }
             Self::Network(error) => error.next_step(),
-            Self::Setup(_) => "Check the CA certificates of this machine",
+            Self::Setup(_) => {
+                "Check the CA certificates of this machine, or name a file with some: --ca-file FILE.pem"
+            }
         }
     }
 }

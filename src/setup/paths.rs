@@ -347,6 +347,29 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn macos_has_places_that_are_neither_linux_nor_the_library() {
+        let mut machine = machine(Platform::MacOs, Path::new("/h"));
+        machine.xdg_config = Some("/x".into());
+        let host = |id: &str| crate::setup::clients::host(id).unwrap();
+        let file = |id: &str| (host(id).user_file)(&machine);
+        assert_eq!(file("goose"), Path::new("/x/goose/config.yaml"));
+        assert_eq!(file("opencode"), Path::new("/x/opencode/opencode.json"));
+        assert_eq!(file("zed"), Path::new("/h/.config/zed/settings.json"));
+        // An administrator's rules.
+        let rules = |id: &str| -> Vec<PathBuf> {
+            host(id).policies.iter().flat_map(|policy| (policy.files)(&machine)).collect()
+        };
+        assert_eq!(rules("codex"), [Path::new("/etc/codex/requirements.toml")]);
+        for (id, rule) in [
+            ("claude", "/h/etc/ClaudeCode/managed-settings.json"),
+            ("claude", "/h/etc/ClaudeCode/managed-mcp.json"),
+            ("gemini", "/h/etc/GeminiCli/settings.json"),
+        ] {
+            assert!(rules(id).contains(&PathBuf::from(rule)), "{rule}: {:?}", rules(id));
+        }
+    }
+
+    #[test]
     fn the_packaged_claude_desktop_reads_its_own_copy() {
         let dir = tempfile::tempdir().unwrap();
         let mut machine = machine(Platform::Windows, dir.path());

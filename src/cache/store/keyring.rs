@@ -281,6 +281,21 @@ fn plain(why: &str) -> String {
     }
 }
 
+/// Whether it is macOS that let nobody in: its dialog was dismissed or answered wrongly, or the keychain is locked where none can be
+/// shown (over SSH). The store passes these on with those of a keychain that is not there.
+#[cfg(target_os = "macos")]
+fn is_refusal(why: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    // errSecUserCanceled, errSecAuthFailed, errSecInteractionNotAllowed, errSecInteractionRequired (Security/SecBase.h).
+    const REFUSALS: [i32; 4] = [-128, -25_293, -25_308, -25_315];
+    let error = why.downcast_ref::<security_framework::base::Error>();
+    error.is_some_and(|error| REFUSALS.contains(&error.code()))
+}
+
+#[cfg(not(target_os = "macos"))]
+fn is_refusal(_why: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    false
+}
+
 fn explain(error: &KeyringError) -> StoreError {
     match error {
         // Only the default keyring is asked for by a name: an account that never had one has none to unlock.
@@ -288,6 +303,9 @@ fn explain(error: &KeyringError) -> StoreError {
             StoreError::KeyringAbsent("it has no default keyring yet".to_owned())
         }
         KeyringError::NoStorageAccess(why) => StoreError::KeyringLocked(why.to_string()),
+        KeyringError::PlatformFailure(why) if is_refusal(why.as_ref()) => {
+            StoreError::KeyringLocked(why.to_string())
+        }
         KeyringError::PlatformFailure(why) => StoreError::KeyringAbsent(plain(&why.to_string())),
         KeyringError::BadEncoding(_) | KeyringError::BadDataFormat(..) => StoreError::NotText,
         // Its own text may hold the entries themselves; this one is known.
@@ -330,5 +348,19 @@ mod tests {
         assert_eq!(code(KeyringError::PlatformFailure(why())), "keyring_absent");
         assert_eq!(code(KeyringError::Ambiguous(Vec::new())), "secret_damaged");
         assert_eq!(code(KeyringError::BadEncoding(b"canary".to_vec())), "secret_store_failed");
+    }
+
+    #[cfg(target_os = "macos")]
+    #[test]
+    fn a_keychain_that_lets_nobody_in_is_told_from_none() {
+        let code = |status| {
+            let why = security_framework::base::Error::from_code(status);
+            explain(&KeyringError::PlatformFailure(Box::new(why))).code()
+        };
+        for status in [-128, -25_293, -25_308, -25_315] {
+            assert_eq!(code(status), "keyring_locked", "{status}");
+        }
+        // errSecNotAvailable aside, which the store calls a refusal itself: errSecParam.
+        assert_eq!(code(-50), "keyring_absent");
     }
 }

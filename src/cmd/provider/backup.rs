@@ -228,6 +228,7 @@ pub(super) fn restore_apart(args: &RestoreArgs, global: &Global, ui: &Ui) -> Res
 
 /// None is where there is no separate set-up.
 #[cfg(not(target_os = "linux"))]
+#[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
 pub(super) fn restore_apart(_: &RestoreArgs, _: &Global, _: &Ui) -> Result<Option<u8>> {
     Ok(None)
 }

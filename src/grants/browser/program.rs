@@ -29,6 +29,7 @@ struct Known {
 
 /// The system's own; it is asked for by the scheme http there.
 #[cfg(not(all(unix, not(target_os = "macos"))))]
+#[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
 pub(super) fn find() -> Option<Sees> {
     Some(Sees::Everything)
 }

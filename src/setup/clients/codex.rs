@@ -1,7 +1,10 @@
 //! Codex. Its own `codex mcp add` drops comments and replaces entries without a word, so it is not used.
 
+use std::path::PathBuf;
+
 use super::{Check, Host, Sign, command_and_args};
 use crate::setup::edit::{Field, Fields, Format, Whose};
+use crate::setup::paths::{Machine, Platform};
 use crate::setup::policy::{Policy, Rule};
 
 /// Codex.
@@ -42,8 +45,16 @@ pub(super) const HOST: Host = Host {
     afterwards: "start a new session",
 };
 
+/// On macOS too it is /etc/codex (<https://developers.openai.com/codex/enterprise/managed-configuration>).
+fn managed(machine: &Machine) -> PathBuf {
+    match machine.platform {
+        Platform::MacOs => "/etc/codex".into(),
+        Platform::Linux | Platform::Windows => machine.managed_dir("codex", "codex"),
+    }
+}
+
 const POLICIES: &[Policy] = &[Policy {
-    files: |machine| vec![machine.managed_dir("codex", "codex").join("requirements.toml")],
+    files: |machine| vec![managed(machine).join("requirements.toml")],
     format: Format::Toml,
     rules: &[Rule::Identified("mcp_servers")],
 }];

@@ -87,13 +87,13 @@ async fn left_alone(parent: Parent) -> Ended {
             return Ended::ParentGone;
         }
         #[allow(clippy::disallowed_methods, reason = "only looked at")]
-        if is_hung_up(&std::io::stdout()) {
+        if is_hung_up(&std::io::stdout(), Way::Out) {
             return Ended::OutputClosed;
         }
-        if is_hung_up(&std::io::stdin()) {
+        if is_hung_up(&std::io::stdin(), Way::In) {
             // A tick may have passed already.
             tokio::time::sleep(GRACE.saturating_sub(WATCH_EVERY)).await;
-            if is_hung_up(&std::io::stdin()) {
+            if is_hung_up(&std::io::stdin(), Way::In) {
                 return Ended::EndOfInput;
             }
         }
@@ -106,12 +106,55 @@ async fn left_alone(_parent: Parent) -> Ended {
     std::future::pending().await
 }
 
-/// Whether `stream` is a pipe or socket whose other end is closed, without reading or writing it.
+/// What a stream is for.
 #[cfg(unix)]
-fn is_hung_up(stream: &impl std::os::fd::AsFd) -> bool {
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    In,
+    Out,
+}
+
+/// Whether `stream` is a pipe or socket whose other end is closed, without reading or writing it.
+///
+/// macOS says nothing of a stream that nothing was asked about, and "no such stream" (`NVAL`) of devices, a terminal's
+/// among them; one that is not there has the null device in its place, by the standard library.
+#[cfg(unix)]
+fn is_hung_up(stream: &impl std::os::fd::AsFd, way: Way) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let mut watched = [PollFd::new(stream, PollFlags::empty())];
+    let asked = match way {
+        Way::In => PollFlags::IN,
+        Way::Out => PollFlags::OUT,
+    };
+    let mut watched = [PollFd::new(stream, asked)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut watched, Some(&now)).is_ok()
-        && watched[0].revents().intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL)
+    poll(&mut watched, Some(&now)).is_ok() && watched[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    #[test]
+    fn r1_8_a_pipe_without_its_other_end_is_told_from_one_that_is_full_or_empty() {
+        let (input, mut writer) = std::io::pipe().unwrap();
+        assert!(!is_hung_up(&input, Way::In), "empty");
+        writer.write_all(b"x").unwrap();
+        assert!(!is_hung_up(&input, Way::In), "with a byte");
+        drop(writer);
+        assert!(is_hung_up(&input, Way::In), "nobody writes, and a byte is unread");
+        let (reader, output) = std::io::pipe().unwrap();
+        assert!(!is_hung_up(&output, Way::Out));
+        drop(reader);
+        assert!(is_hung_up(&output, Way::Out));
+    }
+
+    #[test]
+    fn a_device_is_never_hung_up() {
+        #[allow(clippy::disallowed_methods, reason = "a device, not a file")]
+        let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null").unwrap();
+        assert!(!is_hung_up(&null, Way::In) && !is_hung_up(&null, Way::Out));
+    }
 }

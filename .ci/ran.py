@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""What was run where: the results that the steps of .ci/run leave, and the page that is made of them.
+
+    ran.py plain STEP...       leaves the result of a plain run, of these steps, in target/ran/linux.json
+    ran.py page [--write]      docs/platforms.md is what docs/platforms/*.json make, or is made anew
+    ran.py compare PLATFORM    target/ran/PLATFORM.json, of a run just now, says what the committed one says
+    ran.py keep PLATFORM       it becomes the committed one, and the page is made anew
+
+A result has no times, dates or paths of a machine: it changes only when what ran does. Of two results the counts and the
+versions may differ (a test more, a newer compiler); what is said to have run, to be left out or to be unproven may not.
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FRESH = ROOT / "target/ran"
+KEPT = ROOT / "docs/platforms"
+PAGE = ROOT / "docs/platforms.md"
+PLATFORMS = ["linux", "arm64", "musl", "windows", "macos"]
+STEPS = {"linux": "the plain run", **{name: f"`.ci/run {name}`" for name in PLATFORMS[1:]}}
+FORM = {
+    "platform": str, "target": list, "how": str, "toolchain": dict, "ran": dict, "did": list, "checked": list,
+    "left_out": list, "unproven": list,
+}
+CLAIMS = ["platform", "target", "how", "did", "checked", "unproven"]
+
+HEAD = """\
+# What was run where
+
+Made by `.ci/ran.py` of what `.ci/run` did. "Ran" is a test that ended well on the
+platform, "checked" is what was compiled, linted or read and never started. The counts and the versions are those of the last run
+whose result was committed; a step fails where what it did, left out or cannot show is no longer what stands here.
+
+"""
+
+
+def tests(text):
+    """The tests that libtest told of, by how they ended: {"passed": [...], "failed": [...], "ignored": {name: why}}."""
+    found = {"passed": [], "failed": [], "ignored": {}}
+    for name, how in re.findall(r"^test (\S+)(?: - should panic)? \.\.\. (ok|FAILED|ignored[^\n]*)", text, re.M):
+        if how == "ok":
+            found["passed"].append(name)
+        elif how == "FAILED":
+            found["failed"].append(name)
+        else:
+            found["ignored"][name] = how.removeprefix("ignored").removeprefix(", ")
+    said = re.findall(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored;", text, re.M)
+    sums = [sum(int(counts[column]) for counts in said) for column in range(3)]
+    seen = [len(found[key]) for key in ("passed", "failed", "ignored")]
+    if not said or sums != seen:
+        raise ValueError(f"libtest's summaries say {sums} passed, failed and ignored, and its lines {seen}")
+    return found
+
+
+def wrong(result):
+    """What is wrong with the form of a result, or None."""
+    if set(result) != set(FORM):
+        return f"its members are {sorted(set(result) ^ set(FORM))} too many or too few"
+    for key, kind in FORM.items():
+        if not isinstance(result[key], kind):
+            return f"{key} is no {kind.__name__}"
+    for what, counts in result["ran"].items():
+        if len(counts) != 3 or counts[0] != counts[1] or min(counts) < 0:
+            return f"of {what} not all that ran passed: {counts}"
+    for row in result["left_out"]:
+        if len(row) != 3 or not all(isinstance(text, str) and text for text in row[:2]) or not isinstance(row[2], int):
+            return f"a row of left_out is [what, why, how many tests], and not {row}"
+    left_out = sum(counts[2] for counts in result["ran"].values())
+    if left_out != sum(row[2] for row in result["left_out"]):
+        return f"{left_out} tests were left out, and the rows name {sum(row[2] for row in result['left_out'])}"
+    text = json.dumps(result, ensure_ascii=False)
+    if found := re.search(r"/(?:root|home|tmp|work|build)/|\d{4}-\d\d-\d\d", text):
+        return f"{found.group()!r} is of one machine or one day"
+    return None
+
+
+def write(platform, result):
+    """Leaves a result of `platform` for this run."""
+    if why := wrong(result):
+        raise ValueError(f"{platform}: {why}")
+    FRESH.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(result, indent=2, ensure_ascii=False)
+    # A row or a count in one line each.
+    text = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda list_: "[" + re.sub(r",\n\s+", ", ", list_[1]) + "]" if len(list_[1]) < 240 else list_[0], text)
+    (FRESH / f"{platform}.json").write_text(text + "\n")
+
+
+def read(folder, platform):
+    path = folder / f"{platform}.json"
+    if not path.exists():
+        return None
+    result = json.loads(path.read_text())
+    if why := wrong(result):
+        raise ValueError(f"{path.relative_to(ROOT)}: {why}")
+    return result
+
+
+def section(platform, result):
+    """A platform's part of the page."""
+    out = [f"## {result['platform']}", ""]
+    out += [f"{result['how'][0].upper()}{result['how'][1:]}. By {STEPS[platform]}, for {', '.join(f'`{name}`' for name in result['target'])}; "
+            + ", ".join(f"{name} {version}" for name, version in result["toolchain"].items()) + ".", ""]
+    if result["ran"]:
+        out += ["| Tests | Ran, and passed | Left out |", "| --- | --- | --- |"]
+        out += [f"| {what} | {counts[1]:,} | {counts[2]:,} |" for what, counts in result["ran"].items()] + [""]
+    else:
+        out += ["**No test ran.**", ""]
+    for title, key in (("Ran besides", "did"), ("Only checked", "checked"), ("Unproven", "unproven")):
+        if result[key]:
+            out += [f"{title}:", "", *(f"- {line}" for line in result[key]), ""]
+    if result["left_out"]:
+        out += ["| Left out | Tests | Why |", "| --- | --- | --- |"]
+        out += [f"| {what if ' ' in what else f'`{what}`'} | {count or ''} | {why} |" for what, why, count in result["left_out"]] + [""]
+    return "\n".join(out)
+
+
+def page():
+    sections = []
+    for platform in PLATFORMS:
+        result = read(KEPT, platform)
+        if result is None:
+            sections.append(f"## {platform}\n\n**Nothing of it was ever run or checked.**\n")
+        else:
+            sections.append(section(platform, result))
+    return HEAD + "\n".join(sections)
+
+
+# What the steps of the plain run do beside `test` and `keyring`, whose tests are counted.
+PLAIN = {
+    "release": "README's first command, `pdpp demo`, by the optimised binary",
+    "shells": "completion at a terminal in bash, zsh, fish and elvish",
+    "real_hosts": "real MCP hosts, as [hosts.md](hosts.md) has them",
+    "browser": "an owner's decisions in Debian's Chromium",
+    "second_user": "what another user of the machine can read, take, decide and stop",
+    "separate": "the separate set-up with real users: installed, attacked, taken away",
+    "conformance": "MCP's conformance suite against `pdpp mcp host`",
+    "claude_code_at_endpoint": "Claude Code at the sandbox's `/mcp`",
+    "release_packages": "the packages of a release: made, installed, used, removed",
+}
+
+
+def plain(steps):
+    """The result of a plain run, from what `test` and `keyring` printed."""
+    logs = [(FRESH / f"{step}.log").read_text() for step in ("test", "keyring")]
+    unit, integration = [tests(part) for part in re.split(r"^running \d+ tests?$", logs[0], flags=re.M)[1:]]
+    keyring = tests(logs[1])
+    by_step = {"keyring": set(keyring["passed"])}
+    counted, rows = {}, []
+    for what, found in (("unit tests", unit), ("integration tests", integration)):
+        ignored = {name: why for name, why in found["ignored"].items() if name not in by_step["keyring"]}
+        counted[what] = [len(found["passed"]), len(found["passed"]), len(ignored)]
+        rows += [[name, why or "marked `#[ignore]`", 1] for name, why in sorted(ignored.items())]
+    counted["tests of a real keyring"] = [len(keyring["passed"]), len(keyring["passed"]), 0]
+    rustc = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+    system = re.search(r'^PRETTY_NAME="(.*)"$', pathlib.Path("/etc/os-release").read_text(), re.M)
+    write("linux", {
+        "platform": "Linux on x86-64", "target": ["x86_64-unknown-linux-gnu"], "how": "built and run on it",
+        "toolchain": {"rustc": rustc, "on": system[1] if system else "an unnamed system"}, "ran": counted, "did": [PLAIN[step] for step in steps if step in PLAIN], "checked": [],
+        "left_out": rows, "unproven": ["what the unit of the separate set-up keeps from the service: no systemd runs here, its tools only read it"],
+    })
+
+
+def check_page(rewrite):
+    wanted = page()
+    if rewrite:
+        PAGE.write_text(wanted)
+        return None
+    if not PAGE.exists() or PAGE.read_text() != wanted:
+        return "docs/platforms.md is not what docs/platforms/*.json make: python3 .ci/ran.py page --write"
+    stray = sorted(path.name for path in KEPT.iterdir() if path.stem not in PLATFORMS or path.suffix != ".json")
+    return f"docs/platforms has {stray}, of no platform" if stray else None
+
+
+def compare(platform):
+    fresh, kept = read(FRESH, platform), read(KEPT, platform)
+    if fresh is None:
+        return f"target/ran/{platform}.json is not there: the step has not run to its end"
+    if kept is None:
+        print(f"docs/platforms/{platform}.json is not there yet: python3 .ci/ran.py keep {platform}")
+        return None
+    changed = [key for key in CLAIMS if fresh[key] != kept[key]]
+    if [row[:2] for row in fresh["left_out"]] != [row[:2] for row in kept["left_out"]]:
+        changed.append("left_out")
+    if list(fresh["ran"]) != list(kept["ran"]):
+        changed.append("ran")
+    if changed:
+        told = "\n".join(f"  {key}: {json.dumps(fresh[key], ensure_ascii=False)}\n    there: {json.dumps(kept[key], ensure_ascii=False)}" for key in changed)
+        return f"what {platform} did is not what docs/platforms/{platform}.json says:\n{told}\nIf that is meant: python3 .ci/ran.py keep {platform}"
+    for what, counts in fresh["ran"].items():
+        print(f"{platform}: {what}: {counts[0]} ran, {counts[1]} passed, {counts[2]} left out")
+    for what, why, count in fresh["left_out"]:
+        print(f"{platform}: left out: {what} ({count}): {why}")
+    if fresh != kept:
+        print(f"its counts or versions are newer than those of docs/platforms: python3 .ci/ran.py keep {platform}")
+    return None
+
+
+def main(arguments):
+    match arguments:
+        case ["page"]:
+            problem = check_page(False)
+        case ["page", "--write"]:
+            problem = check_page(True)
+        case ["plain", *steps] if steps:
+            problem = plain(steps)
+        case ["compare", platform] if platform in PLATFORMS:
+            problem = compare(platform)
+        case ["keep", platform] if platform in PLATFORMS:
+            if read(FRESH, platform) is None:
+                problem = f"target/ran/{platform}.json is not there: bash .ci/run {platform}"
+            else:
+                KEPT.mkdir(exist_ok=True)
+                (KEPT / f"{platform}.json").write_bytes((FRESH / f"{platform}.json").read_bytes())
+                problem = check_page(True)
+        case _:
+            problem = __doc__
+    if problem:
+        print(problem)
+    return 1 if problem else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except ValueError as error:
+        print(error)
+        sys.exit(1)

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""macOS, from Linux: what can be checked without its linker. The C of some crates is compiled by Zig, which has the headers; nothing is linked or run."""
+
+import sys
+
+import toolchain
+from toolchain import ran
+
+TARGETS = {"aarch64-apple-darwin": "aarch64-macos", "x86_64-apple-darwin": "x86_64-macos"}
+FOLDER = toolchain.ROOT / "target/macos"
+ZIG = "0.15.2"
+
+
+def zig():
+    """The one in a package of pip's."""
+    folder = FOLDER / f"ziglang-{ZIG}"
+    if not (folder / "done").exists():
+        toolchain.told(sys.executable, "-m", "pip", "install", "--quiet", "--root-user-action=ignore", "--disable-pip-version-check",
+                       "--no-deps", "--target", folder, f"ziglang=={ZIG}")
+        (folder / "done").touch()
+    return folder / "ziglang/zig"
+
+
+def wrapper(name, text):
+    path = FOLDER / name
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+        path.chmod(0o755)
+    return path
+
+
+def compilers(program, target, zigs):
+    """Zig as the C compiler and archiver of a target: without the options that only Apple's compiler takes."""
+    # Zig takes this away by default, and functions of libdeflate that are for processors with it are refused then.
+    more = " -mevex512" if zigs.startswith("x86_64") else ""
+    cc = wrapper(f"cc-{target}", f"""#!/bin/bash
+words=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    -arch | -isysroot) shift ;;
+    --target=* | -mmacosx-version-min=* | -mmacos-version-min=*) ;;
+    *) words+=("$1") ;;
+  esac
+  shift
+done
+exec {program} cc -target {zigs}{more} "${{words[@]}}"
+""")
+    return cc, wrapper("ar", f"#!/bin/sh\nexec {program} ar \"$@\"\n")
+
+
+def main():
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    program = zig()
+    for target, zigs in TARGETS.items():
+        cc, ar = compilers(program, target, zigs)
+        cargo = toolchain.Cargo(FOLDER, target, cc=cc, ar=ar)
+        cargo.environment |= {"ZIG_GLOBAL_CACHE_DIR": str(FOLDER / "zig-cache"), "ZIG_LOCAL_CACHE_DIR": str(FOLDER / "zig-cache"), "SDKROOT": "/"}
+        # Which is `cargo check`, and the lints.
+        cargo.run("clippy", "--lib", "--bins", "--benches", "--", "-D", "warnings")
+        cargo.run("clippy", "--lib", "--profile", "test", "--", "-D", "warnings")
+    ran.write("macos", {
+        "platform": "macOS", "target": list(TARGETS), "how": "checked on Linux, never run",
+        "toolchain": {"rustc": toolchain.rustc(), "Zig": ZIG},
+        "ran": {}, "did": [],
+        "checked": [
+            "`cargo clippy`, which is `cargo check` and the lints, without a warning for both processors: library, program, unit tests and benches",
+            "each line for macOS alone, the paths of hosts and of their administrators' rules, and what the keychain answers, read against the documents of Apple and of the hosts",
+        ],
+        "left_out": [["every test", "nothing is linked without Apple's SDK", 0], ["the integration tests", "not compiled either: some are for Linux", 0]],
+        "unproven": [
+            "all of it: nobody ever ran `pdpp` on macOS",
+            "the keychain: that it asks once for each token after an update, since a program that Apple did not sign is another one to it",
+        ],
+    })
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""Debian's Rust, whose package of the library's source builds for any target; each target in a folder of its own below target/."""
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / ".ci"))
+
+import ran  # noqa: E402
+
+# The library is built with the crate, by the compiler it came with.
+BUILD_STD = "-Zbuild-std=std,panic_unwind"
+
+
+def told(*command, **options):
+    """What a command prints; it has to end well."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        sys.exit(f"{shlex.join(map(str, command))} ends with {done.returncode}:\n{done.stdout}\n{done.stderr}")
+    return done.stdout
+
+
+def version(*command):
+    """The first version number that a program tells of itself."""
+    found = re.search(r"\d+(?:\.\d+)+", told(*command))
+    return found.group() if found else "unknown"
+
+
+def upstream(version):
+    """A version of Debian's without its own parts."""
+    return re.sub(r"^\d+:|[-+].*$", "", version.strip())
+
+
+def rustc():
+    return version("/usr/bin/rustc", "--version")
+
+
+class Cargo:
+    """Cargo of Debian's Rust for one target."""
+
+    def __init__(self, folder, target, linker=None, cc=None, ar=None, rustflags=()):
+        self.target = target
+        name = target.replace("-", "_")
+        self.environment = os.environ | {
+            "RUSTC_BOOTSTRAP": "1", "RUSTC": "/usr/bin/rustc", "RUSTDOC": "/usr/bin/rustdoc",
+            "PATH": f"/usr/bin:{os.environ['PATH']}", "CARGO_TARGET_DIR": str(folder),
+            "CARGO_INCREMENTAL": "0", "CARGO_PROFILE_DEV_DEBUG": "0", "CARGO_PROFILE_TEST_DEBUG": "0",
+            # An emulated or a static test is slow enough as it is.
+            "CARGO_PROFILE_DEV_OPT_LEVEL": "1",
+        }
+        self.environment.pop("CARGO", None)
+        self.environment.pop("RUSTUP_TOOLCHAIN", None)
+        if linker:
+            self.environment[f"CARGO_TARGET_{name.upper()}_LINKER"] = str(linker)
+        if cc:
+            self.environment[f"CC_{name}"] = str(cc)
+        if ar:
+            self.environment[f"AR_{name}"] = str(ar)
+        if rustflags:
+            self.environment[f"CARGO_TARGET_{name.upper()}_RUSTFLAGS"] = " ".join(rustflags)
+
+    def run(self, command, *arguments, **options):
+        """One of Cargo's commands for the target; the programs that it made, by the names of their targets."""
+        words = ["/usr/bin/cargo", command, "--locked", BUILD_STD, "--target", self.target, "--message-format=json-render-diagnostics", *arguments]
+        print(f"$ cargo {shlex.join(words[1:])}", flush=True)
+        made = {}
+        with subprocess.Popen(words, env=self.environment, cwd=ROOT, stdout=subprocess.PIPE, text=True, **options) as cargo:
+            for line in cargo.stdout:
+                message = json.loads(line) if line.startswith("{") else {}
+                if message.get("executable"):
+                    made[(message["target"]["kind"][0], message["profile"]["test"])] = message["executable"]
+        if cargo.returncode != 0:
+            sys.exit(f"cargo {command} for {self.target} ends with {cargo.returncode}")
+        return made
+
+    def tests(self):
+        """The unit tests, the integration tests, and the program that those start."""
+        made = self.run("test", "--no-run", "--lib", "--test", "pdpp")
+        return made[("lib", True)], made[("test", True)], made[("bin", False)]
+
+    def release(self):
+        """The program as it is shipped."""
+        return self.run("build", "--release", "--bin", "pdpp")[("bin", False)]
+
+
+def listed(program, environment):
+    """The names of the tests of a program."""
+    return re.findall(r"^(\S+): test$", told(program, "--list", env=environment, cwd=ROOT), re.M)
+
+
+def run_tests(program, left_out, environment, passed_apart=()):
+    """Runs all tests of a program but those whose names begin with what is left out: [run, passed, left out], and the rows of
+    those, [prefix, why, how many]. Tests that are ignored here and passed in a run of their own are not left out."""
+    names = listed(program, environment)
+    rows, skipped = [], set()
+    for prefix, why in left_out:
+        hit = {name for name in names if name.startswith(prefix)} - skipped
+        if not hit:
+            sys.exit(f"no test of {pathlib.Path(program).name} is called {prefix}…: take it off the list of those left out")
+        skipped |= hit
+        rows.append([prefix, why, len(hit)])
+    words = [program]
+    for name in sorted(skipped):
+        words += ["--skip", name]
+    done = subprocess.run([*words, "--exact"] if skipped else words, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    found = ran.tests(done.stdout)
+    tail = done.stdout[done.stdout.find("\nfailures:"):] if found["failed"] else done.stdout[-400:]
+    print(tail.strip(), flush=True)
+    if done.returncode != 0 or found["failed"]:
+        sys.exit(f"{len(found['failed'])} tests failed: {' '.join(found['failed'])}")
+    not_run = {name: why for name, why in found["ignored"].items() if name not in passed_apart}
+    for why in sorted(set(not_run.values())):
+        ignored = sorted(name for name, said in not_run.items() if said == why)
+        rows.append([ignored[0] if len(ignored) == 1 else f"{os.path.commonprefix(ignored)}…", why or "marked `#[ignore]`", len(ignored)])
+    seen = len(found["passed"]) + len(found["ignored"]) + len(skipped)
+    if seen != len(names):
+        sys.exit(f"of {len(names)} tests {seen} are accounted for")
+    return [len(found["passed"]), len(found["passed"]), len(not_run) + len(skipped)], rows
