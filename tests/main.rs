@@ -24,3 +24,5 @@ mod setup;
 mod stdio;
 mod support;
 mod tools;
+#[cfg(windows)]
+mod windows;

@@ -197,6 +197,8 @@ impl ForeignFile {
             .map_err(|error| self.io(error))?;
         let written = file.write_all(new).and_then(|()| {
             if let Ok(found) = fs::metadata(&self.real) {
+                #[cfg(windows)]
+                super::rights::copy(&self.real, file.path())?;
                 file.as_file().set_permissions(found.permissions())?;
             }
             file.as_file().sync_all()
@@ -205,14 +207,16 @@ impl ForeignFile {
         if self.read()?.as_deref() != old {
             return Ok(Wrote::ChangedMeanwhile);
         }
-        let persisted =
-            if old.is_some() { file.persist(&self.real) } else { file.persist_noclobber(&self.real) };
+        let persisted = match old {
+            Some(_) => super::put_in_place(file, &self.real),
+            None => file.persist_noclobber(&self.real).map(drop).map_err(|error| error.error),
+        };
         match persisted {
-            Ok(_) => {}
-            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Ok(Wrote::ChangedMeanwhile);
             }
-            Err(error) => return Err(self.io(error.error)),
+            Err(error) => return Err(self.io(error)),
         }
         self.sync_dir()?;
         Ok(Wrote::Yes)
@@ -251,6 +255,8 @@ impl ForeignFile {
             };
             let written = file.write_all(bytes).and_then(|()| {
                 if let Ok(found) = fs::metadata(&self.real) {
+                    #[cfg(windows)]
+                    super::rights::copy(&self.real, &path)?;
                     file.set_permissions(found.permissions())?;
                 }
                 file.sync_all()

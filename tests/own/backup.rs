@@ -1,6 +1,5 @@
 //! A store as one file, and back: all of it or nothing, whatever stands in the way.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -13,6 +12,7 @@ use rusqlite::types::Value as Sql;
 use serde_json::{Value, json};
 
 use super::granted::{call, grant};
+#[cfg(unix)]
 use super::terminal::Terminal;
 use crate::support::env::{Ran, TestEnv};
 
@@ -474,12 +474,15 @@ fn o3_11_each_refusal_has_its_code_and_what_to_type() {
     assert_eq!(code(&run(&["provider", "backup", name])), (Some(77), "backup_exists".into()));
     assert_eq!(std::fs::read(&file).unwrap(), b"precious");
     back_up(&env, &file, &["--overwrite"]);
-    let first = std::fs::metadata(&file).unwrap();
-    assert_eq!(first.mode() & 0o777, 0o600);
-    let link = env.home().join("link.tar");
-    std::os::unix::fs::symlink(&file, &link).unwrap();
-    let refused = run(&["provider", "backup", link.to_str().unwrap(), "--overwrite"]);
-    assert_eq!(code(&refused), (Some(1), "backup_file".into()));
+    #[cfg(unix)]
+    {
+        let first = std::fs::metadata(&file).unwrap();
+        assert_eq!(std::os::unix::fs::MetadataExt::mode(&first) & 0o777, 0o600);
+        let link = env.home().join("link.tar");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let refused = run(&["provider", "backup", link.to_str().unwrap(), "--overwrite"]);
+        assert_eq!(code(&refused), (Some(1), "backup_file".into()));
+    }
 
     let refused = run(&["provider", "restore", name]);
     assert_eq!(code(&refused), (Some(77), "restore_not_empty".into()));
@@ -530,6 +533,7 @@ fn o3_11_a_copy_that_is_gone_or_damaged_is_named_and_the_rest_is_backed_up() {
     restore_here(&env.home().join("restored"), &file, None).unwrap();
 }
 
+#[cfg(unix)]
 #[test]
 fn o3_11_a_passphrase_is_asked_for_at_the_terminal_and_opens_the_backup() {
     let (env, other) = (TestEnv::new(), TestEnv::new());
@@ -593,6 +597,7 @@ fn o3_11_a_passphrase_is_asked_for_at_the_terminal_and_opens_the_backup() {
 }
 
 /// What `command` leaves when it is stopped by `signal` at a random moment of `time`; whether it was stopped.
+#[cfg(unix)]
 fn stopped(
     env: &TestEnv,
     words: &[&str],
@@ -611,6 +616,7 @@ fn stopped(
     child.wait().unwrap().code() != Some(0)
 }
 
+#[cfg(unix)]
 #[test]
 fn o3_11_whatever_stops_it_leaves_a_whole_file_or_store_or_none() {
     use rustix::process::Signal;
@@ -699,6 +705,7 @@ fn o3_11_a_restore_takes_the_place_of_nothing_and_of_no_store_that_is_served() {
     restore(&empty).unwrap();
 }
 
+#[cfg(unix)]
 #[test]
 fn o3_11_a_full_disk_leaves_nothing() {
     let env = TestEnv::new();

@@ -2,13 +2,10 @@
 //! loses nothing whatever happens meanwhile.
 
 mod chatgpt;
-#[cfg(unix)]
 mod files;
 #[cfg(unix)]
 mod links_and_backups;
-#[cfg(unix)]
 mod own;
-#[cfg(unix)]
 mod storms;
 
 use clap::CommandFactory as _;
