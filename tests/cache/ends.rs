@@ -8,7 +8,7 @@ use pdpp::cache::Cache;
 use pdpp::cache::credential::Credential;
 
 use super::server::{Server, Token};
-use crate::support::env::{TestEnv, stop, stoppable};
+use crate::support::env::{TestEnv, interrupt, stop, stoppable};
 
 /// A server with a call in flight that waits for a refresh.
 struct Refreshing {
@@ -122,17 +122,6 @@ fn a_command_that_is_stopped_lets_a_refresh_come_home() {
             scope.spawn(move || lets_a_refresh_come_home(command));
         }
     });
-}
-
-/// Ctrl-C.
-fn interrupt(child: &Child) {
-    #[cfg(unix)]
-    {
-        use rustix::process::{Pid, Signal, kill_process};
-        kill_process(Pid::from_child(child), Signal::INT).unwrap();
-    }
-    #[cfg(windows)]
-    stop(child);
 }
 
 fn lets_a_refresh_come_home(command: &[&str]) {

@@ -48,24 +48,19 @@ pub fn modern_meta() -> Value {
     serde_json::from_str(MODERN_META).unwrap()
 }
 
-/// What is said to a server on its console, by the names of the signals that stand in their place elsewhere.
+/// Ctrl-C on its console stands in the place of each: Wine has nothing else.
 #[cfg(windows)]
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::upper_case_acronyms)]
 pub enum Signal {
-    /// Ctrl-Break.
     TERM,
-    /// Ctrl-C.
     INT,
-    /// The end of its console.
     HUP,
 }
 
 /// The program itself, with a console of its own. What libtest writes before is read past.
 #[cfg(windows)]
 fn command(role: &str, _prefix: &str) -> Command {
-    use std::os::windows::process::CommandExt as _;
-    const CREATE_NEW_CONSOLE: u32 = 0x10;
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([
         "--ignored",
@@ -76,11 +71,8 @@ fn command(role: &str, _prefix: &str) -> Command {
     ]);
     let home = std::env::temp_dir();
     command.env_clear().envs(crate::support::env::home(&home)).env(ROLE, role).env("RUST_BACKTRACE", "1");
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .creation_flags(CREATE_NEW_CONSOLE);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    crate::support::env::stoppable(&mut command);
     command
 }
 
@@ -266,13 +258,8 @@ impl Peer {
     }
 
     #[cfg(windows)]
-    pub fn kill(&self, signal: Signal) {
-        let what = match signal {
-            Signal::TERM => "break",
-            Signal::INT => "c",
-            Signal::HUP => "close",
-        };
-        crate::windows::console(what, self.child.id());
+    pub fn kill(&self, _signal: Signal) {
+        crate::windows::ctrl_c(self.child.id());
     }
 
     #[cfg(unix)]

@@ -123,12 +123,22 @@ pub fn stoppable(command: &mut Command) -> &mut Command {
 /// Asks a process to go: SIGTERM, or Ctrl-C on the console that it has.
 pub fn stop(child: &std::process::Child) {
     #[cfg(unix)]
-    {
-        use rustix::process::{Pid, Signal, kill_process};
-        kill_process(Pid::from_child(child), Signal::TERM).unwrap();
-    }
+    signal(child, rustix::process::Signal::TERM);
     #[cfg(windows)]
-    crate::windows::console("c", child.id());
+    crate::windows::ctrl_c(child.id());
+}
+
+/// Ctrl-C.
+pub fn interrupt(child: &std::process::Child) {
+    #[cfg(unix)]
+    signal(child, rustix::process::Signal::INT);
+    #[cfg(windows)]
+    crate::windows::ctrl_c(child.id());
+}
+
+#[cfg(unix)]
+fn signal(child: &std::process::Child, signal: rustix::process::Signal) {
+    rustix::process::kill_process(rustix::process::Pid::from_child(child), signal).unwrap();
 }
 
 /// How a run ended.

@@ -14,8 +14,8 @@ fn helper(name: &str) -> PathBuf {
     PathBuf::from(dir).join(name)
 }
 
-/// Says `what` on the console of the process `pid`: `c` (Ctrl-C), `break` (Ctrl-Break), or `close` (the end of its console).
-pub fn console(what: &str, pid: u32) {
-    let said = Command::new(helper("console.exe")).args([what, &pid.to_string()]).output().unwrap();
-    assert!(said.status.success(), "{what}: {said:?}");
+/// Types Ctrl-C on the console of the process `pid`, which shares it with nobody.
+pub fn ctrl_c(pid: u32) {
+    let said = Command::new(helper("console.exe")).arg(pid.to_string()).output().unwrap();
+    assert!(said.status.success(), "{said:?}");
 }
