@@ -25,7 +25,7 @@ pub fn program() -> Check {
         Err(error) => Check::warn(
             "program",
             format!("it cannot be said where this program is: {error}"),
-            "command -v pdpp",
+            if cfg!(windows) { "where.exe pdpp" } else { "command -v pdpp" },
         ),
     }
 }
@@ -114,7 +114,7 @@ fn closing(name: &str) -> String {
     if cfg!(windows) {
         // No name of a user or of a group: the administrators' is another one in each language.
         format!(
-            "icacls {name} /inheritance:r /grant:r *S-1-3-4:(OI)(CI)F *S-1-5-18:(OI)(CI)F *S-1-5-32-544:(OI)(CI)F"
+            "icacls {name} /inheritance:r /grant:r \"*S-1-3-4:(OI)(CI)F\" \"*S-1-5-18:(OI)(CI)F\" \"*S-1-5-32-544:(OI)(CI)F\""
         )
     } else {
         format!("chmod 700 {name}")

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
 use std::time::Duration;
 
-use pdpp::mcp::protocol::client::{Client, ServerCommand};
+use pdpp::mcp::protocol::client::Client;
 use serde_json::{Value, json};
 
 use super::filled::{HOME_WORD, WORK_WORD, store_in, store_of};
@@ -52,11 +52,7 @@ fn o7_1_what_is_granted_at_the_terminal_is_read_by_the_tools_and_nothing_else_is
 }
 
 async fn serve(env: &TestEnv, options: &[&str]) -> Client {
-    let home = format!("HOME={}", env.home().display());
-    let words =
-        [&["/usr/bin/env", "-i", &home, env!("CARGO_BIN_EXE_pdpp"), "mcp", "serve"], options].concat();
-    let words: Vec<std::ffi::OsString> = words.into_iter().map(Into::into).collect();
-    Client::start(&ServerCommand::from_words(&words).unwrap(), Duration::from_mins(2)).await.unwrap()
+    Client::start(&env.server(options), Duration::from_mins(2)).await.unwrap()
 }
 
 async fn ask(client: &mut Client, tool: &str, arguments: Value) -> Value {

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use pdpp::mcp::protocol::client::{ServerCommand, Surroundings};
+
 /// A HOME of its own; gone when dropped.
 pub struct TestEnv {
     root: tempfile::TempDir,
@@ -57,6 +59,22 @@ impl TestEnv {
             };
         }
         command
+    }
+
+    /// `pdpp mcp serve` with these options, as a host starts it: with next to nothing in its environment.
+    pub fn server(&self, options: &[&str]) -> ServerCommand {
+        let words = [&["mcp", "serve"], options].concat();
+        ServerCommand {
+            program: env!("CARGO_BIN_EXE_pdpp").into(),
+            arguments: words.into_iter().map(Into::into).collect(),
+            surroundings: Some(Surroundings {
+                directory: self.root.path().to_owned(),
+                environment: home(&self.home())
+                    .into_iter()
+                    .map(|(name, value)| (name.into(), value))
+                    .collect(),
+            }),
+        }
     }
 
     /// Runs `pdpp` to its end.
