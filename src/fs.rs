@@ -184,6 +184,7 @@ impl PrivateDir {
             if let Some(parent) = parent {
                 Self::create(parent)?;
             }
+            #[cfg_attr(not(unix), allow(unused_mut, reason = "as on unix"))]
             let mut builder = fs::DirBuilder::new();
             #[cfg(unix)]
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

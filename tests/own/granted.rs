@@ -8,10 +8,22 @@ use pdpp::mcp::protocol::client::Client;
 use serde_json::{Value, json};
 
 use super::filled::{HOME_WORD, WORK_WORD, store_in, store_of};
+#[cfg(unix)]
 use super::terminal::Terminal;
 use crate::support::env::TestEnv;
 
+/// What is ticked beforehand is approved.
+#[cfg(windows)]
+pub fn grant(env: &TestEnv, options: &[&str]) -> Value {
+    // Some callers have an event loop of their own.
+    std::thread::scope(|scope| {
+        let granting = super::page::granted_as_shown(env, options);
+        scope.spawn(|| pdpp::runtime::block_on(granting).unwrap()).join().unwrap()
+    })
+}
+
 /// What is ticked beforehand is approved, for 30 days.
+#[cfg(unix)]
 pub fn grant(env: &TestEnv, options: &[&str]) -> Value {
     let words = ["connect", "local", "--in-terminal", "--json"];
     let mut terminal = Terminal::run(env, &[&words, options].concat());
@@ -151,6 +163,7 @@ fn o7_1_a_grant_is_narrowed_renewed_and_replaced() {
     assert!(status.contains("works"), "{status}");
 }
 
+#[cfg(unix)]
 #[test]
 fn o7_1_one_approval_gives_a_grant_a_source() {
     let env = TestEnv::new();
@@ -183,6 +196,7 @@ fn o7_1_one_approval_gives_a_grant_a_source() {
 }
 
 /// Records of one month; the time of day counts too.
+#[cfg(unix)]
 #[test]
 fn o7_7_both_bounds_hold_whatever_is_ticked_at_the_terminal() {
     let env = TestEnv::new();
@@ -220,6 +234,7 @@ fn o7_7_both_bounds_hold_whatever_is_ticked_at_the_terminal() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn o7_6_nothing_is_ticked_but_what_options_name_and_nothing_is_given_for_nothing() {
     let env = TestEnv::new();
@@ -239,6 +254,7 @@ fn o7_6_nothing_is_ticked_but_what_options_name_and_nothing_is_given_for_nothing
     assert_eq!(made["grants"], json!([]));
 }
 
+#[cfg(unix)]
 #[test]
 fn o7_5_a_list_that_is_interrupted_leaves_the_cursor_and_no_grant() {
     let env = TestEnv::new();
@@ -541,6 +557,7 @@ fn import_another(env: &TestEnv, name: &str) {
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
+#[cfg(unix)]
 #[test]
 fn o7_9_an_import_between_showing_and_deciding_is_shown_first() {
     let env = TestEnv::new();

@@ -14,6 +14,7 @@ mod owner_page_files;
 mod page;
 #[cfg(target_os = "linux")]
 mod public;
+#[cfg(target_os = "linux")]
 mod separate;
 mod served;
 #[cfg(target_os = "linux")]

@@ -19,3 +19,8 @@ pub fn ctrl_c(pid: u32) {
     let said = Command::new(helper("console.exe")).arg(pid.to_string()).output().unwrap();
     assert!(said.status.success(), "{said:?}");
 }
+
+/// The same, of a process that may be over by then.
+pub fn ctrl_c_if_there(pid: u32) {
+    let _ = Command::new(helper("console.exe")).arg(pid.to_string()).output().unwrap();
+}
