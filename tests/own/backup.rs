@@ -18,6 +18,11 @@ use crate::support::env::{Ran, TestEnv};
 
 const PASSPHRASE: &str = "correct horse";
 
+#[cfg(unix)]
+fn mode(path: &Path) -> u32 {
+    std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(path).unwrap()) & 0o777
+}
+
 fn rows(count: usize) -> String {
     let mut text = String::from("id,date,kind,text\n");
     for row in 0..count {
@@ -149,7 +154,8 @@ fn o3_11_a_restored_store_is_the_one_that_was_backed_up() {
     assert_eq!((&told["backup"]["copies"]["attachments"], &told["encrypted"]), (&json!(5), &json!(false)));
     let left = &told["backup"]["left_in_place"];
     assert_eq!((&left["attachments"], &left["exports"]), (&json!(5), &json!([exports[3]])));
-    assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
+    #[cfg(unix)]
+    assert_eq!(mode(&file), 0o600);
     assert_eq!(leftovers(&own(&env)).len() + leftovers(&env.home()).len(), 0);
     // It is a plain archive too.
     let listed = std::process::Command::new("tar").args(["-tf", file.to_str().unwrap()]).output().unwrap();
@@ -166,8 +172,8 @@ fn o3_11_a_restored_store_is_the_one_that_was_backed_up() {
         told
     };
     assert_eq!(status(&other), status(&env));
-    assert_eq!(std::fs::metadata(own(&other)).unwrap().mode() & 0o777, 0o700);
-    assert_eq!(std::fs::metadata(own(&other).join("own.db")).unwrap().mode() & 0o777, 0o600);
+    #[cfg(unix)]
+    assert_eq!((mode(&own(&other)), mode(&own(&other).join("own.db"))), (0o700, 0o600));
     // Searches, counts and rows are the same, through grants of the same.
     let answers = |env: &TestEnv| {
         grant(env, &["--account", "rows", "--stream", "rows"]);
@@ -476,8 +482,7 @@ fn o3_11_each_refusal_has_its_code_and_what_to_type() {
     back_up(&env, &file, &["--overwrite"]);
     #[cfg(unix)]
     {
-        let first = std::fs::metadata(&file).unwrap();
-        assert_eq!(std::os::unix::fs::MetadataExt::mode(&first) & 0o777, 0o600);
+        assert_eq!(mode(&file), 0o600);
         let link = env.home().join("link.tar");
         std::os::unix::fs::symlink(&file, &link).unwrap();
         let refused = run(&["provider", "backup", link.to_str().unwrap(), "--overwrite"]);
