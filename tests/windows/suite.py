@@ -74,6 +74,8 @@ class Wine:
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, cwd=ROOT, **more)
 
     def make(self):
+        # One that runs still has the umask that it was started with.
+        self.end()
         self.helpers.mkdir(parents=True, exist_ok=True)
         compiler = "x86_64-w64-mingw32-gcc"
         for name in ("console", "browser", "locked_key"):
@@ -87,6 +89,10 @@ class Wine:
         system = self.prefix / "drive_c/windows/system32"
         if not (system / "bcryptprimitives.dll").exists():
             (system / "bcryptprimitives.dll").write_bytes(prng.read_bytes())
+        for home in (self.prefix / "drive_c/users").iterdir():
+            for folder in (home, home / "Temp", home / "AppData", home / "AppData/Local", home / "AppData/Roaming"):
+                if folder.is_dir():
+                    folder.chmod(0o700)
         # There is no screen, and this opens web addresses.
         browser = self.windows(self.helpers / "browser.exe")
         for key, name, value in ((r"HKCU\Software\Wine\Drivers", ["/v", "Graphics"], "null"),
