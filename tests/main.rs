@@ -13,7 +13,7 @@ mod hostile_providers;
 mod import;
 mod inspect;
 mod journeys;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 mod life;
 mod own;
 mod owner_commands;

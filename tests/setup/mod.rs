@@ -3,7 +3,6 @@
 
 mod chatgpt;
 mod files;
-#[cfg(unix)]
 mod links_and_backups;
 mod own;
 mod storms;
