@@ -1,7 +1,10 @@
 //! Private files: owner-only, written whole or not at all, no symlink followed. The only raw writes.
+//!
+//! Where a mode of 0600 or 0700 is spoken of, Windows has an access list that lets in nobody else ([`rights`]).
 #![allow(clippy::disallowed_methods, reason = "this is the module that the lint points to")]
 
 pub mod foreign;
+mod rights;
 #[cfg(target_os = "linux")]
 pub mod system;
 
@@ -157,11 +160,10 @@ impl PrivateDir {
     /// As [`PrivateDir::create`]; [`io::ErrorKind::PermissionDenied`] where its mode lets others in.
     pub fn create_named(path: &Path) -> io::Result<Self> {
         Self::make(path)?;
-        let mode = own_dir(path)?;
-        if mode & 0o077 != 0 {
-            return Err(refused(path, &format!("lets other users in (mode {mode:03o}; it has to be 700)")));
+        match own_dir(path)?.open {
+            Some(how) => Err(refused(path, &format!("lets other users in ({how})"))),
+            None => Ok(Self(path.to_owned())),
         }
-        Ok(Self(path.to_owned()))
     }
 
     /// Makes `path` and its missing parents with mode 0700, if nothing is there.
@@ -184,6 +186,7 @@ impl PrivateDir {
             if let Some(parent) = parent {
                 Self::create(parent)?;
             }
+            #[cfg_attr(not(unix), allow(unused_mut, reason = "as on unix"))]
             let mut builder = fs::DirBuilder::new();
             #[cfg(unix)]
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -191,8 +194,7 @@ impl PrivateDir {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 created => {
                     created?;
-                    #[cfg(unix)]
-                    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+                    close_dir(path)?;
                 }
             }
         }
@@ -204,10 +206,8 @@ impl PrivateDir {
     /// # Errors
     /// As [`PrivateDir::create`], and [`io::ErrorKind::NotFound`].
     pub fn open(path: &Path) -> io::Result<Self> {
-        let mode = own_dir(path)?;
-        if mode != 0o700 && NAMED.get().is_none_or(|named| named != path) {
-            #[cfg(unix)]
-            fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+        if !own_dir(path)?.is_as_made && NAMED.get().is_none_or(|named| named != path) {
+            close_dir(path)?;
         }
         Ok(Self(path.to_owned()))
     }
@@ -236,11 +236,15 @@ impl PrivateDir {
         let path = self.0.join(name);
         let mut options = OpenOptions::new();
         options.read(true);
-        no_follow(&mut options);
-        let file = options.open(&path).map_err(|error| explain_link(&path, error))?;
+        let file = open_no_link(&mut options, &path)?;
         let found = file.metadata()?;
         if !found.is_file() {
             return Err(not_plain(&path, &found, "a plain file"));
+        }
+        #[cfg(windows)]
+        {
+            check_owner(&path, &found)?;
+            own_mode(&file, &path)?;
         }
         #[cfg(unix)]
         {
@@ -293,10 +297,10 @@ impl PrivateDir {
         }
         // tempfile creates with 0600 at most; a umask may have taken even that.
         let mut file = tempfile::Builder::new().prefix(&Self::unfinished(name)).tempfile_in(&self.0)?;
-        own_mode(file.as_file())?;
+        own_mode(file.as_file(), file.path())?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
-        file.persist(&path).map_err(|error| error.error)?;
+        put_in_place(file, &path)?;
         self.sync()
     }
 
@@ -326,17 +330,13 @@ impl PrivateDir {
         options.append(true).read(true).create(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        no_follow(&mut options);
-        let mut file = options.open(&path).map_err(|error| explain_link(&path, error))?;
+        let mut file = open_no_link(&mut options, &path)?;
         let found = file.metadata()?;
         if !found.is_file() {
             return Err(not_plain(&path, &found, "a plain file"));
         }
-        #[cfg(unix)]
-        if std::os::unix::fs::MetadataExt::uid(&found) != own_user() {
-            return Err(refused(&path, "belongs to another user"));
-        }
-        own_mode(&file)?;
+        check_owner(&path, &found)?;
+        own_mode(&file, &path)?;
         if found.len() > 0 {
             let mut last = [0];
             file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut last))?;
@@ -360,11 +360,7 @@ impl PrivateDir {
         if !found.is_file() {
             return Err(not_plain(&path, &found, "a plain file"));
         }
-        #[cfg(unix)]
-        if std::os::unix::fs::MetadataExt::uid(&found) != own_user() {
-            return Err(refused(&path, "belongs to another user"));
-        }
-        Ok(())
+        check_owner(&path, &found)
     }
 
     /// Begins the new file `name`, of mode 0600, which takes the place of whatever is called that once it is whole
@@ -378,7 +374,7 @@ impl PrivateDir {
             return Err(not_plain(&path, &found, "a plain file"));
         }
         let file = tempfile::Builder::new().prefix(&Self::unfinished(name)).tempfile_in(&self.0)?;
-        own_mode(file.as_file())?;
+        own_mode(file.as_file(), file.path())?;
         Ok(NewFile { file, path, replaces: true })
     }
 
@@ -397,7 +393,8 @@ impl PrivateDir {
     /// # Errors
     /// Whatever the disk says.
     pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        fs::rename(self.0.join(from), self.0.join(to))
+        let (from, to) = (self.0.join(from), self.0.join(to));
+        until_free(|| fs::rename(&from, &to))
     }
 
     /// The size of `name` in bytes.
@@ -489,8 +486,11 @@ impl PrivateDir {
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        no_follow(&mut options);
-        options.open(self.0.join(name))
+        let path = self.0.join(name);
+        let file = open_no_link(&mut options, &path)?;
+        #[cfg(windows)]
+        own_mode(&file, &path)?;
+        Ok(file)
     }
 
     /// The directories in it, by their names.
@@ -568,10 +568,9 @@ impl PrivateDir {
         options.read(true).write(true).create(true).truncate(false);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        no_follow(&mut options);
         let path = self.0.join(name);
-        let file = options.open(&path).map_err(|error| explain_link(&path, error))?;
-        own_mode(&file)?;
+        let file = open_no_link(&mut options, &path)?;
+        own_mode(&file, &path)?;
         Ok(file)
     }
 
@@ -590,8 +589,7 @@ impl PrivateDir {
 pub fn open_plain(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
-    no_follow(&mut options);
-    let file = options.open(path).map_err(|error| explain_link(path, error))?;
+    let file = open_no_link(&mut options, path)?;
     let found = file.metadata()?;
     if found.is_file() { Ok(file) } else { Err(not_plain(path, &found, "a plain file")) }
 }
@@ -642,13 +640,12 @@ pub fn new_report(path: &Path) -> io::Result<File> {
     options.write(true).create(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    no_follow(&mut options);
-    let file = options.open(path).map_err(|error| explain_link(path, error))?;
+    let file = open_no_link(&mut options, path)?;
     let found = file.metadata()?;
     if !found.is_file() {
         return Err(not_plain(path, &found, "a plain file"));
     }
-    own_mode(&file)?;
+    own_mode(&file, path)?;
     file.set_len(0)?;
     Ok(file)
 }
@@ -690,9 +687,11 @@ impl NewFile {
         prefix.push(UNFINISHED);
         remove_unfinished(dir, &prefix);
         let file = tempfile::Builder::new().prefix(&prefix).tempfile_in(dir)?;
-        // As long as it is locked somebody writes it.
+        // As long as it is locked somebody writes it. On Windows a lock would keep this process from reading it, too: there it is
+        // enough that it is open.
+        #[cfg(unix)]
         let _ = file.as_file().try_lock();
-        let _ = own_mode(file.as_file());
+        let _ = own_mode(file.as_file(), file.path());
         Ok(Self { file, path, replaces })
     }
 
@@ -708,7 +707,11 @@ impl NewFile {
             use std::os::unix::fs::MetadataExt;
             self.file.as_file().metadata().is_ok_and(|found| found.mode() & 0o777 == 0o600)
         }
-        #[cfg(not(unix))]
+        #[cfg(windows)]
+        {
+            rights::whom_it_lets_in(self.file.path()).is_ok_and(|others| others.is_empty())
+        }
+        #[cfg(not(any(unix, windows)))]
         true
     }
 
@@ -744,12 +747,11 @@ impl NewFile {
     pub fn commit(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         let dir = self.path.parent().map(Path::to_owned);
-        let persisted = if self.replaces {
-            self.file.persist(&self.path)
+        if self.replaces {
+            put_in_place(self.file, &self.path)?;
         } else {
-            self.file.persist_noclobber(&self.path)
-        };
-        persisted.map_err(|error| error.error)?;
+            self.file.persist_noclobber(&self.path).map_err(|error| error.error)?;
+        }
         #[cfg(unix)]
         if let Some(dir) = dir {
             File::open(dir)?.sync_all()?;
@@ -776,10 +778,57 @@ fn remove_unfinished(dir: &Path, prefix: &std::ffi::OsStr) {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let is_one = name.as_encoded_bytes().starts_with(prefix.as_encoded_bytes());
-        if is_one && open_plain(&entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+        if is_one && is_unused(&entry.path()) {
             let _ = fs::remove_file(entry.path());
         }
     }
+}
+
+/// Whether no process writes the file at `path`, which one of this program's made.
+#[cfg(not(windows))]
+fn is_unused(path: &Path) -> bool {
+    open_plain(path).is_ok_and(|file| file.try_lock().is_ok())
+}
+
+#[cfg(windows)]
+fn is_unused(path: &Path) -> bool {
+    // Shared with nobody: it does not open where anybody has it open.
+    let mut options = OpenOptions::new();
+    std::os::windows::fs::OpenOptionsExt::share_mode(options.read(true), 0);
+    open_no_link(&mut options, path).is_ok()
+}
+
+/// Gives the file, which is whole, the name `path`, in the place of whatever had it.
+fn put_in_place(file: tempfile::NamedTempFile, path: &Path) -> io::Result<()> {
+    let mut left = Some(file);
+    until_free(|| match left.take().map(|file| file.persist(path)) {
+        Some(Err(error)) => {
+            left = Some(error.file);
+            Err(error.error)
+        }
+        _ => Ok(()),
+    })
+}
+
+/// Does `work`, which replaces a file; on Windows again and again for two seconds as long as somebody has that file open: a
+/// reader of this program's closes it at once, and what looks for viruses does soon.
+fn until_free(mut work: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+    #[cfg(windows)]
+    {
+        /// `ERROR_ACCESS_DENIED`, `ERROR_SHARING_VIOLATION`.
+        const IN_USE: [Option<i32>; 2] = [Some(5), Some(32)];
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(2);
+        loop {
+            match work() {
+                Err(error) if IN_USE.contains(&error.raw_os_error()) && std::time::Instant::now() < end => {
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+                done => return done,
+            }
+        }
+    }
+    #[cfg(not(windows))]
+    work()
 }
 
 /// The bytes that are free at `path` for this user, where the system says so.
@@ -830,27 +879,91 @@ fn own_user() -> u32 {
     *OWN.get_or_init(|| rustix::process::geteuid().as_raw())
 }
 
-/// The mode of `path`, which has to be a directory of our own, and no link to one.
-fn own_dir(path: &Path) -> io::Result<u32> {
+/// Whom a directory of our own lets in.
+struct Access {
+    /// As [`close_dir`] makes it.
+    is_as_made: bool,
+    /// How it lets others in, where it does.
+    open: Option<String>,
+}
+
+/// Whom `path` lets in, which has to be a directory of our own, and no link to one.
+fn own_dir(path: &Path) -> io::Result<Access> {
     let found = fs::symlink_metadata(path)?;
     if !found.is_dir() {
         return Err(not_plain(path, &found, "a directory"));
     }
+    check_owner(path, &found)?;
+    #[cfg(unix)]
+    {
+        let mode = std::os::unix::fs::MetadataExt::mode(&found) & 0o777;
+        let open = (mode & 0o077 != 0).then(|| format!("mode {mode:03o}; it has to be 700"));
+        Ok(Access { is_as_made: mode == 0o700, open })
+    }
+    #[cfg(windows)]
+    {
+        let others = rights::whom_it_lets_in(path)?;
+        let open = (!others.is_empty()).then(|| {
+            format!(
+                "its access list names {}; it has to name you and the administrators alone",
+                others.join(", ")
+            )
+        });
+        Ok(Access { is_as_made: open.is_none(), open })
+    }
+    #[cfg(not(any(unix, windows)))]
+    Ok(Access { is_as_made: true, open: None })
+}
+
+/// That what is at `path`, of which `found` was found, is this user's.
+fn check_owner(path: &Path, found: &fs::Metadata) -> io::Result<()> {
+    #[cfg(unix)]
+    let is_ours = std::os::unix::fs::MetadataExt::uid(found) == own_user();
+    #[cfg(windows)]
+    let is_ours = {
+        let _ = found;
+        rights::is_ours(path)?
+    };
+    #[cfg(not(any(unix, windows)))]
+    let is_ours = {
+        let _ = found;
+        true
+    };
+    if is_ours { Ok(()) } else { Err(refused(path, "belongs to another user")) }
+}
+
+/// Whether others may enter the directory `path`.
+pub fn is_open_to_others(path: &Path) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
-        if found.uid() != own_user() {
-            return Err(refused(path, "belongs to another user"));
-        }
-        Ok(found.mode() & 0o777)
+        fs::symlink_metadata(path).is_ok_and(|found| found.is_dir() && found.mode() & 0o077 != 0)
     }
-    #[cfg(not(unix))]
-    Ok(0o700)
+    #[cfg(windows)]
+    {
+        path.is_dir() && rights::whom_it_lets_in(path).is_ok_and(|others| !others.is_empty())
+    }
+    #[cfg(not(any(unix, windows)))]
+    {
+        let _ = path;
+        false
+    }
 }
 
-/// 0600 on a file of our own, whatever the umask made of it.
+/// Makes a directory its owner's alone.
+fn close_dir(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+    #[cfg(windows)]
+    rights::close(path)?;
+    #[cfg(not(any(unix, windows)))]
+    let _ = path;
+    Ok(())
+}
+
+/// 0600 on a file of our own, whatever the umask made of it. `path` is where it is.
 #[cfg(unix)]
-fn own_mode(file: &File) -> io::Result<()> {
+fn own_mode(file: &File, _path: &Path) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     if file.metadata()?.mode() & 0o777 == 0o600 {
         return Ok(());
@@ -858,31 +971,45 @@ fn own_mode(file: &File) -> io::Result<()> {
     file.set_permissions(fs::Permissions::from_mode(0o600))
 }
 
-#[cfg(not(unix))]
-fn own_mode(_file: &File) -> io::Result<()> {
+#[cfg(windows)]
+fn own_mode(_file: &File, path: &Path) -> io::Result<()> {
+    // In a directory of its owner's alone it mostly is already.
+    if rights::whom_it_lets_in(path)?.is_empty() { Ok(()) } else { rights::close(path) }
+}
+
+#[cfg(not(any(unix, windows)))]
+fn own_mode(_file: &File, _path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-#[cfg(unix)]
-fn no_follow(options: &mut OpenOptions) {
-    use std::os::unix::fs::OpenOptionsExt;
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
+/// Opens `path`, unless it is a link.
+fn open_no_link(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
+    }
+    // There is a way to open what may be a link itself there, too. It also opens what lies in a cloud without bringing it here.
+    #[cfg(not(unix))]
+    if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
+        return Err(refused(path, IS_LINK));
+    }
+    options.open(path).map_err(|error| explain_link(path, error))
 }
 
-#[cfg(not(unix))]
-fn no_follow(_options: &mut OpenOptions) {}
+const IS_LINK: &str = "is a symlink, and symlinks are not followed";
 
 fn explain_link(path: &Path, error: io::Error) -> io::Error {
     match fs::symlink_metadata(path) {
-        Ok(found) if found.is_symlink() => refused(path, "is a symlink, and symlinks are not followed"),
+        Ok(found) if found.is_symlink() => refused(path, IS_LINK),
         _ => error,
     }
 }
 
 fn not_plain(path: &Path, found: &fs::Metadata, wanted: &str) -> io::Error {
     if found.is_symlink() {
-        return refused(path, "is a symlink, and symlinks are not followed");
+        return refused(path, IS_LINK);
     }
     refused(path, &format!("is not {wanted}"))
 }

@@ -100,25 +100,49 @@ impl StopSignals {
     }
 }
 
-#[cfg(not(unix))]
-pub struct StopSignals;
+/// What asks a process to go, from here on instead of ending it there and then: Ctrl-C, Ctrl-Break, the end of its console, and that
+/// of the session. After the last two the system ends the process in about five seconds, whatever it does.
+#[cfg(windows)]
+pub struct StopSignals {
+    interrupt: Option<tokio::signal::windows::CtrlC>,
+    interrupt_too: Option<tokio::signal::windows::CtrlBreak>,
+    close: Option<tokio::signal::windows::CtrlClose>,
+    shutdown: Option<tokio::signal::windows::CtrlShutdown>,
+}
 
-#[cfg(not(unix))]
+#[cfg(windows)]
 impl StopSignals {
     /// Listens from now on.
-    pub const fn listen() -> Self {
-        Self
+    pub fn listen() -> Self {
+        use tokio::signal::windows::{ctrl_break, ctrl_c, ctrl_close, ctrl_shutdown};
+        // One that cannot be listened for keeps its default, which ends the process too.
+        Self {
+            interrupt: ctrl_c().ok(),
+            interrupt_too: ctrl_break().ok(),
+            close: ctrl_close().ok(),
+            shutdown: ctrl_shutdown().ok(),
+        }
     }
 
-    /// Listens from now on.
-    pub const fn of_server() -> Self {
-        Self
+    /// The same for a server: there is no `nohup`, and it does not outlive its console.
+    pub fn of_server() -> Self {
+        Self::listen()
     }
 
     /// Ends with the next of them.
     pub async fn next(&mut self) {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending().await
+        tokio::select! {
+            Some(()) = asked(self.interrupt.as_mut().map(tokio::signal::windows::CtrlC::recv)) => {}
+            Some(()) = asked(self.interrupt_too.as_mut().map(tokio::signal::windows::CtrlBreak::recv)) => {}
+            Some(()) = asked(self.close.as_mut().map(tokio::signal::windows::CtrlClose::recv)) => {}
+            Some(()) = asked(self.shutdown.as_mut().map(tokio::signal::windows::CtrlShutdown::recv)) => {}
+            else => std::future::pending().await,
         }
     }
+}
+
+/// What is waited for, where it can be.
+#[cfg(windows)]
+async fn asked(signal: Option<impl Future<Output = Option<()>>>) -> Option<()> {
+    signal?.await
 }

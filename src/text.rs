@@ -144,9 +144,12 @@ fn escape_into(out: &mut String, c: char) {
     }
 }
 
-/// `text` as one word of a POSIX shell's command line: what a person may copy out of a message, even
-/// if a provider chose it.
+/// `text` as one word for a shell, quoted where it has to be: for a POSIX shell, and on Windows for both of its shells.
 pub fn shell_word(text: &str) -> Cow<'_, str> {
+    if cfg!(windows) { windows_word(text) } else { posix_word(text) }
+}
+
+fn posix_word(text: &str) -> Cow<'_, str> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&b);
     if !text.is_empty() && text.bytes().all(plain) {
         return Cow::Borrowed(text);
@@ -154,7 +157,32 @@ pub fn shell_word(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("'{}'", text.replace('\'', r"'\''")))
 }
 
-/// `words` as a POSIX shell's command line, each as [`shell_word`] writes it.
+/// Quoted so that neither `cmd` nor PowerShell does anything but pass it on: for `cmd` a single quote is no quote, and in double ones
+/// PowerShell puts values in the place of `$`. What it is kept from that by, `cmd` passes on too.
+fn windows_word(text: &str) -> Cow<'_, str> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:=+\\".contains(&b);
+    if !text.is_empty() && text.bytes().all(plain) {
+        return Cow::Borrowed(text);
+    }
+    let mut word = String::from('"');
+    for c in text.chars() {
+        match c {
+            '"' => word.push('"'),
+            // The last three are double quotes to PowerShell, too.
+            '`' | '$' | '\u{201c}'..='\u{201e}' => word.push('`'),
+            _ => {}
+        }
+        word.push(c);
+    }
+    // A backslash before the last quote would keep it from being one.
+    if text.ends_with('\\') {
+        word.push('\\');
+    }
+    word.push('"');
+    Cow::Owned(word)
+}
+
+/// `words` as a shell's command line, each as [`shell_word`] writes it.
 pub fn shell_line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.into_iter().map(shell_word).collect::<Vec<_>>().join(" ")
 }
@@ -246,10 +274,26 @@ mod tests {
 
     #[test]
     fn a_shell_word_is_one_word() {
-        assert_eq!(shell_word("https://a.example/me?x=1"), "'https://a.example/me?x=1'");
+        assert_eq!(posix_word("https://a.example/me?x=1"), "'https://a.example/me?x=1'");
         assert!(matches!(shell_word("grt_1:a.b"), Cow::Borrowed(_)));
-        assert_eq!(shell_word("$(rm -rf ~)'; x"), r"'$(rm -rf ~)'\''; x'");
-        assert_eq!(shell_word(""), "''");
+        assert_eq!(posix_word("$(rm -rf ~)'; x"), r"'$(rm -rf ~)'\''; x'");
+        assert_eq!(posix_word(""), "''");
+    }
+
+    #[test]
+    fn a_word_for_the_shells_of_windows_is_one_word_for_both() {
+        for (text, word) in [
+            (r"C:\Users\ana\pdpp.exe", r"C:\Users\ana\pdpp.exe"),
+            (r"C:\Program Files\pdpp.exe", r#""C:\Program Files\pdpp.exe""#),
+            (r"\\server\share\a b\", r#""\\server\share\a b\\""#),
+            ("https://a.example/me?x=1&y=%20", r#""https://a.example/me?x=1&y=%20""#),
+            ("", r#""""#),
+            (r#"$(calc)" & calc"#, r#""`$(calc)"" & calc""#),
+            ("a\u{201d}; calc `", "\"a`\u{201d}; calc ``\""),
+            ("it's", r#""it's""#),
+        ] {
+            assert_eq!(windows_word(text), word, "{text}");
+        }
     }
 
     proptest! {

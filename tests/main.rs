@@ -3,6 +3,7 @@
 #![allow(missing_docs, clippy::format_push_string, clippy::format_collect)]
 // A number's digits are compared as they are written, which equality of values would not do.
 #![allow(clippy::cmp_owned)]
+#![cfg_attr(windows, allow(unused, reason = "what helps tests that are for unix alone"))]
 
 #[cfg(target_os = "linux")]
 mod bundle;
@@ -14,7 +15,7 @@ mod hostile_providers;
 mod import;
 mod inspect;
 mod journeys;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 mod life;
 mod own;
 mod owner_commands;
@@ -26,3 +27,5 @@ mod setup;
 mod stdio;
 mod support;
 mod tools;
+#[cfg(windows)]
+mod windows;

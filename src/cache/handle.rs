@@ -88,8 +88,15 @@ impl Cache {
     /// # Errors
     /// If this machine has no home directory for the user.
     pub fn default_dir() -> Result<PathBuf> {
-        directories::ProjectDirs::from("", "", "pdpp")
-            .map(|dirs| dirs.data_local_dir().to_owned())
+        // As everybody sees it on Windows, who looks for it by `%LOCALAPPDATA%`; the system knows it where a host passes no variable on.
+        let named = std::env::var_os("LOCALAPPDATA")
+            .map(PathBuf::from)
+            .filter(|dir| cfg!(windows) && dir.is_absolute());
+        named
+            .map(|dir| dir.join("pdpp").join("data"))
+            .or_else(|| {
+                directories::ProjectDirs::from("", "", "pdpp").map(|dirs| dirs.data_local_dir().to_owned())
+            })
             .ok_or_else(|| {
                 Error::failed("no_home", "There is no home directory to keep credentials in")
                     .hint("Name a directory: --cache-dir DIR, or PDPP_CACHE_DIR")

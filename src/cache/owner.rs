@@ -25,7 +25,11 @@ fn refuse(names: impl Iterator<Item = OsString>) -> Result<()> {
         "owner_credential_in_environment",
         format!("{name} is set, and an agent must never have an owner's credential within reach"),
     )
-    .hint(format!("Start it without that variable: env -u {name} pdpp …")))
+    .hint(if cfg!(windows) {
+        format!("Start it without that variable. In PowerShell: Remove-Item Env:{name}")
+    } else {
+        format!("Start it without that variable: env -u {name} pdpp …")
+    }))
 }
 
 fn is_owner(name: &OsStr) -> bool {

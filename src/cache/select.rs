@@ -427,7 +427,8 @@ mod tests {
             credential("https://b.example", "g3"),
         ];
         let renew = |at: usize| renew_command(&all[at], &all).to_string();
-        assert_eq!(renew(0), "pdpp connect https://a.example --renew --grant 'g 1'");
+        let name = crate::text::shell_word("g 1");
+        assert_eq!(renew(0), format!("pdpp connect https://a.example --renew --grant {name}"));
         assert_eq!(renew(2), "pdpp connect https://b.example --renew");
     }
 

@@ -25,7 +25,7 @@ pub fn program() -> Check {
         Err(error) => Check::warn(
             "program",
             format!("it cannot be said where this program is: {error}"),
-            "command -v pdpp",
+            if cfg!(windows) { "where.exe pdpp" } else { "command -v pdpp" },
         ),
     }
 }
@@ -75,17 +75,17 @@ fn path_hint(own: &Path) -> String {
 pub fn cache(cache: &Cache) -> Check {
     let dir = cache.dir();
     // Looked at before it is read: reading repairs it.
-    let was_open = was_open(dir);
+    let was_open = fs::is_open_to_others(dir);
     match cache.credentials().and_then(|_| cache.check_dir()) {
         Err(error) => Check::failed("cache", &error),
         // A directory that a person named: its mode is theirs.
-        Ok(()) if self::was_open(dir) => {
+        Ok(()) if fs::is_open_to_others(dir) => {
             let name = dir.display().to_string();
             let message = match fs::open_to_writers(dir) {
                 Some(_) => format!("others can write in {name}"),
                 None => format!("others can enter {name}; the files in it are yours alone"),
             };
-            Check::warn("cache", message, format!("chmod 700 {}", shell_word(&name)))
+            Check::warn("cache", message, closing(&name))
         }
         Ok(()) if was_open => Check::warn(
             "cache",
@@ -108,6 +108,19 @@ pub fn cache(cache: &Cache) -> Check {
     }
 }
 
+/// What makes the directory `name` its owner's alone.
+fn closing(name: &str) -> String {
+    let name = shell_word(name);
+    if cfg!(windows) {
+        // No name of a user or of a group: the administrators' is another one in each language.
+        format!(
+            "icacls {name} /inheritance:r /grant:r \"*S-1-3-4:(OI)(CI)F\" \"*S-1-5-18:(OI)(CI)F\" \"*S-1-5-32-544:(OI)(CI)F\""
+        )
+    } else {
+        format!("chmod 700 {name}")
+    }
+}
+
 /// Whether secrets can be kept and read where they are to be. Waits for a keyring, bounded.
 pub fn secrets(cache: &Cache) -> Check {
     let in_keyring = cache
@@ -123,18 +136,6 @@ pub fn secrets(cache: &Cache) -> Check {
         ),
         Err(error) => Check::failed("tokens", &error),
     }
-}
-
-#[cfg(unix)]
-fn was_open(dir: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::symlink_metadata(dir)
-        .is_ok_and(|found| found.is_dir() && found.permissions().mode() & 0o077 != 0)
-}
-
-#[cfg(not(unix))]
-fn was_open(_dir: &Path) -> bool {
-    false
 }
 
 /// Whether the store of the person's own data can be read; `None` where there is none.

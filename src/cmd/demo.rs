@@ -35,7 +35,11 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     // A server that is started with one would refuse to serve.
     refuse_owner_credentials_in_environment().map_err(|error| {
         let name = error.message().split(' ').next().unwrap_or_default().to_owned();
-        error.hint(format!("env -u {name} pdpp demo"))
+        error.hint(if cfg!(windows) {
+            format!("Take the variable away, then: pdpp demo. In PowerShell: Remove-Item Env:{name}")
+        } else {
+            format!("env -u {name} pdpp demo")
+        })
     })?;
     let began = Instant::now();
     let intro = "You have an export of your data: mail, chats, a bank's file. With pdpp an AI agent on this machine reads the part \

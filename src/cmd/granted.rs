@@ -503,7 +503,8 @@ Next:
   pdpp mcp inspect   what the tools cost a model's context
   pdpp mcp serve     offer it to an MCP host on stdio";
         let dir = Cache::default_dir().unwrap().display().to_string();
-        assert_eq!(to_text(&connected(|_| ())).replace(&dir, "DIR"), expected);
+        let text = to_text(&connected(|_| ())).replace(&dir, "DIR").replace("DIR\\", "DIR/");
+        assert_eq!(text, expected);
     }
 
     #[test]

@@ -87,9 +87,11 @@ pub fn run(width: u16, show: &dyn Fn(Scene<'_>), check_output: &dyn Fn() -> Resu
         runtime::of_this_thread().map_err(|error| failed("Could not wait for signals").because(error))?;
     let stop = waiting.block_on(async { StopSignals::listen() });
     let home = tempfile::Builder::new().prefix("pdpp-demo-").tempdir().map_err(|error| {
-        failed("There is no place for temporary files")
-            .because(error)
-            .hint("Name a directory that you can write to: TMPDIR=/tmp pdpp demo")
+        failed("There is no place for temporary files").because(error).hint(if cfg!(windows) {
+            "Name a directory that you can write to in TMP, then: pdpp demo"
+        } else {
+            "Name a directory that you can write to: TMPDIR=/tmp pdpp demo"
+        })
     })?;
     let cost = Play { home: home.path(), show, check_output }.play(width, stop);
     let folder = home.path().display().to_string();

@@ -76,9 +76,13 @@ impl CredentialsSource {
             Self::Keyring(provider) => {
                 let name = entry_name(provider);
                 // The attributes under which its library looks a Secret Service's entry up.
-                let hint = format!(
-                    "secret-tool store --label 'pdpp introspection' service pdpp username {name} target default"
-                );
+                let hint = if cfg!(windows) {
+                    format!("cmdkey /generic:{name}.pdpp /user:{name} /pass")
+                } else {
+                    format!(
+                        "secret-tool store --label 'pdpp introspection' service pdpp username {name} target default"
+                    )
+                };
                 ("the keyring".to_owned(), hint)
             }
         };

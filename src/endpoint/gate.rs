@@ -68,8 +68,12 @@ impl Gate {
 pub fn in_words(unknown: &Unknown) -> String {
     let next = match unknown {
         Unknown::Credentials(_) => {
-            let pid = std::process::id();
-            format!("callers get 503; correct the credentials, then: kill -HUP {pid}")
+            let how = if cfg!(windows) {
+                "start this anew".to_owned()
+            } else {
+                format!("kill -HUP {}", std::process::id())
+            };
+            format!("callers get 503; correct the credentials, then: {how}")
         }
         Unknown::Http(_) | Unknown::Malformed(_) => "callers get 503 until it answers".to_owned(),
         Unknown::Busy => "callers get 503 meanwhile".to_owned(),

@@ -21,6 +21,8 @@ pub struct Signals {
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
+    #[cfg(not(unix))]
+    stop: crate::runtime::StopSignals,
 }
 
 #[cfg(unix)]
@@ -60,12 +62,12 @@ impl Signals {
     /// None.
     #[allow(clippy::unnecessary_wraps, reason = "as on unix")]
     pub fn new() -> Result<Self> {
-        Ok(Self {})
+        Ok(Self { stop: crate::runtime::StopSignals::of_server() })
     }
 
-    /// Ctrl-C; there is no signal to reload.
+    /// Ctrl-C, Ctrl-Break, the end of the console or of the session; there is no signal to reload.
     pub async fn next(&mut self) -> Signal {
-        let _ = tokio::signal::ctrl_c().await;
+        self.stop.next().await;
         Signal::Stop
     }
 }

@@ -169,13 +169,7 @@ impl ForeignFile {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(dir).map_err(|error| self.io(error))?;
-        // A directory can be locked itself, which leaves nothing behind; not on Windows.
-        #[cfg(unix)]
-        let file = File::open(dir);
-        #[cfg(not(unix))]
-        let file =
-            OpenOptions::new().write(true).create(true).truncate(false).open(dir.join(".pdpp-setup-lock"));
-        let file = file.and_then(|file| file.lock().map(|()| file)).map_err(|error| self.io(error))?;
+        let file = lock_in(dir).map_err(|error| self.io(error))?;
         Ok(ForeignLock { _file: file })
     }
 
@@ -197,6 +191,8 @@ impl ForeignFile {
             .map_err(|error| self.io(error))?;
         let written = file.write_all(new).and_then(|()| {
             if let Ok(found) = fs::metadata(&self.real) {
+                #[cfg(windows)]
+                super::rights::copy(&self.real, file.path())?;
                 file.as_file().set_permissions(found.permissions())?;
             }
             file.as_file().sync_all()
@@ -205,14 +201,16 @@ impl ForeignFile {
         if self.read()?.as_deref() != old {
             return Ok(Wrote::ChangedMeanwhile);
         }
-        let persisted =
-            if old.is_some() { file.persist(&self.real) } else { file.persist_noclobber(&self.real) };
+        let persisted = match old {
+            Some(_) => super::put_in_place(file, &self.real),
+            None => file.persist_noclobber(&self.real).map(drop).map_err(|error| error.error),
+        };
         match persisted {
-            Ok(_) => {}
-            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Ok(Wrote::ChangedMeanwhile);
             }
-            Err(error) => return Err(self.io(error.error)),
+            Err(error) => return Err(self.io(error)),
         }
         self.sync_dir()?;
         Ok(Wrote::Yes)
@@ -251,6 +249,8 @@ impl ForeignFile {
             };
             let written = file.write_all(bytes).and_then(|()| {
                 if let Ok(found) = fs::metadata(&self.real) {
+                    #[cfg(windows)]
+                    super::rights::copy(&self.real, &path)?;
                     file.set_permissions(found.permissions())?;
                 }
                 file.sync_all()
@@ -316,6 +316,34 @@ impl ForeignFile {
         #[cfg(unix)]
         File::open(self.dir()).and_then(|dir| dir.sync_all()).map_err(|error| self.io(error))?;
         Ok(())
+    }
+}
+
+/// Waits until no other process of this program has the lock of `dir`. Nothing is left of it.
+#[cfg(not(windows))]
+fn lock_in(dir: &Path) -> io::Result<File> {
+    let file = File::open(dir)?;
+    file.lock()?;
+    Ok(file)
+}
+
+/// A directory cannot be locked there. A file that is shared with nobody, and goes with whoever has it open, does as well.
+#[cfg(windows)]
+fn lock_in(dir: &Path) -> io::Result<File> {
+    use std::os::windows::fs::OpenOptionsExt as _;
+    const FILE_FLAG_DELETE_ON_CLOSE: u32 = 0x0400_0000;
+    /// `ERROR_ACCESS_DENIED`: it is on its way out; `ERROR_SHARING_VIOLATION`.
+    const IN_USE: [Option<i32>; 2] = [Some(5), Some(32)];
+    let end = Instant::now() + Duration::from_mins(1);
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).share_mode(0).custom_flags(FILE_FLAG_DELETE_ON_CLOSE);
+    loop {
+        match options.open(dir.join(".pdpp-setup-lock")) {
+            Err(error) if IN_USE.contains(&error.raw_os_error()) && Instant::now() < end => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            opened => return opened,
+        }
     }
 }
 

@@ -954,7 +954,13 @@ pub fn unusable(typed: &Path, error: io::Error) -> Error {
         },
         io::ErrorKind::PermissionDenied => {
             let path = shell_word(&typed.display().to_string()).into_owned();
-            failed.hint(format!("Make it readable to you, then type it again: chmod -R u+rX {path}"))
+            failed.hint(if cfg!(windows) {
+                format!(
+                    "Close what has it open, or make it readable to you, then type it again: icacls {path}"
+                )
+            } else {
+                format!("Make it readable to you, then type it again: chmod -R u+rX {path}")
+            })
         }
         _ => failed.hint(anew()),
     }

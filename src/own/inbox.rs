@@ -44,7 +44,7 @@ pub struct Inbox {
     dir: PathBuf,
     folder: PrivateDir,
     sources: Mutex<Sources>,
-    _in_use: DirLock,
+    in_use: Option<DirLock>,
 }
 
 #[derive(Debug, Default)]
@@ -89,7 +89,7 @@ impl Inbox {
         let folder = PrivateDir::create(&dir.join(INBOX).join(id)).map_err(unusable)?;
         let in_use = folder.try_lock(IN_USE).map_err(unusable)?;
         let in_use = in_use.ok_or_else(|| unusable(io::ErrorKind::ResourceBusy.into()))?;
-        Ok(Self { dir: dir.to_owned(), folder, sources: Mutex::default(), _in_use: in_use })
+        Ok(Self { dir: dir.to_owned(), folder, sources: Mutex::default(), in_use: Some(in_use) })
     }
 
     /// Receives `content` under a relative `name`: a file, or a file in the folder that the name begins with.
@@ -261,7 +261,11 @@ impl Inbox {
 
 impl Drop for Inbox {
     fn drop(&mut self) {
-        let _ = self.folder.remove_whole();
+        if self.folder.remove_whole().is_err() {
+            // Windows may keep a folder in which a file is open.
+            self.in_use = None;
+            let _ = self.folder.remove_whole();
+        }
         // Where it is the last one.
         if let Ok(inbox) = PrivateDir::open(&self.dir.join(INBOX)) {
             let _ = inbox.remove_empty();

@@ -351,6 +351,13 @@ fn unusable(dir: &Path, error: io::Error) -> Error {
         .hint(to_use(dir))
 }
 
+/// What is to be done about a directory that others can enter.
+const MAKE_PRIVATE: &str = if cfg!(windows) {
+    "Let nobody but you and the administrators in (icacls), or name another one with --data-dir"
+} else {
+    "Make it your own user's, mode 700, or name another one with --data-dir"
+};
+
 /// What is done about a directory that cannot be used. One of the separate set-up is its service's, and must not become anybody else's:
 /// any program of theirs could read it then.
 fn to_use(dir: &Path) -> Hint {
@@ -360,7 +367,7 @@ fn to_use(dir: &Path) -> Hint {
         ))
         .run(Command::new("provider"));
     }
-    Hint::new("Make it your own user's, mode 700, or name another one with --data-dir")
+    Hint::new(MAKE_PRIVATE)
 }
 
 /// The same command, for an address that can be used.
@@ -386,7 +393,7 @@ pub fn explain(error: OpenError) -> Error {
             };
             Error::new(kind, "own_data_dir", format!("Could not {what} the data directory"))
                 .because(error)
-                .hint("Make it your own user's, mode 700, or name another one with --data-dir")
+                .hint(MAKE_PRIVATE)
         }
         OpenError::OtherVault(file) => Error::new(
             Kind::Refused,

@@ -486,7 +486,12 @@ impl Job<'_> {
             }
             ForeignError::Loop(path) => (
                 "config_unreadable",
-                format!("Remove the link: rm {}", shell_word(&path.to_string_lossy())).into(),
+                format!(
+                    "Remove the link: {} {}",
+                    if cfg!(windows) { "del" } else { "rm" },
+                    shell_word(&path.to_string_lossy())
+                )
+                .into(),
             ),
             ForeignError::NotAFile(_) | ForeignError::TooLarge(_) => {
                 ("config_unreadable", format!("{} could not read that either", self.host.title).into())
@@ -494,7 +499,8 @@ impl Job<'_> {
             ForeignError::ReadOnly(path) => (
                 "config_unwritable",
                 Hint::new(format!(
-                    "chmod u+w {}, or change it where it comes from: ",
+                    "{} {}, or change it where it comes from: ",
+                    if cfg!(windows) { "attrib -r" } else { "chmod u+w" },
                     shell_word(&path.to_string_lossy())
                 ))
                 .run(self.by_hand()),
@@ -512,6 +518,10 @@ impl Job<'_> {
             ForeignError::Io(path, why) => {
                 let dir = path.parent().unwrap_or(path).to_string_lossy().into_owned();
                 let hint = match why.kind() {
+                    // Windows says so of a file that another program has open, too, or something like it.
+                    _ if cfg!(windows) && matches!(why.raw_os_error(), Some(5 | 32 | 33)) => {
+                        format!("End {}, which may have the file open, and run this again", self.host.title)
+                    }
                     std::io::ErrorKind::PermissionDenied => format!("chmod u+rwx {}", shell_word(&dir)),
                     std::io::ErrorKind::StorageFull => "Make room on that disk".to_owned(),
                     _ => format!("See what is wrong with {}", shell_word(&dir)),
@@ -647,7 +657,11 @@ pub(super) fn relative(host: &Host, variable: &str) -> Error {
             host.title
         ),
     )
-    .hint(format!("export {variable}=\"$(realpath \"${variable}\")\""))
+    .hint(if cfg!(windows) {
+        format!("Give it the whole path: setx {variable} PATH")
+    } else {
+        format!("export {variable}=\"$(realpath \"${variable}\")\"")
+    })
 }
 
 /// Now, as a part of a file's name: `20261128T100000Z`.

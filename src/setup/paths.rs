@@ -52,9 +52,10 @@ impl Machine {
     /// # Errors
     /// `no_home`; `no_directory` if the current directory is gone.
     pub fn from_process() -> Result<Self> {
-        let home = directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()).ok_or_else(|| {
+        // As the hosts themselves find it: `HOME`, or `USERPROFILE` on Windows, before what the system knows.
+        let home = std::env::home_dir().filter(|home| home.is_absolute()).ok_or_else(|| {
             Error::failed("no_home", "There is no home directory, so no host's config either")
-                .hint("Set HOME")
+                .hint(if cfg!(windows) { "Set USERPROFILE" } else { "Set HOME" })
         })?;
         let cwd = std::env::current_dir().map_err(|error| {
             Error::failed("no_directory", "The current directory cannot be used")

@@ -1,5 +1,4 @@
 //! A refresh that has begun outlives the end of what it was begun for.
-#![cfg(unix)]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, Stdio};
@@ -7,10 +6,9 @@ use std::time::{Duration, Instant};
 
 use pdpp::cache::Cache;
 use pdpp::cache::credential::Credential;
-use rustix::process::{Pid, Signal, kill_process};
 
 use super::server::{Server, Token};
-use crate::support::env::TestEnv;
+use crate::support::env::{TestEnv, interrupt, stop, stoppable};
 
 /// A server with a call in flight that waits for a refresh.
 struct Refreshing {
@@ -29,8 +27,7 @@ impl Refreshing {
         let provider = Server::start();
         let before = provider.put(&cache, |_| ());
         provider.set(does);
-        let mut serve = env
-            .pdpp(&["mcp", "serve"])
+        let mut serve = stoppable(&mut env.pdpp(&["mcp", "serve"]))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -57,10 +54,6 @@ impl Refreshing {
             assert!(Instant::now() < end, "it does not end");
             std::thread::sleep(Duration::from_millis(2));
         }
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.serve), signal).unwrap();
     }
 
     /// Another process reads with the token that was on its way.
@@ -102,8 +95,8 @@ fn r1_8_an_answer_that_never_comes_is_waited_for_within_bounds_and_known_to_be_l
 #[test]
 fn r1_8_a_signal_is_obeyed_in_time_and_lets_a_quick_refresh_through() {
     let mut serve = Refreshing::start(Token::Slowly);
+    stop(&serve.serve);
     let signalled = Instant::now();
-    serve.signal(Signal::TERM);
     let (code, took) = serve.ended(signalled);
     assert!(code == Some(0) && took < Duration::from_millis(1_500), "{code:?} {took:?}");
     serve.is_kept();
@@ -115,8 +108,8 @@ fn r1_8_a_signal_is_obeyed_in_time_and_lets_a_quick_refresh_through() {
     while closed.elapsed() < Duration::from_secs(2) {
         std::thread::sleep(Duration::from_millis(20));
     }
+    stop(&serve.serve);
     let signalled = Instant::now();
-    serve.signal(Signal::TERM);
     let (_, took) = serve.ended(signalled);
     assert!(took < Duration::from_millis(1_500), "{took:?}");
 }
@@ -138,10 +131,10 @@ fn lets_a_refresh_come_home(command: &[&str]) {
     let before = provider.put(&cache, |_| ());
     provider.set(Token::Late);
     let mut child = env.pdpp(command);
-    let mut child = child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = stoppable(&mut child).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     provider.wait_until_asked(1);
     let signalled = Instant::now();
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    interrupt(&child);
     let mut stderr = String::new();
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     let status = child.wait().unwrap();
@@ -161,10 +154,10 @@ fn a_command_that_is_stopped_does_not_wait_for_ever() {
     provider.put(&cache, |_| ());
     provider.set(Token::SpendAndHang);
     let mut child = env.pdpp(&["status", "--check"]);
-    let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = stoppable(&mut child).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     provider.wait_until_asked(1);
     let signalled = Instant::now();
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    interrupt(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(
         (Duration::from_secs(4)..Duration::from_secs(9)).contains(&signalled.elapsed()),

@@ -2,6 +2,7 @@
 
 use crate::support::env::TestEnv;
 
+#[cfg(unix)]
 #[test]
 fn a_demo_that_cannot_go_on_says_how_it_can() {
     let mut env = TestEnv::new();

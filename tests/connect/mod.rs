@@ -598,7 +598,7 @@ fn another_grant_stays_and_the_same_is_replaced() {
     assert_eq!(kept.len(), 2);
     let files = env.files();
     assert_eq!(files.len(), 4, "index, lock and two secrets, all in their place: {files:?}");
-    assert!(files.iter().all(|file| file.starts_with(".local/share/pdpp/")), "{files:?}");
+    assert!(files.iter().all(|file| env.home().join(file).starts_with(env.cache_dir())), "{files:?}");
 }
 
 #[test]
@@ -609,7 +609,8 @@ fn the_cache_goes_where_it_is_told() {
     let ran = connect(&env, &provider, &["--cache-dir", elsewhere.to_str().unwrap()]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     for command in ["setup", "inspect", "serve"] {
-        let next = format!("\n  pdpp --cache-dir '{}' mcp {command}\n", elsewhere.display());
+        let named = pdpp::text::shell_word(elsewhere.to_str().unwrap());
+        let next = format!("\n  pdpp --cache-dir {named} mcp {command}\n");
         assert!(ran.stdout.contains(&next), "{command}: {}", ran.stdout);
     }
     assert!(env.files().iter().all(|file| file.starts_with("else where/")), "{:?}", env.files());
@@ -685,7 +686,6 @@ fn without_a_browser_it_says_so_and_goes_on() {
     assert!(ran.stderr.contains("Open this address in a browser here; it asks for a code"), "{}", ran.stderr);
 }
 
-#[cfg(unix)]
 #[test]
 fn ctrl_c_stops_with_130_and_stores_nothing() {
     for (flow, json) in [
@@ -702,8 +702,7 @@ fn ctrl_c_stops_with_130_and_stores_nothing() {
         if json {
             arguments.push("--json");
         }
-        let mut child = env
-            .pdpp(&arguments)
+        let mut child = crate::support::env::stoppable(&mut env.pdpp(&arguments))
             .stdout(std::process::Stdio::piped())
             .stderr(std::process::Stdio::piped())
             .spawn()
@@ -714,8 +713,7 @@ fn ctrl_c_stops_with_130_and_stores_nothing() {
         while !stderr.contains("Waiting for the approval") {
             assert!(std::io::BufRead::read_line(&mut lines, &mut stderr).unwrap() > 0, "{stderr}");
         }
-        rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
-            .unwrap();
+        crate::support::env::interrupt(&child);
         let ended = child.wait().unwrap();
         let mut stdout = String::new();
         child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();

@@ -1,6 +1,7 @@
 //! `connect --renew`: no wider than before, for as long, and what differs is said.
 
 use pdpp::provider::grant::TokenKind;
+use pdpp::text::shell_word;
 use serde_json::{Value, json};
 
 use super::flows::{approving, by_code_at};
@@ -147,11 +148,16 @@ fn what_fails_is_asked_for_again_by_the_same_command() {
     let more = ["--stream", "entries", "--name", "A diary", "--purpose", "Plan a trip"];
     provider.switch(|switches| switches.polls = vec![provider::Poll::Denied]);
     let ran = connect(&env, &provider, &more);
-    let next = format!("To ask again: pdpp connect {} --name 'A diary' --stream entries", provider.url());
-    assert!(ran.stderr.contains(&next) && ran.stderr.contains("--purpose 'Plan a trip'"), "{}", ran.stderr);
+    let (name, purpose) = (shell_word("A diary"), shell_word("Plan a trip"));
+    let next = format!("To ask again: pdpp connect {} --name {name} --stream entries", provider.url());
+    assert!(
+        ran.stderr.contains(&next) && ran.stderr.contains(&format!("--purpose {purpose}")),
+        "{}",
+        ran.stderr
+    );
     let ran = connect(&env, &provider, &[&more[..], &["--store", "keyring"]].concat());
     let next = format!(
-        "keep tokens in a file: pdpp connect {} --name 'A diary' --stream entries --purpose 'Plan a trip' --store file\n",
+        "keep tokens in a file: pdpp connect {} --name {name} --stream entries --purpose {purpose} --store file\n",
         provider.url()
     );
     assert!(ran.stderr.contains(&next), "{}", ran.stderr);

@@ -164,6 +164,7 @@ fn shown_in(document: &str) -> Vec<String> {
 }
 
 /// A shell in `env`, where `pdpp` is on the PATH.
+#[cfg(unix)]
 fn shell(env: &TestEnv, line: &str) -> Command {
     let pdpp = env.pdpp(&[]);
     let bin = Path::new(env!("CARGO_BIN_EXE_pdpp")).parent().unwrap().to_owned();
@@ -180,6 +181,7 @@ fn shell(env: &TestEnv, line: &str) -> Command {
 }
 
 /// Runs `line` to its end; one that goes on is stopped once it has said its first line.
+#[cfg(unix)]
 fn typed(env: &TestEnv, line: &str, goes_on: bool) -> Ran {
     if !goes_on {
         return Ran::from(shell(env, line).output().unwrap());
@@ -197,6 +199,7 @@ fn typed(env: &TestEnv, line: &str, goes_on: bool) -> Ran {
 }
 
 /// An agent reads two records.
+#[cfg(unix)]
 fn read_something(env: &TestEnv) {
     let mut server =
         env.pdpp(&["mcp", "serve"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -212,6 +215,7 @@ fn read_something(env: &TestEnv) {
 }
 
 /// What is wrong with a case, if something is.
+#[cfg(unix)]
 fn fault(url: &str, &(line, before, code, says): &(&str, Before, i32, &str)) -> Option<String> {
     let env = TestEnv::new();
     let cwd = env.pdpp(&[]).get_current_dir().unwrap().to_owned();
@@ -261,6 +265,7 @@ fn every_command_shown_has_a_case_or_a_reason() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn every_command_shown_does_what_it_is_said_to_do() {
     let env = TestEnv::new();

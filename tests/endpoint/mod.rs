@@ -1,5 +1,4 @@
 //! The endpoint as a process: whom it serves, what it refuses, what it costs, how it ends.
-#![cfg(unix)]
 
 mod bounds;
 mod fake;
@@ -14,10 +13,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use reqwest::header::HeaderMap;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::support::env::TestEnv;
+use crate::support::env::{TestEnv, stop, stoppable};
 
 /// What waiting for an event may take on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -59,12 +57,19 @@ impl Answer {
 
 /// A file with these credentials, mode 600.
 fn credentials(env: &TestEnv, client_id: &str, secret: &str) -> PathBuf {
-    use std::os::unix::fs::PermissionsExt as _;
     let path = env.home().join("introspection.json");
     let text = json!({"client_id": client_id, "client_secret": secret}).to_string();
     std::fs::write(&path, text).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    private(&path);
     path
+}
+
+/// Makes a file its owner's alone. On Windows one in a folder of theirs is.
+fn private(path: &Path) {
+    #[cfg(unix)]
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    #[cfg(windows)]
+    let _ = path;
 }
 
 impl Running {
@@ -74,6 +79,7 @@ impl Running {
     }
 
     /// The same, begun by a shell that does something `before`, and redirects something.
+    #[cfg(unix)]
     fn start_by_a_shell(
         env: &TestEnv,
         provider: &str,
@@ -103,7 +109,7 @@ impl Running {
     }
 
     fn of(command: &mut Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = stoppable(command).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = Arc::new(Mutex::new(String::new()));
         let (kept, pipe) = (Arc::clone(&stderr), BufReader::new(child.stderr.take().unwrap()));
         let reader = std::thread::spawn(move || {
@@ -174,8 +180,15 @@ impl Running {
         answer(self.http.get(self.ready["metrics_url"].as_str().unwrap())).await.text
     }
 
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    /// Asks it to stop.
+    fn stop(&self) {
+        stop(&self.child);
+    }
+
+    #[cfg(unix)]
+    fn reload(&self) {
+        use rustix::process::{Pid, Signal, kill_process};
+        kill_process(Pid::from_child(&self.child), Signal::HUP).unwrap();
     }
 
     fn stderr(&self) -> String {

@@ -1,9 +1,7 @@
 //! What its operator does with it, and sees of it.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::fake::Fake;
@@ -17,6 +15,7 @@ async fn with(more: &[&str]) -> (TestEnv, Fake, Running) {
     (env, fake, running)
 }
 
+#[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn wrong_credentials_are_the_operators_to_put_right_and_a_signal_takes_the_new_ones() {
     let (env, fake) = (TestEnv::new(), Fake::start().await);
@@ -44,17 +43,17 @@ async fn wrong_credentials_are_the_operators_to_put_right_and_a_signal_takes_the
 
     // What cannot be used changes nothing.
     std::fs::write(&path, "canary-broken").unwrap();
-    running.signal(Signal::HUP);
+    running.reload();
     let failed = running.event("reload_failed").await;
     assert!(failed["message"].as_str().unwrap().contains("the old stays in use"));
 
     // Others that are wrong are told at once.
     credentials(&env, "rs", "canary-other");
-    running.signal(Signal::HUP);
+    running.reload();
     eventually(logged_twice).await;
 
     credentials(&env, "rs", SECRET);
-    running.signal(Signal::HUP);
+    running.reload();
     eventually(async || (running.tools_list("tok").await.status == 200).then_some(())).await;
     let metrics = running.metrics().await;
     assert!(metrics.contains(r#"pdpp_host_reloads_total{outcome="failed"} 1"#), "{metrics}");
@@ -88,7 +87,7 @@ async fn a_stop_answers_what_is_at_work_and_takes_nothing_new() {
     fake.allow("held-a");
     let rest = async {
         eventually(async || (fake.read().len() == 1).then_some(())).await;
-        running.signal(Signal::TERM);
+        running.stop();
         running.event("stopping").await;
         eventually(async || std::net::TcpStream::connect(running.address()).is_err().then_some(())).await;
         fake.let_go.send(true).unwrap();
@@ -109,7 +108,7 @@ async fn a_stop_waits_no_longer_than_it_was_told() {
         running.post("held-a").body(super::call("search", &json!({"q": "x"})).to_string()).send(),
     );
     eventually(async || (fake.read().len() == 1).then_some(())).await;
-    running.signal(Signal::TERM);
+    running.stop();
     assert!(asking.await.unwrap().is_err(), "cut off");
     let (code, _, stderr) = running.ended();
     assert_eq!(code, Some(0));
@@ -135,9 +134,9 @@ async fn a_second_stop_does_not_wait() {
         running.post("held-a").body(super::call("search", &json!({"q": "x"})).to_string()).send(),
     );
     eventually(async || (fake.read().len() == 1).then_some(())).await;
-    running.signal(Signal::TERM);
+    running.stop();
     running.event("stopping").await;
-    running.signal(Signal::TERM);
+    running.stop();
     assert!(asking.await.unwrap().is_err(), "cut off");
     let (code, _, stderr) = running.ended();
     assert_eq!(code, Some(0));
@@ -166,7 +165,7 @@ async fn the_log_has_a_line_a_request_and_nothing_that_anybody_said() {
     }
     let metrics = running.metrics().await;
     assert!(metrics.contains(r#"{method="tools/call",tool="search",status="200"} 1"#), "{metrics}");
-    running.signal(Signal::TERM);
+    running.stop();
     let (code, stdout, stderr) = running.ended();
     assert_eq!(code, Some(0));
     for written in [&stdout, &stderr, &metrics] {
@@ -192,10 +191,11 @@ fn certificate(dir: &Path) -> String {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     std::fs::write(dir.join("cert.pem"), made.cert.pem()).unwrap();
     std::fs::write(dir.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
-    std::fs::set_permissions(dir.join("key.pem"), std::fs::Permissions::from_mode(0o600)).unwrap();
+    super::private(&dir.join("key.pem"));
     made.cert.pem()
 }
 
+#[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tls_of_its_own_is_exchanged_without_a_stop() {
     let (env, fake) = (TestEnv::new(), Fake::start().await);
@@ -216,16 +216,17 @@ async fn tls_of_its_own_is_exchanged_without_a_stop() {
     // Bytes that are no TLS hold nobody up.
     let _noise = std::net::TcpStream::connect(running.address()).unwrap();
     let second = certificate(&env.home());
-    running.signal(Signal::HUP);
+    running.reload();
     running.event("reloaded").await;
     assert_eq!((ask(&second).await, ask(&first).await), (Some(200), None));
     std::fs::write(&key, "canary").unwrap();
-    running.signal(Signal::HUP);
+    running.reload();
     running.event("reload_failed").await;
     assert_eq!(ask(&second).await, Some(200));
     assert!(!running.stderr().contains("canary"));
 }
 
+#[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r1_3_it_does_not_start_with_an_owner_credential_an_open_file_or_no_provider() {
     let (mut env, fake) = (TestEnv::new(), Fake::start().await);
@@ -264,9 +265,9 @@ async fn r1_3_it_does_not_start_with_an_owner_credential_an_open_file_or_no_prov
     let next = format!(" --provider-url {}\n", fake.url);
     assert!(stderr.contains("pdpp mcp host ") && stderr.contains(&next), "{stderr}");
     refused((code, stderr), 69, "query_base_foreign");
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
     refused(host(&env, &fake.url, &[]), 77, "introspection_credentials");
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     for damaged in [Some("{}"), None] {
         match damaged {
             Some(text) => std::fs::write(&path, text).unwrap(),
@@ -290,6 +291,7 @@ async fn r1_3_it_does_not_start_with_an_owner_credential_an_open_file_or_no_prov
 }
 
 /// A closed stderr is the null device by the time that it is written to.
+#[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lines_of_the_log_that_go_nowhere_are_counted_as_lost() {
     for closed in ["2>&-", "2>/dev/null"] {
@@ -308,6 +310,7 @@ async fn lines_of_the_log_that_go_nowhere_are_counted_as_lost() {
 }
 
 /// A script that waits for the line of `--json` would wait for ever; so would one of the sandbox.
+#[cfg(unix)]
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_start_that_cannot_be_announced_is_a_failure_at_once() {

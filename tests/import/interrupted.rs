@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{Desk, table};
+use crate::support::env::stoppable;
 
 const ROWS: usize = 12_000;
 
@@ -75,14 +76,11 @@ fn o2_5_a_signal_ends_between_batches_and_the_same_command_goes_on() {
 fn stopped_by(signals: usize, text: &str, wanted: &[String]) {
     let desk = Desk::new();
     let path = desk.file("a.csv", text);
-    let child = desk
-        .env
-        .pdpp(&["import", path.to_str().unwrap(), "--yes"])
+    let child = stoppable(&mut desk.env.pdpp(&["import", path.to_str().unwrap(), "--yes"]))
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    let pid = rustix::process::Pid::from_child(&child);
     // It has begun when its store is there: from then on a signal is a wish.
     let deadline = Instant::now() + Duration::from_mins(1);
     let has_begun = || {
@@ -97,7 +95,14 @@ fn stopped_by(signals: usize, text: &str, wanted: &[String]) {
         std::thread::yield_now();
     }
     for _ in 0..signals {
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::INT);
+        // It may be over by then.
+        #[cfg(unix)]
+        let _ = rustix::process::kill_process(
+            rustix::process::Pid::from_child(&child),
+            rustix::process::Signal::INT,
+        );
+        #[cfg(windows)]
+        crate::windows::ctrl_c_if_there(child.id());
     }
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -113,7 +118,13 @@ fn stopped_by(signals: usize, text: &str, wanted: &[String]) {
                 return;
             }
             assert!(said.contains("code: interrupted"), "{said}");
-            assert!(said.contains(&format!("next: pdpp import {} --yes", path.display())), "{said}");
+            assert!(
+                said.contains(&format!(
+                    "next: pdpp import {} --yes",
+                    pdpp::text::shell_word(path.to_str().unwrap())
+                )),
+                "{said}"
+            );
         }
         other => panic!("{other:?}: {said}"),
     }

@@ -128,6 +128,7 @@ fn o3_3_a_second_import_is_told_who_imports() {
     assert_eq!(desk.import(&path)[1], 10);
 }
 
+#[cfg(unix)]
 #[test]
 fn o3_1_the_store_is_its_owners_alone_and_a_report_too() {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, Secrets};
-use pdpp::mcp::protocol::client::{Client, ServerCommand};
+use pdpp::mcp::protocol::client::Client;
 use pdpp::mcp::protocol::service::{ResourceContents, Service};
 use pdpp::mcp::reading::hosted_tools::HostedTools;
 use pdpp::mcp::reading::package::{KnownSource, Member, Package, Roster};
@@ -308,9 +308,7 @@ pub async fn served(env: &TestEnv, url: &str) -> Tools {
 
 /// The tools of `pdpp mcp serve` over what is kept in `env`.
 pub async fn serve(env: &TestEnv) -> Tools {
-    let home = format!("HOME={}", env.home().display());
-    let words = ["/usr/bin/env", "-i", &home, env!("CARGO_BIN_EXE_pdpp"), "mcp", "serve"].map(Into::into);
-    let command = ServerCommand::from_words(&words).unwrap();
+    let command = env.server(&[]);
     Tools::Served(Box::new(tokio::sync::Mutex::new(
         Client::start(&command, Duration::from_mins(2)).await.unwrap(),
     )))

@@ -1,6 +1,5 @@
 //! A store as one file, and back: all of it or nothing, whatever stands in the way.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -13,10 +12,16 @@ use rusqlite::types::Value as Sql;
 use serde_json::{Value, json};
 
 use super::granted::{call, grant};
+#[cfg(unix)]
 use super::terminal::Terminal;
 use crate::support::env::{Ran, TestEnv};
 
 const PASSPHRASE: &str = "correct horse";
+
+#[cfg(unix)]
+fn mode(path: &Path) -> u32 {
+    std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(path).unwrap()) & 0o777
+}
 
 fn rows(count: usize) -> String {
     let mut text = String::from("id,date,kind,text\n");
@@ -149,7 +154,8 @@ fn o3_11_a_restored_store_is_the_one_that_was_backed_up() {
     assert_eq!((&told["backup"]["copies"]["attachments"], &told["encrypted"]), (&json!(5), &json!(false)));
     let left = &told["backup"]["left_in_place"];
     assert_eq!((&left["attachments"], &left["exports"]), (&json!(5), &json!([exports[3]])));
-    assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
+    #[cfg(unix)]
+    assert_eq!(mode(&file), 0o600);
     assert_eq!(leftovers(&own(&env)).len() + leftovers(&env.home()).len(), 0);
     // It is a plain archive too.
     let listed = std::process::Command::new("tar").args(["-tf", file.to_str().unwrap()]).output().unwrap();
@@ -166,8 +172,8 @@ fn o3_11_a_restored_store_is_the_one_that_was_backed_up() {
         told
     };
     assert_eq!(status(&other), status(&env));
-    assert_eq!(std::fs::metadata(own(&other)).unwrap().mode() & 0o777, 0o700);
-    assert_eq!(std::fs::metadata(own(&other).join("own.db")).unwrap().mode() & 0o777, 0o600);
+    #[cfg(unix)]
+    assert_eq!((mode(&own(&other)), mode(&own(&other).join("own.db"))), (0o700, 0o600));
     // Searches, counts and rows are the same, through grants of the same.
     let answers = |env: &TestEnv| {
         grant(env, &["--account", "rows", "--stream", "rows"]);
@@ -474,12 +480,14 @@ fn o3_11_each_refusal_has_its_code_and_what_to_type() {
     assert_eq!(code(&run(&["provider", "backup", name])), (Some(77), "backup_exists".into()));
     assert_eq!(std::fs::read(&file).unwrap(), b"precious");
     back_up(&env, &file, &["--overwrite"]);
-    let first = std::fs::metadata(&file).unwrap();
-    assert_eq!(first.mode() & 0o777, 0o600);
-    let link = env.home().join("link.tar");
-    std::os::unix::fs::symlink(&file, &link).unwrap();
-    let refused = run(&["provider", "backup", link.to_str().unwrap(), "--overwrite"]);
-    assert_eq!(code(&refused), (Some(1), "backup_file".into()));
+    #[cfg(unix)]
+    {
+        assert_eq!(mode(&file), 0o600);
+        let link = env.home().join("link.tar");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let refused = run(&["provider", "backup", link.to_str().unwrap(), "--overwrite"]);
+        assert_eq!(code(&refused), (Some(1), "backup_file".into()));
+    }
 
     let refused = run(&["provider", "restore", name]);
     assert_eq!(code(&refused), (Some(77), "restore_not_empty".into()));
@@ -530,6 +538,7 @@ fn o3_11_a_copy_that_is_gone_or_damaged_is_named_and_the_rest_is_backed_up() {
     restore_here(&env.home().join("restored"), &file, None).unwrap();
 }
 
+#[cfg(unix)]
 #[test]
 fn o3_11_a_passphrase_is_asked_for_at_the_terminal_and_opens_the_backup() {
     let (env, other) = (TestEnv::new(), TestEnv::new());
@@ -593,6 +602,7 @@ fn o3_11_a_passphrase_is_asked_for_at_the_terminal_and_opens_the_backup() {
 }
 
 /// What `command` leaves when it is stopped by `signal` at a random moment of `time`; whether it was stopped.
+#[cfg(unix)]
 fn stopped(
     env: &TestEnv,
     words: &[&str],
@@ -611,6 +621,7 @@ fn stopped(
     child.wait().unwrap().code() != Some(0)
 }
 
+#[cfg(unix)]
 #[test]
 fn o3_11_whatever_stops_it_leaves_a_whole_file_or_store_or_none() {
     use rustix::process::Signal;
@@ -699,6 +710,7 @@ fn o3_11_a_restore_takes_the_place_of_nothing_and_of_no_store_that_is_served() {
     restore(&empty).unwrap();
 }
 
+#[cfg(unix)]
 #[test]
 fn o3_11_a_full_disk_leaves_nothing() {
     let env = TestEnv::new();

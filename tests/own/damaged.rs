@@ -38,6 +38,7 @@ fn error(ran: &Ran) -> Value {
 }
 
 /// The commands of `next`, as a shell runs them, with `export` in the place of the one to name.
+#[cfg(unix)]
 fn typed(env: &TestEnv, next: &str, from: &str, export: &Path) -> bool {
     let line = &next[next.find(from).unwrap()..];
     let line = line.split(" && pdpp connect").next().unwrap();
@@ -55,6 +56,7 @@ fn typed(env: &TestEnv, next: &str, from: &str, export: &Path) -> bool {
     true
 }
 
+#[cfg(unix)]
 #[test]
 fn o3_5_each_command_says_that_the_store_is_damaged_and_what_to_type() {
     for how in ["header", "schema", "cut", "within"] {
@@ -122,6 +124,7 @@ fn o3_5_each_command_says_that_the_store_is_damaged_and_what_to_type() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn o3_5_grants_that_are_damaged_leave_the_data() {
     let env = TestEnv::new();

@@ -4,14 +4,26 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
 use std::time::Duration;
 
-use pdpp::mcp::protocol::client::{Client, ServerCommand};
+use pdpp::mcp::protocol::client::Client;
 use serde_json::{Value, json};
 
 use super::filled::{HOME_WORD, WORK_WORD, store_in, store_of};
+#[cfg(unix)]
 use super::terminal::Terminal;
 use crate::support::env::TestEnv;
 
+/// What is ticked beforehand is approved.
+#[cfg(windows)]
+pub fn grant(env: &TestEnv, options: &[&str]) -> Value {
+    // Some callers have an event loop of their own.
+    std::thread::scope(|scope| {
+        let granting = super::page::granted_as_shown(env, options);
+        scope.spawn(|| pdpp::runtime::block_on(granting).unwrap()).join().unwrap()
+    })
+}
+
 /// What is ticked beforehand is approved, for 30 days.
+#[cfg(unix)]
 pub fn grant(env: &TestEnv, options: &[&str]) -> Value {
     let words = ["connect", "local", "--in-terminal", "--json"];
     let mut terminal = Terminal::run(env, &[&words, options].concat());
@@ -52,11 +64,7 @@ fn o7_1_what_is_granted_at_the_terminal_is_read_by_the_tools_and_nothing_else_is
 }
 
 async fn serve(env: &TestEnv, options: &[&str]) -> Client {
-    let home = format!("HOME={}", env.home().display());
-    let words =
-        [&["/usr/bin/env", "-i", &home, env!("CARGO_BIN_EXE_pdpp"), "mcp", "serve"], options].concat();
-    let words: Vec<std::ffi::OsString> = words.into_iter().map(Into::into).collect();
-    Client::start(&ServerCommand::from_words(&words).unwrap(), Duration::from_mins(2)).await.unwrap()
+    Client::start(&env.server(options), Duration::from_mins(2)).await.unwrap()
 }
 
 async fn ask(client: &mut Client, tool: &str, arguments: Value) -> Value {
@@ -155,6 +163,7 @@ fn o7_1_a_grant_is_narrowed_renewed_and_replaced() {
     assert!(status.contains("works"), "{status}");
 }
 
+#[cfg(unix)]
 #[test]
 fn o7_1_one_approval_gives_a_grant_a_source() {
     let env = TestEnv::new();
@@ -187,6 +196,7 @@ fn o7_1_one_approval_gives_a_grant_a_source() {
 }
 
 /// Records of one month; the time of day counts too.
+#[cfg(unix)]
 #[test]
 fn o7_7_both_bounds_hold_whatever_is_ticked_at_the_terminal() {
     let env = TestEnv::new();
@@ -224,6 +234,7 @@ fn o7_7_both_bounds_hold_whatever_is_ticked_at_the_terminal() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn o7_6_nothing_is_ticked_but_what_options_name_and_nothing_is_given_for_nothing() {
     let env = TestEnv::new();
@@ -243,6 +254,7 @@ fn o7_6_nothing_is_ticked_but_what_options_name_and_nothing_is_given_for_nothing
     assert_eq!(made["grants"], json!([]));
 }
 
+#[cfg(unix)]
 #[test]
 fn o7_5_a_list_that_is_interrupted_leaves_the_cursor_and_no_grant() {
     let env = TestEnv::new();
@@ -608,6 +620,7 @@ fn import_another(env: &TestEnv, name: &str) {
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
+#[cfg(unix)]
 #[test]
 fn o7_9_an_import_between_showing_and_deciding_is_shown_first() {
     let env = TestEnv::new();

@@ -91,6 +91,46 @@ pub(super) fn shown(command: &mut Command) -> (Child, String, String, String) {
     }
 }
 
+/// Approves `connect local` with these options on its page, as it is shown: what is printed. For where no terminal can be played.
+#[cfg_attr(unix, allow(dead_code, reason = "there it is done at a terminal"))]
+pub(super) async fn granted_as_shown(env: &TestEnv, options: &[&str]) -> Value {
+    let (child, address, code) = start(env, options);
+    let mut browser = Browser::new();
+    let own = address.trim_end_matches('/').to_owned();
+    let (_, _, page) = browser.post(&address, &own, &[("code", &code)]).await;
+    browser.cookie = None;
+    let link = between(&page, "url=", "\"").replace("&amp;", "&");
+    let base = link.split("/consent/").next().unwrap().to_owned();
+    let (_, to, _) = browser.get(&link).await;
+    let at = to.unwrap();
+    let (_, _, page) = browser.get(&at).await;
+    let csrf = between(&page, "name=\"csrf\" value=\"", "\"").to_owned();
+    let tags = page.split("<input type=\"").skip(1).map(|rest| rest.split('>').next().unwrap());
+    let sent = |tag: &&str| {
+        let is_chosen = !tag.starts_with("checkbox") || tag.contains(" checked");
+        is_chosen && tag.contains(" name=\"") && !tag.contains(" disabled")
+    };
+    let mut form: Vec<(&str, &str)> = tags
+        .filter(sent)
+        .filter(|tag| tag.contains(" value=\""))
+        .map(|tag| (between(tag, " name=\"", "\""), between(tag, " value=\"", "\"")))
+        .collect();
+    form.dedup();
+    let chosen =
+        page.split("<option").skip(1).find(|rest| rest.split('>').next().unwrap().contains(" selected"));
+    form.extend(chosen.map(|rest| ("expires", between(rest, "value=\"", "\""))));
+    let (status, to, text) = browser.post(&format!("{at}/review"), &base, &form).await;
+    assert_eq!(status, StatusCode::SEE_OTHER, "{form:?} {text}");
+    let (_, _, page) = browser.get(&to.unwrap()).await;
+    let digest = between(&page, "name=\"digest\" value=\"", "\"").to_owned();
+    let (status, _, text) =
+        browser.post(&format!("{at}/approve"), &base, &[("csrf", &csrf), ("digest", &digest)]).await;
+    assert_eq!(status, StatusCode::SEE_OTHER, "{text}");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn o7_2_the_page_lets_one_browser_decide_and_shows_nobody_else_anything() {
     let env = TestEnv::new();

@@ -5,12 +5,14 @@ use serde_json::{Value, json};
 
 use super::filled::{HOME_WORD, WORK_WORD, store_of};
 use super::page::{Browser, between};
+#[cfg(unix)]
 use super::terminal::Terminal;
 use crate::support::env::TestEnv;
 
 pub(super) const PASSPHRASE: &str = "heron under the bridge";
 
 /// Starts it at a terminal, where a passphrase is chosen; gives its address.
+#[cfg(unix)]
 fn start(env: &TestEnv) -> (Terminal, String) {
     let mut terminal = Terminal::run(env, &["provider", "serve", "--listen", "127.0.0.1:0"]);
     terminal.answer_unseen("New passphrase", "short\n");
@@ -87,6 +89,7 @@ pub(super) async fn approve(
     (status, text)
 }
 
+#[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn o7_11_a_served_store_is_granted_by_link_and_passphrase() {
     let env = TestEnv::new();
@@ -149,6 +152,7 @@ async fn o7_11_a_served_store_is_granted_by_link_and_passphrase() {
     assert!(!ran.stderr.contains(PASSPHRASE) && !ran.stderr.contains("pdpp_ot_"), "{}", ran.stderr);
 }
 
+#[cfg(unix)]
 #[test]
 fn o9_3_a_passphrase_is_typed_at_a_terminal_and_kept_as_a_hash() {
     let env = TestEnv::new();

@@ -82,7 +82,7 @@ fn advised_commands_have_the_options_that_were_given() {
     let (env, provider) = connected(Switches::default());
     let elsewhere = env.home().join("else where");
     let dir = elsewhere.to_str().unwrap();
-    let option = format!("--cache-dir '{dir}'");
+    let option = format!("--cache-dir {}", pdpp::text::shell_word(dir));
     for command in [&["status"][..], &["mcp", "call", "schema"], &["mcp", "serve"], &["disconnect", "x"]] {
         let ran = env.run(&[command, &["--cache-dir", dir]].concat());
         assert_eq!(ran.code, Some(78), "{ran:?}");

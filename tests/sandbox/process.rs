@@ -11,7 +11,9 @@ use super::{everything, get};
 
 fn pdpp(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pdpp"));
-    command.env_clear().env("HOME", home).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.env_clear().envs(crate::support::env::home(home));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    crate::support::env::stoppable(&mut command);
     command
 }
 
@@ -64,7 +66,6 @@ fn http(method: &str, url: &str, headers: &[(&str, &str)], body: &str) -> (u16, 
     (status, answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
 }
 
-#[cfg(unix)]
 #[test]
 fn it_says_where_it_is_and_stops_on_a_signal() {
     let home = tempfile::tempdir().unwrap();
@@ -90,11 +91,7 @@ fn it_says_where_it_is_and_stops_on_a_signal() {
         http("GET", &format!("{url}/v1/schema?view=compact"), &[("authorization", &bearer)], "");
     assert_eq!(status, 200, "{schema}");
 
-    rustix::process::kill_process(
-        rustix::process::Pid::from_child(&running.child),
-        rustix::process::Signal::TERM,
-    )
-    .unwrap();
+    crate::support::env::stop(&running.child);
     assert!(running.child.wait().unwrap().success());
     let mut stderr = String::new();
     std::io::Read::read_to_string(&mut running.child.stderr.take().unwrap(), &mut stderr).unwrap();

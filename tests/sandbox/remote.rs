@@ -10,7 +10,7 @@ use futures_util::FutureExt as _;
 use pdpp::advice::Command;
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, Renewal, Secrets};
-use pdpp::mcp::protocol::client::{Client, ServerCommand};
+use pdpp::mcp::protocol::client::Client;
 use pdpp::mcp::protocol::service::{Service as _, ToolAnswer};
 use pdpp::mcp::reading::hosted_tools::HostedTools;
 use pdpp::mcp::reading::reader::{BearerSource, DeadBearer, Reader};
@@ -117,9 +117,7 @@ async fn r6_1_r7_8_a_cached_package_is_read_through_its_providers_own_tools() {
     assert_eq!((of(handle.url()), of(other.url())), (2, 2), "in turns: {found}");
     assert_eq!(found["structuredContent"]["data"]["meta"]["warnings"], json!([]), "{found}");
     // To the end, in the one process that a walk lasts for: nothing twice, nothing lost.
-    let home = format!("HOME={}", env.home().display());
-    let words = ["/usr/bin/env", "-i", &home, env!("CARGO_BIN_EXE_pdpp"), "mcp", "serve"].map(Into::into);
-    let command = ServerCommand::from_words(&words).unwrap();
+    let command = env.server(&[]);
     let mut client = Client::start(&command, Duration::from_mins(2)).await.unwrap();
     let (mut next, mut walked) = (json!({"q": "bakeri", "limit": 100}), Vec::new());
     while next.is_object() {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, Secrets};
-use pdpp::mcp::protocol::client::{Client, ServerCommand};
+use pdpp::mcp::protocol::client::Client;
 use pdpp::provider::grant::{GrantedConnection, GrantedSource};
 use pdpp::sandbox::Config;
 use pdpp::secret::AccessToken;
@@ -63,9 +63,7 @@ fn connect(env: &TestEnv, url: &str) {
 }
 
 async fn serve(env: &TestEnv) -> Client {
-    let home = format!("HOME={}", env.home().display());
-    let words = ["/usr/bin/env", "-i", &home, env!("CARGO_BIN_EXE_pdpp"), "mcp", "serve"].map(Into::into);
-    let command = ServerCommand::from_words(&words).unwrap();
+    let command = env.server(&[]);
     Client::start(&command, Duration::from_mins(2)).await.unwrap()
 }
 

@@ -1,5 +1,6 @@
 //! The trap files, for every host and every verb.
 
+#[cfg(unix)]
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
@@ -139,6 +140,7 @@ fn keeps((host, path, kind): (&str, &str, Kind)) {
         let file = place(&env, path);
         let what = format!("{host}, {}", trap.name);
         std::fs::write(&file, &trap.text).unwrap();
+        #[cfg(unix)]
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
         let bytes = || std::fs::read_to_string(&file).unwrap();
 
@@ -160,6 +162,7 @@ fn keeps((host, path, kind): (&str, &str, Kind)) {
         let (code, outcome) = setup(&env, &[host]);
         assert_eq!((code, &outcome["action"]), (Some(0), &"added".into()), "{what}: {outcome}");
         assert_eq!(outcome["diff"], dry["diff"], "{what}");
+        #[cfg(unix)]
         assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o777, 0o640, "{what}");
         let backup = outcome["backup"].as_str().unwrap_or_else(|| panic!("{what}: {outcome}"));
         assert_eq!(std::fs::read_to_string(backup).unwrap(), trap.text, "{what}");
@@ -175,6 +178,7 @@ fn keeps((host, path, kind): (&str, &str, Kind)) {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn links_are_followed_and_what_must_not_be_written_is_not() {
     for (host, path, _) in HOSTS {
@@ -234,6 +238,7 @@ fn a_file_that_was_made_is_the_owners_alone_and_goes_with_the_entry() {
         let (code, outcome) = setup(&env, &[host]);
         assert_eq!((code, &outcome["action"]), (Some(0), &"added".into()), "{host}: {outcome}");
         assert_eq!(env.files(), [path], "{host}");
+        #[cfg(unix)]
         assert_eq!(std::fs::metadata(env.home().join(path)).unwrap().mode() & 0o777, 0o600, "{host}");
         let (_, outcome) = setup(&env, &[host, "--remove"]);
         assert_eq!(outcome["action"], "removed", "{host}: {outcome}");

@@ -1,7 +1,5 @@
 //! What is beside an edit: links, backups, what is told of them, and of other people's values.
 
-use std::os::unix::fs::symlink;
-
 use jiff::{Timestamp, ToSpan as _};
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, Secrets};
@@ -19,13 +17,14 @@ fn cursor(env: &TestEnv, text: &str) -> std::path::PathBuf {
     file
 }
 
+#[cfg(unix)]
 #[test]
 fn a_link_that_leads_to_itself_is_reported_as_such() {
     for (host, path, _) in HOSTS {
         let env = TestEnv::new();
         let file = env.home().join(path);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        symlink(file.file_name().unwrap(), &file).unwrap();
+        std::os::unix::fs::symlink(file.file_name().unwrap(), &file).unwrap();
         let (code, outcome) = setup(&env, &[host]);
         let error = &outcome["error"];
         assert_eq!((code, &error["code"]), (Some(1), &json!("config_unreadable")), "{host}: {outcome}");
@@ -133,7 +132,7 @@ fn the_proof_of_an_expired_grant_says_what_the_server_says_and_advice_has_the_op
         Credential { grant_expires_at: Some(end), ..credential("https://a.example", "g1", "Old diary") };
     let secrets = Secrets::new(AccessToken::new("token".to_owned()).unwrap(), None);
     cache.store(old, &secrets, None).unwrap();
-    let option = format!("pdpp --cache-dir '{}' ", dir.display());
+    let option = format!("pdpp --cache-dir {} ", pdpp::text::shell_word(dir.to_str().unwrap()));
     let ran = env.run(&["mcp", "setup", "cursor", "--cache-dir", dir.to_str().unwrap()]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let proof =
@@ -157,8 +156,8 @@ fn a_proxys_password_in_an_entry_is_not_shown() {
     let file = env.home().join(".cursor/mcp.json");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     let entry = format!(
-        r#"{{"mcpServers":{{"pdpp":{{"command":"{}","args":["mcp","serve","--proxy","http://u:canary@127.0.0.1:1"]}}}}}}"#,
-        env!("CARGO_BIN_EXE_pdpp")
+        r#"{{"mcpServers":{{"pdpp":{{"command":{},"args":["mcp","serve","--proxy","http://u:canary@127.0.0.1:1"]}}}}}}"#,
+        json!(crate::support::env::program())
     );
     std::fs::write(&file, entry).unwrap();
     for options in [
@@ -179,6 +178,7 @@ fn a_proxys_password_in_an_entry_is_not_shown() {
 }
 
 /// What an administrator starts with a person's HOME (`sudo -E`): whoever runs this as root sees the file stay theirs.
+#[cfg(unix)]
 #[test]
 fn nothing_is_made_in_a_home_of_another_user() {
     use std::os::unix::fs::MetadataExt as _;
@@ -197,6 +197,7 @@ fn nothing_is_made_in_a_home_of_another_user() {
     assert!(!env.home().join(".codex").exists() && !env.home().join(".local").exists());
 }
 
+#[cfg(unix)]
 #[test]
 fn a_backup_that_could_not_be_written_is_not_left_half() {
     let env = TestEnv::new();

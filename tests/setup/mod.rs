@@ -2,13 +2,9 @@
 //! loses nothing whatever happens meanwhile.
 
 mod chatgpt;
-#[cfg(unix)]
 mod files;
-#[cfg(unix)]
 mod links_and_backups;
-#[cfg(unix)]
 mod own;
-#[cfg(unix)]
 mod storms;
 
 use clap::CommandFactory as _;
@@ -16,21 +12,38 @@ use pdpp::cmd::Cli;
 use pdpp::setup::entry::Entry;
 use serde_json::{Value, json};
 
-use crate::support::env::{Ran, TestEnv};
+use crate::support::env::{Ran, TestEnv, program};
 
-/// Each host with where its file is on Linux, and a file with another server in it as a person leaves it.
+/// Where a file is on Linux, or on Windows.
+const fn on(linux: &'static str, windows: &'static str) -> &'static str {
+    if cfg!(windows) { windows } else { linux }
+}
+
+/// Each host with where its file is, and a file with another server in it as a person leaves it.
 pub(super) const HOSTS: [(&str, &str, Kind); 22] = [
     ("claude", ".claude.json", Kind::Json("mcpServers")),
-    ("claude-desktop", ".config/Claude/claude_desktop_config.json", Kind::Json("mcpServers")),
+    (
+        "claude-desktop",
+        on(".config/Claude/claude_desktop_config.json", "AppData/Roaming/Claude/claude_desktop_config.json"),
+        Kind::Json("mcpServers"),
+    ),
     ("codex", ".codex/config.toml", Kind::Toml),
     ("cursor", ".cursor/mcp.json", Kind::Jsonc("mcpServers")),
-    ("vscode", ".config/Code/User/mcp.json", Kind::Jsonc("servers")),
+    (
+        "vscode",
+        on(".config/Code/User/mcp.json", "AppData/Roaming/Code/User/mcp.json"),
+        Kind::Jsonc("servers"),
+    ),
     ("windsurf", ".codeium/windsurf/mcp_config.json", Kind::Jsonc("mcpServers")),
-    ("zed", ".config/zed/settings.json", Kind::Jsonc("context_servers")),
+    (
+        "zed",
+        on(".config/zed/settings.json", "AppData/Roaming/Zed/settings.json"),
+        Kind::Jsonc("context_servers"),
+    ),
     ("gemini", ".gemini/settings.json", Kind::Jsonc("mcpServers")),
     ("opencode", ".config/opencode/opencode.json", Kind::Jsonc("mcp")),
     ("copilot", ".copilot/mcp-config.json", Kind::Jsonc("mcpServers")),
-    ("goose", ".config/goose/config.yaml", Kind::Yaml),
+    ("goose", on(".config/goose/config.yaml", "AppData/Roaming/Block/goose/config/config.yaml"), Kind::Yaml),
     ("lmstudio", ".lmstudio/mcp.json", Kind::Jsonc("mcpServers")),
     ("cline", ".cline/data/settings/cline_mcp_settings.json", Kind::Json("mcpServers")),
     ("kiro", ".kiro/settings/mcp.json", Kind::Jsonc("mcpServers")),
@@ -108,9 +121,11 @@ fn r8_2_setup_writes_the_entry_proves_it_and_says_what_is_next() {
         assert!(ran.stdout.contains(part), "{part} in {ran:?}");
     }
     let text = std::fs::read_to_string(env.home().join(".codex/config.toml")).unwrap();
+    // A path with backslashes is a literal one.
+    let quote = if cfg!(windows) { '\'' } else { '"' };
     let expected = format!(
-        "[mcp_servers.pdpp]\ncommand = \"{}\"\nargs = [\"mcp\", \"serve\"]\nstartup_timeout_sec = 30\n",
-        env!("CARGO_BIN_EXE_pdpp")
+        "[mcp_servers.pdpp]\ncommand = {quote}{}{quote}\nargs = [\"mcp\", \"serve\"]\nstartup_timeout_sec = 30\n",
+        program()
     );
     assert_eq!(text, expected);
     let again = env.run(&["mcp", "setup", "codex"]);
@@ -147,7 +162,7 @@ fn r8_2_what_a_host_does_not_pass_on_is_in_the_arguments() {
     );
     assert_eq!(code, Some(0), "{outcome}");
     let words = json!([
-        env!("CARGO_BIN_EXE_pdpp"),
+        program(),
         "mcp",
         "serve",
         "--cache-dir",
@@ -158,11 +173,14 @@ fn r8_2_what_a_host_does_not_pass_on_is_in_the_arguments() {
         ca_file,
     ]);
     assert_eq!(outcome["command"], words);
-    // What the environment moves is not found by a host that passes none on.
-    let moved = env.pdpp(&["mcp", "setup", "codex", "--json"]).env("XDG_DATA_HOME", "/x").output().unwrap();
-    let outcome: Value = serde_json::from_slice(&moved.stdout).unwrap();
-    assert_eq!(outcome["hosts"][0]["command"][4], "/x/pdpp", "{outcome}");
-    assert_eq!(outcome["hosts"][0]["action"], "updated");
+    // What the environment moves is not found by a host that passes none on. On Windows each passes it on, and it moves all.
+    #[cfg(unix)]
+    {
+        let moved = env.pdpp(&["mcp", "setup", "codex", "--json"]).env("XDG_DATA_HOME", "/x").output();
+        let outcome: Value = serde_json::from_slice(&moved.unwrap().stdout).unwrap();
+        assert_eq!(outcome["hosts"][0]["command"][4], "/x/pdpp", "{outcome}");
+        assert_eq!(outcome["hosts"][0]["action"], "updated");
+    }
     let (_, plain) = setup(&env, &["claude"]);
     assert_eq!(plain["command"][4], "48000", "what Claude Code is known to show: {plain}");
 

@@ -1,13 +1,9 @@
 //! An entry of its own that is there already, for every host: what a person has put into it stays.
 
-use std::os::unix::fs::symlink;
-
 use serde_json::{Value, json};
 
 use super::{HOSTS, Kind, json_of, setup};
-use crate::support::env::{Ran, TestEnv};
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_pdpp");
+use crate::support::env::{Ran, TestEnv, program};
 
 /// An entry as a person leaves it, with `<C>` and `<A>` where command and arguments are.
 fn entry(host: &str, kind: Kind) -> String {
@@ -63,7 +59,7 @@ fn r8_2_an_update_keeps_every_byte_that_is_not_command_or_arguments() {
         std::fs::write(&file, &old).unwrap();
         let (code, outcome) = setup(&env, &[host]);
         assert_eq!((code, &outcome["action"]), (Some(0), &"updated".into()), "{host}: {outcome}");
-        assert_eq!(bytes(), with(&text, PROGRAM, &arguments(host)), "{host}");
+        assert_eq!(bytes(), with(&text, &program(), &arguments(host)), "{host}");
         let (code, outcome) = setup(&env, &[host]);
         assert_eq!((code, &outcome["action"]), (Some(0), &"unchanged".into()), "{host}: {outcome}");
 
@@ -76,13 +72,13 @@ fn r8_2_an_update_keeps_every_byte_that_is_not_command_or_arguments() {
         std::fs::write(&file, old).unwrap();
         let (code, outcome) = setup(&env, &[host]);
         assert_eq!((code, &outcome["action"]), (Some(0), &"updated".into()), "{host}: {outcome}");
-        assert_eq!(bytes(), with(&text, PROGRAM, &choices), "{host}");
+        assert_eq!(bytes(), with(&text, &program(), &choices), "{host}");
         assert_eq!(outcome["command"].as_array().unwrap().len(), choices.len() + 1, "{host}: {outcome}");
 
         // Taken out whole.
         let (code, outcome) = setup(&env, &[host, "--remove"]);
         assert_eq!((code, &outcome["action"]), (Some(0), &"removed".into()), "{host}: {outcome}");
-        let gone = !bytes().contains("mine") && !bytes().contains("timeout") && !bytes().contains(PROGRAM);
+        let gone = !bytes().contains("mine") && !bytes().contains("timeout") && !bytes().contains(&program());
         assert!(gone, "{host}: {}", bytes());
     }
 }
@@ -95,7 +91,7 @@ fn what_a_person_narrowed_or_switched_off_is_left_alone_unless_asked() {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         let bytes = || std::fs::read_to_string(&file).unwrap();
         let text = entry(host, kind);
-        let narrowed = with(&text, PROGRAM, &["mcp", "serve", "--grant", "g1"]);
+        let narrowed = with(&text, &program(), &["mcp", "serve", "--grant", "g1"]);
         std::fs::write(&file, &narrowed).unwrap();
         let (code, outcome) = setup(&env, &[host]);
         assert_eq!(
@@ -106,7 +102,7 @@ fn what_a_person_narrowed_or_switched_off_is_left_alone_unless_asked() {
         assert_eq!(bytes(), narrowed, "{host}");
         let (code, outcome) = setup(&env, &[host, "--yes"]);
         assert_eq!((code, &outcome["action"]), (Some(0), &"updated".into()), "{host}: {outcome}");
-        assert_eq!(bytes(), with(&text, PROGRAM, &arguments(host)), "{host}");
+        assert_eq!(bytes(), with(&text, &program(), &arguments(host)), "{host}");
 
         let off = match kind {
             Kind::Toml => text.replace("tool_timeout_sec", "enabled = false\ntool_timeout_sec"),
@@ -126,7 +122,7 @@ fn what_a_person_narrowed_or_switched_off_is_left_alone_unless_asked() {
         assert_eq!(bytes(), old, "{host}");
         let (code, outcome) = setup(&env, &[host, "--yes"]);
         assert_eq!((code, &outcome["action"]), (Some(0), &"updated".into()), "{host}: {outcome}");
-        assert_eq!(bytes(), with(&off, PROGRAM, &arguments(host)), "{host}: it stays off");
+        assert_eq!(bytes(), with(&off, &program(), &arguments(host)), "{host}: it stays off");
         assert!(
             outcome["notes"][0].as_str().unwrap().contains("is switched off, and stays so"),
             "{host}: {outcome}"
@@ -134,6 +130,7 @@ fn what_a_person_narrowed_or_switched_off_is_left_alone_unless_asked() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn r8_2_every_host_starts_a_program_in_an_odd_place_with_all_that_is_baked_in() {
     let odd = "a b 'c' \"d\" %PATH% $ \\e ünï;{f}#,[g]";
@@ -142,7 +139,7 @@ fn r8_2_every_host_starts_a_program_in_an_odd_place_with_all_that_is_baked_in() 
         let dir = env.home().join(odd);
         std::fs::create_dir(&dir).unwrap();
         let launcher = dir.join("pdpp");
-        symlink(PROGRAM, &launcher).unwrap();
+        std::os::unix::fs::symlink(program(), &launcher).unwrap();
         let (cache, ca_file) = (dir.join("cache"), dir.join("ca.pem"));
         let made = rcgen::generate_simple_self_signed(["proxy.example.org".to_owned()]).unwrap();
         std::fs::write(&ca_file, made.cert.pem()).unwrap();

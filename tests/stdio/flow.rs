@@ -5,11 +5,10 @@ use std::io::Read as _;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
 use serde_json::json;
 
 use super::ends::SOON;
-use super::peer::Peer;
+use super::peer::{Peer, Signal};
 
 /// Longer than any test waits: a call that is only ever ended from outside.
 const FOR_EVER: u64 = 600_000;
@@ -136,12 +135,14 @@ fn r1_4_a_panic_is_answered_and_keeps_its_data_to_itself() {
     assert!(stderr.contains("scripted.rs"), "where it happened is told: {stderr}");
 }
 
+#[cfg(unix)]
 fn calls(count: u32, pad: u32) -> Vec<u8> {
     let params = json!({"name": "query_records", "arguments": {"pad": pad}});
     let call = |id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
     (0..count).flat_map(|id| format!("{}\n", call(id)).into_bytes()).collect()
 }
 
+#[cfg(unix)]
 fn unread_peer() -> Peer {
     let mut peer = Peer::unread();
     peer.request("init", "initialize", &json!({"protocolVersion": "2025-11-25"}));
@@ -150,6 +151,7 @@ fn unread_peer() -> Peer {
     peer
 }
 
+#[cfg(unix)]
 #[test]
 fn a_client_that_reads_nothing_costs_bounded_memory_and_gets_everything_later() {
     let mut peer = unread_peer();
@@ -170,6 +172,7 @@ fn a_client_that_reads_nothing_costs_bounded_memory_and_gets_everything_later() 
     peer.is_quiet();
 }
 
+#[cfg(unix)]
 #[test]
 fn r1_8_a_client_that_reads_nothing_keeps_no_process() {
     let endings: [fn(&mut Peer); 3] = [Peer::close_input, Peer::close_output, |peer| peer.kill(Signal::TERM)];

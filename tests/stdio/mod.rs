@@ -1,6 +1,5 @@
 //! The stdio transport, in a real process: every message answered, every ending in time
 //! (R1.4, R1.7, R1.8). The server is this test binary again, with a scripted read surface.
-#![cfg(unix)]
 
 mod ends;
 mod flow;

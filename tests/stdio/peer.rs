@@ -1,13 +1,20 @@
 //! The client side of the scripted server.
+#![cfg_attr(windows, allow(dead_code, reason = "what asks a pipe whether it is full is for unix"))]
 
 use std::io::{BufRead, BufReader, Read, Write};
+#[cfg(unix)]
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+#[cfg(unix)]
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal};
+#[cfg(unix)]
+use rustix::process::Pid;
+#[cfg(unix)]
+pub use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::scripted::ROLE;
@@ -41,6 +48,41 @@ pub fn modern_meta() -> Value {
     serde_json::from_str(MODERN_META).unwrap()
 }
 
+/// Ctrl-C on its console stands in the place of each: Wine has nothing else.
+#[cfg(windows)]
+#[derive(Debug, Clone, Copy)]
+#[allow(clippy::upper_case_acronyms)]
+pub enum Signal {
+    TERM,
+    INT,
+    HUP,
+}
+
+/// The program itself, with a console of its own. What libtest writes before is read past.
+#[cfg(windows)]
+fn command(role: &str, _prefix: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([
+        "--ignored",
+        "--exact",
+        "--nocapture",
+        "--test-threads=2",
+        "stdio::scripted::scripted_server",
+    ]);
+    let home = std::env::temp_dir();
+    command.env_clear().envs(crate::support::env::home(&home)).env(ROLE, role).env("RUST_BACKTRACE", "1");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    crate::support::env::stoppable(&mut command);
+    command
+}
+
+/// What libtest writes before a test that it is to leave alone.
+#[cfg(windows)]
+const HEADING: [&str; 2] = ["", "running 1 test"];
+#[cfg(unix)]
+const HEADING: [&str; 0] = [];
+
+#[cfg(unix)]
 fn command(role: &str, prefix: &str) -> Command {
     let mut command = Command::new("/bin/sh");
     let script = format!(
@@ -68,6 +110,7 @@ impl Peer {
     }
 
     /// A server whose parent is not this process but a shell: [`Self::pid`] is the shell's.
+    #[cfg(unix)]
     pub fn below_a_shell() -> Self {
         Self::start(command("serve", "exec 4<&0; <&4"), true)
     }
@@ -110,7 +153,11 @@ impl Peer {
         let (to, lines) = channel();
         let output = BufReader::new(self.output.take().unwrap());
         std::thread::spawn(move || {
-            output.lines().map_while(Result::ok).try_for_each(|line| to.send(line).map_err(drop))
+            let mut lines = output.lines().map_while(Result::ok);
+            for expected in HEADING {
+                assert_eq!(lines.next().as_deref(), Some(expected));
+            }
+            lines.try_for_each(|line| to.send(line).map_err(drop))
         });
         self.lines = Some(lines);
     }
@@ -118,14 +165,21 @@ impl Peer {
     /// The first answer of a server whose answers are otherwise left unread.
     pub fn only_answer(&mut self) -> Value {
         let output = self.output.as_mut().unwrap();
-        let (mut line, mut byte) = (Vec::new(), [0]);
-        while byte != *b"\n" {
-            output.read_exact(&mut byte).unwrap();
-            line.push(byte[0]);
+        let mut next = || {
+            let (mut line, mut byte) = (Vec::new(), [0]);
+            while byte != *b"\n" {
+                output.read_exact(&mut byte).unwrap();
+                line.push(byte[0]);
+            }
+            String::from_utf8(line).unwrap()
+        };
+        for expected in HEADING {
+            assert_eq!(next().trim_end(), expected);
         }
-        message(&String::from_utf8(line).unwrap())
+        message(&next())
     }
 
+    #[cfg(unix)]
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
@@ -135,6 +189,7 @@ impl Peer {
     }
 
     /// Writes until the server has read nothing for a while: how many bytes it took.
+    #[cfg(unix)]
     pub fn flood(&mut self, bytes: &[u8]) -> usize {
         use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
         let input = self.input.as_mut().unwrap();
@@ -202,6 +257,12 @@ impl Peer {
         assert_eq!(answer, json!({"jsonrpc": "2.0", "id": "quiet", "result": {}}));
     }
 
+    #[cfg(windows)]
+    pub fn kill(&self, _signal: Signal) {
+        crate::windows::ctrl_c(self.child.id());
+    }
+
+    #[cfg(unix)]
     pub fn kill(&self, signal: Signal) {
         rustix::process::kill_process(self.pid(), signal).unwrap();
     }
@@ -247,6 +308,7 @@ impl Peer {
     }
 
     /// Waits until every process that holds the server's stdout is gone.
+    #[cfg(unix)]
     pub fn everything_is_gone(&self) -> Duration {
         let started = Instant::now();
         loop {
@@ -281,7 +343,10 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
+        #[cfg(unix)]
         let _ = rustix::process::kill_process_group(self.pid(), Signal::KILL);
+        #[cfg(windows)]
+        let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }

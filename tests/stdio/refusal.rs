@@ -1,9 +1,8 @@
 //! A server that cannot serve says so once, in the protocol and on stderr, and ends (R1.2, R1.3).
 
-use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::peer::{Peer, modern_meta};
+use super::peer::{Peer, Signal, modern_meta};
 
 #[test]
 fn r1_2_the_first_request_of_any_kind_is_answered_with_the_guidance() {

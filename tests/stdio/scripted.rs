@@ -76,9 +76,13 @@ impl Service for Scripted {
 #[ignore = "the other tests start it as their server"]
 fn scripted_server() {
     let Ok(role) = std::env::var(ROLE) else { return };
-    // libtest has already written to what it was given as stdout; the client's pipe is descriptor 3.
-    let client = std::fs::File::options().write(true).open("/dev/fd/3").unwrap();
-    rustix::stdio::dup2_stdout(client).unwrap();
+    // libtest has already written to what it was given as stdout; the client's pipe is descriptor 3. On Windows the client reads
+    // past that.
+    #[cfg(unix)]
+    {
+        let client = std::fs::File::options().write(true).open("/dev/fd/3").unwrap();
+        rustix::stdio::dup2_stdout(client).unwrap();
+    }
     let code = if role == "refuse" {
         let error = Error::new(Kind::NotConnected, "not_connected", "No provider is connected")
             .hint("pdpp connect <provider-url>");

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use pdpp::mcp::protocol::client::{ServerCommand, Surroundings};
+
 /// A HOME of its own; gone when dropped.
 pub struct TestEnv {
     root: tempfile::TempDir,
@@ -25,9 +27,9 @@ impl TestEnv {
         self.root.path().join("home")
     }
 
-    /// Where this HOME's credentials are by default on Linux.
+    /// Where this HOME's credentials are by default on Linux, and on Windows.
     pub fn cache_dir(&self) -> PathBuf {
-        self.home().join(".local/share/pdpp")
+        self.home().join(if cfg!(windows) { "AppData/Local/pdpp/data" } else { ".local/share/pdpp" })
     }
 
     /// `pdpp` with these arguments, in this environment and nothing else of the caller's.
@@ -36,8 +38,8 @@ impl TestEnv {
         command
             .args(arguments)
             .env_clear()
-            .env("HOME", self.home())
-            .env("PATH", "/usr/bin:/bin")
+            .envs(home(&self.home()))
+            .env("PATH", PATH)
             .env("COLUMNS", "100")
             .env("LANG", "C.UTF-8")
             .env("NO_COLOR", "1")
@@ -57,6 +59,22 @@ impl TestEnv {
             };
         }
         command
+    }
+
+    /// `pdpp mcp serve` with these options, as a host starts it: with next to nothing in its environment.
+    pub fn server(&self, options: &[&str]) -> ServerCommand {
+        let words = [&["mcp", "serve"], options].concat();
+        ServerCommand {
+            program: env!("CARGO_BIN_EXE_pdpp").into(),
+            arguments: words.into_iter().map(Into::into).collect(),
+            surroundings: Some(Surroundings {
+                directory: self.root.path().to_owned(),
+                environment: home(&self.home())
+                    .into_iter()
+                    .map(|(name, value)| (name.into(), value))
+                    .collect(),
+            }),
+        }
     }
 
     /// Runs `pdpp` to its end.
@@ -79,9 +97,66 @@ fn walk(root: &Path, dir: &Path, found: &mut Vec<String>) {
         if path.is_dir() && !path.is_symlink() {
             walk(root, &path, found);
         } else {
-            found.push(path.strip_prefix(root).unwrap().to_string_lossy().into_owned());
+            let name = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
+            found.push(if cfg!(windows) { name.replace('\\', "/") } else { name });
         }
     }
+}
+
+/// Where programs are that each machine has.
+pub const PATH: &str = if cfg!(windows) { r"C:\windows\system32;C:\windows" } else { "/usr/bin:/bin" };
+
+/// What tells a program that `home` is its user's home directory, and on Windows what no program starts without.
+pub fn home(home: &Path) -> Vec<(&'static str, std::ffi::OsString)> {
+    if !cfg!(windows) {
+        return vec![("HOME", home.into())];
+    }
+    let given = ["SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "TEMP", "TMP"];
+    let given = given.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+    given
+        .chain([
+            ("USERPROFILE", home.into()),
+            ("APPDATA", home.join("AppData").join("Roaming").into()),
+            ("LOCALAPPDATA", home.join("AppData").join("Local").into()),
+        ])
+        .collect()
+}
+
+/// The program, by the path that it finds itself at.
+pub fn program() -> String {
+    std::path::absolute(env!("CARGO_BIN_EXE_pdpp")).unwrap().into_os_string().into_string().unwrap()
+}
+
+/// So that [`stop`] can stop what `command` starts: on Windows it needs a console of its own, and what is said there would be heard
+/// by all that share it.
+pub fn stoppable(command: &mut Command) -> &mut Command {
+    #[cfg(windows)]
+    {
+        const CREATE_NO_WINDOW: u32 = 0x0800_0000;
+        std::os::windows::process::CommandExt::creation_flags(command, CREATE_NO_WINDOW);
+    }
+    command
+}
+
+/// Asks a process to go: SIGTERM, or Ctrl-C on the console that it has.
+pub fn stop(child: &std::process::Child) {
+    #[cfg(unix)]
+    signal(child, rustix::process::Signal::TERM);
+    #[cfg(windows)]
+    crate::windows::ctrl_c(child.id());
+}
+
+/// Ctrl-C.
+pub fn interrupt(child: &std::process::Child) {
+    #[cfg(unix)]
+    signal(child, rustix::process::Signal::INT);
+    #[cfg(windows)]
+    crate::windows::ctrl_c(child.id());
+}
+
+#[cfg(unix)]
+fn signal(child: &std::process::Child, signal: rustix::process::Signal) {
+    rustix::process::kill_process(rustix::process::Pid::from_child(child), signal).unwrap();
 }
 
 /// How a run ended.

@@ -155,8 +155,13 @@ fn absent_is_fine(deleted: keyring::Result<()>) -> keyring::Result<()> {
 fn entry(name: &str) -> keyring::Result<Entry> {
     #[cfg(all(unix, not(any(target_os = "macos", target_os = "ios", target_os = "android"))))]
     let modifiers = HashMap::from([("label", "pdpp: a provider's token")]);
-    // The other systems show service and name.
-    #[cfg(not(all(unix, not(any(target_os = "macos", target_os = "ios", target_os = "android")))))]
+    // The other systems show service and name. What Windows is not told to keep here goes along to every machine of a domain.
+    #[cfg(windows)]
+    let modifiers = HashMap::from([("persistence", "Local")]);
+    #[cfg(not(any(
+        windows,
+        all(unix, not(any(target_os = "macos", target_os = "ios", target_os = "android")))
+    )))]
     let modifiers = HashMap::new();
     Entry::new_with_modifiers(SERVICE, name, &modifiers)
 }
@@ -302,6 +307,10 @@ fn explain(error: &KeyringError) -> StoreError {
         KeyringError::NoStorageAccess(why) if why.to_string().contains("result not returned") => {
             StoreError::KeyringAbsent("it has no default keyring yet".to_owned())
         }
+        // What Windows says where nobody has logged on with a password: to a service, or over the network.
+        KeyringError::NoStorageAccess(_) if cfg!(windows) => {
+            StoreError::KeyringAbsent("this session has no Credential Manager".to_owned())
+        }
         KeyringError::NoStorageAccess(why) => StoreError::KeyringLocked(why.to_string()),
         KeyringError::PlatformFailure(why) if is_refusal(why.as_ref()) => {
             StoreError::KeyringLocked(why.to_string())
@@ -344,7 +353,8 @@ mod tests {
     fn failures_are_told_apart() {
         let why = || Box::<dyn std::error::Error + Send + Sync>::from("why");
         let code = |error: KeyringError| explain(&error).code();
-        assert_eq!(code(KeyringError::NoStorageAccess(why())), "keyring_locked");
+        let no_access = if cfg!(windows) { "keyring_absent" } else { "keyring_locked" };
+        assert_eq!(code(KeyringError::NoStorageAccess(why())), no_access);
         assert_eq!(code(KeyringError::PlatformFailure(why())), "keyring_absent");
         assert_eq!(code(KeyringError::Ambiguous(Vec::new())), "secret_damaged");
         assert_eq!(code(KeyringError::BadEncoding(b"canary".to_vec())), "secret_store_failed");
