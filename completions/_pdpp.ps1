@@ -206,6 +206,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('inspect', 'inspect', [CompletionResultType]::ParameterValue, 'Show the tools and what they cost a model''s context')
             [CompletionResult]::new('call', 'call', [CompletionResultType]::ParameterValue, 'Call one tool and show what a host would get: both views, and their sizes')
             [CompletionResult]::new('host', 'host', [CompletionResultType]::ParameterValue, 'Offer a provider''s data to remote MCP hosts, over HTTP')
+            [CompletionResult]::new('bundle', 'bundle', [CompletionResultType]::ParameterValue, 'Offer the granted data to a host that installed pdpp as a bundle, and get a grant first where its settings say so')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
@@ -310,12 +311,28 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             break
         }
+        'pdpp;mcp;bundle' {
+            [CompletionResult]::new('--connect', '--connect', [CompletionResultType]::ParameterName, 'The provider to connect, if it is not connected yet; or `local`, for your own data on this machine')
+            [CompletionResult]::new('--import', '--import', [CompletionResultType]::ParameterName, 'A folder or file with an export of yours: to be imported, and to be granted, if none of your own data is yet')
+            [CompletionResult]::new('--max-result-bytes', '--max-result-bytes', [CompletionResultType]::ParameterName, 'The most that either view of one result may take, in bytes, from 4000 to 48000 [default: 8000 of text, 10000 of structured output]')
+            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
+            [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never a secret or record data')
+            [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]')
+            [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Trust the certificate authorities in this PEM file too')
+            [CompletionResult]::new('--no-access-log', '--no-access-log', [CompletionResultType]::ParameterName, 'Keep no note of the calls (see `pdpp log`)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            break
+        }
         'pdpp;mcp;help' {
             [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Offer the granted data to an MCP host, on stdin and stdout')
             [CompletionResult]::new('setup', 'setup', [CompletionResultType]::ParameterValue, 'Tell MCP hosts on this machine about pdpp, and prove that they can start it')
             [CompletionResult]::new('inspect', 'inspect', [CompletionResultType]::ParameterValue, 'Show the tools and what they cost a model''s context')
             [CompletionResult]::new('call', 'call', [CompletionResultType]::ParameterValue, 'Call one tool and show what a host would get: both views, and their sizes')
             [CompletionResult]::new('host', 'host', [CompletionResultType]::ParameterValue, 'Offer a provider''s data to remote MCP hosts, over HTTP')
+            [CompletionResult]::new('bundle', 'bundle', [CompletionResultType]::ParameterValue, 'Offer the granted data to a host that installed pdpp as a bundle, and get a grant first where its settings say so')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
@@ -332,6 +349,9 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             break
         }
         'pdpp;mcp;help;host' {
+            break
+        }
+        'pdpp;mcp;help;bundle' {
             break
         }
         'pdpp;mcp;help;help' {
@@ -663,6 +683,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('inspect', 'inspect', [CompletionResultType]::ParameterValue, 'Show the tools and what they cost a model''s context')
             [CompletionResult]::new('call', 'call', [CompletionResultType]::ParameterValue, 'Call one tool and show what a host would get: both views, and their sizes')
             [CompletionResult]::new('host', 'host', [CompletionResultType]::ParameterValue, 'Offer a provider''s data to remote MCP hosts, over HTTP')
+            [CompletionResult]::new('bundle', 'bundle', [CompletionResultType]::ParameterValue, 'Offer the granted data to a host that installed pdpp as a bundle, and get a grant first where its settings say so')
             break
         }
         'pdpp;help;mcp;serve' {
@@ -678,6 +699,9 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             break
         }
         'pdpp;help;mcp;host' {
+            break
+        }
+        'pdpp;help;mcp;bundle' {
             break
         }
         'pdpp;help;provider' {

@@ -94,6 +94,9 @@ _pdpp() {
             pdpp__subcmd__help,status)
                 cmd="pdpp__subcmd__help__subcmd__status"
                 ;;
+            pdpp__subcmd__help__subcmd__mcp,bundle)
+                cmd="pdpp__subcmd__help__subcmd__mcp__subcmd__bundle"
+                ;;
             pdpp__subcmd__help__subcmd__mcp,call)
                 cmd="pdpp__subcmd__help__subcmd__mcp__subcmd__call"
                 ;;
@@ -145,6 +148,9 @@ _pdpp() {
             pdpp__subcmd__help__subcmd__provider,uninstall)
                 cmd="pdpp__subcmd__help__subcmd__provider__subcmd__uninstall"
                 ;;
+            pdpp__subcmd__mcp,bundle)
+                cmd="pdpp__subcmd__mcp__subcmd__bundle"
+                ;;
             pdpp__subcmd__mcp,call)
                 cmd="pdpp__subcmd__mcp__subcmd__call"
                 ;;
@@ -162,6 +168,9 @@ _pdpp() {
                 ;;
             pdpp__subcmd__mcp,setup)
                 cmd="pdpp__subcmd__mcp__subcmd__setup"
+                ;;
+            pdpp__subcmd__mcp__subcmd__help,bundle)
+                cmd="pdpp__subcmd__mcp__subcmd__help__subcmd__bundle"
                 ;;
             pdpp__subcmd__mcp__subcmd__help,call)
                 cmd="pdpp__subcmd__mcp__subcmd__help__subcmd__call"
@@ -757,8 +766,22 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help__subcmd__mcp)
-            opts="serve setup inspect call host"
+            opts="serve setup inspect call host bundle"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__mcp__subcmd__bundle)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1224,12 +1247,73 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp)
-            opts="-h -V --cache-dir --log-level --proxy --ca-file --help --version serve setup inspect call host help"
+            opts="-h -V --cache-dir --log-level --proxy --ca-file --help --version serve setup inspect call host bundle help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__mcp__subcmd__bundle)
+            opts="-h -V --connect --import --max-result-bytes --no-access-log --cache-dir --log-level --proxy --ca-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --connect)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --import)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --max-result-bytes)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
                 --cache-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1336,8 +1420,22 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp__subcmd__help)
-            opts="serve setup inspect call host help"
+            opts="serve setup inspect call host bundle help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__mcp__subcmd__help__subcmd__bundle)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

@@ -193,6 +193,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand inspect 'Show the tools and what they cost a model''s context'
             cand call 'Call one tool and show what a host would get: both views, and their sizes'
             cand host 'Offer a provider''s data to remote MCP hosts, over HTTP'
+            cand bundle 'Offer the granted data to a host that installed pdpp as a bundle, and get a grant first where its settings say so'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'pdpp;mcp;serve'= {
@@ -291,12 +292,27 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand -V 'Print version'
             cand --version 'Print version'
         }
+        &'pdpp;mcp;bundle'= {
+            cand --connect 'The provider to connect, if it is not connected yet; or `local`, for your own data on this machine'
+            cand --import 'A folder or file with an export of yours: to be imported, and to be granted, if none of your own data is yet'
+            cand --max-result-bytes 'The most that either view of one result may take, in bytes, from 4000 to 48000 [default: 8000 of text, 10000 of structured output]'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand --no-access-log 'Keep no note of the calls (see `pdpp log`)'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
         &'pdpp;mcp;help'= {
             cand serve 'Offer the granted data to an MCP host, on stdin and stdout'
             cand setup 'Tell MCP hosts on this machine about pdpp, and prove that they can start it'
             cand inspect 'Show the tools and what they cost a model''s context'
             cand call 'Call one tool and show what a host would get: both views, and their sizes'
             cand host 'Offer a provider''s data to remote MCP hosts, over HTTP'
+            cand bundle 'Offer the granted data to a host that installed pdpp as a bundle, and get a grant first where its settings say so'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'pdpp;mcp;help;serve'= {
@@ -308,6 +324,8 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;mcp;help;call'= {
         }
         &'pdpp;mcp;help;host'= {
+        }
+        &'pdpp;mcp;help;bundle'= {
         }
         &'pdpp;mcp;help;help'= {
         }
@@ -599,6 +617,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand inspect 'Show the tools and what they cost a model''s context'
             cand call 'Call one tool and show what a host would get: both views, and their sizes'
             cand host 'Offer a provider''s data to remote MCP hosts, over HTTP'
+            cand bundle 'Offer the granted data to a host that installed pdpp as a bundle, and get a grant first where its settings say so'
         }
         &'pdpp;help;mcp;serve'= {
         }
@@ -609,6 +628,8 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;help;mcp;call'= {
         }
         &'pdpp;help;mcp;host'= {
+        }
+        &'pdpp;help;mcp;bundle'= {
         }
         &'pdpp;help;provider'= {
             cand status 'Show what is in the store of your own data, account by account, and how old it is'
