@@ -47,6 +47,8 @@ def emulate():
 def main():
     emulate()
     cargo = toolchain.Cargo(FOLDER, TARGET, linker="aarch64-linux-gnu-gcc", cc="aarch64-linux-gnu-gcc", ar="aarch64-linux-gnu-ar")
+    # An emulated test is slow enough as it is.
+    cargo.environment["CARGO_PROFILE_DEV_OPT_LEVEL"] = "1"
     unit, integration, binary = cargo.tests()
     assert "aarch64" in toolchain.told("file", binary), binary
     environment = os.environ | {"PROPTEST_CASES": "8", "RUST_TEST_THREADS": "4", "INSTA_UPDATE": "no"}

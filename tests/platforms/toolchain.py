@@ -50,8 +50,6 @@ class Cargo:
             "RUSTC_BOOTSTRAP": "1", "RUSTC": "/usr/bin/rustc", "RUSTDOC": "/usr/bin/rustdoc",
             "PATH": f"/usr/bin:{os.environ['PATH']}", "CARGO_TARGET_DIR": str(folder),
             "CARGO_INCREMENTAL": "0", "CARGO_PROFILE_DEV_DEBUG": "0", "CARGO_PROFILE_TEST_DEBUG": "0",
-            # An emulated or a static test is slow enough as it is.
-            "CARGO_PROFILE_DEV_OPT_LEVEL": "1",
         }
         self.environment.pop("CARGO", None)
         self.environment.pop("RUSTUP_TOOLCHAIN", None)
