@@ -383,7 +383,8 @@ impl PrivateDir {
     /// # Errors
     /// Whatever the disk says.
     pub fn install(&self, from: &str, to: &str) -> io::Result<()> {
-        File::open(self.0.join(from))?.sync_all()?;
+        // For writing: Windows flushes no file that was opened to be read.
+        OpenOptions::new().read(true).write(true).open(self.0.join(from))?.sync_all()?;
         self.rename(from, to)?;
         self.sync()
     }
