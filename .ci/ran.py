@@ -123,7 +123,7 @@ def page():
     for platform in PLATFORMS:
         result = read(KEPT, platform)
         if result is None:
-            sections.append(f"## {platform}\n\n**Nothing of it was ever run or checked.**\n")
+            sections.append(f"## {platform}\n\n**No run of its step has ended well yet, so nothing is claimed here.**\n")
         else:
             sections.append(section(platform, result))
     return HEAD + "\n".join(sections)
