@@ -1,6 +1,6 @@
 //! Private files: owner-only, written whole or not at all, no symlink followed. The only raw writes.
 //!
-//! Where a mode of 0600 or 0700 is spoken of, Windows has an access list that lets in nobody else ([`rights`]).
+//! Where a mode of 0600 or 0700 is spoken of, Windows has an access list that lets in nobody else (`rights`).
 #![allow(clippy::disallowed_methods, reason = "this is the module that the lint points to")]
 
 pub mod foreign;
