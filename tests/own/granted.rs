@@ -262,7 +262,8 @@ fn o7_5_a_list_that_is_interrupted_leaves_the_cursor_and_no_grant() {
     let mut terminal = Terminal::run(&env, &["connect", "local", "--in-terminal"]);
     terminal.answer_unseen("What may be read", "\u{3}");
     let ran = terminal.end();
-    assert_eq!(ran.code, None, "ended by the signal, as a shell expects: {ran:?}");
+    // By the signal itself, or by the program that has heard it, if the list has just let go of the terminal: 130 to a shell.
+    assert!(matches!(ran.code, None | Some(130)), "{ran:?}");
     assert!(!ran.stderr.contains("\u{1b}[?25l"), "the cursor is hidden: {ran:?}");
     let made: Value = serde_json::from_str(&env.run(&["provider", "grants", "--json"]).stdout).unwrap();
     assert_eq!(made["grants"], json!([]));
