@@ -303,6 +303,7 @@ async fn o7_7_the_page_says_which_fields_tell_of_later_days() {
         let (_, _, page) = browser.get(&at).await;
         let mark = "> participants <span class=\"kind\">tells of later days</span>";
         assert!(page.contains(mark) && !page.contains("> title <span"), "{page}");
+        assert!(page.contains("leaves out fields marked “tells of later days” too"), "{page}");
         let csrf = between(&page, "name=\"csrf\" value=\"", "\"").to_owned();
         let ticked =
             page.split("<input type=\"checkbox\"").skip(1).map(|rest| rest.split('>').next().unwrap());

@@ -154,6 +154,15 @@ impl Form<'_> {
         self.left.map_or(at_first, |left| left.iter().any(|(known, left)| known == name && left == value))
     }
 
+    /// Whether a field of it tells of later days than its record's own.
+    fn tells_of_later_days(&self) -> bool {
+        self.asked.choices.iter().any(|choice| {
+            let connector = self.catalog.connector(&choice.connector);
+            let stream = connector.and_then(|connector| connector.stream(&choice.stream));
+            stream.is_some_and(|stream| stream.spanning().any(|field| choice.fields.contains(&field.name)))
+        })
+    }
+
     /// What a control holds: what the owner left there, or else `at_first`.
     fn value<'a>(&'a self, name: &str, at_first: &'a str) -> &'a str {
         let left = self.left.and_then(|left| left.iter().find(|(known, _)| known == name));
@@ -535,8 +544,13 @@ fn limits(main: &mut Html, form: &Form<'_>) {
         main.markup("Without a day, all that it asks for. ");
     }
     main.markup(
-        "A day counts by the field that “dated by” names, and leaves out streams marked “not dated”. “Before this day” leaves \
-         out fields marked “tells of later days” too.</p>\n<p><label for=\"expires\">The access ends after</label>\
+        "A day counts by the field that “dated by” names, and leaves out streams marked “not dated”.",
+    );
+    if form.tells_of_later_days() {
+        main.markup(" “Before this day” leaves out fields marked “tells of later days” too.");
+    }
+    main.markup(
+        "</p>\n<p><label for=\"expires\">The access ends after</label>\
          <select id=\"expires\" name=\"expires\" aria-describedby=\"expires-hint\">",
     );
     let now = time::now_ms();
