@@ -10,7 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -115,8 +115,8 @@ struct Failure {
     next: Option<String>,
 }
 
-impl From<&Error> for Failure {
-    fn from(error: &Error) -> Self {
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
         Self { code: error.code().to_owned(), message: error.in_full(), next: error.next_step() }
     }
 }
@@ -125,6 +125,8 @@ impl From<&Error> for Failure {
 struct Shared {
     state: State,
     child: Option<Child>,
+    /// What no other server of the same settings holds.
+    turn: Option<DirLock>,
     is_over: bool,
 }
 
@@ -143,7 +145,7 @@ impl SetUp {
     pub fn begin(settings: &Settings, program: Program, cache: Cache) -> Result<Self> {
         let wishes = settings.wishes();
         let state = if wishes.is_empty() { State::NothingAsked } else { State::Idle };
-        let shared = Shared { state, child: None, is_over: false };
+        let shared = Shared { state, child: None, turn: None, is_over: false };
         let set_up = Self { program, shared: Arc::new(Mutex::new(shared)) };
         if !wishes.is_empty() {
             let asking = set_up.clone();
@@ -157,7 +159,7 @@ impl SetUp {
 
     /// Ends the process that asks, if one does. It is told first: what it has handed to a browser goes with it.
     pub fn end(&self) {
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.shared();
         shared.is_over = true;
         let Some(mut child) = shared.child.take() else { return };
         #[cfg(unix)]
@@ -179,7 +181,7 @@ impl SetUp {
             // Not for want of a grant: an owner's credential, an index that cannot be read.
             return ToolError::new(error.code(), error.in_full(), error.next_step().unwrap_or_default());
         }
-        let state = self.shared.lock().unwrap_or_else(PoisonError::into_inner).state.clone();
+        let state = self.shared().state.clone();
         match state {
             State::NothingAsked | State::Idle => {
                 let command = error.next().and_then(Hint::command);
@@ -244,12 +246,16 @@ impl SetUp {
         }
     }
 
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn now(&self, state: State) {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner).state = state;
+        self.shared().state = state;
     }
 
     fn is_over(&self) -> bool {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner).is_over
+        self.shared().is_over
     }
 
     fn ask_for(&self, wishes: &[Wish], cache: &Cache) {
@@ -257,27 +263,22 @@ impl SetUp {
         if !wishes.iter().any(is_open) {
             return;
         }
-        // Kept as long as this process lives, whatever comes of it.
-        let held = match self.turn(wishes, cache) {
-            Ok(Some(lock)) => lock,
+        match self.turn(wishes, cache) {
+            // Kept as long as this process lives, whatever comes of it.
+            Ok(Some(lock)) => self.shared().turn = Some(lock),
             Ok(None) => return,
             Err(failure) => return self.now(State::Failed(failure)),
-        };
+        }
         let failures = wishes.iter().filter(|wish| is_open(wish)).map(|wish| self.ask(wish, cache));
         let failures: Vec<Failure> = failures.filter_map(Result::err).collect();
         self.now(failures.into_iter().next().map_or(State::Idle, State::Failed));
-        while !self.is_over() {
-            thread::park_timeout(LOOK_EVERY);
-        }
-        drop(held);
     }
 
     /// Waits until no other server of the same settings lives: a host may start several. `None` where this one is to end.
     fn turn(&self, wishes: &[Wish], cache: &Cache) -> Result<Option<DirLock>, Failure> {
         let failed = |error| {
-            let error = Error::failed("cache_unwritable", "The directory of the credentials cannot be used")
-                .because(error);
-            Failure::from(&error)
+            Error::failed("cache_unwritable", "The directory of the credentials cannot be used")
+                .because(error)
         };
         let dir = PrivateDir::create(cache.dir()).map_err(failed)?;
         let name = lock_name(wishes);
@@ -308,7 +309,7 @@ impl SetUp {
     fn try_ask(&self, wish: &Wish, cache: &Cache) -> Result<(), Failure> {
         let provider = match wish {
             Wish::Import(path) => {
-                check_simple(cache).map_err(|error| Failure::from(&error))?;
+                check_simple(cache)?;
                 self.now(State::Importing);
                 let said =
                     self.run(&["import".into(), "--yes".into(), "--json".into(), "--".into(), path.into()])?;
@@ -316,9 +317,9 @@ impl SetUp {
                 if said.code != Some(0) && !said.is_result("sources") {
                     return Err(said.failure());
                 }
-                local().map_err(|error| Failure::from(&error))?
+                local()?
             }
-            Wish::Connect(given) => provider(given).map_err(|error| Failure::from(&error))?,
+            Wish::Connect(given) => provider(given)?,
         };
         let typed = provider.typed().to_owned();
         let again = has_ended(&provider, cache);
@@ -339,10 +340,8 @@ impl SetUp {
     /// Runs this program to its end, away from the host's pipes.
     fn run(&self, arguments: &[OsString]) -> Result<Said, Failure> {
         let failed = |error: std::io::Error| {
-            let error =
-                Error::failed("not_started", "The process that asks for a grant could not be started")
-                    .because(error);
-            Failure::from(&error)
+            Error::failed("not_started", "The process that asks for a grant could not be started")
+                .because(error)
         };
         let Program { path, arguments: first, environment } = &self.program;
         let mut command = std::process::Command::new(path);
@@ -356,7 +355,7 @@ impl SetUp {
             command.creation_flags(CREATE_NO_WINDOW);
         }
         let output = {
-            let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut shared = self.shared();
             if shared.is_over {
                 return Err(Failure::stopped());
             }
@@ -371,7 +370,7 @@ impl SetUp {
             let _ = output.take(MOST_SAID).read_to_end(&mut said);
         }
         loop {
-            let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut shared = self.shared();
             let Some(child) = &mut shared.child else { return Err(Failure::stopped()) };
             match child.try_wait() {
                 Ok(None) => {}
@@ -380,7 +379,7 @@ impl SetUp {
                     let said = serde_json::from_slice(&said).unwrap_or(Value::Null);
                     return Ok(Said { code: status.code(), said });
                 }
-                Err(error) => return Err(failed(error)),
+                Err(error) => return Err(failed(error).into()),
             }
             drop(shared);
             thread::sleep(POLL_EVERY);
@@ -549,7 +548,10 @@ mod tests {
     fn set_up(state: State) -> SetUp {
         let program =
             Program { path: "/ext ensions/pdpp".into(), arguments: Vec::new(), environment: Vec::new() };
-        SetUp { program, shared: Arc::new(Mutex::new(Shared { state, child: None, is_over: false })) }
+        SetUp {
+            program,
+            shared: Arc::new(Mutex::new(Shared { state, child: None, turn: None, is_over: false })),
+        }
     }
 
     #[test]
