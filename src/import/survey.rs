@@ -358,7 +358,7 @@ impl Survey {
                             together.map(|(member, _)| Skipped { label: member.label, why: message.clone() }),
                         );
                         first_refused = first_refused.or(Some(match why {
-                            Some(why) => named_in(error.code(), &named.path, &why),
+                            Some(why) => refusal(error.code(), &named.path, &why),
                             None => error,
                         }));
                     }
@@ -491,24 +491,19 @@ impl Recognised {
 
     /// Leaves out the files that its format refuses alone too; which, and why.
     fn drop_refused(&mut self, source: &Arc<Source>, named: &Named, request: &Request) -> Vec<Skipped> {
-        let format = self.format;
-        let refusal = |one: &(Member, Vec<u8>)| {
-            let alone = Self { format, members: vec![one.clone()] };
+        let mut refused = Vec::new();
+        for one in std::mem::take(&mut self.members) {
+            let alone = Self { format: self.format, members: vec![one] };
             let mut ask = Self::ask_of(source, named, request, Vec::new());
-            match alone.plans(source, &mut ask, &super::earlier::Nothing) {
-                Err(Refused::Unfit { why } | Refused::Unreadable(why)) => Some(why),
-                _ => None,
+            let planned = alone.plans(source, &mut ask, &super::earlier::Nothing);
+            if let Err(Refused::Unfit { why } | Refused::Unreadable(why)) = planned {
+                let one = alone.members.into_iter().map(|(member, _)| member.label);
+                refused.extend(one.zip([why]).map(|(label, why)| Skipped { label, why }));
+            } else {
+                self.members.extend(alone.members);
             }
-        };
-        let whys: Vec<Option<String>> = self.members.iter().map(refusal).collect();
-        let mut at = whys.iter();
-        let refused = self.members.extract_if(.., |_| at.next().is_some_and(Option::is_some));
-        let labels: Vec<String> = refused.map(|(member, _)| member.label).collect();
-        labels
-            .into_iter()
-            .zip(whys.into_iter().flatten())
-            .map(|(label, why)| Skipped { label, why })
-            .collect()
+        }
+        refused
     }
 
     /// The files that leave a question open: the first of them, and how many more.
@@ -785,15 +780,8 @@ impl Recognised {
                         return Err(undecided(typed, &question, option, &choices));
                     }
                 }
-                Err(Refused::Unfit { why }) => {
-                    let message = format!("{} cannot be imported: {why}", typed.display());
-                    let next = Hint::new("When that is done: ").run(Command::new("import <export>"));
-                    return Err(Error::failed(UNFIT, message).hint(next));
-                }
-                Err(Refused::Unreadable(why)) => {
-                    let message = format!("{} cannot be read: {why}", typed.display());
-                    return Err(Error::failed(UNREADABLE, message).hint(anew()));
-                }
+                Err(Refused::Unfit { why }) => return Err(refusal(UNFIT, typed, &why)),
+                Err(Refused::Unreadable(why)) => return Err(refusal(UNREADABLE, typed, &why)),
             }
         }
         let message = format!("{} leaves too many questions open", typed.display());
@@ -971,16 +959,14 @@ fn is_refusal(error: &Error) -> bool {
     matches!(error.code(), UNREADABLE | UNFIT)
 }
 
-/// The same refusal, with the name of the one file in a source that it is for: `why` begins with it.
-fn named_in(code: &'static str, typed: &Path, why: &str) -> Error {
-    let what = if code == UNREADABLE { "read" } else { "imported" };
-    let message = format!("{} cannot be {what}: {why}", typed.display());
-    let named = Error::failed(code, message);
-    if code == UNREADABLE {
-        named.hint(anew())
+/// That a format refuses what was named, by its code: what it is not, or that it breaks off.
+fn refusal(code: &'static str, typed: &Path, why: &str) -> Error {
+    let (what, hint) = if code == UNREADABLE {
+        ("read", anew())
     } else {
-        named.hint(Hint::new("When that is done: ").run(Command::new("import <export>")))
-    }
+        ("imported", Hint::new("When that is done: ").run(Command::new("import <export>")))
+    };
+    Error::failed(code, format!("{} cannot be {what}: {why}", typed.display())).hint(hint)
 }
 
 /// What helps where a file breaks off.
