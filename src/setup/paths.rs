@@ -100,6 +100,11 @@ impl Machine {
         self.moved.get(variable).map(PathBuf::as_path)
     }
 
+    /// The same, or else `own`.
+    pub fn moved_or(&self, variable: &str, own: PathBuf) -> PathBuf {
+        self.moved(variable).map_or(own, Path::to_owned)
+    }
+
     /// The variable that moves the file of `host` to another place in each directory.
     pub fn relative_of(&self, host: &Host) -> Option<&'static str> {
         host.moved_by.iter().copied().find(|variable| self.relative.contains(variable))

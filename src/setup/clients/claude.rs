@@ -1,7 +1,7 @@
 //! Claude Code. Its own command writes the file where it is there (`claude mcp add-json`); it refuses a
 //! file with comments, and takes a lock directory beside it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::{Check, Host, Lock, Sign, typed};
 use crate::setup::edit::{Fields, Format};
@@ -14,7 +14,7 @@ pub(super) const HOST: Host = Host {
     title: "Claude Code",
     format: Format::Json,
     container: "mcpServers",
-    user_file: |machine| machine.moved("CLAUDE_CONFIG_DIR").unwrap_or(&machine.home).join(".claude.json"),
+    user_file: |machine| machine.moved_or("CLAUDE_CONFIG_DIR", machine.home.clone()).join(".claude.json"),
     moved_by: &["CLAUDE_CONFIG_DIR"],
     other_files: |_| Vec::new(),
     project_file: Some(".mcp.json"),
@@ -53,7 +53,7 @@ const POLICIES: &[Policy] = &[
 ];
 
 fn settings(machine: &Machine) -> Vec<PathBuf> {
-    let own = machine.moved("CLAUDE_CONFIG_DIR").map_or_else(|| machine.home.join(".claude"), Path::to_owned);
+    let own = machine.moved_or("CLAUDE_CONFIG_DIR", machine.home.join(".claude"));
     let project = machine.cwd.join(".claude");
     vec![
         machine.managed_dir("claude-code", "ClaudeCode").join("managed-settings.json"),

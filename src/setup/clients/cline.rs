@@ -19,7 +19,7 @@ pub(super) const HOST: Host = Host {
     user_file: |machine| {
         let settings = |data: PathBuf| data.join("settings").join(SETTINGS);
         let in_data = || machine.moved("CLINE_DATA_DIR").map(|data| settings(data.to_owned()));
-        let own = || machine.moved("CLINE_DIR").map_or_else(|| machine.home.join(".cline"), PathBuf::from);
+        let own = || machine.moved_or("CLINE_DIR", machine.home.join(".cline"));
         let named = machine.moved("CLINE_MCP_SETTINGS_PATH").map(PathBuf::from);
         named.or_else(in_data).unwrap_or_else(|| settings(own().join("data")))
     },

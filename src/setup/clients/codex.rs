@@ -13,10 +13,7 @@ pub(super) const HOST: Host = Host {
     title: "Codex",
     format: Format::Toml,
     container: "mcp_servers",
-    user_file: |machine| {
-        let own = machine.home.join(".codex");
-        machine.moved("CODEX_HOME").unwrap_or(&own).join("config.toml")
-    },
+    user_file: |machine| machine.moved_or("CODEX_HOME", machine.home.join(".codex")).join("config.toml"),
     moved_by: &["CODEX_HOME"],
     other_files: |_| Vec::new(),
     project_file: Some(".codex/config.toml"),

@@ -14,8 +14,8 @@ pub(super) const HOST: Host = Host {
     format: Format::Jsonc,
     container: "mcpServers",
     user_file: |machine| {
-        let own = machine.home.join(".continue");
-        machine.moved("CONTINUE_GLOBAL_DIR").unwrap_or(&own).join("mcpServers").join("pdpp.json")
+        let own = machine.moved_or("CONTINUE_GLOBAL_DIR", machine.home.join(".continue"));
+        own.join("mcpServers").join("pdpp.json")
     },
     moved_by: &["CONTINUE_GLOBAL_DIR"],
     other_files: |_| Vec::new(),

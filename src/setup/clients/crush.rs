@@ -14,8 +14,7 @@ pub(super) const HOST: Host = Host {
     container: "mcp",
     // On macOS and Windows too it is ~/.config.
     user_file: |machine| {
-        let own = machine.dot_config().join("crush");
-        machine.moved("CRUSH_GLOBAL_CONFIG").unwrap_or(&own).join("crush.json")
+        machine.moved_or("CRUSH_GLOBAL_CONFIG", machine.dot_config().join("crush")).join("crush.json")
     },
     moved_by: &["CRUSH_GLOBAL_CONFIG"],
     other_files: |_| Vec::new(),

@@ -12,7 +12,7 @@ pub(super) const HOST: Host = Host {
     format: Format::Jsonc,
     container: "mcpServers",
     user_file: |machine| {
-        machine.moved("GEMINI_CLI_HOME").unwrap_or(&machine.home).join(".gemini").join("settings.json")
+        machine.moved_or("GEMINI_CLI_HOME", machine.home.clone()).join(".gemini").join("settings.json")
     },
     moved_by: &["GEMINI_CLI_HOME"],
     other_files: |_| Vec::new(),

@@ -12,10 +12,7 @@ pub(super) const HOST: Host = Host {
     title: "Qwen Code",
     format: Format::Jsonc,
     container: "mcpServers",
-    user_file: |machine| {
-        let own = machine.home.join(".qwen");
-        machine.moved("QWEN_HOME").unwrap_or(&own).join("settings.json")
-    },
+    user_file: |machine| machine.moved_or("QWEN_HOME", machine.home.join(".qwen")).join("settings.json"),
     moved_by: &["QWEN_HOME"],
     other_files: |_| Vec::new(),
     project_file: Some(".qwen/settings.json"),
