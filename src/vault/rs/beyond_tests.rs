@@ -11,12 +11,11 @@ use serde_json::{Map, Value, json};
 use super::Answer;
 use super::decimal::Decimal;
 use super::read::{Read, Resource};
+use crate::vault::Vault;
 use crate::vault::declaration::{Connector, Relation, Stream, StreamSpec};
 use crate::vault::grant::Grant;
-use crate::vault::oauth::owner::Announce;
 use crate::vault::pace::tests::MovedClock;
 use crate::vault::store::{Connection, Ingest};
-use crate::vault::{Config, Vault};
 
 const SOURCE: &str = "https://example.test/things";
 const ACCOUNTS: [&str; 2] = ["cin_0", "cin_1"];
@@ -190,15 +189,7 @@ impl Case {
 
     /// The same, of one that has only the Core where `core` says so.
     fn vault_of(&self, is_whole: bool, core: bool) -> (Vault, String) {
-        let config = Config {
-            data_dir: None,
-            core,
-            auto_approve: false,
-            asks_passphrase: false,
-            announce: Announce::default(),
-            public: None,
-            profile: super::tests::PROFILE,
-        };
+        let config = super::tests::config(core);
         let fields: BTreeSet<String> = self.fields().into_iter().collect();
         let case = self.clone();
         let filling = move |ingest: &mut Ingest<'_>| {

@@ -8,12 +8,11 @@ use serde_json::{Value, json};
 
 use super::Answer;
 use super::read::{Read, Resource};
+use crate::vault::Vault;
 use crate::vault::declaration::{Connector, Stream, StreamSpec};
 use crate::vault::grant::Grant;
-use crate::vault::oauth::owner::Announce;
 use crate::vault::pace::tests::MovedClock;
 use crate::vault::store::{Connection, Ingest};
-use crate::vault::{Config, Vault};
 
 /// What a field may declare, by its place in a random number.
 const FLAGS: [&str; 8] = ["eq", "range", "group", "distinct", "min", "max", "time", "sort"];
@@ -269,15 +268,7 @@ proptest! {
 
     #[test]
     fn o6_12_columns_answer_as_the_data_does(case in cases()) {
-        let config = Config {
-            data_dir: None,
-            core: false,
-            auto_approve: false,
-            asks_passphrase: false,
-            announce: Announce::default(),
-            public: None,
-            profile: super::tests::PROFILE,
-        };
+        let config = super::tests::config(false);
         let first = |ingest: &mut Ingest<'_>| {
             case.write(ingest, 0, 0)?;
             Ok(case.write(ingest, 1, 0)?)

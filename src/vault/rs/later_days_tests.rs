@@ -8,13 +8,12 @@ use serde_json::{Value, json};
 
 use super::Answer;
 use super::read::{Read, Resource};
+use crate::vault::Vault;
 use crate::vault::declaration::{Connector, Relation, Stream, StreamSpec};
 use crate::vault::grant::Grant;
-use crate::vault::oauth::owner::Announce;
 use crate::vault::pace::tests::MovedClock;
 use crate::vault::store::ledger::{Ledger, Settings};
 use crate::vault::store::{Connection, Ingest};
-use crate::vault::{Config, Vault};
 
 const SOURCE: &str = "https://example.test/talk";
 /// The last day of the grant, and the day behind it.
@@ -119,15 +118,7 @@ struct World {
 impl World {
     /// A store of `first`, and then of `second` too.
     fn new(first: &Said, second: &Said, has_end: bool) -> Self {
-        let config = Config {
-            data_dir: None,
-            core: false,
-            auto_approve: false,
-            asks_passphrase: false,
-            announce: Announce::default(),
-            public: None,
-            profile: super::tests::PROFILE,
-        };
+        let config = super::tests::config(false);
         let vault = Vault::open(config, None).unwrap().with_clock(Arc::new(MovedClock::default()));
         write(&vault, first, 1);
         let token = vault.issue(grant(has_end)).unwrap().token;

@@ -76,6 +76,19 @@ pub(super) const PROFILE: Profile = Profile {
     holds: None,
 };
 
+/// A vault in memory, with the Core of PDPP alone where `core` says so.
+pub(super) fn config(core: bool) -> Config {
+    Config {
+        data_dir: None,
+        core,
+        auto_approve: false,
+        asks_passphrase: false,
+        announce: Announce::default(),
+        public: None,
+        profile: PROFILE,
+    }
+}
+
 /// Covered records of each stream, all of February.
 const COVERED: usize = 12;
 /// Hidden ones before and after them.
@@ -130,15 +143,7 @@ impl World {
         put: impl Fn(&mut Ingest<'_>) -> rusqlite::Result<()>,
     ) -> Self {
         let (clock, steps) = (Arc::new(MovedClock::default()), Arc::new(AtomicU64::new(0)));
-        let config = Config {
-            data_dir: None,
-            core: false,
-            auto_approve: false,
-            asks_passphrase: false,
-            announce: Announce::default(),
-            public: None,
-            profile: PROFILE,
-        };
+        let config = config(false);
         let filling = move |ingest: &mut Ingest<'_>| {
             ingest.connector(&Connector {
                 key: "things".to_owned(),
