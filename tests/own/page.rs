@@ -91,13 +91,19 @@ pub(super) fn shown(command: &mut Command) -> (Child, String, String, String) {
     }
 }
 
-/// Approves `connect local` with these options on its page, as it is shown: what is printed. For where no terminal can be played.
-#[cfg_attr(unix, allow(dead_code, reason = "there it is done at a terminal"))]
-pub(super) async fn granted_as_shown(env: &TestEnv, options: &[&str]) -> Value {
-    let (child, address, code) = start(env, options);
+/// The consent page, in a browser that has been let in by its code.
+struct Opened {
+    browser: Browser,
+    /// The server that shows it, and where on that.
+    base: String,
+    at: String,
+    page: String,
+    csrf: String,
+}
+
+async fn opened(address: &str, code: &str) -> Opened {
     let mut browser = Browser::new();
-    let own = address.trim_end_matches('/').to_owned();
-    let (_, _, page) = browser.post(&address, &own, &[("code", &code)]).await;
+    let (_, _, page) = browser.post(address, address.trim_end_matches('/'), &[("code", code)]).await;
     browser.cookie = None;
     let link = between(&page, "url=", "\"").replace("&amp;", "&");
     let base = link.split("/consent/").next().unwrap().to_owned();
@@ -105,6 +111,24 @@ pub(super) async fn granted_as_shown(env: &TestEnv, options: &[&str]) -> Value {
     let at = to.unwrap();
     let (_, _, page) = browser.get(&at).await;
     let csrf = between(&page, "name=\"csrf\" value=\"", "\"").to_owned();
+    Opened { browser, base, at, page, csrf }
+}
+
+/// What the boxes that are ticked send.
+fn ticked(page: &str) -> Vec<(&str, &str)> {
+    page.split("<input type=\"checkbox\"")
+        .skip(1)
+        .map(|rest| rest.split('>').next().unwrap())
+        .filter(|tag| tag.contains(" checked") && tag.contains(" name=\""))
+        .map(|tag| (between(tag, " name=\"", "\""), between(tag, "value=\"", "\"")))
+        .collect()
+}
+
+/// Approves `connect local` with these options on its page, as it is shown: what is printed. For where no terminal can be played.
+#[cfg_attr(unix, allow(dead_code, reason = "there it is done at a terminal"))]
+pub(super) async fn granted_as_shown(env: &TestEnv, options: &[&str]) -> Value {
+    let (child, address, code) = start(env, options);
+    let Opened { mut browser, base, at, page, csrf } = opened(&address, &code).await;
     let tags = page.split("<input type=\"").skip(1).map(|rest| rest.split('>').next().unwrap());
     let sent = |tag: &&str| {
         let is_chosen = !tag.starts_with("checkbox") || tag.contains(" checked");
@@ -233,15 +257,7 @@ async fn o7_7_both_days_hold_for_what_a_set_ticks() {
     let env = TestEnv::new();
     store_of(&env);
     let (child, address, code) = start(&env, &["--since", "2026-02-01", "--until", "2026-03-01"]);
-    let mut browser = Browser::new();
-    let own = address.trim_end_matches('/').to_owned();
-    let (_, _, page) = browser.post(&address, &own, &[("code", &code)]).await;
-    browser.cookie = None;
-    let link = between(&page, "url=", "\"").replace("&amp;", "&");
-    let base = link.split("/consent/").next().unwrap().to_owned();
-    let (_, to, _) = browser.get(&link).await;
-    let at = to.unwrap();
-    let (_, _, page) = browser.get(&at).await;
+    let Opened { mut browser, base, at, page, csrf } = opened(&address, &code).await;
     // Nothing inside is ticked, so ticking the account alone shares nothing.
     assert!(page.contains("then open it and tick its streams and fields"), "{page}");
     let days = |page: &str| {
@@ -251,17 +267,12 @@ async fn o7_7_both_days_hold_for_what_a_set_ticks() {
         })
     };
     assert_eq!(days(&page), ["2026-02-01", "2026-03-01"]);
-    let csrf = between(&page, "name=\"csrf\" value=\"", "\"").to_owned();
     let form = [("csrf", csrf.as_str()), ("since", "2026-02-01"), ("until", "2026-03-01"), ("set", "text")];
     let (status, to, text) = browser.post(&format!("{at}/sets"), &base, &form).await;
     assert_eq!(status, StatusCode::SEE_OTHER, "{text}");
     let (_, _, page) = browser.get(to.unwrap().split('#').next().unwrap()).await;
     assert_eq!(days(&page), ["2026-02-01", "2026-03-01"]);
-    let ticked = page.split("<input type=\"checkbox\"").skip(1).map(|rest| rest.split('>').next().unwrap());
-    let ticked: Vec<(&str, &str)> = ticked
-        .filter(|tag| tag.contains(" checked") && tag.contains(" name=\""))
-        .map(|tag| (between(tag, " name=\"", "\""), between(tag, "value=\"", "\"")))
-        .collect();
+    let ticked = ticked(&page);
     let review = async |browser: &mut Browser, days: &[(&str, &str)]| {
         let form = [&[("csrf", csrf.as_str()), ("expires", "1d")], &ticked[..], days].concat();
         browser.post(&format!("{at}/review"), &base, &form).await
@@ -292,24 +303,11 @@ async fn o7_7_the_page_says_which_fields_tell_of_later_days() {
     store_of_a_chat(&env);
     for (bound, is_left_out) in [(["--until", "2026-03-01"], true), (["--since", "2026-01-01"], false)] {
         let (mut child, address, code) = start(&env, &[&["--stream", "chats"], &bound[..]].concat());
-        let mut browser = Browser::new();
-        let own = address.trim_end_matches('/').to_owned();
-        let (_, _, page) = browser.post(&address, &own, &[("code", &code)]).await;
-        browser.cookie = None;
-        let link = between(&page, "url=", "\"").replace("&amp;", "&");
-        let base = link.split("/consent/").next().unwrap().to_owned();
-        let (_, to, _) = browser.get(&link).await;
-        let at = to.unwrap();
-        let (_, _, page) = browser.get(&at).await;
+        let Opened { mut browser, base, at, page, csrf } = opened(&address, &code).await;
         let mark = "> participants <span class=\"kind\">tells of later days</span>";
         assert!(page.contains(mark) && !page.contains("> title <span"), "{page}");
         assert!(page.contains("leaves out fields marked “tells of later days” too"), "{page}");
-        let csrf = between(&page, "name=\"csrf\" value=\"", "\"").to_owned();
-        let ticked =
-            page.split("<input type=\"checkbox\"").skip(1).map(|rest| rest.split('>').next().unwrap());
-        let ticked = ticked.filter(|tag| tag.contains(" checked") && tag.contains(" name=\""));
-        let ticked = ticked.map(|tag| (between(tag, " name=\"", "\""), between(tag, "value=\"", "\"")));
-        let form: Vec<_> = [("csrf", csrf.as_str()), ("expires", "1d")].into_iter().chain(ticked).collect();
+        let form = [&[("csrf", csrf.as_str()), ("expires", "1d")], &ticked(&page)[..]].concat();
         let (status, to, text) = browser.post(&format!("{at}/review"), &base, &form).await;
         assert_eq!(status, StatusCode::SEE_OTHER, "{text}");
         let (_, _, page) = browser.get(&to.unwrap()).await;

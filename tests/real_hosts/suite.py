@@ -171,6 +171,20 @@ def claude_turn(machine, prompt, calls):
     return model
 
 
+def must_have_shown(machine, model, prefix, ids):
+    """That a host showed a model the records, the hits, the first hit's document, and why the last call was refused; `prefix` is what
+    the host puts before the names of tools."""
+    records, refused = model.shown(f"{prefix}query_records")
+    for row in rows_of(machine.call("query_records", **machine.records)):
+        must(row["id"] in records, f"the model was not shown record {row['id']}: {records}")
+    (hits,) = model.shown(f"{prefix}search")
+    for one in ids:
+        must(one in hits, f"the model was not shown hit {one}: {hits}")
+    (document,) = model.shown(f"{prefix}fetch")
+    must(ids[0] in document, f"the model was not shown the fetched record: {document}")
+    must("limit" in refused, f"the model was not told what is wrong: {refused}")
+
+
 def claude_plays_a_whole_turn(machine):
     """Claude Code finds the tools, calls them for the (scripted) model, and shows it the records."""
     ids = ids_in(text_of(machine.call("search", **machine.search)))
@@ -186,15 +200,7 @@ def claude_plays_a_whole_turn(machine):
     must(inspected.returncode == 0, said(inspected))
     instructions = json.loads(inspected.stdout)["instructions"]
     must(instructions in model.shown_at_first(), "the model was not shown the instructions whole")
-    records, refused = model.shown("mcp__pdpp__query_records")
-    for row in rows_of(machine.call("query_records", **machine.records)):
-        must(row["id"] in records, f"the model was not shown record {row['id']}: {records}")
-    (hits,) = model.shown("mcp__pdpp__search")
-    for one in ids:
-        must(one in hits, f"the model was not shown hit {one}: {hits}")
-    (document,) = model.shown("mcp__pdpp__fetch")
-    must(ids[0] in document, f"the model was not shown the fetched record: {document}")
-    must("limit" in refused, f"the model was not told what is wrong: {refused}")
+    must_have_shown(machine, model, "mcp__pdpp__", ids)
 
 
 # --- Codex -----------------------------------------------------------------------------------------
@@ -259,15 +265,7 @@ def cline_plays_a_whole_turn(machine):
         ran = machine.run(BIN / "cline", "--json", "--timeout", "60", "Read my data", CLINE_SESSION_BACKEND_MODE="local",
                           CLINE_NO_AUTO_UPDATE="1")
     must(ran.returncode == 0 and "The scripted turn is over." in ran.stdout, said(ran))
-    records, refused = model.shown("pdpp__query_records")
-    for row in rows_of(machine.call("query_records", **machine.records)):
-        must(row["id"] in records, f"the model was not shown record {row['id']}: {records}")
-    (hits,) = model.shown("pdpp__search")
-    for one in ids:
-        must(one in hits, f"the model was not shown hit {one}: {hits}")
-    (document,) = model.shown("pdpp__fetch")
-    must(ids[0] in document, f"the model was not shown the fetched record: {document}")
-    must("limit" in refused, f"the model was not told what is wrong: {refused}")
+    must_have_shown(machine, model, "pdpp__", ids)
 
 
 # --- Amp -------------------------------------------------------------------------------------------
