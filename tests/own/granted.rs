@@ -540,6 +540,7 @@ pub fn store_of_a_chat(env: &TestEnv) {
 }
 
 /// Requirements O1.6 and O7.7.
+#[cfg(unix)]
 #[test]
 fn o7_7_what_tells_of_later_days_is_said_to_be_left_out_and_is() {
     let env = TestEnv::new();

@@ -21,6 +21,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "platforms"))
+
+from toolchain import Cargo  # noqa: E402
+
 TRIPLE = "x86_64-pc-windows-gnu"
 # Of the integration tests.
 MOST_LEFT_OUT = 15
@@ -112,29 +116,8 @@ class Wine:
 
 def build(target):
     """Builds the program and both test binaries: their paths."""
-    environment = os.environ | {
-        # Before any other toolchain.
-        "PATH": f"/usr/bin:{os.environ['PATH']}",
-        "RUSTC": "/usr/bin/rustc",
-        # Its library is built from source for this target, which a release of Rust does only when it is told so.
-        "RUSTC_BOOTSTRAP": "1",
-        "CARGO_TARGET_DIR": str(target),
-        "CARGO_INCREMENTAL": "0",
-        "CARGO_PROFILE_DEV_DEBUG": "0",
-    }
-    environment.pop("RUSTUP_TOOLCHAIN", None)
-    words = ["/usr/bin/cargo", "test", "--locked", "--no-run", "--lib", "--bin", "pdpp", "--test", "pdpp", "--target", TRIPLE,
-             "-Zbuild-std=std,panic_unwind", "--message-format=json-render-diagnostics"]
-    built = subprocess.run(words, env=environment, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-    if built.returncode:
-        sys.exit("it does not build for Windows")
-    found = {}
-    for line in built.stdout.splitlines():
-        artifact = json.loads(line)
-        if artifact.get("reason") == "compiler-artifact" and artifact.get("executable") and artifact["target"]["name"] == "pdpp":
-            kind = artifact["target"]["kind"][0]
-            found["unit" if kind == "lib" else kind] = artifact["executable"]
-    return found["bin"], found["unit"], found["test"]
+    unit, integration, program = Cargo(target, TRIPLE).tests()
+    return program, unit, integration
 
 
 TEST = re.compile(r"^\s*#\[(?:tokio::)?test\b[^\n]*\]\n((?:\s*(?:#\[[^\n]*\]|//[^\n]*)\n)*)\s*(?:pub )?(?:async )?fn (\w+)", re.M)
