@@ -1,4 +1,4 @@
-//! What is typed behind `pdpp import`.
+//! The options of `pdpp import`.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -14,11 +14,12 @@ use crate::ui::Ui;
 
 /// Import your own exports into a store on this computer
 ///
-/// Files, folders and archives (zip, tgz) are recognised by their contents, read where they are, and left as they are.
-/// Nothing leaves this computer, and no agent can read anything before you grant it: `pdpp connect local`. Before anything
-/// is written you see what would be imported. The same command again, after an interruption or with newer exports, goes on
-/// and updates; without a PATH it takes up what grew or changed of all that was imported before.
-/// Where a service of another user keeps your data, what you name is opened here and handed to it, and attachments are copied.
+/// Files, folders and archives (zip, tgz) are recognised by their contents, read where they are and never
+/// changed. Nothing leaves this computer, and no agent can read anything until you grant it: `pdpp
+/// connect local`. You see what would be imported before anything is written. Run the same command again
+/// after an interruption, or with newer exports: it continues and updates. Without a PATH it imports what
+/// grew or changed in everything that was imported before. If a service of another user keeps your data,
+/// this command opens what you name, hands it to the service, and copies attachments.
 #[allow(clippy::struct_excessive_bools, reason = "one for each option")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help())]
@@ -31,11 +32,12 @@ pub struct Args {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Keep copies of attachments in the store; without it they are read from the export, which has to stay where it is
+    /// Keep copies of attachments in the store; without it they are read from the export, which must stay
+    /// where it is
     #[arg(long)]
     pub copy_attachments: bool,
 
-    /// Read it as this format; it is refused if it is another
+    /// Read it as this format, and refuse it if it is another
     #[arg(long = "as", value_name = "FORMAT", requires = "paths", value_parser = PossibleValuesParser::new(names()), hide_possible_values = true)]
     pub format: Option<String>,
 
@@ -43,15 +45,16 @@ pub struct Args {
     #[arg(long, value_name = "NAME", requires = "paths", value_parser = NonEmptyStringValueParser::new())]
     pub account: Option<String>,
 
-    /// The time zone of times that name none, such as Europe/Oslo [default: the account's, else this computer's]
+    /// The time zone of times without one, such as Europe/Oslo [default: the account's, else this
+    /// computer's]
     #[arg(long, value_name = "ZONE")]
     pub timezone: Option<String>,
 
-    /// In which order numbers stand in dates: day, month, year
+    /// The order of day, month and year in dates
     #[arg(long, value_name = "ORDER", value_parser = ["dmy", "mdy", "ymd"])]
     pub date_order: Option<String>,
 
-    /// Leave out what is older than this day, YYYY-MM-DD, or than a time of it, YYYY-MM-DDTHH:MM
+    /// Leave out what is older than this day, YYYY-MM-DD, or this time, YYYY-MM-DDTHH:MM
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
 
@@ -59,7 +62,8 @@ pub struct Args {
     #[arg(long, value_name = "DIR", env = "PDPP_DATA_DIR", hide_env_values = true)]
     pub data_dir: Option<PathBuf>,
 
-    /// Write what could not be read to this file, one JSON object a line; what could not before is tried again
+    /// Write what could not be read to this file, one JSON object per line, and try again what could not
+    /// be read before
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 
@@ -81,7 +85,7 @@ fn after_help() -> StyledStr {
         "Examples:
   pdpp import --dry-run ~/Downloads/takeout-001.zip   what would be imported
   pdpp import ~/Downloads/takeout-001.zip             import it
-  pdpp import                                         take up what grew or changed
+  pdpp import                                         import what grew or changed
   pdpp import --yes                                   the same from a timer
 
 Formats:",
@@ -91,9 +95,9 @@ Formats:",
         let _ = write!(text, "\n  {:width$}   {}", format.name(), format.title());
     }
     text.push_str(
-        "\n\nEnds with 0 if every file was read to its end, items that could not be read included; with 1 if one was not, \
-         nothing was recognised, or no item could be read; with 77 if a question is open. Without a PATH, what is gone or new in \
-         a known source is said, and is no failure.",
+        "\n\nExits with 0 if every file was read to the end, even if some items could not be read; with 1 if a file was not, if nothing \
+         was recognised or if no item could be read; with 77 if a question is open. Without a PATH, what is gone or new in a known \
+         source is reported, and is not a failure.",
     );
     text.into()
 }
@@ -116,7 +120,7 @@ impl Args {
         })
     }
 
-    /// Whether somebody can be asked a question.
+    /// Whether there is a person to answer a question.
     pub(super) const fn can_answer(&self, ui: &Ui) -> bool {
         ui.can_ask() && !self.json
     }

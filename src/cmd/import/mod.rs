@@ -1,4 +1,4 @@
-//! `pdpp import`: a person's own exports into their store on this machine.
+//! `pdpp import`: imports a person's own exports into their store on this machine.
 
 mod args;
 mod refresh;
@@ -25,7 +25,7 @@ use crate::own;
 use crate::own::import::{Knowing, Plan};
 use crate::ui::Ui;
 
-/// Imports.
+/// Runs the command.
 ///
 /// # Errors
 /// `import_path`, `import_unrecognised`, `import_format`, `import_unfit`, `import_unreadable`, `import_question` (77),
@@ -41,7 +41,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     run_in(&dir, args, &cache, ui).map_err(|error| own::told(&dir, error))
 }
 
-/// The same, into the store in `dir`.
+/// Runs the command for the store in `dir`.
 fn run_in(dir: &Path, args: &Args, cache: &Cache, ui: &Ui) -> Result<u8> {
     own::check_place(dir)?;
     let wanted = args.wanted()?;
@@ -51,7 +51,7 @@ fn run_in(dir: &Path, args: &Args, cache: &Cache, ui: &Ui) -> Result<u8> {
     }
     let request = wanted.request(args.paths.iter().map(|path| wanted.named(path)).collect())?;
     let progress = ui.progress();
-    progress.say("Looking at what is there");
+    progress.say("Looking at the files");
     let mut answer =
         |question: &str, choices: &[String]| answer(ui, &progress, args.can_answer(ui), question, choices);
     let mut knowing = Knowing { store: known.as_ref(), answer: &mut answer };

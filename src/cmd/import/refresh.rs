@@ -1,5 +1,5 @@
-//! `pdpp import` without a PATH: what was imported before is looked at again, and what grew or changed is taken up. For a timer, too:
-//! nobody is asked with `--yes`, and where nothing happened one line says so.
+//! `pdpp import` without a PATH: looks again at what was imported before, and imports what grew or
+//! changed. It suits a timer: with `--yes` it asks nothing, and if nothing happened it prints one line.
 
 use std::path::{Path, PathBuf};
 
@@ -22,13 +22,13 @@ use crate::text::one_line;
 use crate::ui::Ui;
 use crate::vault::store::Store;
 
-/// Takes up what grew or changed of what is in the store, `known`.
+/// Imports what grew or changed in the sources of `known`, the store.
 ///
 /// # Errors
-/// As [`super::run`]; `import_nothing` (2).
+/// The errors of [`super::run`]; `import_nothing` (2).
 pub(super) fn run(dir: &Path, known: Option<Store>, args: &Args, cache: &Cache, ui: &Ui) -> Result<u8> {
     let wanted = args.wanted()?;
-    // What is to be done otherwise than before is done with all of it.
+    // An option that changes how files are read applies to all of them, even to unchanged ones.
     let is_again = args.report.is_some()
         || args.copy_attachments
         || args.since.is_some()
@@ -51,7 +51,7 @@ pub(super) fn run(dir: &Path, known: Option<Store>, args: &Args, cache: &Cache, 
     let request = wanted.request(found.named)?;
     let mut survey = Survey::default();
     let progress = ui.progress();
-    progress.say("Looking at what is there");
+    progress.say("Looking at the files");
     let mut answer =
         |question: &str, choices: &[String]| answer(ui, &progress, args.can_answer(ui), question, choices);
     let mut knowing = Knowing { store: known.as_ref(), answer: &mut answer };
@@ -73,7 +73,7 @@ pub(super) fn run(dir: &Path, known: Option<Store>, args: &Args, cache: &Cache, 
     }
     let mut imported = Imported::default();
     if !survey.jobs.is_empty() {
-        // Nobody reads a plan beforehand that a timer agreed to; what became of it is told.
+        // With --yes nobody reads a plan beforehand; the result is reported.
         if ui.is_interactive() {
             ui.explain(&plan_text(&plan, dir, Reader::You));
         }
@@ -98,8 +98,8 @@ pub(super) fn run(dir: &Path, known: Option<Store>, args: &Args, cache: &Cache, 
     Ok(exit_code(&plan, &looked, &imported))
 }
 
-/// 1 where a file was not read to its end, or nothing of it could be; 77 where only a question is open (O2.4, O2.5). What is gone, and
-/// what is new and left out, is no failure: a timer goes on.
+/// 1 if a file was not read to the end, or nothing in it could be read; 77 if only a question is open
+/// (O2.4, O2.5). What is gone, and what is new and left out, is not a failure: a timer continues.
 fn exit_code(plan: &Plan, looked: &Looked, imported: &Imported) -> u8 {
     if let Some(stopped) = &imported.stopped {
         return stopped.kind().exit_code();
@@ -114,22 +114,26 @@ fn exit_code(plan: &Plan, looked: &Looked, imported: &Imported) -> u8 {
 
 fn unseen((path, error): (PathBuf, std::io::Error)) -> (PathBuf, Error) {
     let message = format!("Could not look at {}", path.display());
-    let hint = Hint::new("Make it readable to you, then: ").run(Command::new("import"));
+    let hint = Hint::new("Give yourself permission to read it, then: ").run(Command::new("import"));
     (path, Error::failed("import_path", message).because(error).hint(hint))
 }
 
-/// Says on stderr what somebody has to do something about; at a terminal, what else is on this machine too.
+/// Reports on stderr what needs the person's attention and, at a terminal, what else is on this machine.
 fn tell(args: &Args, ui: &Ui, looked: &Looked) {
     for (_, error) in &looked.failed {
         ui.error(error);
     }
-    // Which other formats find something in a folder is for whoever looks; whose account it is, for everybody.
+    // Which other formats find something in a folder concerns a person at a terminal; whose account it is
+    // concerns everyone.
     let is_told = |new: &&New| ui.is_interactive() || new.account.is_some() || new.question.is_some();
     for new in looked.news.iter().filter(is_told) {
         ui.warn(&new_text(new));
     }
     if ui.is_interactive() && !args.json && !looked.places.is_empty() {
-        ui.note(&format!("This is here too, and was not looked into:{}", lines_of_places(&looked.places)));
+        ui.note(&format!(
+            "This computer also has the following, which was not looked into:{}",
+            lines_of_places(&looked.places)
+        ));
     }
 }
 
@@ -140,8 +144,8 @@ fn new_text(new: &New) -> String {
     let why = question.as_ref().map(|why| format!(" ({})", one_line(why))).unwrap_or_default();
     let command = Command::new("import").value(path.display().to_string());
     format!(
-        "{} has something that was not imported from it before: {title}{whose}, {files}. It was left out{why}. To see and \
-         import it: {command}",
+        "{} has data that was not imported before: {title}{whose}, {files}. It was left out{why}. To \
+         see and import it: {command}",
         one_line(&path.to_string_lossy())
     )
 }
@@ -155,19 +159,19 @@ fn lines_of_places(places: &[Seen]) -> String {
     places.iter().map(line).collect()
 }
 
-/// Places on this machine that nothing known lies in.
+/// Places on this machine that have nothing known in them.
 fn other_places(found: &Refresh) -> Vec<Seen> {
     let is_other =
         |place: &Path| !found.paths().any(|known| known.starts_with(place) || place.starts_with(known));
     here().into_iter().filter(|one| is_other(&one.path)).collect()
 }
 
-/// Places on this machine where programs keep what could be imported.
+/// Places on this machine where programs keep data that could be imported.
 fn here() -> Vec<Seen> {
     directories::BaseDirs::new().map(|home| places::seen(home.home_dir())).unwrap_or_default()
 }
 
-/// Nothing was named, and nothing is known: what could be.
+/// Lists what could be imported, because nothing was named and nothing is known.
 fn name_places(args: &Args, ui: &Ui) -> Result<u8> {
     let seen = here();
     if seen.is_empty() {
@@ -179,6 +183,9 @@ fn name_places(args: &Args, ui: &Ui) -> Result<u8> {
         return Ok(0);
     }
     let lines = lines_of_places(&seen);
-    ui.say(&format!("Nothing was imported yet. This is here, and was not looked into:{lines}"));
+    ui.say(&format!(
+        "Nothing has been imported yet. This computer has the following, which was not \
+                     looked into:{lines}"
+    ));
     Ok(0)
 }

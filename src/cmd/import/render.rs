@@ -1,4 +1,4 @@
-//! What `pdpp import` shows: the plan before anything is written, and what became of it.
+//! What `pdpp import` prints: the plan before anything is written, and the result.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,16 +19,23 @@ use crate::own;
 use crate::own::import::{Imported, Plan};
 use crate::text::one_line;
 
-/// Names that are listed in one line.
+/// Names that one line lists.
 const NAMED: usize = 3;
 
 /// Who can read the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reader {
-    /// Whoever typed the command: it is their store.
+    /// The person who typed the command: it is their store.
     You,
-    /// The service of the separate set-up alone.
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "that set-up is made for Linux alone"))]
+    /// Only the service of the separate set-up.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(
+            dead_code,
+            reason = "the separate set-up exists only on \
+        Linux"
+        )
+    )]
     Service,
 }
 
@@ -63,7 +70,7 @@ pub(super) fn plan_text(plan: &Plan, dir: &Path, reader: Reader) -> String {
                 let _ = writeln!(text, "    {}", one_line(note));
             }
             if planned.has_times {
-                let _ = writeln!(text, "    times that name no zone: {}", planned.zone_in_words);
+                let _ = writeln!(text, "    times without a time zone: {}", planned.zone_in_words);
             }
         }
         let unrecognised: Vec<&str> = plan
@@ -82,7 +89,7 @@ pub(super) fn plan_text(plan: &Plan, dir: &Path, reader: Reader) -> String {
     }
     let _ = write!(
         text,
-        "To be kept in {}, which {}. No agent can read what you have not granted.",
+        "It will be kept in {}, which {}. No agent can read what you have not granted.",
         dir.display(),
         reader.words()
     );
@@ -95,14 +102,14 @@ fn left_out_text(text: &mut String, what: &str, left_out: &[Skipped]) {
     }
 }
 
-/// A few names, and how many there are.
+/// A few names, and their number.
 fn some(names: &[&str]) -> String {
-    // A name may have a line break of its own: what stands behind it would pass for a line of this program's.
+    // A name may contain a line break: what follows it would look like a line of this program.
     let first = names.iter().take(NAMED).map(|name| one_line(name)).collect::<Vec<_>>().join(", ");
     if names.len() <= NAMED { first } else { format!("{first} … ({} in all)", grouped(names.len() as u64)) }
 }
 
-/// The same for a script.
+/// The plan as JSON.
 pub(super) fn plan_json(plan: &Plan) -> Value {
     let sources: Vec<Value> = plan
         .sources
@@ -136,7 +143,7 @@ pub(super) fn plan_json(plan: &Plan) -> Value {
     })
 }
 
-/// What became of each source, for a script.
+/// The result for each source, as JSON.
 pub(super) fn result_json(outcomes: &[Outcome], bytes: Option<u64>) -> Value {
     let reasons = |counts: &BTreeMap<Cow<'static, str>, u64>| -> Map<String, Value> {
         counts.iter().map(|(why, count)| (why.to_string(), (*count).into())).collect()
@@ -166,7 +173,7 @@ pub(super) fn result_json(outcomes: &[Outcome], bytes: Option<u64>) -> Value {
     json!({ "sources": sources, "store_bytes": bytes, "next": Command::new("connect local") })
 }
 
-/// What became of each source, for `width` columns.
+/// The result for each source, `width` columns wide.
 pub(super) fn result_text(
     outcomes: &[Outcome],
     apart: u64,
@@ -189,26 +196,26 @@ pub(super) fn result_text(
     text
 }
 
-/// What became of known sources, beside what was imported of them.
+/// The result for known sources, apart from what was imported from them.
 pub(super) struct Looked {
-    /// Sources that are not there any more.
+    /// Sources that no longer exist.
     pub gone: Vec<PathBuf>,
-    /// Sources that nothing which is known is in any more.
+    /// Sources that no longer have anything known in them.
     pub emptied: Vec<PathBuf>,
-    /// What is in known sources and was not imported from them before.
+    /// What known sources have that was not imported from them before.
     pub news: Vec<survey::New>,
     /// Sources that could not be looked into, and why.
     pub failed: Vec<(PathBuf, Error)>,
-    /// Where programs keep what could be imported too, and what it is.
+    /// Places where programs keep more data that could be imported, and what it is.
     pub places: Vec<Seen>,
 }
 
-/// Places for a script.
+/// Places, as JSON.
 pub(super) fn places_json(places: &[Seen]) -> Value {
     places.iter().map(|one| json!({ "kind": one.title, "path": one.path })).collect()
 }
 
-/// What became of known sources, in few lines: a timer's.
+/// The result for known sources in a few lines, for a timer.
 pub(super) fn refresh_text(imported: &Imported, looked: &Looked, width: u16) -> String {
     let (quiet, changed): (Vec<Outcome>, Vec<Outcome>) =
         imported.outcomes.iter().cloned().partition(Outcome::is_quiet);
@@ -225,22 +232,22 @@ pub(super) fn refresh_text(imported: &Imported, looked: &Looked, width: u16) -> 
     if changed.is_empty() && !same.is_empty() {
         let _ = writeln!(text, "Nothing new in {sources}.");
     } else if !same.is_empty() {
-        let _ = writeln!(text, "Nothing new in {sources} beside.");
+        let _ = writeln!(text, "Nothing else is new in {sources}.");
     }
     for (what, paths) in
-        [("Not there any more", &looked.gone), ("Empty, perhaps a disk that is not there", &looked.emptied)]
+        [("No longer there", &looked.gone), ("Empty, perhaps because a disk is not mounted", &looked.emptied)]
     {
         if !paths.is_empty() {
             let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let _ = writeln!(text, "{what}; what was imported stays: {}", some(&names));
+            let _ = writeln!(text, "{what}; the imported records stay: {}", some(&names));
         }
     }
     text.truncate(text.trim_end().len());
     text
 }
 
-/// The same for a script.
+/// The result for known sources, as JSON.
 pub(super) fn refresh_json(imported: &Imported, looked: &Looked) -> Value {
     let bytes = (imported.store_bytes > 0).then_some(imported.store_bytes);
     let mut result = result_json(&imported.outcomes, bytes);
@@ -261,7 +268,7 @@ pub(super) fn refresh_json(imported: &Imported, looked: &Looked) -> Value {
     result
 }
 
-/// What is to be said of items and members, by reason.
+/// The lines about items and members, by reason.
 fn details_text(outcomes: &[Outcome]) -> String {
     let mut text = String::new();
     let all = in_sum(outcomes);
@@ -284,8 +291,8 @@ fn details_text(outcomes: &[Outcome]) -> String {
         let (items, them) = if known_bad == 1 { ("item", "it") } else { ("items", "them") };
         let _ = writeln!(
             text,
-            "{} {items} of what is the same could not be read when it was imported; to try {them} again, and have {them} \
-             named: {again}",
+            "{} {items} in unchanged files could not be read before; to try {them} again and list \
+             {them}: {again}",
             grouped(known_bad)
         );
     }
@@ -293,7 +300,7 @@ fn details_text(outcomes: &[Outcome]) -> String {
         for unread in &outcome.unread {
             let _ = writeln!(
                 text,
-                "not read to its end: {} › {}: {}",
+                "not read to the end: {} › {}: {}",
                 name(&outcome.path),
                 one_line(&unread.member),
                 unread.reason
@@ -302,19 +309,18 @@ fn details_text(outcomes: &[Outcome]) -> String {
         let moving: Vec<&str> = outcome.moving.iter().map(String::as_str).collect();
         if !moving.is_empty() {
             let _ =
-                writeln!(text, "changed while it was read, so it is read again next time: {}", some(&moving));
+                writeln!(text, "changed while being read, so it is read again next time: {}", some(&moving));
         }
         if outcome.gone > 0 {
             let gone = files(usize::try_from(outcome.gone).unwrap_or(usize::MAX));
-            let _ =
-                writeln!(text, "not there any more, their records stay: {gone} of {}", name(&outcome.path));
+            let _ = writeln!(text, "no longer there, their records stay: {gone} of {}", name(&outcome.path));
         }
     }
     text
 }
 
-/// A line for each source, and one for all: read = new + changed + same + skipped + bad. Where that is too long, the sum stands
-/// below.
+/// One line per source and one for all: read = new + changed + same + skipped + bad. If a line is too
+/// long, the sum is below it.
 fn accounts_of_items(outcomes: &[Outcome], width: usize) -> String {
     let mut rows: Vec<[String; 4]> = outcomes
         .iter()
@@ -464,10 +470,7 @@ mod tests {
         let narrow = format!("mail    Ana   All mail.mbox\n  {}\n", sum("1,200"));
         assert!(accounts_of_items(&outcomes, 80).starts_with(&narrow));
         let text = result_text(&outcomes, 0, (Path::new("/own"), Some(1), Reader::You), 200);
-        assert!(
-            text.contains("\n2 items of what is the same could not be read when it was imported; "),
-            "{text}"
-        );
+        assert!(text.contains("\n2 items in unchanged files could not be read before; "), "{text}");
         assert!(text.ends_with("\nNext: pdpp connect local"), "{text}");
     }
 }

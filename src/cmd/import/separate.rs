@@ -1,4 +1,5 @@
-//! `pdpp import` in the separate set-up: the service of another user keeps the data, and gets what the person may read handed over.
+//! `pdpp import` in the separate set-up: the service of another user keeps the data, and this command
+//! hands it the files that the person may read.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,10 +23,11 @@ use crate::own::separate::words::{Asked, ImportAsked, Told, Which};
 use crate::secret::Passphrase;
 use crate::ui::{Progress, Ui};
 
-/// Has the service import what is named.
+/// Has the service import what was named.
 ///
 /// # Errors
-/// As [`super::run`]; `owner_service_away` (69), `owner_service_gone`, `owner_socket_unsafe` (77), `passphrase_terminal` (77).
+/// The errors of [`super::run`]; `owner_service_away` (69), `owner_service_gone`, `owner_socket_unsafe`
+/// (77), `passphrase_terminal` (77).
 pub(super) fn run(socket: &Socket, args: &Args, ui: &Ui) -> Result<u8> {
     let is_refresh = args.paths.is_empty();
     let paths = if is_refresh { known_paths(socket, args, ui)? } else { args.paths.clone() };
@@ -35,7 +37,7 @@ pub(super) fn run(socket: &Socket, args: &Args, ui: &Ui) -> Result<u8> {
     let asked = ImportAsked { wanted, is_dry: args.dry_run, names_bad: args.report.is_some() };
     let stop = AtomicBool::new(false);
     let progress = ui.progress();
-    progress.say("Looking at what is there");
+    progress.say("Looking at the files");
     let caller = Caller::begin(socket)?;
     let mut person = AtTerminal {
         args,
@@ -65,7 +67,7 @@ pub(super) fn run(socket: &Socket, args: &Args, ui: &Ui) -> Result<u8> {
             return Ok(u8::from(plan.has_unreadable()));
         }
         Told::Imported(told) => told,
-        _ => return Err(Error::failed("owner_service", "The service said nothing of the import")),
+        _ => return Err(Error::failed("owner_service", "The service sent no result of the import")),
     };
     let imported = Imported {
         outcomes: told.outcomes,
@@ -81,29 +83,32 @@ pub(super) fn run(socket: &Socket, args: &Args, ui: &Ui) -> Result<u8> {
     Ok(code)
 }
 
-/// What was imported before and is there still: the service tells that for the passphrase, so no timer can ask it.
+/// What was imported before and still exists. The service lists it only for the passphrase, so a timer
+/// cannot ask for it.
 fn known_paths(socket: &Socket, args: &Args, ui: &Ui) -> Result<Vec<PathBuf>> {
     if !args.can_answer(ui) {
-        let message = "The service of your own data cannot read your files by itself, and nothing is named";
-        let hint = "Name what to import. Without a PATH your passphrase has to be typed at a terminal, so no timer can do it";
+        let message = "You named nothing to import, and the service that keeps your own data cannot \
+                       read your files itself";
+        let hint = "Name what to import. Without a PATH you must type your passphrase at a terminal, \
+                    which a timer cannot do";
         return Err(Error::new(Kind::Usage, "import_nothing", message).hint(hint));
     }
     ui.explain(
-        "Your own data is kept by a service. With your passphrase it says what was imported before; what of that is here is \
-         handed to it again, and your passphrase is asked for once more.",
+        "A service keeps your own data. With your passphrase it lists what was imported before. Files \
+         of these that still exist are handed to it again, and it asks for your passphrase once more.",
     );
     let told = Caller::begin(socket)?.ask(&Asked::Sources, None, &mut Typing(ui))?;
     let Told::Sources { paths } = told else {
-        return Err(Error::failed("owner_service", "The service said nothing of earlier imports"));
+        return Err(Error::failed("owner_service", "The service sent no list of earlier imports"));
     };
     let known = paths.into_iter().map(PathBuf::from).filter(|path| path.is_absolute());
     let (here, gone): (Vec<PathBuf>, Vec<PathBuf>) = known.partition(|path| has_something(path));
     if !gone.is_empty() {
         let gone: Vec<String> = gone.iter().map(|path| format!("\n  {}", path.display())).collect();
-        ui.note(&format!("Not there any more; what was imported stays:{}", gone.concat()));
+        ui.note(&format!("No longer there; the imported records stay:{}", gone.concat()));
     }
     if here.is_empty() {
-        let message = "Nothing that was imported before is here any more";
+        let message = "Nothing that was imported before still exists here";
         let error = Error::new(Kind::Usage, "import_nothing", message);
         return Err(error.run(Command::new("import <export>")));
     }
@@ -115,7 +120,7 @@ fn has_something(path: &Path) -> bool {
     path.is_file() || std::fs::read_dir(path).is_ok_and(|mut within| within.next().is_some())
 }
 
-/// Whoever types a passphrase, and nothing else.
+/// A person who only types a passphrase.
 struct Typing<'a>(&'a Ui);
 
 impl Person for Typing<'_> {
@@ -124,10 +129,11 @@ impl Person for Typing<'_> {
     }
 }
 
-/// Whoever sits at the terminal.
+/// The person at the terminal.
 struct AtTerminal<'a> {
     args: &'a Args,
-    /// Whether nothing was named: what is new in a known source is in the plan, and for somebody to decide.
+    /// Whether nothing was named: then the plan has what is new in a known source, and the person
+    /// decides.
     is_refresh: bool,
     ui: &'a Ui,
     dir: &'a Path,
@@ -142,7 +148,8 @@ impl Person for AtTerminal<'_> {
         self.progress.aside(|| {
             if !is_wrong {
                 self.ui.explain(
-                    "What is known of earlier imports, and what goes into an account that is there, needs the passphrase of the service.",
+                    "To use earlier imports, and to add to an existing account, the service needs your \
+                     passphrase.",
                 );
             }
             for_service(self.ui, which, is_wrong, Command::typed_again("import <export>"))
@@ -184,18 +191,19 @@ impl Person for AtTerminal<'_> {
     }
 }
 
-/// Says that exports lie there still, and at a terminal moves or deletes those that are files, if the person wants that (O9.2).
+/// Warns that exports are still there and, at a terminal, moves or deletes those that are files, if the
+/// person agrees (O9.2).
 fn offer(args: &Args, ui: &Ui, handed: &[Handed]) {
     for one in handed {
-        ui.explain(&format!("{} still lies where an agent with a shell can read it.", one.path.display()));
+        ui.explain(&format!("{} is still where an agent with a shell can read it.", one.path.display()));
     }
     if args.yes || !args.can_answer(ui) {
         return;
     }
     for one in handed {
-        // A folder may be one that goes on: mail, sessions.
+        // A folder may be one that still grows, such as mail or sessions.
         let Some(stamp) = one.stamp else { continue };
-        let question = format!("What should become of {}?", one.path.display());
+        let question = format!("What do you want to do with {}?", one.path.display());
         let choices = ["Leave it there", "Move it to another folder", "Delete it"].map(str::to_owned);
         let done = match ui.pick(&question, &choices) {
             Ok(Some(1)) => moved(ui, &one.path, stamp),
@@ -213,10 +221,10 @@ fn removed(path: &Path, stamp: Stamp) -> std::io::Result<()> {
     fs::remove_asked(path, |found| Stamp::of(found) == stamp)
 }
 
-/// Moves an export to a folder that is asked for, on another disk too.
+/// Moves an export to a folder that the person names, even one on another disk.
 fn moved(ui: &Ui, path: &Path, stamp: Stamp) -> std::io::Result<String> {
     let asked =
-        ui.ask("Folder to move it to, best one that no program of yours can read")?.unwrap_or_default();
+        ui.ask("Folder to move it to, best one that none of your programs can read")?.unwrap_or_default();
     let (folder, name) = (PathBuf::from(&asked), path.file_name().unwrap_or_default());
     if asked.is_empty() || !folder.is_dir() {
         return Err(std::io::Error::new(std::io::ErrorKind::NotFound, "no folder was named"));
@@ -225,7 +233,7 @@ fn moved(ui: &Ui, path: &Path, stamp: Stamp) -> std::io::Result<String> {
     let mut file = NewFile::begin(&to, false)?;
     let mut from = fs::open_plain(path)?;
     if Stamp::of(&from.metadata()?) != stamp {
-        return Err(std::io::Error::other("it is another file by now"));
+        return Err(std::io::Error::other("the file has changed"));
     }
     std::io::copy(&mut from, &mut file)?;
     file.commit()?;

@@ -1,4 +1,4 @@
-//! What a person sees of an import, and is asked: the same whoever keeps the store.
+//! What a person sees of an import, and what it asks them, wherever the store is kept.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -15,9 +15,9 @@ use crate::own::import::{Heard, Imported, Plan};
 use crate::runtime;
 use crate::ui::{Progress, Ui};
 
-/// How often a line of progress is written where nobody watches.
+/// How often a line of progress is written without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
-/// How often it changes on a terminal.
+/// How often progress changes on a terminal.
 const SHOWN_EVERY: Duration = Duration::from_secs(1);
 
 /// Shows what would be imported, and nothing else.
@@ -29,7 +29,7 @@ pub(super) fn show_plan(args: &Args, ui: &Ui, plan: &Plan, dir: &Path, reader: R
     }
 }
 
-/// Shows what became of an import, and gives the exit code.
+/// Shows the result of an import, and returns the exit code.
 pub(super) fn show_result(
     args: &Args,
     ui: &Ui,
@@ -65,14 +65,14 @@ pub(super) fn confirm(args: &Args, ui: &Ui) -> Result<()> {
         return Err(Error::new(
             Kind::Refused,
             "import_unconfirmed",
-            "Nobody can be asked whether to import this; nothing was imported",
+            "There is no terminal to ask on whether to import this; nothing was imported",
         )
         .hint("Look at it with --dry-run, then add --yes"));
     }
     ask_to_import(ui)
 }
 
-/// Asks whoever sits at the terminal.
+/// Asks the person at the terminal.
 pub(super) fn ask_to_import(ui: &Ui) -> Result<()> {
     if ui.confirm("Import this?") {
         return Ok(());
@@ -80,7 +80,7 @@ pub(super) fn ask_to_import(ui: &Ui) -> Result<()> {
     Err(Error::new(Kind::Refused, "not_confirmed", "Nothing was imported").hint("Answer yes, or add --yes"))
 }
 
-/// The answer to a question of an import, from whoever sits at the terminal.
+/// The person's answer to a question of an import.
 pub(super) fn answer(
     ui: &Ui,
     progress: &Progress<'_>,
@@ -100,8 +100,8 @@ pub(super) fn answer(
     })
 }
 
-/// Does `work`. The first signal sets `stop`, so that the batch at work is finished first, and says so at once; the second one ends
-/// the process, and the batch at work is as if it had not begun.
+/// Does `work`. The first signal sets `stop`, so that the current batch finishes first, and prints a
+/// notice at once; the second one ends the process, and the current batch is undone.
 pub(super) fn until_a_signal<T>(
     ui: &Ui,
     progress: &Progress<'_>,
@@ -111,7 +111,7 @@ pub(super) fn until_a_signal<T>(
     until_a_signal_or(ui, progress, stop, || (), work)
 }
 
-/// The same, where something else has to be done at the first signal, too.
+/// The same, with something else to do at the first signal.
 pub(super) fn until_a_signal_or<T>(
     ui: &Ui,
     progress: &Progress<'_>,
@@ -121,7 +121,7 @@ pub(super) fn until_a_signal_or<T>(
 ) -> T {
     let on_signal = |count| {
         if count > 1 {
-            #[allow(clippy::exit, reason = "somebody asked twice")]
+            #[allow(clippy::exit, reason = "the person asked twice")]
             std::process::exit(i32::from(Kind::Interrupted.exit_code()));
         }
         stop.store(true, Ordering::Relaxed);
@@ -131,7 +131,7 @@ pub(super) fn until_a_signal_or<T>(
     runtime::while_signals_are_heard(on_signal, work)
 }
 
-/// The file of what could not be read.
+/// The file that lists what could not be read.
 pub(super) struct Report {
     path: PathBuf,
     to: std::io::BufWriter<std::fs::File>,
@@ -164,14 +164,14 @@ impl Report {
 fn unwritten(path: &Path, error: std::io::Error) -> Error {
     Error::failed("import_report", format!("Could not write the report {}", path.display()))
         .because(error)
-        .hint("Name a file in a folder of yours: --report FILE")
+        .hint("Name a file in a folder that you can write to: --report FILE")
 }
 
-/// Whoever watches.
+/// The progress that the person sees.
 pub(super) struct Shown<'a> {
     ui: &'a Ui,
     progress: &'a Progress<'a>,
-    /// Whether the person was told that it ends.
+    /// Whether the person was told that the import stops.
     stop: &'a AtomicBool,
     began: Instant,
     last: Instant,

@@ -1,4 +1,4 @@
-//! An import into one's own store, while somebody watches.
+//! An import into the person's own store, with its progress.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -13,7 +13,7 @@ use crate::own;
 use crate::own::import::Imported;
 use crate::ui::Ui;
 
-/// Imports what was planned, while somebody watches.
+/// Imports what was planned, and shows the progress.
 pub(super) fn import(
     dir: &Path,
     args: &Args,
@@ -36,16 +36,17 @@ pub(super) fn import(
     Ok(imported)
 }
 
-/// Has other commands find the store, where something was kept in it.
+/// Makes other commands find the store, if something was kept in it.
 pub(super) fn remember(dir: &Path, args: &Args, cache: &Cache, ui: &Ui, imported: &Imported) -> Result<()> {
     let all = in_sum(&imported.outcomes);
-    // Not where nothing was kept: other commands would look for it there.
+    // Not if nothing was kept: other commands would look for the store there.
     if all.new + all.changed + all.same > 0 {
         let before = own::dir(None, cache)?;
         own::remember(args.data_dir.as_deref(), cache)?;
         if before != dir && own::is_there(&before) {
             ui.explain(&format!(
-                "From now on commands mean this store; the one in {} is left as it is, and --data-dir names it",
+                "From now on, commands use this store; the one in {} is unchanged, and --data-dir \
+                 selects it",
                 before.display()
             ));
         }

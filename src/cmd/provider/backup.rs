@@ -21,24 +21,25 @@ use crate::secret::Passphrase;
 use crate::text::one_line;
 use crate::ui::Ui;
 
-/// Exports that are named in words at most.
+/// The most exports that are listed by name.
 const MAX_SHOWN: usize = 5;
 
-/// Write the store of your own data to one file, and read it again to know that it is whole
+/// Write the store of your own data to one file, and read it again to check that it is whole
 ///
-/// It holds the records and the copies of attachments. Attachments that were left in your exports are not in it, nor are grants and
-/// tokens: it says so. Agents and imports go on meanwhile.
+/// The file has the records and the copies of attachments. It does not have attachments that were left in
+/// your exports, grants or tokens; the command lists what is missing. Agents and imports continue
+/// meanwhile.
 #[derive(Debug, clap::Args)]
 pub struct BackupArgs {
     /// The file to write, best on another disk
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// Encrypt it with a passphrase, which is asked for at the terminal; `age -d` can open it too
+    /// Encrypt it with a passphrase that you type at the terminal; `age -d` can open it too
     #[arg(long)]
     pub encrypt: bool,
 
-    /// Replace the file if it is there already
+    /// Replace the file if it exists
     #[arg(long)]
     pub overwrite: bool,
 
@@ -46,20 +47,21 @@ pub struct BackupArgs {
     pub place: Place,
 }
 
-/// Make a store of a backup, where there is none or one with nothing in it
+/// Make a store from a backup, where there is no store or an empty one
 ///
-/// A passphrase for grants is in no backup: an empty store that has one keeps it. In the separate set-up root types this, and its service
-/// is stopped meanwhile.
+/// A backup has no passphrase for grants: an empty store that has one keeps it. In the separate set-up
+/// root runs this, and the service is stopped meanwhile.
 ///
-/// The records, their ids and what a search finds are as they were. Nothing of it is granted: an agent reads it after the next
-/// `pdpp connect local`. If the backup is encrypted, its passphrase is asked for at the terminal.
+/// The records, their ids and what a search finds are unchanged. No grant comes with them: an agent can
+/// read them after the next `pdpp connect local`. If the backup is encrypted, you type its passphrase at
+/// the terminal.
 #[derive(Debug, clap::Args)]
 pub struct RestoreArgs {
     /// A file that `pdpp provider backup` wrote
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// What the person calls the file, where root has copied it
+    /// The person's name for the file, if root has copied it
     #[arg(long, value_name = "FILE", hide = true)]
     pub called: Option<PathBuf>,
 
@@ -78,7 +80,7 @@ pub(super) fn back_up(args: &BackupArgs, global: &Global, ui: &Ui) -> Result<Don
     Ok(backed_up(args, &dir, &done, ui))
 }
 
-/// What is said of a backup of the store in `dir` that is written.
+/// The report on a finished backup of the store in `dir`.
 pub(super) fn backed_up(args: &BackupArgs, dir: &Path, done: &BackedUp, ui: &Ui) -> Done {
     let (manifest, file) =
         (&done.manifest, std::path::absolute(&args.file).unwrap_or_else(|_| args.file.clone()));
@@ -89,10 +91,17 @@ pub(super) fn backed_up(args: &BackupArgs, dir: &Path, done: &BackedUp, ui: &Ui)
         DecimalBytes(done.bytes)
     );
     text.push_str(match (args.encrypt, done.is_private) {
-        (true, _) => "Only the passphrase opens it. Nobody can reset that, so keep it where you will find it.\n",
-        (false, true) => "It is not encrypted: whoever gets the file can read all of it. Only you can read it where it is.\n",
+        (true, _) => {
+            "Only the passphrase opens it. Nobody can reset the passphrase, so keep it where \
+                      you will find it.\n"
+        }
+        (false, true) => {
+            "It is not encrypted: anyone who gets the file can read all of it. Where it is \
+                          now, only you can read it.\n"
+        }
         (false, false) => {
-            "It is not encrypted, and its disk keeps nobody from reading it: whoever gets the file can read all of it.\n"
+            "It is not encrypted, and its disk does not limit who can read it: anyone who gets the file \
+             can read all of it.\n"
         }
     });
     text.push_str("Not in it:\n");
@@ -102,16 +111,16 @@ pub(super) fn backed_up(args: &BackupArgs, dir: &Path, done: &BackedUp, ui: &Ui)
     if manifest.lost_copies > 0 {
         let _ = writeln!(
             text,
-            "- {} that should be copied in the store, and are gone or damaged there",
+            "- {} that should have a copy in the store, but the copy is missing or damaged",
             attachments(manifest.lost_copies)
         );
     }
-    text.push_str("- grants and tokens: nobody can read a restored store before you grant it anew\n");
+    text.push_str("- grants and tokens: nobody can read a restored store until you grant it again\n");
     text.push_str(
         "- the passphrase of pdpp provider serve, credentials for other providers, and the log of what agents read\n",
     );
     let next = Command::new("provider restore").value(file.display().to_string());
-    let _ = write!(text, "To make a store of it, on this computer or another: {next}");
+    let _ = write!(text, "To make a store from it, on this computer or another: {next}");
     let json = json!({
         "file": file.display().to_string(),
         "bytes": done.bytes,
@@ -130,14 +139,14 @@ pub(super) fn backed_up(args: &BackupArgs, dir: &Path, done: &BackedUp, ui: &Ui)
     Done { text, json }
 }
 
-/// Makes a store of a backup.
+/// Makes a store from a backup.
 ///
 /// # Errors
-/// Those of the backup and of the store.
+/// The errors of the backup and of the store.
 pub(super) fn restore(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Done> {
     let Some(called) = &args.called else { return restore_here(args, global, ui) };
     restore_here(args, global, ui).map_err(|error| match error.kind() {
-        // What was typed was root's, about the file that this one is a copy of.
+        // Root typed the command about the file that this one is a copy of.
         Kind::Interrupted => {
             let again = Command::new("provider restore").value(called.display().to_string());
             error.hint(format!("sudo {}", args.place.again(again)))
@@ -150,10 +159,10 @@ fn restore_here(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Done> {
     let cache = global.cache()?;
     let dir = args.place.dir(global)?;
     let is_separate = own::separate::place::person_of(&dir).is_some();
-    // What is not there is said first: whatever else is done, it has to be named again.
+    // A missing file is reported first, because it must be named again in any case.
     let file = args.called.as_ref().unwrap_or(&args.file);
     let mut opened = backup::open(&args.file, file)?;
-    // Before a passphrase is asked for.
+    // Before the passphrase is asked for.
     backup::check_empty(&dir, file)?;
     if own::is_there(&dir) {
         own::check_not_served(&dir)?;
@@ -164,7 +173,7 @@ fn restore_here(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Done> {
         unlock(&mut opened, file, ui)?;
     }
     let restored = watched(ui, |watch| backup::restore(&dir, &opened, watch))?;
-    // A store that is made to try a backup does not take the place of the one that imports go to.
+    // A store that is made to test a backup does not replace the one that imports use.
     if !has_usual && !is_separate {
         own::remember(args.place.data_dir.as_deref(), &cache)?;
     }
@@ -181,7 +190,8 @@ fn restore_here(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Done> {
     }
     if is_separate {
         text.push_str(
-            "No agent can read any of it before it is granted anew. The passphrase for grants is the one that this store had before.",
+            "No agent can read any of it until you grant it again. The passphrase for grants is the one \
+             that this store already had.",
         );
         let json = json!({ "data_dir": dir.display().to_string(), "encrypted": opened.is_encrypted(), "backup": manifest });
         return Ok(Done { text, json });
@@ -190,11 +200,11 @@ fn restore_here(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Done> {
     if has_usual {
         let _ = writeln!(
             text,
-            "Without --data-dir, commands go on with the store in {}.",
+            "Without --data-dir, commands still use the store in {}.",
             one_line(&usual.display().to_string())
         );
     }
-    let _ = write!(text, "No agent can read any of it. To grant some: {next}");
+    let _ = write!(text, "No agent can read any of it. To grant access: {next}");
     let json = json!({
         "data_dir": dir.display().to_string(),
         "file": file.display().to_string(),
@@ -206,27 +216,29 @@ fn restore_here(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Done> {
     Ok(Done { text, json })
 }
 
-/// Restores into the store of the separate set-up, which is a system user's: root opens the file, and that user reads it. None
-/// where the store is no such one.
+/// Restores into the store of the separate set-up, which belongs to a system user: root opens the file,
+/// and that user reads it. `None` if the store is not such a store.
 ///
 /// # Errors
-/// As [`restore`]; `install_needs_root` (77); those of choosing a passphrase.
+/// The errors of [`restore`]; `install_needs_root` (77); those of choosing a passphrase.
 #[cfg(target_os = "linux")]
 pub(super) fn restore_apart(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Option<u8>> {
     let dir = args.place.dir(global)?;
     let Some(restoring) = own::separate::install::restoring(&dir)? else { return Ok(None) };
     let ask = || {
         ui.explain(
-            "This store has no passphrase yet, and a backup brings none: choose the one that every grant will need.",
+            "This store has no passphrase yet, and a backup does not contain one. Choose the one that \
+             every grant will need.",
         );
         passphrase::choose(ui, "New passphrase (not shown)", Command::typed_again("provider restore <file>"))
     };
-    // Ctrl-C is for the one that restores, at the same terminal: this one cleans up after it, and starts the service again.
+    // Ctrl-C goes to the process that restores, at the same terminal: this one cleans up afterwards, and
+    // starts the service again.
     runtime::while_signals_are_heard(|_| (), || restoring.restore(&args.file, args.place.json, &ask))
         .map(Some)
 }
 
-/// None is where there is no separate set-up.
+/// `None`, because there is no separate set-up here.
 #[cfg(not(target_os = "linux"))]
 #[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
 pub(super) fn restore_apart(_: &RestoreArgs, _: &Global, _: &Ui) -> Result<Option<u8>> {
@@ -250,7 +262,7 @@ fn attachments(count: u64) -> String {
     format!("{} {}", HumanCount(count), if count == 1 { "attachment" } else { "attachments" })
 }
 
-/// What of attachments is in exports alone, and in which.
+/// The attachments that are only in exports, and in which.
 fn left_in_place(manifest: &Manifest) -> Option<String> {
     let left = &manifest.left_in_place;
     if left.attachments == 0 {
@@ -269,7 +281,7 @@ fn left_in_place(manifest: &Manifest) -> Option<String> {
     ))
 }
 
-/// Does `work`, says how it goes on, and has it stop where somebody wants that.
+/// Does `work`, shows its progress, and stops it if the person asks for that.
 fn watched<T>(ui: &Ui, work: impl FnOnce(&Watch<'_>) -> Result<T>) -> Result<T> {
     let stop = AtomicBool::new(false);
     let progress = ui.progress();
@@ -287,7 +299,7 @@ fn unlock(opened: &mut Opened, file: &Path, ui: &Ui) -> Result<()> {
     if passphrase::ask_until(ui, "Passphrase of the backup (not shown)", |typed| opened.unlock(typed))? {
         return Ok(());
     }
-    let message = format!("{} does not open: the passphrase is wrong", file.display());
+    let message = format!("{} was not opened: the passphrase is wrong", file.display());
     Err(Error::new(Kind::Refused, "passphrase_wrong", message)
-        .hint("Run it again with the one that was typed when the backup was made"))
+        .hint("Run it again with the passphrase that was chosen for the backup"))
 }

@@ -14,16 +14,18 @@ use crate::own;
 use crate::secret::Passphrase;
 use crate::ui::Ui;
 
-/// Keep your own data where an agent with a shell cannot read it: in a store of a system user of its own (needs root)
+/// Keep your own data where an agent with a shell cannot read it: in the store of a separate system user
+/// (needs root)
 ///
-/// It makes a system user, a store that only that user can read, and a service that serves it on this computer alone; each grant
-/// is approved with a passphrase, which is asked for once here. It shows what it would make, and asks. Run again it brings program
-/// and service up to date, and keeps store, passphrase and address.
+/// This creates a system user, a store that only that user can read, and a service that serves it on this
+/// computer only. You approve each grant with a passphrase, which you choose here once. The command shows
+/// what it would create, and asks. Run it again to update the program and the service; the store, the
+/// passphrase and the address stay.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option")]
 pub struct InstallArgs {
-    /// The user whose data it is [default: whoever typed sudo]
+    /// The user whose data it is [default: the user who typed sudo]
     #[arg(long = "for", value_name = "USER")]
     pub user: Option<String>,
 
@@ -31,15 +33,15 @@ pub struct InstallArgs {
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<SocketAddr>,
 
-    /// Only show what would be made, the unit included
+    /// Only show what would be created, including the unit
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Make everything, and do not start the service: for containers and other systems without systemd
+    /// Create everything, but do not start the service: for containers and other systems without systemd
     #[arg(long)]
     pub no_start: bool,
 
-    /// Ask nothing but the passphrase
+    /// Ask for nothing but the passphrase
     #[arg(long, short)]
     pub yes: bool,
 
@@ -50,13 +52,13 @@ pub struct InstallArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  sudo pdpp provider install            for you, whoever types it
+  sudo pdpp provider install            for the user who types it
   sudo pdpp provider install --for ana
-  pdpp provider install --dry-run       what it would make; changes nothing, and needs no root
+  pdpp provider install --dry-run       what it would create; changes nothing, and needs no root
 
-It is for Linux with systemd. docs/set-ups.md says what it holds against, and what there is elsewhere.";
+This needs Linux with systemd. docs/set-ups.md says what it protects against, and what to do on other systems.";
 
-/// Makes the separate set-up.
+/// Creates the separate set-up.
 ///
 /// # Errors
 /// `install_needs_root`, `install_for_root`, `install_place`, `install_user_taken`, `install_unconfirmed` (77); `install_no_person`,
@@ -84,11 +86,12 @@ pub(super) fn run(args: &InstallArgs, ui: &Ui) -> Result<Done> {
         return Ok(Done { text, json });
     }
     ui.explain(&plan.to_text());
-    confirm(args.yes, ui, "Make this?", "install")?;
+    confirm(args.yes, ui, "Create this?", "install")?;
     let again = || Command::typed_again("provider install");
     let ask = || {
         ui.explain(
-            "Every grant, and every import into an account that is there already, will need a passphrase of the person whose data it is. Let them type it. Only a hash of it is kept.",
+            "Every grant, and every import into an existing account, will need a passphrase. The person \
+             whose data it is should type it. Only a hash of it is kept.",
         );
         passphrase::choose(ui, "New passphrase (not shown)", again())
     };
@@ -101,42 +104,46 @@ pub(super) fn run(args: &InstallArgs, ui: &Ui) -> Result<Done> {
     )?;
     drop(progress);
     install::tidy(&plan);
-    ui.done("the separate set-up is made", Command::new("provider"));
+    ui.done("the separate set-up is ready", Command::new("provider"));
     let mut json = plan.to_json();
     json["runs"] = made.runs.into();
     json["restarted"] = made.others.clone().into();
     Ok(Done { text: told(&plan, &made), json })
 }
 
-/// What was made, and what its owner does next.
+/// What was created, and what its owner does next.
 #[cfg(target_os = "linux")]
 fn told(plan: &own::separate::install::Plan, made: &own::separate::install::Installed) -> String {
     use std::fmt::Write as _;
     let (person, url) = (&plan.unit.person, format!("http://{}", plan.unit.listen));
     let mut text = if made.runs {
-        format!(
-            "{person}'s own data is served at {url}, to this computer alone, and again whenever it starts.\n"
-        )
+        format!("{person}'s own data is served at {url}, to this computer only, also after a restart.\n")
     } else {
-        let why = if plan.has_systemd { "as you wished" } else { "since systemd does not run this system" };
-        let mut text = format!("All is made, and the service is not started, {why}. Root starts it by:\n");
+        let why = if plan.has_systemd {
+            "as you asked"
+        } else {
+            "because systemd does not run this \
+            system"
+        };
+        let mut text = format!(
+            "Everything is in place, but the service was not started, {why}. To \
+                                start it as root:\n"
+        );
         for line in plan.by_hand() {
             let _ = writeln!(text, "  {}", continued(&line));
         }
         text
     };
     for other in &made.others {
-        let _ = writeln!(text, "{other} was started anew with the same program.");
+        let _ = writeln!(text, "{other} was restarted with the same program.");
     }
     let program = own::separate::place::PROGRAM;
     let _ = write!(
         text,
-        "Next, as {person} and without sudo:\n  \
-         pdpp import <export>\n  \
-         pdpp connect local\n  \
-         pdpp provider open      while that waits: you decide on your page\n\
-         Programs that speak HTTP connect to {url}.\n\
-         Type the passphrase on the page, or to {program}: that file no program of {person}'s can have changed."
+        "Next, as {person} and without sudo:\n  pdpp import <export>\n  pdpp connect local\n  pdpp \
+         provider open      while that waits: you decide on your page\nPrograms that speak HTTP connect \
+         to {url}.\nType the passphrase only on the page or into {program}: no program of {person}'s \
+         can change that file."
     );
     text
 }
@@ -159,7 +166,7 @@ fn continued(command: &str) -> String {
     text
 }
 
-/// Where this is not built.
+/// For systems where this is not built.
 ///
 /// # Errors
 /// `install_not_here` (77).
@@ -168,15 +175,17 @@ pub(super) fn run(_: &InstallArgs, _: &Ui) -> Result<Done> {
     Err(not_here())
 }
 
-/// That this system has no separate set-up.
+/// The error on a system that has no separate set-up.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn not_here() -> Error {
-    let message = "The separate set-up is made by this command on Linux with systemd alone";
-    Error::new(Kind::Refused, "install_not_here", message)
-        .hint("docs/set-ups.md says what there is for macOS, Windows and containers, none of which was run")
+    let message = "This command creates the separate set-up only on Linux with systemd";
+    Error::new(Kind::Refused, "install_not_here", message).hint(
+        "docs/set-ups.md describes the choices for macOS, Windows and containers, which are \
+               untested",
+    )
 }
 
-/// Asks, unless `yes` was said.
+/// Asks for a yes, unless `yes` is set.
 ///
 /// # Errors
 /// `install_unconfirmed` (77), `not_confirmed` (77).
@@ -186,7 +195,7 @@ pub(super) fn confirm(yes: bool, ui: &Ui, question: &str, what: &str) -> Result<
         return Ok(());
     }
     if !ui.can_ask() {
-        let message = format!("Nobody can be asked whether to {what} here; nothing was changed");
+        let message = format!("There is no terminal to ask on whether to {what}; nothing was changed");
         return Err(Error::new(Kind::Refused, "install_unconfirmed", message)
             .hint("Add --yes, or run it at a terminal"));
     }
@@ -197,18 +206,18 @@ pub(super) fn confirm(yes: bool, ui: &Ui, question: &str, what: &str) -> Result<
         .run(Command::typed_again("provider install")))
 }
 
-/// Make an empty store with a passphrase, which is typed at the terminal, else comes on standard input: what `pdpp provider install`
-/// runs as the store's own user
+/// Create an empty store with a passphrase, which is typed at the terminal or read from standard input:
+/// `pdpp provider install` runs this as the store's own user
 #[derive(Debug, clap::Args)]
 pub struct PrepareArgs {
     #[command(flatten)]
     pub place: Place,
 }
 
-/// Makes it.
+/// Creates it.
 ///
 /// # Errors
-/// Those of the store; `passphrase_not_chosen` (77).
+/// The errors of the store; `passphrase_not_chosen` (77).
 pub(super) fn prepare(args: &PrepareArgs, global: &Global, ui: &Ui) -> Result<Done> {
     let dir = args.place.dir(global)?;
     if !own::is_there(&dir) {
@@ -226,11 +235,11 @@ pub(super) fn prepare(args: &PrepareArgs, global: &Global, ui: &Ui) -> Result<Do
         })?;
         passphrase::keep_first(&dir, &typed)?
     };
-    let text = format!("The store in {} is there.", dir.display());
+    let text = format!("The store in {} is ready.", dir.display());
     Ok(Done { text, json: json!({ "has_passphrase": has_passphrase }) })
 }
 
-/// All that comes on standard input, in no other buffer.
+/// Reads all of standard input, without another buffer.
 #[cfg(unix)]
 fn from_standard_input() -> std::io::Result<Passphrase> {
     let (input, mut typed, mut byte) = (std::io::stdin(), Passphrase::new(), [0]);

@@ -1,4 +1,4 @@
-//! `pdpp provider`: the person's own store, and what was granted of it.
+//! `pdpp provider`: the person's own store, and its grants.
 
 mod backup;
 mod install;
@@ -45,7 +45,7 @@ use crate::vault::Vault;
 use crate::vault::grant::{Grant, GrantStream};
 use crate::vault::oauth::wish::GUARDED;
 
-/// Your own data on this machine: what is there, what was granted of it, and how to end that
+/// Your own data on this machine: what the store has, what you granted, and how to end a grant
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct Args {
@@ -58,20 +58,20 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  pdpp provider                        what is there, and how old it is
+  pdpp provider                        what the store has, and how old it is
   pdpp provider open                   all of that on a page in your browser
-  pdpp provider grants                 what was granted, until when, and what was last read
-  pdpp provider revoke GRANT           end a grant, for the next read on
-  pdpp provider forget 'Work mail'     delete an account, and everything of it
+  pdpp provider grants                 what was granted, until when, and when it was last read
+  pdpp provider revoke GRANT           end a grant at once
+  pdpp provider forget 'Work mail'     delete an account, and everything in it
   pdpp provider backup FILE --encrypt  all of it as one file, encrypted
   pdpp provider restore FILE           the same store again, here or elsewhere
   pdpp provider serve                  serve it to programs that speak HTTP, on this computer
   sudo pdpp provider install           keep it where an agent with a shell cannot read it
 
-Ends with 78 if nothing was imported yet.";
+Exits with 78 if nothing has been imported yet.";
 
 impl Args {
-    /// Whether it ends or deletes what cannot be had back.
+    /// Whether it ends or deletes something that cannot be restored.
     pub const fn ends_something(&self) -> bool {
         matches!(self.action, Some(Action::Revoke(_) | Action::Forget(_) | Action::Uninstall(_)))
     }
@@ -80,7 +80,7 @@ impl Args {
 #[derive(Debug, Subcommand)]
 pub enum Action {
     Status(StatusArgs),
-    /// Show what was granted of your own data, to whom, until when, and when it was last read
+    /// Show the grants of your own data: who can read what, until when, and when it was last read
     Grants(StatusArgs),
     Revoke(RevokeArgs),
     Forget(ForgetArgs),
@@ -102,14 +102,14 @@ pub struct StatusArgs {
     pub place: Place,
 }
 
-/// End a grant of your own data: from the next read on its token is good for nothing
+/// End a grant of your own data: its token stops working at once
 #[derive(Debug, clap::Args)]
 pub struct RevokeArgs {
-    /// The grant: its id, the beginning of it, or its name, as `pdpp status` shows them
+    /// The grant: its id, the start of its id, or its name, as `pdpp status` shows them
     #[arg(value_name = "GRANT")]
     pub grant: String,
 
-    /// Ask nothing
+    /// Do not ask
     #[arg(long, short)]
     pub yes: bool,
 
@@ -117,14 +117,15 @@ pub struct RevokeArgs {
     pub place: Place,
 }
 
-/// Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are
+/// Delete an account from the store: its records, their index entries and its copies; your exports stay
+/// where they are
 #[derive(Debug, clap::Args)]
 pub struct ForgetArgs {
-    /// The account: what it is called, or its id, as `pdpp provider` shows them
+    /// The account: its name or its id, as `pdpp provider` shows them
     #[arg(value_name = "ACCOUNT")]
     pub account: String,
 
-    /// Ask nothing
+    /// Do not ask
     #[arg(long, short)]
     pub yes: bool,
 
@@ -135,11 +136,12 @@ pub struct ForgetArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// `own_missing` (78); an unknown name (2); a question that nobody can be asked (77); those of the store.
+/// `own_missing` (78); an unknown name (2); a question without a terminal to ask it on (77); the errors
+/// of the store.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let place = match &args.action {
         None => &args.status.place,
-        // They have a place of their own, whatever is named.
+        // The separate set-up has a fixed place, so a store that was named is ignored.
         Some(Action::Install(args)) => return Ok(shown(&install::run(args, ui)?, args.json, ui)),
         Some(Action::Uninstall(args)) => return Ok(shown(&uninstall::run(args, ui)?, args.json, ui)),
         Some(Action::Prepare(args)) => &args.place,
@@ -164,7 +166,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         Some(Action::Backup(args)) => backup::back_up(args, global, ui),
         Some(Action::Restore(args)) => match backup::restore_apart(args, global, ui) {
             Ok(None) => backup::restore(args, global, ui),
-            // It was said by the store's own user.
+            // The store's own user has reported it.
             Ok(Some(code)) => return Ok(code),
             Err(error) => Err(error),
         },
@@ -173,7 +175,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         Some(Action::Install(_) | Action::Uninstall(_)) => return Ok(0),
         Some(Action::Open(args)) => open::run(args, global, ui),
         Some(Action::Serve(args)) => match serve::run(args, global, ui) {
-            // It has said where it is.
+            // It has printed where it is.
             Ok(()) => return Ok(0),
             Err(error) => Err(error),
         },
@@ -185,7 +187,8 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     show(done, place, ui)
 }
 
-/// What the command comes to, where a service keeps the data; nothing where that is the person's own store, or it is not asked.
+/// The result of the command, if a service keeps the data; `None` if the store is the person's own, or
+/// the service is not asked.
 #[cfg(target_os = "linux")]
 fn by_service(args: &Args, place: &Place, global: &Global, ui: &Ui) -> Option<Result<Done>> {
     if matches!(args.action, Some(Action::Serve(_))) {
@@ -266,7 +269,7 @@ fn forget_by_service(socket: &Socket, args: &ForgetArgs, global: &Global, ui: &U
     Ok(forgotten(&named, &gone))
 }
 
-/// Shows what a command comes to.
+/// Prints the result of a command.
 fn show(done: Result<Done>, place: &Place, ui: &Ui) -> Result<u8> {
     match (done, place.json) {
         (Ok(done), true) => ui.json(&done.json),
@@ -280,7 +283,7 @@ fn show(done: Result<Done>, place: &Place, ui: &Ui) -> Result<u8> {
     Ok(0)
 }
 
-/// Says what a command came to whose failures are told as everybody's.
+/// Prints the result of a command whose failures are reported in the usual way.
 fn shown(done: &Done, is_json: bool, ui: &Ui) -> u8 {
     if is_json {
         ui.json(&done.json);
@@ -299,7 +302,7 @@ fn status(place: &Place, global: &Global) -> Result<Done> {
     Ok(status_of(place, &dir, ("only you can read it", store_id), &state, live))
 }
 
-/// What is in a store, and who can read it.
+/// What a store has, and who can read it.
 fn status_of(
     place: &Place,
     dir: &Path,
@@ -317,7 +320,7 @@ fn status_of(
         let streams: Vec<_> =
             filled.map(|stream| format!("{}: {}", stream.name, HumanCount(stream.records))).collect();
         let _ = match streams.as_slice() {
-            [] => writeln!(text, "  no record is in it"),
+            [] => writeln!(text, "  it has no records"),
             streams => writeln!(text, "  {}", streams.join(", ")),
         };
         let of = |time: Option<Timestamp>| time.map_or_else(|| "not known".to_owned(), day_and_time);
@@ -333,7 +336,7 @@ fn status_of(
         }
         0 => write!(
             text,
-            "\nNo agent can read any of it. To grant some: {}",
+            "\nNo agent can read any of it. To grant access: {}",
             place.again(Command::connect("local"))
         ),
         1 => {
@@ -348,7 +351,7 @@ fn status_of(
         }
     };
     let _ =
-        write!(text, "\nAll of it on a page in your browser: {}", place.again(Command::new("provider open")));
+        write!(text, "\nTo see all of it in your browser: {}", place.again(Command::new("provider open")));
     let json = json!({
         "data_dir": dir.display().to_string(),
         "store_id": store_id,
@@ -359,27 +362,27 @@ fn status_of(
     Done { text, json }
 }
 
-/// A store of which something was granted on this machine.
+/// A store that has grants on this machine.
 struct Granted {
     dir: PathBuf,
     vault: Vault,
     made: Vec<Made>,
 }
 
-/// All stores that are known here, the one that is meant first.
+/// All stores that are known here, the intended one first.
 struct Stores {
     open: Vec<Granted>,
-    /// Those of which there are grants here, and that cannot be read, each with why.
+    /// Stores that have grants here but cannot be read, each with the reason.
     closed: Vec<(PathBuf, Error)>,
-    /// The grants of own data on this machine, whatever store they are of.
+    /// The grants of own data on this machine, from all stores.
     here: Vec<Credential>,
-    /// All credentials on this machine: a grant may have come by HTTP.
+    /// All credentials on this machine: a grant may have come over HTTP.
     all: Vec<Credential>,
 }
 
 impl Stores {
     /// # Errors
-    /// Why the store that is meant cannot be read, where it is the only one, or damaged.
+    /// The reason why the intended store cannot be read, if it is the only store or is damaged.
     fn of(place: &Place, global: &Global) -> Result<Self> {
         let cache = global.cache()?;
         let all = cache.credentials().unwrap_or_default();
@@ -400,7 +403,7 @@ impl Stores {
             match opened.map_err(|error| own::told(&dir, error)) {
                 Ok(granted) => stores.open.push(granted),
                 Err(error) if dir == meant && error.kind() != Kind::NotConnected => return Err(error),
-                // Where nothing was granted of it, it is none of those that are asked about.
+                // A store without grants is not one that the command is about.
                 Err(error) if stores.here.iter().all(|known| known.data_dir.as_ref() != Some(&dir)) => {
                     if stores.here.is_empty() {
                         return Err(error);
@@ -426,11 +429,11 @@ fn grants(place: &Place, global: &Global) -> Result<Done> {
     for Granted { dir, vault, made } in &stores.open {
         let names = account_names(vault.store()).map_err(|error| own::told(dir, error))?;
         if !is_only {
-            let _ = writeln!(text, "Granted of the store in {}:\n", dir.display());
+            let _ = writeln!(text, "Grants of the store in {}:\n", dir.display());
         }
         let end = |grant: &Grant, has_token: bool| {
             let end = Command::new("provider revoke").value(&grant.grant_id);
-            // One whose token is here is found by its id alone.
+            // A grant whose token is here can be named by its id alone.
             if has_token || *dir != meant { end } else { place.again(end) }
         };
         let listing = Listing { all: &stores.all, reads: &reads, names: &names, dir, end: &end };
@@ -439,13 +442,13 @@ fn grants(place: &Place, global: &Global) -> Result<Done> {
     for (dir, why) in &stores.closed {
         let _ = writeln!(
             text,
-            "Granted of the store in {}, which cannot be read ({}):\n",
+            "Grants of the store in {}, which cannot be read ({}):\n",
             dir.display(),
             why.in_full()
         );
         for known in stores.here.iter().filter(|known| known.data_dir.as_ref() == Some(dir)) {
             let _ = writeln!(text, "{}: {}", one_line(&known.label), known.grant_id);
-            let _ = writeln!(text, "  take it off this computer: {}\n", disconnect_command(known));
+            let _ = writeln!(text, "  remove it from this computer: {}\n", disconnect_command(known));
         }
     }
     let closed: Vec<Value> = stores
@@ -461,13 +464,13 @@ fn grants(place: &Place, global: &Global) -> Result<Done> {
 struct Listing<'a> {
     /// All credentials on this machine.
     all: &'a [Credential],
-    /// When each grant was last read with.
+    /// When each grant was last used to read.
     reads: &'a BTreeMap<String, Timestamp>,
-    /// What each account is called.
+    /// The name of each account.
     names: &'a BTreeMap<String, String>,
     /// The store's directory.
     dir: &'a Path,
-    /// The command that ends a grant, whose token is on this machine or not.
+    /// The command that ends a grant, given whether its token is on this machine.
     end: &'a dyn Fn(&Grant, bool) -> Command,
 }
 
@@ -486,7 +489,7 @@ impl Listing<'_> {
         }
         let over = made.iter().filter(|made| made.state != "live").count();
         if over == made.len() {
-            text.push_str("Nothing of it is granted now.\n\n");
+            text.push_str("It has no live grants.\n\n");
         }
         let _ = match over {
             0 => Ok(()),
@@ -496,14 +499,15 @@ impl Listing<'_> {
     }
 }
 
-/// When each grant was last read with: as the log of this machine has it, and those of the stores that are served.
+/// When each grant was last used to read, from the log of this machine and those of the stores that are
+/// served.
 fn last_reads(stores: &Stores, global: &Global) -> Result<BTreeMap<String, Timestamp>> {
     let here = AccessLog::new(global.cache()?.dir()).last_reads();
     let served = stores.open.iter().map(|store| AccessLog::of_store(&store.dir).last_reads());
     Ok(served.fold(here, later))
 }
 
-/// Of two logs, when each grant was last read with.
+/// When each grant was last used, from two logs.
 fn later(
     mut one: BTreeMap<String, Timestamp>,
     other: BTreeMap<String, Timestamp>,
@@ -528,13 +532,13 @@ fn grant_text(
         text.push_str("  its token is not on this computer\n");
     }
     if let Some(host) = credential.and_then(|known| known.host.as_deref()) {
-        let _ = writeln!(text, "  for {host} alone");
+        let _ = writeln!(text, "  only for {host}");
     }
     for stream in &grant.streams {
         let _ = writeln!(text, "  {}", stream_line(stream, names));
     }
     let end = grant.expires_at.as_deref().and_then(|end| end.parse().ok());
-    let end = end.map_or_else(|| "without an end".to_owned(), |end| format!("until {}", day_and_time(end)));
+    let end = end.map_or_else(|| "no end date".to_owned(), |end| format!("until {}", day_and_time(end)));
     let last_read = last_read.map_or_else(|| "never".to_owned(), day_and_time);
     let _ = writeln!(text, "  for: {}", one_line(purpose_of(grant)));
     let _ = writeln!(text, "  {end}; last read: {last_read}");
@@ -577,7 +581,7 @@ fn to_json(
     })
 }
 
-/// What the data is for: in words, else the code.
+/// The purpose of the data: in words, else the code.
 fn purpose_of(grant: &Grant) -> &str {
     grant.purpose_description.as_deref().unwrap_or(&grant.purpose_code)
 }
@@ -619,18 +623,19 @@ fn revoke(args: &RevokeArgs, global: &Global, ui: &Ui) -> Result<Done> {
 fn revoked(id: &str, was_live: bool) -> Done {
     let text = if was_live {
         format!(
-            "The grant {id} is ended: its token is good for nothing. What was read by now stays with the agent."
+            "The grant {id} has ended: its token no longer works. The agent keeps what it has already \
+             read."
         )
     } else {
-        format!("The grant {id} was over before.")
+        format!("The grant {id} had already ended.")
     };
     Done { text, json: json!({ "grant_id": id, "revoked": true, "was_live": was_live }) }
 }
 
-/// The one grant that `name` means, of any store: by its id, its label here, or the beginning of its id.
+/// The one grant that `name` matches, in any store: by its id, its label here, or the start of its id.
 fn meant(name: &str, stores: &Stores) -> Result<String> {
     let made = || stores.made().map(|made| made.grant.grant_id.as_str());
-    // Also those whose store is away, or another one by now.
+    // Grants whose store is gone, or was replaced by another, count too.
     let mut all: Vec<&str> = made().chain(stores.here.iter().map(|known| known.grant_id.as_str())).collect();
     all.sort_unstable();
     all.dedup();
@@ -652,7 +657,7 @@ fn meant(name: &str, stores: &Stores) -> Result<String> {
             let why = dir.and_then(|dir| stores.closed.iter().find(|(closed, _)| closed == dir));
             let dir = dir.map(|dir| dir.display().to_string()).unwrap_or_default();
             let message = format!(
-                "The grant {id} is of a store that is not in {dir} any more, or cannot be read there"
+                "The grant {id} belongs to a store that is no longer in {dir}, or cannot be read there"
             );
             let error = Error::failed("own_store_other", message);
             let error = match why {
@@ -660,32 +665,32 @@ fn meant(name: &str, stores: &Stores) -> Result<String> {
                 None => error,
             };
             let next = known.map_or(list, disconnect_command);
-            Err(error.hint(Hint::new("To take its token off this computer: ").run(next)))
+            Err(error.hint(Hint::new("To remove its token from this computer: ").run(next)))
         }
         [] => {
             let message = format!("No grant of your own data is called {name}");
             Err(Error::new(Kind::Usage, "grant_unknown", message).run(list))
         }
         several => {
-            let message = format!("Several grants are meant: {}", several.join(", "));
+            let message = format!("The name matches several grants: {}", several.join(", "));
             Err(Error::new(Kind::Usage, "several_credentials", message).run(list))
         }
     }
 }
 
-/// Whether a person says yes.
+/// Asks a person for a yes.
 fn agree(ui: &Ui, is_agreed: bool, question: &str, instead: impl FnOnce() -> Command) -> Result<()> {
     if is_agreed {
         return Ok(());
     }
     if !ui.can_ask() {
-        let message = "This needs a yes, and nobody can be asked here";
+        let message = "This needs your yes, and there is no terminal to ask on";
         return Err(Error::new(Kind::Refused, "confirmation_required", message).run(instead()));
     }
     if ui.confirm(question) {
         return Ok(());
     }
-    Err(Error::failed("not_confirmed", "Nobody said yes; nothing was changed"))
+    Err(Error::failed("not_confirmed", "You did not say yes; nothing was changed"))
 }
 
 fn forget(args: &ForgetArgs, global: &Global, ui: &Ui) -> Result<Done> {
@@ -693,7 +698,7 @@ fn forget(args: &ForgetArgs, global: &Global, ui: &Ui) -> Result<Done> {
     let store = own::open_store(&dir)?;
     let Some(account) = forget::find(&store, &args.account)? else {
         drop(store);
-        // What was begun goes on.
+        // An unfinished deletion continues.
         drop(own::make_store(&dir)?);
         return Ok(forgotten_before(args));
     };
@@ -705,12 +710,12 @@ fn forget(args: &ForgetArgs, global: &Global, ui: &Ui) -> Result<Done> {
 }
 
 fn forgotten_before(args: &ForgetArgs) -> Done {
-    let text = format!("{} was forgotten before.", one_line(&args.account));
+    let text = format!("{} was already forgotten.", one_line(&args.account));
     Done { text, json: json!({ "forgotten": true, "records": 0 }) }
 }
 
 fn agree_to_forget(args: &ForgetArgs, name: &str, ui: &Ui) -> Result<()> {
-    let question = format!("Delete {name} and everything of it from the store? It cannot be undone.");
+    let question = format!("Delete {name} and everything in it from the store? This cannot be undone.");
     agree(ui, args.yes, &question, || {
         args.place.again(Command::new("provider forget").value(&args.account).words("--yes"))
     })

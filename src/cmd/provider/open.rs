@@ -17,25 +17,25 @@ use crate::runtime;
 use crate::ui::Ui;
 use crate::vault::OpenError;
 
-/// For so long a browser is waited for.
+/// How long to wait for a browser.
 const WAITS: Duration = Duration::from_mins(10);
-/// For so long the page is served once it is closed, so that the browser gets to see that.
+/// How long the page is served after it was closed, so that the browser can show that.
 const LASTS: Duration = Duration::from_millis(1_500);
 
-const BY_THIS_COMMAND: &str =
-    "It is served until you close it, or until it has not been used for ten minutes. Ctrl-C closes it too.";
+const BY_THIS_COMMAND: &str = "It is served until you close it, or until you have not used it for ten minutes. Ctrl-C closes it \
+     too.";
 #[cfg(target_os = "linux")]
 const BY_A_SERVICE: &str =
-    "The service asks for your passphrase there. The page ends ten minutes after that, or when you close it.";
+    "The page asks for your passphrase. It closes ten minutes after that, or when you close it.";
 
-/// Open the page of your own data in the browser: what is there, what was granted and read, imports, a search
+/// Open the page of your own data in the browser: sources, grants, reads, imports and a search
 ///
-/// It has an import by choosing a file, a look at what each grant shows, an end to grants and accounts, and a search over
-/// all that is there. It is served by this command alone, to the one browser that it opens, until you close it or it was
-/// not used for ten minutes.
+/// On the page you can import files, see what each grant shows, end grants, delete accounts, and search
+/// all of your data. Only this command serves it, to the one browser that it opens, until you close the
+/// page or have not used it for ten minutes.
 #[derive(Debug, clap::Args)]
 pub struct OpenArgs {
-    /// Open no browser; print an address of this machine, and the code that it asks for
+    /// Do not open a browser; print an address on this machine, and the code that it asks for
     #[arg(long)]
     pub no_browser: bool,
 
@@ -43,7 +43,8 @@ pub struct OpenArgs {
     pub place: Place,
 }
 
-/// Leads the browser to the page of a service, which serves it on: it is at the `address` that the service gave.
+/// Sends the browser to the page of a service, which keeps serving it at the `address` that the service
+/// gave.
 ///
 /// # Errors
 /// `page_unopened` (77); `own_page`; `interrupted` (130).
@@ -58,9 +59,9 @@ pub(super) fn lead(address: &str, args: &OpenArgs, global: &Global, ui: &Ui) -> 
     Ok(Done { text: "Your page is open in the browser.".to_owned(), json: json!({ "opened": true }) })
 }
 
-/// Leads the browser to `address`, says `until` when it is there, and waits until `ended` says how that ended, or until it is
-/// told to stop: then it has `stopped`.
-/// The browser has a moment more, to see the end or to get where it is on its way to.
+/// Sends the browser to `address`, prints `until` once it is there, and waits until `ended` reports the
+/// end, or until it is stopped: then the result is `stopped`. The browser has a moment more, to show the
+/// end or to reach the page.
 ///
 /// # Errors
 /// `page_unopened` (77); `own_page`.
@@ -87,7 +88,10 @@ fn show(
         }
         Ended::NobodyCame => {
             let message = "Nobody opened the page within ten minutes";
-            Err(Error::new(Kind::Refused, "page_unopened", message).hint("Run it again when you are there"))
+            Err(Error::new(Kind::Refused, "page_unopened", message).hint(
+                "Run it again when you are \
+                ready",
+            ))
         }
     }
 }
@@ -113,16 +117,16 @@ pub(super) fn run(args: &OpenArgs, global: &Global, ui: &Ui) -> Result<Done> {
         (false, false) if began.elapsed() >= WAITS => Some(Ended::NobodyCame),
         _ => None,
     };
-    // To stop it is how its owner closes it.
+    // Stopping the command is how its owner closes the page.
     show(&address, args, (&cache, ui, BY_THIS_COMMAND), ended, Ended::Closed)?;
     drop(served);
     Ok(Done { text: "The page is closed.".to_owned(), json: json!({ "closed": true }) })
 }
 
-/// Whoever sits at the terminal.
+/// The person at the terminal.
 struct Terminal<'a> {
     ui: &'a Ui,
-    /// How long the page is there.
+    /// A sentence that says how long the page is open.
     until: &'static str,
 }
 
@@ -131,7 +135,7 @@ impl Dialog for Terminal<'_> {
         let ui = self.ui;
         match event {
             Event::ApproveHere { shown: Shown::Typed { address, code } } => ui.explain(&format!(
-                "The page of your own data:\n\n  {address}\n\nThat page of this machine asks for this code:\n\n{}",
+                "The page of your own data:\n\n  {address}\n\nIt asks for this code:\n\n{}",
                 framed(&code)
             )),
             Event::ApproveHere { .. } => ui.explain("Your browser opens the page of your own data."),

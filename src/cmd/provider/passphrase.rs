@@ -1,4 +1,4 @@
-//! `pdpp provider passphrase`, and the first one of `pdpp provider serve`.
+//! `pdpp provider passphrase`, and the first passphrase of `pdpp provider serve`.
 
 use std::path::Path;
 
@@ -14,19 +14,20 @@ use crate::ui::Ui;
 use crate::vault::oauth::passphrase;
 use crate::vault::{OpenError, Vault};
 
-/// Choose the passphrase that every approval at `pdpp provider serve` needs, or change it
+/// Choose or change the passphrase that every approval at `pdpp provider serve` needs
 ///
-/// It is typed at the terminal, and never an argument, a variable or a file. Only a hash of it is kept.
+/// You type it at the terminal; it is never an argument, a variable or a file. Only a hash of it is kept.
 #[derive(Debug, clap::Args)]
 pub struct PassphraseArgs {
     #[command(flatten)]
     pub place: Place,
 }
 
-/// Asks for a new passphrase, after the one that there is.
+/// Asks for a new passphrase, after the current one.
 ///
 /// # Errors
-/// `own_missing` (78); `passphrase_terminal`, `passphrase_not_chosen`, `passphrase_wrong` (77); those of the store.
+/// `own_missing` (78); `passphrase_terminal`, `passphrase_not_chosen`, `passphrase_wrong` (77); the
+/// errors of the store.
 pub(super) fn run(place: &Place, global: &Global, ui: &Ui) -> Result<Done> {
     let vault = own::open(&place.dir(global)?)?;
     if passphrase::is_set(vault.grants()).map_err(failed)? {
@@ -36,16 +37,16 @@ pub(super) fn run(place: &Place, global: &Global, ui: &Ui) -> Result<Done> {
     Ok(kept())
 }
 
-/// What is said of one that is chosen.
+/// The message for a passphrase that was chosen.
 pub(super) fn kept() -> Done {
-    let text = "The passphrase is kept, as a hash.".to_owned();
+    let text = "The passphrase is set. Only a hash of it is kept.".to_owned();
     Done { text, json: serde_json::json!({ "set": true }) }
 }
 
-/// Asks for a first passphrase where there is none yet.
+/// Asks for a first passphrase if there is none yet.
 ///
 /// # Errors
-/// As [`run`].
+/// The errors of [`run`].
 pub(super) fn ensure(dir: &Path, place: &Place, ui: &Ui) -> Result<()> {
     let vault = own::open(dir)?;
     if passphrase::is_set(vault.grants()).map_err(failed)? {
@@ -53,16 +54,18 @@ pub(super) fn ensure(dir: &Path, place: &Place, ui: &Ui) -> Result<()> {
     }
     if ui.can_ask() {
         ui.explain(
-            "Every approval will need a passphrase of yours. Its page asks for it, and only a hash of it is kept.",
+            "Every approval will need a passphrase. The approval page asks for it, and only a hash of \
+             it is kept.",
         );
     }
     choose_for(&vault, place, ui)
 }
 
-/// Makes `typed` the passphrase of the store in `dir`, if it has none. Says whether it has one then.
+/// Makes `typed` the passphrase of the store in `dir`, if it has none, and returns whether the store has
+/// one then.
 ///
 /// # Errors
-/// `passphrase_not_chosen` (77): it is too short. Those of the store.
+/// `passphrase_not_chosen` (77) if it is too short; the errors of the store.
 pub(super) fn keep_first(dir: &Path, typed: &Passphrase) -> Result<bool> {
     let vault = own::open(dir)?;
     if passphrase::is_set(vault.grants()).map_err(failed)? {
@@ -72,13 +75,13 @@ pub(super) fn keep_first(dir: &Path, typed: &Passphrase) -> Result<bool> {
         0 => Ok(false),
         passphrase::LEAST.. => passphrase::set(vault.grants(), typed).map_err(failed),
         _ => Err(Error::new(Kind::Refused, "passphrase_not_chosen", "The passphrase is too short")
-            .hint(format!("One has to have at least {} characters", passphrase::LEAST))),
+            .hint(format!("It must have at least {} characters", passphrase::LEAST))),
     }
 }
 
 fn ask_for_it(vault: &Vault, place: &Place, ui: &Ui) -> Result<()> {
     let is_right = |typed: &Passphrase| passphrase::is_right(vault.grants(), typed).map_err(failed);
-    if ask_until(ui, "Present passphrase (not shown)", is_right)? {
+    if ask_until(ui, "Current passphrase (not shown)", is_right)? {
         return Ok(());
     }
     Err(Error::new(Kind::Refused, "passphrase_wrong", "The passphrase is wrong; nothing was changed")

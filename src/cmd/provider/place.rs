@@ -1,4 +1,4 @@
-//! Where the store is that a command is about, and what the command comes to.
+//! The store that a command is about, and the result of the command.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::own;
 /// Where the store is, and how results are printed.
 #[derive(Debug, clap::Args)]
 pub struct Place {
-    /// Where your own data is [default: as before, else `own` beside the credentials]
+    /// Where your own data is [default: as before, else `own` next to the credentials]
     #[arg(long, value_name = "DIR", env = "PDPP_DATA_DIR", hide_env_values = true)]
     pub data_dir: Option<PathBuf>,
 
@@ -21,14 +21,14 @@ pub struct Place {
     pub json: bool,
 }
 
-/// What a command comes to.
+/// The result of a command.
 pub(super) struct Done {
     pub text: String,
     pub json: Value,
 }
 
 impl Place {
-    /// `command`, about the same store: the directory that was named is remembered by an import and a grant alone.
+    /// `command`, for the same store: only an import and a grant remember the directory that was named.
     pub(super) fn again(&self, command: Command) -> Command {
         match &self.data_dir {
             Some(dir) => command.option("--data-dir", dir.display().to_string()),
@@ -37,7 +37,7 @@ impl Place {
     }
 
     /// # Errors
-    /// Those of the cache.
+    /// The errors of the cache.
     pub(super) fn dir(&self, global: &Global) -> Result<PathBuf> {
         own::dir(self.data_dir.as_deref(), &global.cache()?)
     }

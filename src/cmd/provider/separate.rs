@@ -19,10 +19,10 @@ use crate::ui::{Progress, Ui};
 /// Who can read the store.
 pub(super) const READER: &str = "only its service can read it";
 
-/// Whether to delete the account of a name.
+/// Decides whether to delete the account with this name.
 type Agree<'a> = &'a mut dyn FnMut(&str) -> Result<()>;
 
-/// Whoever sits at the terminal.
+/// The person at the terminal.
 struct AtTerminal<'a> {
     ui: &'a Ui,
     progress: Option<&'a Progress<'a>>,
@@ -53,11 +53,11 @@ impl Person for AtTerminal<'_> {
 }
 
 fn unexpected() -> Error {
-    Error::failed("owner_service", "The service answered something else than was asked")
-        .hint("Have both updated to the same release")
+    Error::failed("owner_service", "The service sent an unexpected answer")
+        .hint("Update both to the same release")
 }
 
-/// What is in the store.
+/// What the store has.
 pub(super) fn status(socket: &Socket, ui: &Ui) -> Result<Status> {
     match Caller::begin(socket)?.ask(&Asked::Status, None, &mut AtTerminal::new(ui))? {
         Told::Status(told) => Ok(told),
@@ -65,7 +65,7 @@ pub(super) fn status(socket: &Socket, ui: &Ui) -> Result<Status> {
     }
 }
 
-/// What was granted of it.
+/// The grants of the store.
 pub(super) fn grants(socket: &Socket, ui: &Ui) -> Result<Grants> {
     match Caller::begin(socket)?.ask(&Asked::Grants, None, &mut AtTerminal::new(ui))? {
         Told::Grants(told) => Ok(told),
@@ -73,7 +73,7 @@ pub(super) fn grants(socket: &Socket, ui: &Ui) -> Result<Grants> {
     }
 }
 
-/// Ends the grant of this id; whether it was live.
+/// Ends the grant with this id, and returns whether it was live.
 pub(super) fn revoke(socket: &Socket, id: &str, ui: &Ui) -> Result<bool> {
     let asked = Asked::Revoke { grant: id.to_owned() };
     match Caller::begin(socket)?.ask(&asked, None, &mut AtTerminal::new(ui))? {
@@ -82,8 +82,9 @@ pub(super) fn revoke(socket: &Socket, id: &str, ui: &Ui) -> Result<bool> {
     }
 }
 
-/// The whole id of the grant that `name` means. The service takes a whole id alone, since it tells nobody without the passphrase which
-/// there are; a name or the beginning of one is known here, where a token of it is kept.
+/// The whole id of the grant that `name` matches. The service accepts only a whole id, because it lists
+/// grants to nobody without the passphrase; a name or the start of an id is looked up here, among the
+/// tokens on this machine.
 pub(super) fn meant(name: &str, all: &[Credential]) -> Result<String> {
     let id = |known: &Credential| known.grant_id.as_str().to_owned();
     let of = |is_it: &dyn Fn(&Credential) -> bool| {
@@ -101,13 +102,13 @@ pub(super) fn meant(name: &str, all: &[Credential]) -> Result<String> {
         None => Ok(name.to_owned()),
         Some([id]) => Ok(id.clone()),
         Some(several) => {
-            let message = format!("Several grants are meant: {}", several.join(", "));
+            let message = format!("The name matches several grants: {}", several.join(", "));
             Err(Error::new(Kind::Usage, "several_credentials", message).run(Command::new("provider grants")))
         }
     }
 }
 
-/// Deletes an account, if `agree` does to its name; nothing where that was done before.
+/// Deletes an account, if `agree` accepts its name; `None` if it was deleted before.
 pub(super) fn forget(socket: &Socket, account: &str, agree: Agree<'_>, ui: &Ui) -> Result<Option<Forgotten>> {
     let mut person = AtTerminal { agree: Some(agree), ..AtTerminal::new(ui) };
     let asked = Asked::Forget { account: account.to_owned() };
@@ -123,7 +124,7 @@ pub(super) fn forget(socket: &Socket, account: &str, agree: Agree<'_>, ui: &Ui) 
     }
 }
 
-/// Has the service write a backup into a file that is opened here, so that it is the person's.
+/// Has the service write a backup into a file that is opened here, so that it belongs to the person.
 pub(super) fn back_up(socket: &Socket, args: &BackupArgs, ui: &Ui) -> Result<(String, BackedUp)> {
     let dir = Caller::begin(socket)?.hello()?.data_dir;
     backup::check_file(Path::new(&dir), &args.file, args.overwrite)?;
@@ -141,12 +142,12 @@ pub(super) fn back_up(socket: &Socket, args: &BackupArgs, ui: &Ui) -> Result<(St
     Ok((dir, BackedUp { manifest, bytes, is_private }))
 }
 
-/// A link to the owner's page, good once.
+/// A link to the owner's page that works once.
 pub(super) fn owner_link(socket: &Socket) -> Result<String> {
     Caller::begin(socket)?.owner_link()
 }
 
-/// Chooses another passphrase.
+/// Changes the passphrase.
 pub(super) fn change_passphrase(socket: &Socket, ui: &Ui) -> Result<()> {
     match Caller::begin(socket)?.ask(&Asked::Passphrase, None, &mut AtTerminal::new(ui))? {
         Told::Done => Ok(()),
@@ -154,7 +155,8 @@ pub(super) fn change_passphrase(socket: &Socket, ui: &Ui) -> Result<()> {
     }
 }
 
-/// That a store is put in the place of an empty one by root alone: whoever restores could bring in what agents then take for true.
+/// The error for anyone but root: a store that replaces an empty one could have content that agents then
+/// take for true.
 pub(super) fn refuse_restore(socket: &Socket, file: &Path) -> Error {
     let dir = match Caller::begin(socket).and_then(Caller::hello) {
         Ok(hello) => hello.data_dir,
@@ -162,6 +164,6 @@ pub(super) fn refuse_restore(socket: &Socket, file: &Path) -> Error {
     };
     let command =
         Command::new("provider restore").value(file.display().to_string()).option("--data-dir", dir);
-    let message = "Your own data is kept by a service, and only root restores a backup there";
+    let message = "A service keeps your own data, and only root can restore a backup there";
     Error::new(Kind::Refused, "restore_needs_root", message).hint(format!("sudo {command}"))
 }

@@ -31,37 +31,40 @@ use crate::vault::public_name::{NotPublic, Public, PublicUrl};
 
 /// Serve your own data to programs that speak HTTP, on this computer
 ///
-/// A program asks for what it wants to read. For each request a link is printed on this terminal: whoever opens it sees what
-/// is asked for, and approves it with your passphrase, or denies it. `pdpp provider grants` lists what came of it.
+/// A program asks for what it wants to read. For each request a link is printed on this terminal. Its
+/// page shows what is requested, and you approve it with your passphrase, or deny it. `pdpp provider
+/// grants` lists the grants.
 ///
-/// Hosts on other computers, as ChatGPT, reach it at --public-url, through a proxy or tunnel of yours that has a certificate. An
-/// app from there asks nothing before you typed the pairing code, which is printed here, in the browser that it sent to you.
+/// Hosts on other computers, such as ChatGPT, reach it at --public-url, through your own proxy or tunnel
+/// with a certificate. Before an app from there can ask for anything, you type the pairing code, which is
+/// printed here, into the browser that the app sent to you.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ServeArgs {
-    /// Where to listen: a loopback address; port 0 takes a free one
+    /// Where to listen: a loopback address; port 0 picks a free one
     #[arg(long, value_name = "ADDR:PORT", default_value_t = SocketAddr::from(([127, 0, 0, 1], own::DEFAULT_PORT)))]
     pub listen: SocketAddr,
 
-    /// The https address that others reach this by, through a proxy or tunnel: https:// and a host
+    /// The https address at which others reach this, through a proxy or tunnel: https:// and a host
     #[arg(long, value_name = "URL", value_parser = public_url)]
     pub public_url: Option<PublicUrl>,
 
-    /// Where that proxy or tunnel leads: another loopback address; what comes in there is from strangers
+    /// Where that proxy or tunnel leads: another loopback address; what arrives there comes from
+    /// strangers
     #[arg(long, value_name = "ADDR:PORT", requires = "public_url", default_value_t = SocketAddr::from(([127, 0, 0, 1], own::PROXY_PORT)))]
     pub public_listen: SocketAddr,
 
-    /// Be a strict v0.1 Core provider: no schema, search, aggregate or field windows; filters,
-    /// expansion and views are refused
+    /// Be a strict v0.1 Core provider: no schema, search, aggregate or field windows; refuse filters,
+    /// expansion and views
     #[arg(long)]
     pub core: bool,
 
-    /// Serve one person as a service of another user: print no links and ask nothing, but answer on this socket. For the separate
-    /// set-up, whose unit has it
+    /// Serve one person as a service of another user: print no links and ask nothing, but answer on this
+    /// socket. The unit of the separate set-up has this
     #[arg(long, value_name = "PATH", requires = "owner_uid", hide_short_help = true, value_hint = ValueHint::FilePath)]
     pub owner_socket: Option<PathBuf>,
 
-    /// The user id of that person: only they and root are heard there
+    /// The user id of that person: the socket answers only them and root
     #[arg(long, value_name = "UID", requires = "owner_socket", hide_short_help = true)]
     pub owner_uid: Option<u32>,
 
@@ -83,7 +86,7 @@ Examples:
   pdpp provider serve --public-url https://pdpp.example
                                             and for ChatGPT, claude.ai and others; docs/remote.md has the proxy
 
-A program that runs as you can read the store itself: this protects it from others.";
+A program that runs as you can read the store directly: this protects it only from others.";
 
 fn public_url(text: &str) -> std::result::Result<PublicUrl, NotPublic> {
     text.parse()
@@ -92,8 +95,9 @@ fn public_url(text: &str) -> std::result::Result<PublicUrl, NotPublic> {
 /// Serves until it is told to stop.
 ///
 /// # Errors
-/// `own_missing`, `passphrase_missing` (78); `passphrase_terminal`, `passphrase_not_chosen` (77); `owner_socket`; `own_not_loopback` (2), `own_listen`, `own_in_use`; those of the
-/// store; `output_failed`.
+/// `own_missing`, `passphrase_missing` (78); `passphrase_terminal`, `passphrase_not_chosen` (77);
+/// `owner_socket`; `own_not_loopback` (2), `own_listen`, `own_in_use`; `output_failed`; the errors of the
+/// store.
 pub(super) fn run(args: &ServeArgs, global: &Global, ui: &Ui) -> Result<()> {
     let place = &args.place;
     let dir = place.dir(global)?;
@@ -104,7 +108,7 @@ pub(super) fn run(args: &ServeArgs, global: &Global, ui: &Ui) -> Result<()> {
     passphrase::ensure(&dir, place, ui)?;
     let links = OwnerLinks::new();
     let public = args.public();
-    let to_whom = if public.is_some() { "to this computer" } else { "to this computer alone" };
+    let to_whom = if public.is_some() { "to this computer" } else { "to this computer only" };
     let cache = global.cache()?;
     let handle = own::serve(&dir, args.core, args.listen, public, links.announce(), Some(&cache))?;
     let page = handle.owner_link();
@@ -113,12 +117,12 @@ pub(super) fn run(args: &ServeArgs, global: &Global, ui: &Ui) -> Result<()> {
         ui.note(&format!("  data in {}", dir.display()));
         if let Some(page) = page {
             ui.explain(&format!(
-                "  your page, at a link that is good once, within ten minutes:\n  {page}\n  later: {}",
+                "  your page, at a link that works once, within ten minutes:\n  {page}\n  later: {}",
                 place.again(Command::new("provider open"))
             ));
         }
     })?;
-    ui.note("Your own data is not served any more");
+    ui.note("Your own data is no longer served");
     Ok(())
 }
 
@@ -129,9 +133,9 @@ fn serve_owner(args: &ServeArgs, dir: &Path, (socket, person): (&Path, u32), ui:
     let runtime = runtime::of_this_thread()
         .map_err(|error| Error::failed("own_signals", "Could not wait for signals").because(error))?;
     let mut stop = runtime.block_on(async { StopSignals::of_server() });
-    // Whoever is advised something is at the other end.
+    // The person who is advised is at the other end of the socket.
     advice::speak_to_others();
-    // The person's tokens and their agents' log are not this user's.
+    // This user has neither the person's tokens nor the log of their agents.
     let handle = Arc::new(own::serve(dir, args.core, args.listen, args.public(), Announce::default(), None)?);
     let links = Arc::clone(&handle);
     let service = Service::start(separate::service::Settings {
@@ -154,15 +158,15 @@ fn serve_owner(args: &ServeArgs, dir: &Path, (socket, person): (&Path, u32), ui:
         return Err(lost);
     }
     runtime.block_on(stop.next());
-    // First whoever asks for links, then what they lead to.
+    // First stop giving out links, then serving what they lead to.
     drop(service);
     drop(handle);
     Ok(())
 }
 
-/// The same, where it is not known who is at the other end of a socket.
+/// For systems where it is not known who is at the other end of a socket.
 #[cfg(not(target_os = "linux"))]
 fn serve_owner(_: &ServeArgs, _: &Path, _: (&Path, u32), _: &Ui) -> Result<()> {
-    let message = "A service with an owner's socket is made for Linux alone";
+    let message = "A service with an owner's socket works only on Linux";
     Err(Error::new(Kind::Usage, "owner_socket", message).run(Command::new("provider serve")))
 }

@@ -1,29 +1,29 @@
-//! `pdpp provider uninstall`: the separate set-up is taken away.
+//! `pdpp provider uninstall`: removes the separate set-up.
 
 use super::place::Done;
 use crate::error::Result;
 use crate::ui::Ui;
 
-/// Take the separate set-up away: the service, its program, and the data if you say so (needs root)
+/// Remove the separate set-up: the service, its program, and the data if you ask for it (needs root)
 ///
-/// The data stays unless you ask for it to be deleted, and with it the system user that it belongs to.
+/// The data stays, and so does the system user that it belongs to, unless you ask for it to be deleted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option")]
 pub struct UninstallArgs {
-    /// The user whose data it is [default: whoever typed sudo]
+    /// The user whose data it is [default: the user who typed sudo]
     #[arg(long = "for", value_name = "USER")]
     pub user: Option<String>,
 
-    /// Delete the data too, for good
+    /// Delete the data too, permanently
     #[arg(long, conflicts_with = "keep_data")]
     pub delete_data: bool,
 
-    /// Keep the data, and do not ask: it is in kept-UID beside where it was then
+    /// Keep the data, and do not ask: it moves to kept-UID next to its old place
     #[arg(long)]
     pub keep_data: bool,
 
-    /// Ask nothing; without --delete-data the data stays
+    /// Do not ask; without --delete-data the data stays
     #[arg(long, short)]
     pub yes: bool,
 
@@ -37,7 +37,7 @@ Examples:
   sudo pdpp provider uninstall
   sudo pdpp provider uninstall --for ana --delete-data";
 
-/// Takes it away.
+/// Removes it.
 ///
 /// # Errors
 /// `install_needs_root`, `install_unconfirmed`, `not_confirmed` (77); `install_no_person`, `install_unknown_user` (2);
@@ -53,7 +53,7 @@ pub(super) fn run(args: &UninstallArgs, ui: &Ui) -> Result<Done> {
     use crate::own::separate::place;
 
     install::check_root()?;
-    // Whoever is named may be gone by now.
+    // The named user may no longer exist.
     let name = match &args.user {
         Some(name) => name.clone(),
         None => install::person(None)?.account.name,
@@ -61,10 +61,10 @@ pub(super) fn run(args: &UninstallArgs, ui: &Ui) -> Result<Done> {
     let removal = Removal::of(&name)?;
     let name = removal.person.clone();
     if removal.is_nothing() {
-        let text = format!("Nothing of a separate set-up is here for {name}.");
+        let text = format!("There is no separate set-up for {name} here.");
         return Ok(Done { text, json: json!({ "person": name, "removed": false, "kept": null }) });
     }
-    let mut plan = format!("To be taken away of {name}'s separate set-up:\n");
+    let mut plan = format!("This removes from {name}'s separate set-up:\n");
     if let Some(unit) = &removal.unit {
         let _ = writeln!(plan, "  service        {}", unit.display());
     }
@@ -78,16 +78,16 @@ pub(super) fn run(args: &UninstallArgs, ui: &Ui) -> Result<Done> {
     }
     for store in &data {
         let _ = if args.delete_data {
-            writeln!(plan, "  data           {store}, deleted for good")
+            writeln!(plan, "  data           {store}, deleted permanently")
         } else {
             writeln!(plan, "  data           {store}, as {}", place::kept_dir(removal.uid).display())
         };
     }
     ui.explain(plan.trim_end());
-    confirm(args.yes, ui, "Take it away?", "take it away")?;
+    confirm(args.yes, ui, "Remove it?", "remove it")?;
     let asks = !data.is_empty() && !args.delete_data && !args.keep_data && !args.yes;
     let deletes =
-        args.delete_data || asks && ui.confirm("Delete the data too, for good? Otherwise it is kept");
+        args.delete_data || asks && ui.confirm("Delete the data too, permanently? Otherwise it is kept");
     if !deletes {
         removal.check_kept()?;
     }
@@ -99,7 +99,8 @@ pub(super) fn run(args: &UninstallArgs, ui: &Ui) -> Result<Done> {
     let _ = match (&taken.kept, data.as_slice()) {
         (Some(store), _) => write!(
             text,
-            "The data is kept in {}, and the system user {} with it. sudo pdpp provider install --for {name} uses it again, sudo pdpp provider uninstall --for {name} --delete-data deletes it.",
+            "The data is kept in {}, and so is the system user {}. sudo pdpp provider install --for \
+             {name} uses it again, sudo pdpp provider uninstall --for {name} --delete-data deletes it.",
             store.display(),
             place::system_user(&name)
         ),
@@ -110,7 +111,7 @@ pub(super) fn run(args: &UninstallArgs, ui: &Ui) -> Result<Done> {
     Ok(Done { text, json: json!({ "person": name, "removed": true, "kept": kept }) })
 }
 
-/// Where this is not built.
+/// For systems where this is not built.
 ///
 /// # Errors
 /// `install_not_here` (77).

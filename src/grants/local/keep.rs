@@ -1,4 +1,4 @@
-//! What becomes of grants of the person's own store once they are approved: each is read with once, and kept.
+//! Tests the approved grants of the person's own store with one read each, and keeps them.
 
 use std::path::Path;
 
@@ -30,10 +30,10 @@ use crate::vault::oauth::approval::Approved;
 use crate::vault::rs::Answer;
 use crate::vault::rs::read::{Read, Resource};
 
-/// Grants of one approval that are on this machine now.
+/// The grants of one approval that are now on this machine.
 #[derive(Debug)]
 pub struct ConnectedHere {
-    /// One a source.
+    /// One grant per source.
     pub grants: Vec<Connected>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Keeping<'a> {
     pub(super) now: Timestamp,
 }
 
-/// What was asked for, and for whom.
+/// What was requested, and for whom.
 pub(super) struct What {
     pub(super) wanted: Wanted,
     pub(super) old: Option<Credential>,
@@ -58,7 +58,7 @@ pub(super) struct What {
 }
 
 impl Keeping<'_> {
-    /// Proves and keeps what was approved; all of it, or nothing. What cannot be kept is ended.
+    /// Tests and keeps what was approved, all of it or nothing. A grant that cannot be kept is ended.
     pub(super) fn keep(
         &self,
         approved: &[Approved],
@@ -107,8 +107,9 @@ impl Keeping<'_> {
         let sources = self.prove(grant, token)?;
         let time = |text: &str| text.parse::<Timestamp>().ok();
         let grant_id = GrantId::try_from(grant.grant_id.clone());
-        let grant_id = grant_id
-            .map_err(|error| Error::failed("own_store", "A grant has no id to use").because(error))?;
+        let grant_id = grant_id.map_err(|error| {
+            Error::failed("own_store", "A grant has no id that can be used").because(error)
+        })?;
         let issued = time(&grant.issued_at).or(Some(self.now)).and_then(|at| at.round(Unit::Second).ok());
         let query_base = format!("{}/v1", self.provider.as_str()).parse();
         let query_base =
@@ -162,7 +163,7 @@ impl Keeping<'_> {
             Error::new(
                 Kind::Unavailable,
                 "token_proof_malformed",
-                "The first read with the new token said nothing",
+                "The first read with the new token returned nothing",
             )
         };
         let answer = self.vault.read(Some(token), &compact).map_err(|error| refused(&error))?;
@@ -174,7 +175,7 @@ impl Keeping<'_> {
         schema_sources(&body).map_err(|_| malformed())
     }
 
-    /// Ends the grant that `connected` is in the place of, and takes it off this machine.
+    /// Ends the grant that `connected` replaces, and removes it from this machine.
     fn end_old(&self, connected: &mut Connected, dialog: &dyn Dialog) {
         if let Some(difference) = &connected.since_before {
             dialog.on(Event::Differs(difference, Than::Before));
@@ -200,7 +201,7 @@ fn is_of_source(old: &Credential, grant: &Grant) -> bool {
     old.sources.iter().any(|source| source.id.as_deref() == Some(grant.source.id.as_str()))
 }
 
-/// What a grant gives, as the token's answer of any provider says it.
+/// What a grant gives, in the form that any provider's token response has.
 fn given(grant: &Grant) -> Vec<GivenStream> {
     let time = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok());
     let stream = |stream: &crate::vault::grant::GrantStream| GivenStream {

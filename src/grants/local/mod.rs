@@ -1,4 +1,5 @@
-//! Getting grants of the person's own store: asked for, decided and kept on this machine. No request goes anywhere.
+//! Gets grants of the person's own store: requested, decided and kept on this machine. No request leaves
+//! it.
 
 mod keep;
 mod page;
@@ -32,9 +33,9 @@ use crate::vault::oauth::authorization_details::Purpose;
 use crate::vault::oauth::wish::{Wish, WishedStream};
 use crate::vault::wire::ApiError;
 
-/// What the data is for, where nobody says otherwise (O7.1).
+/// What the data is for, if nobody names a purpose (O7.1).
 const PURPOSE: &str = "answer my questions about my own data";
-/// The client that every grant of a person's own store is of.
+/// The client of every grant of a person's own store.
 const CLIENT: &str = "pdpp_cli";
 
 /// What `pdpp connect local` was asked for.
@@ -42,34 +43,34 @@ const CLIENT: &str = "pdpp_cli";
 pub struct Request {
     /// Where the store is.
     pub data_dir: PathBuf,
-    /// Whether to ask for a grant again that is on this machine, and to replace it.
+    /// Whether to request a grant again that is on this machine, and to replace it.
     pub renew: bool,
     /// Which grant to renew.
     pub grant: Option<GrantName>,
     /// Sources, by their URI or their key.
     pub sources: Vec<String>,
-    /// Accounts, by their id or what they are called.
+    /// Accounts, by their id or their name.
     pub accounts: Vec<String>,
-    /// How much else is named; its source and instances are not looked at.
+    /// What else narrows the grant; its source and instances are ignored.
     pub narrowing: Narrowing,
-    /// What to call the grant, instead of what its sources are called.
+    /// The name of the grant, instead of the names of its sources.
     pub name: Option<String>,
-    /// Where to keep the token; none means as before.
+    /// Where to keep the token; `None` means the same place as before.
     pub store: Option<StoreChoice>,
-    /// The one host that is served with it.
+    /// The only host that is served with it.
     pub host: Option<String>,
-    /// Whether it is decided at the terminal.
+    /// Whether the owner decides at the terminal.
     pub in_terminal: bool,
     /// Whether the system's browser may be opened.
     pub opens_browser: bool,
 }
 
-/// Gets the grants that `request` is about, and keeps them in `cache`; ends the one that they are in the place of. Nothing
-/// is stored unless the owner approves.
+/// Gets the grants that `request` describes, keeps them in `cache`, and ends the grant that they replace.
+/// Nothing is stored unless the owner approves.
 ///
 /// # Errors
-/// `own_missing` (78) without a store; `access_denied`, `approval_expired`, `terminal_required` (77); what the store and the
-/// cache say; `interrupted`.
+/// `own_missing` (78) without a store; `access_denied`, `approval_expired`, `terminal_required` (77);
+/// `interrupted`; and the errors of the store and the cache.
 pub fn connect(
     request: &Request,
     cache: &Cache,
@@ -95,7 +96,7 @@ pub fn connect(
     asked.connect(cache, dialog, checklist).map_err(|error| own::told(&data_dir, error))
 }
 
-/// A request, and what it is about.
+/// A request, and what it refers to.
 struct Asked<'a> {
     request: &'a Request,
     old: Option<Credential>,
@@ -115,7 +116,7 @@ impl Asked<'_> {
         }
         let vault = Arc::new(own::open(data_dir)?);
         let store_id = own::make_store_id(vault.store())?;
-        // A cache or an output that cannot be used is better known before the owner is asked.
+        // An unusable cache or output is reported before the owner is asked.
         let Chosen { kind: store, note } = cache.choose_store(request.store)?;
         cache.check_writable(store)?;
         dialog.check_output()?;
@@ -123,7 +124,7 @@ impl Asked<'_> {
             Browser::Elsewhere(why) => Some(why),
             _ => None,
         };
-        // Who wants no browser opened gets the page's address, and leads its port to where the browser is.
+        // With --no-browser the person gets the page's address, and forwards its port to the browser.
         let in_terminal = request.in_terminal || (elsewhere.is_some() && request.opens_browser);
         if in_terminal && !checklist.can_ask() {
             return Err(no_terminal(elsewhere.filter(|_| !request.in_terminal)));
@@ -168,7 +169,8 @@ fn client_name(host: Option<&str>) -> String {
     }
 }
 
-/// That a name was given which nothing has: the one that was probably meant is in the command to type next.
+/// The error for a name that nothing has; the command to type next has the name that was probably
+/// intended.
 fn mistyped(error: &ApiError, request: &Request) -> Error {
     const LEAST: f64 = 0.8;
     let narrowing = &request.narrowing;
@@ -182,9 +184,9 @@ fn mistyped(error: &ApiError, request: &Request) -> Error {
     let told = || Error::new(Kind::Usage, "narrowing_invalid", error.message().to_owned());
     let pick = || {
         let without = Command::typed_without(option, "connect local");
-        told().hint(Hint::new("Name what there is, or pick among all: ").run(without))
+        told().hint(Hint::new("Use a name that exists, or choose from all: ").run(without))
     };
-    // Of several it is not said which one to change.
+    // If several names were typed, it is not known which one to change.
     let [typed] = typed else { return pick() };
     let (before, name) = typed.rsplit_once('.').filter(|_| option == "--field").unwrap_or(("", typed));
     let known = error.more().get("available").and_then(Value::as_array).into_iter().flatten();
@@ -223,7 +225,7 @@ fn wish(wanted: &Wanted, request: &Request) -> Result<Wish> {
     })
 }
 
-/// What was typed, once more: with all that it says of the store, of the token's place and of whose grant it is.
+/// The typed command again, with its options for the store, the token's place and the grant's host.
 fn again() -> Command {
     Command::typed_again("connect local")
 }
@@ -236,12 +238,14 @@ fn denied() -> Error {
 fn no_terminal(elsewhere: Option<&str>) -> Error {
     let message = match elsewhere {
         Some(why) => {
-            format!("No browser can be opened here, since {why}, and nobody can be asked at this terminal")
+            format!("No browser can be opened here, because {why}, and there is no terminal to ask on")
         }
-        None => "A grant is decided at a terminal, by a person: standard input or standard error is none"
-            .to_owned(),
+        None => "A person decides on a grant at a terminal, but standard input or standard error is not \
+                 one"
+        .to_owned(),
     };
-    let other = if elsewhere.is_some() { " (or, for a browser elsewhere, with --no-browser)" } else { "" };
-    let how = format!("Type it at a terminal{other}: ");
+    let other =
+        if elsewhere.is_some() { " (or with --no-browser, for a browser on another computer)" } else { "" };
+    let how = format!("Run it at a terminal{other}: ");
     Error::new(Kind::Refused, "terminal_required", message).hint(Hint::new(how).run(again()))
 }

@@ -1,4 +1,5 @@
-//! A decision on the owner's page: served by this process on a port of its own until it is made, and no longer.
+//! A decision on the owner's page, which this process serves on a separate port only until the decision
+//! is made.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +16,10 @@ use crate::vault::oauth::flows::EXPIRES_IN;
 use crate::vault::oauth::here::{Decided, Waiting};
 use crate::vault::server;
 
-/// For so long the page is served once it is decided, so that the browser gets to see how it ended.
+/// How long the page is served after the decision, so that the browser can show the result.
 const LASTS: Duration = Duration::from_millis(1_500);
 
-/// Shows the page of the request `waiting`, and waits for what is decided there.
+/// Shows the page of the request `waiting`, and waits for the decision.
 pub(super) fn decide(
     vault: &Arc<Vault>,
     waiting: &Waiting,

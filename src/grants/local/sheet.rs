@@ -1,4 +1,4 @@
-//! A decision at a terminal: what can be picked, as a checklist, and what it comes to.
+//! A decision at a terminal: a checklist of what can be picked, and what the grant would give.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -16,15 +16,15 @@ use crate::vault::{accounts, time};
 pub struct Sheet {
     /// Account by account.
     pub accounts: Vec<Account>,
-    /// When it can end, the usual end first.
+    /// The ends that can be picked, the usual one first.
     pub ends: Vec<End>,
-    /// The day from which on records are given, where the options name one.
+    /// The first day of the records, if the options name one.
     pub since: Option<String>,
-    /// The day before which, likewise.
+    /// The day before which the records end, if the options name one.
     pub until: Option<String>,
-    /// Whether the owner has to agree to the training of AI models.
+    /// Whether the data is for training AI models, to which the owner must agree.
     pub is_training: bool,
-    /// Of all that can be picked.
+    /// The fingerprint of all choices.
     choices: String,
 }
 
@@ -33,7 +33,7 @@ pub struct Sheet {
 pub struct Account {
     /// What its owner calls it.
     pub name: String,
-    /// What kind of source it is of.
+    /// The kind of its source.
     pub kind: String,
     /// Its streams.
     pub streams: Vec<StreamRow>,
@@ -43,13 +43,13 @@ pub struct Account {
 /// A stream of an account.
 #[derive(Debug, Clone)]
 pub struct StreamRow {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// How many records it has.
     pub records: u64,
-    /// The field by which a date counts; a date leaves out a stream without one.
+    /// The field that dates its records; a date leaves out a stream without one.
     pub dated_by: Option<String>,
-    /// Its fields, in words; those that are always part of it are marked.
+    /// Its fields, in words, each with whether it is always part of the stream.
     pub fields: Vec<(String, bool)>,
     /// Whether the options name it.
     pub is_ticked: bool,
@@ -59,7 +59,7 @@ pub struct StreamRow {
     text: BTreeSet<usize>,
 }
 
-/// An end that can be picked.
+/// An end of the grant that can be picked.
 #[derive(Debug, Clone)]
 pub struct End {
     /// In words.
@@ -67,53 +67,54 @@ pub struct End {
     value: String,
 }
 
-/// Which fields of the streams that are ticked.
+/// Which fields of the ticked streams the grant gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fields {
     /// Those that the options name.
     Named,
-    /// People, times and what is short, but no text.
+    /// People, times and short values, but no text.
     WhoAndWhen,
     /// Text too.
     WithText,
-    /// These, stream by stream in the order that they are ticked, by their place.
+    /// Picked fields, by their position, for each ticked stream in its order.
     Picked(Vec<Vec<usize>>),
 }
 
 /// What a person ticked.
 #[derive(Debug, Clone)]
 pub struct Ticked {
-    /// Streams: the place of the account, and of the stream in it.
+    /// Streams, each as the position of the account and of the stream in it.
     pub streams: Vec<(usize, usize)>,
     /// Which of their fields.
     pub fields: Fields,
-    /// The place of the end.
+    /// The position of the end.
     pub end: usize,
-    /// Whether the training of AI models is agreed to.
+    /// Whether the owner agrees to the training of AI models.
     pub agrees: bool,
 }
 
 /// A person at a terminal.
 pub trait Checklist {
-    /// Whether one can be asked.
+    /// Whether there is a person to ask.
     fn can_ask(&self) -> bool;
 
-    /// What of `sheet` is ticked; none where nothing is to be given.
+    /// What the person ticks in `sheet`; `None` if nothing is to be given.
     ///
     /// # Errors
-    /// The question was stopped.
+    /// If the person stops the question.
     fn tick(&self, sheet: &Sheet) -> io::Result<Option<Ticked>>;
 
-    /// Whether what `lines` say is approved; `has_changed` since it was shown before.
+    /// Whether the person approves what `lines` state; `has_changed` if it changed since it was shown
+    /// before.
     fn approves(&self, lines: &[String], has_changed: bool) -> bool;
 
-    /// Learns why what was ticked comes to nothing.
+    /// Explains why what was ticked gives nothing.
     fn comes_to_nothing(&self, why: &str);
 }
 
 #[cfg(test)]
 impl Account {
-    /// One with these streams, of seven records each.
+    /// An account with these streams, of seven records each.
     pub(crate) fn for_tests(name: &str, kind: &str, streams: &[&str]) -> Self {
         let row = |(number, name): (usize, &&str)| StreamRow {
             name: (*name).to_owned(),
@@ -135,7 +136,7 @@ impl StreamRow {
     fn chosen(&self, fields: &Fields, at: usize) -> BTreeSet<usize> {
         match fields {
             Fields::Named if self.is_ticked => self.named.clone(),
-            // A stream that was ticked beside them.
+            // A stream that was ticked in addition to them.
             Fields::Named | Fields::WhoAndWhen => self.who.clone(),
             Fields::WithText => self.text.clone(),
             Fields::Picked(all) => all.get(at).into_iter().flatten().copied().collect(),
@@ -268,7 +269,7 @@ fn fields_of(form: &[(String, String)], number: usize) -> BTreeSet<usize> {
     form.iter().filter_map(of_stream).collect()
 }
 
-/// What `review` gives, in lines.
+/// The lines that describe what `review` gives.
 fn lines(vault: &Vault, review: &Review, sheet: &Sheet) -> Result<Vec<String>> {
     let told = vault.store().read::<_, rusqlite::Error>(|_, catalog| {
         let mut lines = Vec::new();
@@ -297,7 +298,7 @@ fn lines(vault: &Vault, review: &Review, sheet: &Sheet) -> Result<Vec<String>> {
         || sheet.accounts.iter().flat_map(|account| account.streams.iter().map(move |row| (account, row)));
     for number in &review.undated {
         if let Some((account, row)) = rows().find(|(_, row)| row.number == *number) {
-            lines.push(format!("{}: {}: left out, since a day cannot narrow it", account.name, row.name));
+            lines.push(format!("{}: {}: left out, because a day cannot narrow it", account.name, row.name));
         }
     }
     let end = review.grants.first().and_then(|grant| grant.expires_at.as_deref()).and_then(time::parse_ms);

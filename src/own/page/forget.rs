@@ -1,4 +1,4 @@
-//! Forgetting an account, confirmed by its name, and by the passphrase where there is one.
+//! Deletes an account, confirmed by its name and, if there is one, by the passphrase.
 
 use axum::http::StatusCode;
 
@@ -9,7 +9,7 @@ use crate::own::forget::{self, OUT_OF_REACH};
 use crate::own::state::{State, account_names};
 use crate::vault::html::Html;
 
-/// The account of this id, as it is called, and how many records it has.
+/// The name, the label and the number of records of the account with this id.
 fn account(pages: &Pages, id: &str) -> Result<(String, String, u64), Failed> {
     let state = State::of(pages.vault.store(), &pages.dir)?;
     let found = state.accounts.into_iter().find(|account| account.id == id).ok_or_else(Failed::not_found)?;
@@ -34,15 +34,18 @@ pub(super) fn ask(
         main.markup("<p class=\"problem\" role=\"alert\"><strong>Nothing was deleted.</strong> ");
         main.text(problem).markup("</p>\n");
     }
-    main.markup("<p>This deletes it and everything of it from the store: ");
+    main.markup("<p>This deletes the account and everything in it from the store: ");
     main.text(&indicatif::HumanCount(records).to_string());
     main.markup(
-        " records, their words in the index and the copies of their attachments. Grants that cover only this account end too. It cannot be \
-         undone.</p>\n<p>",
+        " records, their entries in the search index and the copies of their attachments. Grants that \
+         cover only this account end too. This cannot be undone.</p>\n<p>",
     );
     main.text(OUT_OF_REACH).markup(".</p>\n");
     frame.begin_form(&mut main, &format!("/forget/{}", segment(id)));
-    main.markup("<p class=\"field\"><label for=\"name\">To confirm, type its name: <span class=\"said\">");
+    main.markup(
+        "<p class=\"field\"><label for=\"name\">To confirm, type the account’s name: <span \
+                 class=\"said\">",
+    );
     main.text(&name);
     main.markup(
         "</span></label>\n<input id=\"name\" name=\"name\" required autocomplete=\"off\" autocapitalize=\"off\" \
@@ -72,7 +75,7 @@ pub(super) fn forget(
         return ask(pages, frame, id, StatusCode::FORBIDDEN, Some(&why));
     }
     if value(form, "name").map(str::trim) != Some(name.trim()) {
-        let why = format!("That is not its name: it is {}.", crate::text::one_line(&name));
+        let why = format!("That is not the account’s name: it is called {}.", crate::text::one_line(&name));
         return ask(pages, frame, id, StatusCode::BAD_REQUEST, Some(&why));
     }
     let gone = forget::forget(&pages.dir, id)?;

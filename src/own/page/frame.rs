@@ -1,4 +1,4 @@
-//! What every page has: its head, the way to the others, its end; and those that show nothing of what is there.
+//! The frame of every page: head, navigation and foot; and the pages that show no data.
 
 use axum::http::StatusCode;
 
@@ -9,14 +9,14 @@ use crate::vault::html::Html;
 use crate::vault::oauth::consent::{document, page_reply};
 use crate::vault::wire::Reply;
 
-/// What a page is made with.
+/// What every page is built from.
 pub(super) struct Frame<'a> {
     pub(super) profile: &'a Profile,
     pub(super) session: &'a Session,
     pub(super) asks_passphrase: bool,
 }
 
-/// The pages that each leads to.
+/// The pages that the navigation links to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     Sources,
@@ -48,7 +48,7 @@ impl Part {
 }
 
 impl Frame<'_> {
-    /// Begins a form that is sent to `rest`.
+    /// Begins a form that posts to `rest`.
     pub(super) fn begin_form(&self, main: &mut Html, rest: &str) {
         main.markup("<form method=\"post\"").attribute("action", &self.session.path(rest));
         main.markup(">\n<input type=\"hidden\" name=\"csrf\"");
@@ -60,13 +60,15 @@ impl Frame<'_> {
         main.markup("<a").attribute("href", &self.session.path(rest)).markup(">").text(text).markup("</a>");
     }
 
-    /// The same, where several are called so: `about` tells them apart for whoever does not see where it stands.
+    /// A link whose text occurs several times on a page: `about` tells the links apart for anyone who
+    /// cannot see the layout.
     pub(super) fn link_about(&self, main: &mut Html, rest: &str, text: &str, about: &str) {
         main.markup("<a").attribute("href", &self.session.path(rest)).markup(">").text(text);
         main.markup("<span class=\"hidden\">: ").text(about).markup("</span></a>");
     }
 
-    /// The field for the passphrase; where a page asks for nothing else, whoever opened it can type at once.
+    /// The passphrase field. If a page asks for nothing else (`is_all`), the field has the focus, so that
+    /// the owner can type at once.
     pub(super) fn passphrase_field(main: &mut Html, is_all: bool) {
         main.markup(
             "<p class=\"passphrase\"><label for=\"passphrase\">Your passphrase</label>\n<input id=\"passphrase\" \
@@ -87,7 +89,7 @@ pub(super) fn page(
     page_that_reloads(frame, status, title, part, main, false)
 }
 
-/// The same; with `reloads` it is loaded again every few seconds, as long as something is at work.
+/// A page of a visit; with `reloads`, it reloads every few seconds while work is in progress.
 pub(super) fn page_that_reloads(
     frame: &Frame<'_>,
     status: StatusCode,
@@ -108,8 +110,8 @@ pub(super) fn page_that_reloads(
     foot.markup("<footer>\n<p>");
     let ends = jiff::Timestamp::from_millisecond(frame.session.ends_ms).map(day_and_time);
     if frame.asks_passphrase {
-        foot.markup("This visit ends at ").text(&ends.unwrap_or_default());
-        foot.markup(", ten minutes after your passphrase. Then it takes a new link.");
+        foot.markup("This page closes at ").text(&ends.unwrap_or_default());
+        foot.markup(", ten minutes after you typed your passphrase. After that you need a new link.");
     } else {
         foot.markup("This page closes after ten minutes without use.");
     }
@@ -142,42 +144,45 @@ fn bare(profile: &Profile, status: StatusCode, title: &str, head: &Html, main: &
     page_reply(status, shell(profile, title, head, &Html::new(), main, &Html::new()))
 }
 
-/// What whoever has no visit is shown, whatever they ask for.
+/// The page for a browser that has no visit, whatever it asks for.
 pub(super) fn stranger(profile: &Profile) -> Reply {
-    let title = "This page is its owner’s";
+    let title = "This page is private";
     let mut main = Html::new();
     main.markup(
-        "<h1>This page is its owner’s</h1>\n<p>It opens with a link that is good once, for ten minutes: on this computer \
-         <code>pdpp provider open</code> opens it in a browser.</p>\n<p>If you had it open, its time is over.</p>\n",
+        "<h1>This page is private</h1>\n<p>It opens with a link that works once, within ten minutes. On \
+         this computer, <code>pdpp provider open</code> opens it in a browser.</p>\n<p>If you had it \
+         open, it has closed.</p>\n",
     );
     bare(profile, StatusCode::OK, title, &Html::new(), &main)
 }
 
-/// What a link leads to that is spent, made up or too old.
+/// The page behind a link that was used, never existed or has expired.
 pub(super) fn spent_link(profile: &Profile) -> Reply {
     let mut main = Html::new();
     main.markup(
-        "<h1>This link is not good any more</h1>\n<p>A link is good once, for ten minutes. If you opened it before, go on in \
-         the tab or window that it opened first.</p>\n<p>For a new one: <code>pdpp provider open</code>. If you did not open \
-         it, and its ten minutes are not over, somebody else saw it.</p>\n",
+        "<h1>This link no longer works</h1>\n<p>A link works once, within ten minutes. If you opened it \
+         before, continue in the tab or window that it opened first.</p>\n<p>To get a new one: \
+         <code>pdpp provider open</code>. If you did not open it, and its ten minutes are not over, \
+         someone else opened it.</p>\n",
     );
-    bare(profile, StatusCode::NOT_FOUND, "This link is not good any more", &Html::new(), &main)
+    bare(profile, StatusCode::NOT_FOUND, "This link no longer works", &Html::new(), &main)
 }
 
-/// What a link opens.
+/// The page that a link opens.
 pub(super) fn leads_on(profile: &Profile, to: &str) -> Reply {
     let mut head = Html::new();
     head.markup("<meta http-equiv=\"refresh\"").attribute("content", &format!("0; url={to}")).markup(">\n");
     let mut main = Html::new();
-    main.markup("<h1>Your own data</h1>\n<p><a").attribute("href", to).markup(">Go on</a></p>\n");
-    bare(profile, StatusCode::OK, "Go on", &head, &main)
+    main.markup("<h1>Your own data</h1>\n<p><a").attribute("href", to).markup(">Continue</a></p>\n");
+    bare(profile, StatusCode::OK, "Continue", &head, &main)
 }
 
-/// What is left of a visit that was closed.
+/// The page after a visit was closed.
 pub(super) fn closed(profile: &Profile) -> Reply {
     let mut main = Html::new();
     main.markup(
-        "<h1>This page is closed</h1>\n<p>Nobody sees anything here without a new link: <code>pdpp provider open</code>.</p>\n",
+        "<h1>This page is closed</h1>\n<p>To open it again you need a new link: <code>pdpp provider \
+         open</code>.</p>\n",
     );
     bare(profile, StatusCode::OK, "This page is closed", &Html::new(), &main)
 }
@@ -189,7 +194,7 @@ pub(super) fn asks(frame: &Frame<'_>, status: StatusCode, problem: Option<&str>)
     if let Some(problem) = problem {
         main.markup("<p class=\"problem\" role=\"alert\">").text(problem).markup("</p>\n");
     }
-    main.markup("<p>What is here is shown to whoever knows your passphrase, for ten minutes.</p>\n");
+    main.markup("<p>Type your passphrase to see your data. The page stays open for ten minutes.</p>\n");
     frame.begin_form(&mut main, "/passphrase");
     Frame::passphrase_field(&mut main, true);
     main.markup(
@@ -201,7 +206,7 @@ pub(super) fn asks(frame: &Frame<'_>, status: StatusCode, problem: Option<&str>)
     bare(frame.profile, status, title, &head, &main)
 }
 
-/// The style of these pages, beside that of the consent pages.
+/// The stylesheet of these pages, which adds to that of the consent pages.
 pub(super) fn stylesheet() -> Reply {
     Reply { status: StatusCode::OK, headers: Vec::new(), body: include_bytes!("page.css").to_vec() }
         .with("content-type", "text/css; charset=utf-8")
@@ -209,7 +214,7 @@ pub(super) fn stylesheet() -> Reply {
         .no_store()
 }
 
-/// What a page says first: what was done before it.
+/// Shows the result of the last action at the top of a page.
 pub(super) fn notice(main: &mut Html, notice: Option<String>) {
     if let Some(notice) = notice {
         main.markup("<div class=\"done\" role=\"status\">\n");
@@ -220,7 +225,7 @@ pub(super) fn notice(main: &mut Html, notice: Option<String>) {
     }
 }
 
-/// A name out of a declaration, in words.
+/// A name from a declaration, in words.
 pub(super) fn words(name: &str) -> String {
     name.replace('_', " ")
 }

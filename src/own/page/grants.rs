@@ -1,4 +1,4 @@
-//! What was granted, what each grant shows, and its end.
+//! The page of grants: what each one gives, and how to end it.
 
 use std::collections::BTreeMap;
 
@@ -17,30 +17,30 @@ use crate::vault::rs::Answer as Read;
 use crate::vault::rs::read::{Read as Asked, Resource};
 use crate::vault::time;
 
-/// Records of each stream that are shown.
+/// Records that are shown of each stream.
 const SHOWN: usize = 10;
-/// Characters of a value that are shown.
+/// Characters that are shown of a value.
 const MOST_TEXT: usize = 400;
 /// Ended grants that are listed.
 const MOST_ENDED: usize = 50;
 
-/// All grants, the newest first, with when each was ended.
+/// All grants, newest first, with the time at which each was ended.
 fn all(pages: &Pages) -> Result<Vec<(Grant, Option<i64>)>, Failed> {
     Ok(pages.vault.grants_made().map_err(|error| vault_failed(&error))?)
 }
 
-/// The live grant of this id.
+/// The live grant with this id.
 fn live(pages: &Pages, id: &str) -> Result<Grant, Failed> {
     let now = time::now_ms();
     let found = all(pages)?.into_iter().find(|(grant, _)| grant.grant_id == id);
-    let (grant, _) =
-        found.filter(|(grant, ended)| ended.is_none() && !grant.is_expired(now)).ok_or_else(|| {
-            Failed::new(StatusCode::NOT_FOUND, "No such grant is live", "It may have ended by now.")
-        })?;
+    let (grant, _) = found
+        .filter(|(grant, ended)| ended.is_none() && !grant.is_expired(now))
+        .ok_or_else(|| Failed::new(StatusCode::NOT_FOUND, "This grant is not live", "It may have ended."))?;
     Ok(grant)
 }
 
-/// What a grant is called: as its token is on this machine, or else as the program that has it calls itself.
+/// The name of a grant: the label of its token on this machine, or else what the program that holds it
+/// calls itself.
 pub(super) fn called(pages: &Pages, grant: &Grant) -> String {
     let credentials = pages.credentials();
     let known = credentials.iter().find(|known| known.grant_id.as_str() == grant.grant_id);
@@ -57,7 +57,7 @@ fn reader(pages: &Pages, grant: &Grant) -> String {
     match known {
         Some(known) => match &known.host {
             Some(host) => format!("{host}, on this computer"),
-            None => "each host on this computer that pdpp serves".to_owned(),
+            None => "every host on this computer that pdpp serves".to_owned(),
         },
         None => format!("{}, which has the token", pages.vault.client_name(&grant.client.client_id)),
     }
@@ -76,7 +76,10 @@ pub(super) fn list(pages: &Pages, frame: &Frame<'_>) -> Answer {
     main.markup("<h1>Grants</h1>\n");
     notice(&mut main, pages.sessions.said(frame.session));
     if live.is_empty() {
-        main.markup("<p>No agent can read any of it. To grant some: <code>pdpp connect local</code></p>\n");
+        main.markup(
+            "<p>No agent can read any of your data. To grant access: <code>pdpp connect \
+                     local</code></p>\n",
+        );
     } else {
         main.markup("<h2>Live</h2>\n");
     }
@@ -107,7 +110,7 @@ pub(super) fn list(pages: &Pages, frame: &Frame<'_>) -> Answer {
         }
         main.markup("</ul>\n");
         if let Some(more) = over.len().checked_sub(MOST_ENDED).filter(|more| *more > 0) {
-            main.markup("<p class=\"said\">").text(&format!("And {more} older ones.")).markup("</p>\n");
+            main.markup("<p class=\"said\">").text(&format!("And {more} older grants.")).markup("</p>\n");
         }
     }
     Ok(page(frame, StatusCode::OK, "Grants", Some(Part::Grants), &main))
@@ -127,7 +130,8 @@ fn gives(main: &mut Html, pages: &Pages, grant: &Grant, names: &BTreeMap<String,
     main.markup("</ul>\n");
 }
 
-/// Which fields a stream of a grant gives, and which not because they tell of later days, in words.
+/// The fields that a stream of a grant gives, and those that it withholds because they reveal later days,
+/// in words.
 fn fields(pages: &Pages, grant: &Grant, stream: &GrantStream) -> String {
     let declared = pages.vault.store().read::<_, rusqlite::Error>(|_, catalog| {
         Ok(catalog.declared(&grant.source_of(stream).id, &stream.name).cloned())
@@ -135,7 +139,7 @@ fn fields(pages: &Pages, grant: &Grant, stream: &GrantStream) -> String {
     match declared.ok().flatten().map(|declared| stream.in_words(&declared)) {
         Some((fields, Some(not_shown))) => format!("{fields}; {not_shown}"),
         Some((fields, None)) => fields,
-        // Of a source that is not there any more.
+        // The source may no longer exist.
         None => stream.fields.iter().map(|name| words(name)).collect::<Vec<_>>().join(", "),
     }
 }
@@ -144,7 +148,7 @@ fn accounts(stream: &GrantStream, names: &BTreeMap<String, String>) -> Vec<Strin
     stream.instance_ids.iter().map(|id| names.get(id).unwrap_or(id).clone()).collect()
 }
 
-/// Which of a stream's records, in words.
+/// Which records of a stream the grant gives, in words.
 fn period(stream: &GrantStream) -> String {
     let mut parts = Vec::new();
     if let Some(keys) = &stream.resources {
@@ -157,7 +161,7 @@ fn period(stream: &GrantStream) -> String {
     if let Some(limit) = &stream.time_constraint {
         parts.push(limit.in_words());
     }
-    if parts.is_empty() { "all of it, what is new too".to_owned() } else { parts.join(", ") }
+    if parts.is_empty() { "all of it, including new records".to_owned() } else { parts.join(", ") }
 }
 
 fn ends_and_reads(main: &mut Html, grant: &Grant, last_read: Option<Timestamp>, now: Timestamp) {
@@ -168,17 +172,17 @@ fn ends_and_reads(main: &mut Html, grant: &Grant, last_read: Option<Timestamp>, 
             let left = left(end, now).map(|left| format!(" ({left})")).unwrap_or_default();
             main.text(&format!("It ends at {}{left}.", day_and_time(end)))
         }
-        None => main.markup("It has no end."),
+        None => main.markup("It does not expire."),
     };
     main.markup(" Last read: ");
     match last_read {
         Some(at) => main.text(&format!("{} ({}).", ago(at, now), day_and_time(at))),
-        None => main.markup("never, as far as the logs go back."),
+        None => main.markup("never, as far back as the logs go."),
     };
     main.markup("<br>\n<span class=\"said\">").text(&grant.grant_id).markup("</span></p>\n");
 }
 
-/// `GET …/grants/{id}`: what its holder sees.
+/// `GET …/grants/{id}`: what the holder of the grant sees.
 pub(super) fn show(pages: &Pages, frame: &Frame<'_>, id: &str) -> Answer {
     let grant = live(pages, id)?;
     let names = account_names(pages.vault.store())?;
@@ -194,8 +198,8 @@ pub(super) fn show(pages: &Pages, frame: &Frame<'_>, id: &str) -> Answer {
     main.markup("</p>\n<p>Below are the newest ");
     main.text(&SHOWN.to_string());
     main.markup(
-        " records of each stream, read as the agent reads them: nothing else of a record is given. Long values are cut short \
-         here, not there.</p>\n",
+        " records of each stream, exactly as the agent reads them: it gets nothing else of a record. \
+         Long values are shortened here, but not for the agent.</p>\n",
     );
     for stream in &grant.streams {
         for account in &stream.instance_ids {
@@ -205,7 +209,7 @@ pub(super) fn show(pages: &Pages, frame: &Frame<'_>, id: &str) -> Answer {
             match newest(pages, id, &stream.name, account) {
                 Ok(records) => shown(&mut main, &records),
                 Err(failed) => {
-                    main.markup("<p>It cannot be read: ").text(&failed.text).markup("</p>\n");
+                    main.markup("<p>This stream cannot be read: ").text(&failed.text).markup("</p>\n");
                 }
             }
             main.markup("</section>\n");
@@ -227,7 +231,7 @@ fn newest(pages: &Pages, id: &str, stream: &str, account: &str) -> Result<Vec<Va
 
 fn shown(main: &mut Html, records: &[Value]) {
     if records.is_empty() {
-        main.markup("<p>No record of it is there now.</p>\n");
+        main.markup("<p>It has no records now.</p>\n");
     }
     for (number, record) in records.iter().enumerate() {
         let none = Map::new();
@@ -246,7 +250,7 @@ fn shown(main: &mut Html, records: &[Value]) {
     }
 }
 
-/// The beginning of a text, and how long it is where that is not all.
+/// The beginning of a text and, if it was shortened, its full length.
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(MOST_TEXT) {
         None => text.to_owned(),
@@ -264,9 +268,7 @@ pub(super) fn ask_to_end(pages: &Pages, frame: &Frame<'_>, id: &str) -> Answer {
     let mut main = Html::new();
     main.markup("<h1>").text(&title).markup("</h1>\n");
     gives(&mut main, pages, &grant, &account_names(pages.vault.store())?);
-    main.markup(
-        "<p>From the next read on its token is good for nothing. What was read by then stays with the agent.</p>\n",
-    );
+    main.markup("<p>Its token stops working at once. The agent keeps what it has already read.</p>\n");
     frame.begin_form(&mut main, &format!("/grants/{}/end", segment(id)));
     main.markup("<p class=\"buttons\"><button type=\"submit\" class=\"end\">End it</button> ");
     frame.link(&mut main, "/grants", "Keep it");
@@ -276,7 +278,7 @@ pub(super) fn ask_to_end(pages: &Pages, frame: &Frame<'_>, id: &str) -> Answer {
 
 /// `POST …/grants/{id}/end`
 pub(super) fn end(pages: &Pages, frame: &Frame<'_>, id: &str, base: &str) -> Answer {
-    // Again is fine: who ends it wants it gone.
+    // Ending a grant twice is not an error: the owner wants it gone.
     let known = all(pages)?.into_iter().find(|(grant, _)| grant.grant_id == id);
     let (grant, _) = known.ok_or_else(Failed::not_found)?;
     let called = called(pages, &grant);
@@ -287,7 +289,8 @@ pub(super) fn end(pages: &Pages, frame: &Frame<'_>, id: &str, base: &str) -> Ans
         }
     }
     let said = format!(
-        "The grant {called} is ended: its token is good for nothing. What was read by now stays with the agent."
+        "The grant {called} has ended: its token no longer works. The agent keeps what it has already \
+         read."
     );
     pages.sessions.say(frame.session, said);
     Ok(see(frame, base, "/grants"))
@@ -308,7 +311,7 @@ mod tests {
             resources: None,
             source: None,
         };
-        assert_eq!(period(&stream), "all of it, what is new too");
+        assert_eq!(period(&stream), "all of it, including new records");
         stream.time_constraint = Some(TimeConstraint {
             field: "received_at".to_owned(),
             since: Some("2026-01-02T00:00:00.000Z".to_owned()),

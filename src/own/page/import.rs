@@ -1,4 +1,5 @@
-//! An import by choosing a file: received into a private folder, looked at, agreed to, imported; then what became of it.
+//! An import of chosen files: they are received into a private folder, examined, agreed to and imported;
+//! then the page shows the result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
@@ -24,30 +25,30 @@ use crate::text::prefix;
 use crate::vault::html::Html;
 use crate::vault::wire::{Reply, Request};
 
-/// Files at once; more are refused.
+/// Uploads that may run at once; more are refused.
 const MOST_UPLOADS: usize = 2;
-/// For so long nothing may come of a file.
+/// How long an upload may send nothing.
 const STALLS: Duration = Duration::from_secs(30);
-/// How much waits to be written, in frames of some 16 KiB or more.
+/// Frames of some 16 KiB or more that may wait to be written.
 const FRAMES: usize = 8;
-/// Files of one import, and bytes of a file's name and of another value.
+/// The most files in one import, and the most bytes of a file's name and of any other value.
 const MOST_FILES: usize = 200;
 const MAX_NAME: usize = 150;
 const MAX_VALUE: u64 = 1 << 10;
-/// Names that are listed in one line.
+/// Names that one line lists.
 const NAMED: usize = 5;
-/// For so long the page waits for an import that may be over soon.
+/// How long the page waits for an import that may finish soon.
 const SOON: Duration = Duration::from_millis(1_500);
 
 /// The import of a visit.
 pub(super) enum Importing {
-    /// It was received, and waits for its owner's yes.
+    /// The files were received and wait for the owner's yes.
     Received(Box<Received>),
-    /// It is at work, or over.
+    /// It is running, or has finished.
     Runs(Arc<Run>),
 }
 
-/// What was received, and what it would come to.
+/// What was received, and what an import of it would do.
 pub(super) struct Received {
     inbox: Inbox,
     request: InboxRequest,
@@ -56,13 +57,13 @@ pub(super) struct Received {
 }
 
 impl Received {
-    /// Whether a live grant covers an account that it goes into.
+    /// Whether a live grant covers an account that the import adds to.
     fn is_granted(&self) -> bool {
         self.plan.as_ref().is_ok_and(|plan| plan.sources.iter().any(|source| source.is_granted))
     }
 }
 
-/// An import at work.
+/// An import that is running.
 #[derive(Default)]
 pub(super) struct Run {
     progress: Mutex<Progress>,
@@ -70,31 +71,31 @@ pub(super) struct Run {
     is_over: AtomicBool,
 }
 
-/// How many imports of all pages are at work.
+/// The number of imports that are running, from all pages.
 static AT_WORK: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether an import is at work, or files come in.
+/// Whether an import is running or files are being received.
 pub(super) fn is_running(pages: &Pages) -> bool {
     AT_WORK.load(Ordering::Relaxed) > 0 || pages.uploads.load(Ordering::Relaxed) > 0
 }
 
-/// Whether this visit has an import: received, at work, or just over.
+/// Whether this visit has an import: received, running or just finished.
 pub(super) fn is_at_work(pages: &Pages, frame: &Frame<'_>) -> bool {
     pages.sessions.with_import(frame.session, |import| import.is_some()).unwrap_or(false)
 }
 
-/// The form that takes files.
+/// The form that accepts files.
 pub(super) fn form(main: &mut Html, frame: &Frame<'_>, is_at_work: bool) {
     main.markup("<section aria-labelledby=\"import\">\n<h2 id=\"import\">Import</h2>\n");
     if is_at_work {
-        main.markup("<p>There is an import already: ");
+        main.markup("<p>There is already an import: ");
         frame.link(main, "/import", "look at it");
         main.markup("</p>\n</section>\n");
         return;
     }
     main.markup("<form method=\"post\" enctype=\"multipart/form-data\"")
         .attribute("action", &frame.session.path("/import"));
-    // Before the files: what is read first says whether the rest is.
+    // These fields come before the files: what is read first decides whether the rest is read.
     main.markup(">\n<input type=\"hidden\" name=\"csrf\"")
         .attribute("value", &frame.session.csrf)
         .markup(">\n");
@@ -110,19 +111,19 @@ pub(super) fn form(main: &mut Html, frame: &Frame<'_>, is_at_work: bool) {
     );
 }
 
-/// What a person can say of an import.
+/// The optional fields of an import.
 fn more_fields(main: &mut Html, request: &InboxRequest) {
     for (name, label, hint, said) in [
         (
             "account",
             "Whose data it is: the name of the account",
-            "Else what the files say.",
+            "If empty, the name in the files.",
             &request.account,
         ),
         (
             "timezone",
-            "The time zone of times that name none",
-            "Such as Europe/Oslo; else the account’s, or this computer’s.",
+            "The time zone of times without one",
+            "Such as Europe/Oslo. If empty, that of the account or of this computer.",
             &request.timezone,
         ),
     ] {
@@ -140,7 +141,7 @@ fn more_fields(main: &mut Html, request: &InboxRequest) {
     }
 }
 
-/// `POST …/import`: takes files as they come in.
+/// `POST …/import`: receives files as they arrive.
 pub(super) async fn receive(pages: Arc<Pages>, request: Request, name: String, body: Body) -> Reply {
     let Some(session) = pages.session(&request, &name) else {
         return super::frame::stranger(&pages.vault.config().profile);
@@ -157,14 +158,14 @@ pub(super) async fn receive(pages: Arc<Pages>, request: Request, name: String, b
         return failed(&Failed::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "Nothing was received",
-            "What was sent is not a form with files.",
+            "The request is not a form with files.",
         ));
     };
     let Some(place) = Upload::begin(&pages) else {
         return failed(&Failed::new(
             StatusCode::TOO_MANY_REQUESTS,
             "Nothing was received",
-            "Other files come in at the moment. Wait until they are there, then try again.",
+            "Other files are being received. Wait until that is done, then try again.",
         ));
     };
     let (sender, receiver) = mpsc::channel(FRAMES);
@@ -178,13 +179,16 @@ pub(super) async fn receive(pages: Arc<Pages>, request: Request, name: String, b
     match taking.await {
         Ok(Ok(reply)) => reply,
         Ok(Err(refused)) => failed(&refused),
-        Err(_) => {
-            failed(&Failed::new(StatusCode::INTERNAL_SERVER_ERROR, "Nothing was received", "It went wrong."))
-        }
+        Err(_) => failed(&Failed::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "Nothing was received",
+            "An internal \
+                error stopped it.",
+        )),
     }
 }
 
-/// Passes a body on, frame by frame, until nobody takes it any more, or nothing comes.
+/// Passes a body on, frame by frame, until the receiver stops or nothing arrives.
 async fn pass_on(body: Body, sender: mpsc::Sender<io::Result<Bytes>>) {
     let mut frames = body.into_data_stream();
     loop {
@@ -192,7 +196,7 @@ async fn pass_on(body: Body, sender: mpsc::Sender<io::Result<Bytes>>) {
             Ok(Some(Ok(frame))) => Ok(frame),
             Ok(Some(Err(_))) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was cut")),
             Ok(None) => return,
-            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "nothing came for half a minute")),
+            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "nothing arrived for half a minute")),
         };
         let is_over = frame.is_err();
         if sender.send(frame).await.is_err() || is_over {
@@ -201,7 +205,7 @@ async fn pass_on(body: Body, sender: mpsc::Sender<io::Result<Bytes>>) {
     }
 }
 
-/// A body as it comes in, for a thread that may wait.
+/// A body as it arrives, for a thread that may block.
 struct Incoming {
     receiver: mpsc::Receiver<io::Result<Bytes>>,
     frame: Bytes,
@@ -221,7 +225,7 @@ impl Read for Incoming {
     }
 }
 
-/// The right to receive files.
+/// One of the uploads that may run at once.
 struct Upload(Arc<Pages>);
 
 impl Upload {
@@ -253,12 +257,12 @@ impl From<multipart::Bad> for Failed {
         Self::new(
             StatusCode::BAD_REQUEST,
             "Nothing was received",
-            format!("What was sent cannot be read: {bad}."),
+            format!("The upload cannot be read: {bad}."),
         )
     }
 }
 
-/// Takes the files of a form, and looks at them.
+/// Receives the files of a form, and examines them.
 fn take(pages: &Pages, request: &Request, session: &Session, boundary: &str, from: impl Read) -> Answer {
     let not_received = |text: &str| Failed::new(StatusCode::BAD_REQUEST, "Nothing was received", text);
     let mut form = Multipart::new(boundary, from);
@@ -274,7 +278,7 @@ fn take(pages: &Pages, request: &Request, session: &Session, boundary: &str, fro
             }
             let said = Some(text.trim().to_owned()).filter(|text| !text.is_empty());
             match head.name.as_str() {
-                // The first of all: nothing is kept before it.
+                // The token comes first: nothing is kept before it.
                 "csrf" if inbox.is_none() && is_own(request, session, Some(&text)) => {
                     inbox = Some(Inbox::begin(&pages.dir)?);
                 }
@@ -290,7 +294,7 @@ fn take(pages: &Pages, request: &Request, session: &Session, boundary: &str, fro
             continue;
         }
         if names.len() >= MOST_FILES {
-            return Err(not_received("These are too many files at once: put them into one archive."));
+            return Err(not_received("These are too many files for one import. Put them into one archive."));
         }
         let name = label(&file, &names);
         inbox.receive(&name, &mut part)?;
@@ -303,7 +307,7 @@ fn take(pages: &Pages, request: &Request, session: &Session, boundary: &str, fro
     let plan = inbox.plan(&wanted);
     let received = Box::new(Received { inbox, request: wanted, names, plan });
     let kept = pages.sessions.with_import(session, |import| match import {
-        // Another one was begun meanwhile.
+        // Another import was started meanwhile.
         Some(Importing::Runs(run)) if !run.is_over.load(Ordering::Relaxed) => false,
         _ => {
             *import = Some(Importing::Received(received));
@@ -312,17 +316,17 @@ fn take(pages: &Pages, request: &Request, session: &Session, boundary: &str, fro
     });
     match kept {
         Some(true) => Ok(see(&pages.frame(session), &request.base, "/import")),
-        Some(false) => Err(not_received("Another import is at work: wait until it is over.")),
-        None => Err(Failed::new(StatusCode::CONFLICT, "Nothing was imported", "This visit is over.")),
+        Some(false) => Err(not_received("Another import is running. Wait until it has finished.")),
+        None => Err(Failed::new(StatusCode::CONFLICT, "Nothing was imported", "This page is closed.")),
     }
 }
 
-/// What a file is called here: the end of the browser's name for it, and other than those before it.
+/// The label of a file: the end of the browser's name for it, made different from those in `known`.
 fn label(file: &str, known: &[String]) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or_default();
     let name: String = name.chars().filter(|c| !crate::text::is_hidden(*c)).collect();
     let name = name.trim().trim_start_matches('.');
-    // Its end says most of what it is.
+    // The end of a long name identifies the file best.
     let start = name.ceil_char_boundary(name.len().saturating_sub(MAX_NAME));
     let name = match name[start..].trim_start_matches('.') {
         "" => "file",
@@ -337,7 +341,7 @@ fn label(file: &str, known: &[String]) -> String {
     label
 }
 
-/// `GET …/import`: what would be imported, how far it is, or what became of it.
+/// `GET …/import`: what would be imported, how far the import is, or its result.
 pub(super) fn show(pages: &Pages, frame: &Frame<'_>) -> Reply {
     let mut main = Html::new();
     let said = pages.sessions.said(frame.session);
@@ -351,27 +355,27 @@ pub(super) fn show(pages: &Pages, frame: &Frame<'_>) -> Reply {
     });
     let Some(run) = run.flatten() else {
         if main == Html::new() {
-            main.markup("<h1>Import</h1>\n<p>There is none now: ");
-            frame.link(&mut main, "", "begin one");
+            main.markup("<h1>Import</h1>\n<p>There is no import now: ");
+            frame.link(&mut main, "", "start one");
             main.markup("</p>\n");
         }
         return page(frame, StatusCode::OK, "Import", Some(Part::Sources), &main);
     };
     if run.is_over.load(Ordering::Acquire) {
         let result = run.result.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // It is told once; the page of sources is what lasts.
+        // The result is shown once; the page of sources shows what lasts.
         pages.sessions.with_import(frame.session, |import| *import = None);
         match result {
             Some(Ok(imported)) => ended(&mut main, frame, &imported),
             Some(Err(error)) => not_done(&mut main, frame, &error),
             None => {
-                main.markup("<h1>Import</h1>\n<p>It is over.</p>\n");
+                main.markup("<h1>Import</h1>\n<p>The import has finished.</p>\n");
             }
         }
         return page(frame, StatusCode::OK, "Import", Some(Part::Sources), &main);
     }
     let progress = *run.progress.lock().unwrap_or_else(PoisonError::into_inner);
-    main.markup("<h1>It is imported …</h1>\n<p>");
+    main.markup("<h1>Importing …</h1>\n<p>");
     main.text(&format!(
         "{} of {}, {} items",
         DecimalBytes(progress.bytes),
@@ -381,13 +385,13 @@ pub(super) fn show(pages: &Pages, frame: &Frame<'_>) -> Reply {
     main.markup("</p>\n<p><progress aria-label=\"How far it is\"")
         .attribute("max", &progress.of.max(1).to_string());
     main.attribute("value", &progress.bytes.min(progress.of).to_string())
-        .markup("></progress></p>\n<p>This page loads itself again. ");
-    frame.link(&mut main, "/import", "Load it now");
+        .markup("></progress></p>\n<p>This page reloads automatically. ");
+    frame.link(&mut main, "/import", "Reload it now");
     main.markup("</p>\n");
     page_that_reloads(frame, StatusCode::OK, "Import", Some(Part::Sources), &main, true)
 }
 
-/// What would be imported, and the buttons for it.
+/// What would be imported, and the buttons to agree or to give up.
 fn to_agree(main: &mut Html, frame: &Frame<'_>, received: &Received, said: Option<String>) {
     let agreed = match &received.plan {
         Err(error) => {
@@ -401,7 +405,7 @@ fn to_agree(main: &mut Html, frame: &Frame<'_>, received: &Received, said: Optio
             notice(main, said);
             planned(main, plan);
             Some(if received.is_granted() {
-                "Import it, though an agent can read of it"
+                "Import it, although an agent can read this account"
             } else {
                 "Import it"
             })
@@ -418,9 +422,9 @@ fn to_agree(main: &mut Html, frame: &Frame<'_>, received: &Received, said: Optio
     frame.begin_form(main, "/import/drop");
     main.markup("<button type=\"submit\" class=\"deny\">Import nothing</button>\n</form>\n</div>\n");
     main.markup(if agreed.is_some() {
-        "<details><summary>Say more</summary>\n"
+        "<details><summary>More options</summary>\n"
     } else {
-        "<h2>Say more</h2>\n"
+        "<h2>More options</h2>\n"
     });
     frame.begin_form(main, "/import/plan");
     more_fields(main, &received.request);
@@ -430,11 +434,11 @@ fn to_agree(main: &mut Html, frame: &Frame<'_>, received: &Received, said: Optio
     }
 }
 
-/// A note of an import, which names options of the command line, as it stands on a page that has fields for them.
+/// A note about an import, with the options of the command line replaced by the fields of this page.
 fn in_words_of_the_page(note: &str) -> String {
     let mut note = note.replace(", as --account says", ", as you said");
     for option in ["--account NAME", "--account", "--timezone ZONE", "--timezone"] {
-        note = note.replace(option, "“Say more” below");
+        note = note.replace(option, "“More options” below");
     }
     note
 }
@@ -479,7 +483,7 @@ fn planned(main: &mut Html, plan: &Plan) {
     main.markup("<p>No agent can read what you have not granted.</p>\n");
 }
 
-/// A few names, and how many there are.
+/// A few names and, if there are more, their number.
 fn some<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let all: Vec<&str> = names.collect();
     let first = all.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
@@ -496,7 +500,7 @@ pub(super) fn plan_again(pages: &Pages, frame: &Frame<'_>, form: &[(String, Stri
         let text = value(form, name).map(|text| prefix(text.trim(), 200).to_owned());
         text.filter(|text| !text.is_empty())
     };
-    // Taken out: whatever else is asked for meanwhile need not wait for a look at large files.
+    // Taken out of the visit, so that other requests need not wait while large files are examined.
     let taken = pages.sessions.with_import(frame.session, |import| match import.take() {
         Some(Importing::Received(received)) => Some(received),
         other => {
@@ -522,7 +526,7 @@ pub(super) fn give_up(pages: &Pages, frame: &Frame<'_>, base: &str) -> Reply {
             *import = None;
         }
     });
-    pages.sessions.say(frame.session, "Nothing was imported; what was received is gone.".to_owned());
+    pages.sessions.say(frame.session, "Nothing was imported, and the received files are deleted.".to_owned());
     see(frame, base, "")
 }
 
@@ -565,7 +569,7 @@ pub(super) fn go(pages: &Pages, frame: &Frame<'_>, form: &[(String, String)], ba
         pages.sessions.with_import(frame.session, |import| *import = None);
         return Err(Error::failed("own_page", "The import could not be started").because(error).into());
     }
-    // Most imports by hand are small: then the next page says what became of it.
+    // Most imports through the page are small: then the next page shows the result at once.
     let began = Instant::now();
     while !run.is_over.load(Ordering::Acquire) && began.elapsed() < SOON {
         std::thread::sleep(Duration::from_millis(20));
@@ -573,7 +577,7 @@ pub(super) fn go(pages: &Pages, frame: &Frame<'_>, form: &[(String, String)], ba
     Ok(see(frame, base, "/import"))
 }
 
-/// An import at work, which is over when this is dropped, however it ended.
+/// A running import, which counts as finished when this is dropped, however it ended.
 struct AtWork(Arc<Run>);
 
 impl AtWork {
@@ -599,14 +603,17 @@ fn not_done(main: &mut Html, frame: &Frame<'_>, error: &Error) {
 
 fn ended(main: &mut Html, frame: &Frame<'_>, imported: &Imported) {
     main.markup(if imported.stopped.is_some() {
-        "<h1>A part of it is imported</h1>\n"
+        "<h1>Part of it was imported</h1>\n"
     } else {
-        "<h1>It is imported</h1>\n"
+        "<h1>It was imported</h1>\n"
     });
     if let Some(stopped) = &imported.stopped {
         main.markup("<p class=\"problem\" role=\"alert\">").text(&stopped.in_full()).markup(".</p>\n");
     }
-    main.markup("<table>\n<caption>What became of each</caption>\n<thead><tr><th scope=\"col\">Account</th><th scope=\"col\">Items</th></tr></thead>\n<tbody>\n");
+    main.markup(
+        "<table>\n<caption>Result for each account</caption>\n<thead><tr><th \
+                 scope=\"col\">Account</th><th scope=\"col\">Items</th></tr></thead>\n<tbody>\n",
+    );
     for outcome in &imported.outcomes {
         main.markup("<tr><th scope=\"row\">").text(&outcome.account).markup(" <span class=\"kind\">");
         main.text(&format!("{}, {}", outcome.connector, name(&outcome.path))).markup("</span></th><td>");
@@ -627,7 +634,7 @@ fn sum(counts: &Counts) -> String {
     format!("{read} read = {new} new + {changed} changed + {same} same + {skipped} skipped + {bad} bad")
 }
 
-/// Why items were skipped or bad, and what was not read to its end.
+/// Why items were skipped or bad, and which files were not read to the end.
 fn reasons(main: &mut Html, outcomes: &[Outcome]) {
     let mut all = Counts::default();
     for outcome in outcomes {
@@ -638,7 +645,7 @@ fn reasons(main: &mut Html, outcomes: &[Outcome]) {
         lines.extend(reasons.iter().map(|(why, count)| format!("{} {what}: {why}", HumanCount(*count))));
     }
     for unread in outcomes.iter().flat_map(|outcome| &outcome.unread) {
-        lines.insert(format!("not read to its end: {}: {}", unread.member, unread.reason));
+        lines.insert(format!("not read to the end: {}: {}", unread.member, unread.reason));
     }
     if lines.is_empty() {
         return;
@@ -659,12 +666,12 @@ mod tests {
         for (note, said) in [
             (
                 "The account is A: so. --account NAME names another.",
-                "The account is A: so. “Say more” below names another.",
+                "The account is A: so. “More options” below names another.",
             ),
             ("The account is A, as --account says.", "The account is A, as you said."),
             (
                 "It is called A. --account gives it another name.",
-                "It is called A. “Say more” below gives it another name.",
+                "It is called A. “More options” below gives it another name.",
             ),
         ] {
             assert_eq!(in_words_of_the_page(note), said);

@@ -1,8 +1,9 @@
-//! The owner's page (O7.15): what is in the store and how old it is, an import by choosing a file, what was granted and what each
-//! grant shows, what was read, an end to a grant or an account, and a search.
+//! The owner's page (O7.15): what the store has and how old it is, an import of chosen files, what was
+//! granted and what each grant gives, what was read, an end to a grant or an account, and a search.
 //!
-//! Pages without a script, in one browser at a time: the one that opened a link (`session`). A program that runs as the owner
-//! can do what they can; where the store is another identity's, a passphrase lets the browser in.
+//! The pages use no scripts and work in one browser at a time, the one that opened a link (`session`). A
+//! program that runs as the owner can do what the pages can; if the store belongs to another identity,
+//! the pages ask for a passphrase first.
 
 mod forget;
 mod frame;
@@ -39,7 +40,7 @@ use crate::vault::server::response;
 use crate::vault::wire::{ApiError, Reply, Request};
 use crate::vault::{Vault, time};
 
-/// A form without files at most, in bytes, and how long it may take.
+/// The most bytes of a form without files, and how long it may take.
 const MAX_FORM: usize = 64 << 10;
 const FORM_TIME: Duration = Duration::from_secs(10);
 
@@ -47,14 +48,14 @@ const FORM_TIME: Duration = Duration::from_secs(10);
 pub struct Pages {
     vault: Arc<Vault>,
     dir: PathBuf,
-    /// Tokens of its grants, and the log of this machine's agents, where they are this user's.
+    /// Tokens of its grants, and the log of this machine's agents, if this user has them.
     cache: Option<Cache>,
     sessions: Sessions,
-    /// Files that come in.
+    /// Uploads in progress.
     uploads: AtomicUsize,
 }
 
-/// Why a page is not what was asked for.
+/// Why a page cannot be shown.
 pub(super) struct Failed {
     status: StatusCode,
     title: &'static str,
@@ -67,7 +68,7 @@ impl Failed {
     }
 
     fn not_found() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "There is nothing here", "It may be gone by now.")
+        Self::new(StatusCode::NOT_FOUND, "There is nothing here", "It may have been removed.")
     }
 }
 
@@ -94,7 +95,8 @@ const DID_NOT_WORK: &str = "That did not work";
 pub(super) type Answer = Result<Reply, Failed>;
 
 impl Pages {
-    /// Those of `vault`, the store in `dir`; `cache` has tokens of its grants, and the log of agents.
+    /// The pages of `vault`, the store in `dir`; `cache` has the tokens of its grants and the log of the
+    /// agents.
     pub fn of(vault: Arc<Vault>, dir: &Path, cache: Option<Cache>) -> Arc<Self> {
         Arc::new(Self {
             vault,
@@ -105,12 +107,12 @@ impl Pages {
         })
     }
 
-    /// Whether somebody ever opened a page, also one that is closed by now.
+    /// Whether anyone ever opened a page, even one that is closed now.
     pub fn was_opened(&self) -> bool {
         self.sessions.was_opened()
     }
 
-    /// Whether somebody has a page open: a visit lasts, or an import runs.
+    /// Whether someone has a page open: a visit is live, or an import is running.
     pub fn is_used(&self) -> bool {
         self.sessions.ends_ms(time::now_ms()).is_some() || import::is_running(self)
     }
@@ -124,12 +126,12 @@ impl Pages {
         self.vault.config().asks_passphrase
     }
 
-    /// What a page is made with.
+    /// What every page is built from.
     fn frame<'a>(&'a self, session: &'a Session) -> Frame<'a> {
         Frame { profile: &self.vault.config().profile, session, asks_passphrase: self.asks_passphrase() }
     }
 
-    /// The visit that a request is of.
+    /// The visit that a request belongs to.
     fn session(&self, request: &Request, page: &str) -> Option<Session> {
         self.sessions.of(page, request.header("cookie"), time::now_ms())
     }
@@ -139,7 +141,7 @@ impl Pages {
         let Some(segments) = request.segments() else { return stranger() };
         let path: Vec<&str> = segments.iter().skip(1).map(String::as_str).collect();
         match path.as_slice() {
-            // Not for HEAD: the link is spent by this.
+            // Not for HEAD: this uses up the link.
             ["open", secret] if request.method == Method::GET => self.open(secret),
             [name, rest @ ..] => match self.session(request, name) {
                 Some(session) => self.answer_in(request, &session, rest).unwrap_or_else(|failed| {
@@ -157,7 +159,8 @@ impl Pages {
         }
     }
 
-    /// A link leads to a page and not on: a cookie of this kind would not follow from where a browser may come.
+    /// A link answers with a page instead of a redirect: a browser that comes from another site would not
+    /// send a cookie of this kind after a redirect.
     fn open(&self, secret: &str) -> Reply {
         let profile = &self.vault.config().profile;
         match self.sessions.open(secret, self.asks_passphrase(), time::now_ms()) {
@@ -169,7 +172,12 @@ impl Pages {
     fn answer_in(&self, request: &Request, session: &Session, rest: &[&str]) -> Answer {
         let is_post = request.method == Method::POST;
         if !is_post && !matches!(request.method, Method::GET | Method::HEAD) {
-            return Err(Failed::new(StatusCode::METHOD_NOT_ALLOWED, DID_NOT_WORK, "This is not done here."));
+            return Err(Failed::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                DID_NOT_WORK,
+                "This page does not \
+                accept that kind of request.",
+            ));
         }
         let form = if is_post { request.form() } else { Vec::new() };
         if is_post && !is_own(request, session, value(&form, "csrf")) {
@@ -191,7 +199,7 @@ impl Pages {
                 Some(reply) => Ok(reply),
                 None => Err(Failed::new(
                     StatusCode::CONFLICT,
-                    "This request does not wait any more",
+                    "This request is no longer waiting",
                     "It was decided, or its ten minutes are over.",
                 )),
             },
@@ -235,7 +243,7 @@ impl Pages {
         Ok(answered.with("connection", "close"))
     }
 
-    /// Why a form does not prove that it is from the owner, if it does not.
+    /// Why a form does not prove that it is from the owner, or `None` if it does.
     fn check_passphrase(
         &self,
         session: &Session,
@@ -243,13 +251,11 @@ impl Pages {
     ) -> Result<Option<String>, Failed> {
         if let Err(seconds) = self.sessions.try_passphrase(session, time::now_ms()) {
             let unit = if seconds == 1 { "second" } else { "seconds" };
-            return Ok(Some(format!(
-                "After a wrong passphrase this page waits: try again in {seconds} {unit}."
-            )));
+            return Ok(Some(format!("The last passphrase was wrong. Try again in {seconds} {unit}.")));
         }
         let typed = value(form, "passphrase").unwrap_or_default().into();
         if passphrase::is_right(self.vault.grants(), &typed)? {
-            // What was typed right costs nothing.
+            // A correct passphrase costs no waiting time.
             self.sessions.let_in(session, time::now_ms());
             return Ok(None);
         }
@@ -258,7 +264,7 @@ impl Pages {
     }
 }
 
-/// Whether a form is of its own page: no other site's, and with the visit's token.
+/// Whether a form came from its own page: not from another site, and with the token of the visit.
 fn is_own(request: &Request, session: &Session, csrf: Option<&str>) -> bool {
     !request.is_foreign() && csrf.is_some_and(|csrf| token_hash(csrf) == token_hash(&session.csrf))
 }
@@ -266,7 +272,7 @@ fn is_own(request: &Request, session: &Session, csrf: Option<&str>) -> bool {
 fn foreign() -> Failed {
     Failed::new(
         StatusCode::FORBIDDEN,
-        "This form is not from here",
+        "This form is from somewhere else",
         "It did not come from this page, so nothing was done.",
     )
 }
@@ -275,7 +281,7 @@ fn value<'a>(form: &'a [(String, String)], name: &str) -> Option<&'a str> {
     form.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
-/// Leads to another page of the visit.
+/// Redirects to another page of the visit.
 fn see(frame: &Frame<'_>, base: &str, rest: &str) -> Reply {
     Reply::see_other(&format!("{base}{}", frame.session.path(rest)))
 }
@@ -291,7 +297,7 @@ impl OwnerPages for Pages {
             let mut request = whole(head, base);
             let name = request.path.strip_prefix(OWNER).unwrap_or_default().trim_start_matches('/');
             let name = name.split('/').next().unwrap_or_default().to_owned();
-            // Of whoever is no visitor nothing is waited for.
+            // Without a visit, the body is not waited for.
             if self.session(&request, &name).is_some() {
                 if request.method == Method::POST && request.path == format!("{OWNER}/{name}/import") {
                     return response(import::receive(self, request, name, body).await);

@@ -1,17 +1,18 @@
-//! A form with files (RFC 7578), read part by part as it comes in: nothing of a file is held but what was read last.
+//! Reads a form with files (RFC 7578) part by part as it arrives: only what was read last is held in
+//! memory.
 
 use std::io::{self, Read};
 
-/// How much is read at once, in bytes.
+/// How many bytes are read at once.
 const ROOM: usize = 64 << 10;
-/// The head of a part at most.
+/// The most bytes of a part's head.
 const MAX_HEAD: usize = 8 << 10;
-/// What may stand before the first part.
+/// The most bytes before the first part.
 const MAX_PREAMBLE: u64 = 1 << 10;
-/// A boundary at most (RFC 2046 §5.1.1).
+/// The most bytes of a boundary (RFC 2046 §5.1.1).
 const MAX_BOUNDARY: usize = 70;
 
-/// The boundary of a form, as its `Content-Type` says.
+/// The boundary of a form, from its `Content-Type`.
 pub(super) fn boundary(content_type: &str) -> Option<&str> {
     let (kind, parameters) = content_type.split_once(';')?;
     if !kind.trim().eq_ignore_ascii_case("multipart/form-data") {
@@ -26,10 +27,10 @@ pub(super) fn boundary(content_type: &str) -> Option<&str> {
     ((1..=MAX_BOUNDARY).contains(&value.len()) && value.bytes().all(is_one)).then_some(value)
 }
 
-/// Why a form does not read.
+/// Why a form cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Bad {
-    /// It is none.
+    /// It is not a form with files.
     #[error("it is not a form with files: {0}")]
     Form(&'static str),
     /// It broke off.
@@ -37,30 +38,30 @@ pub(super) enum Bad {
     Read(#[from] io::Error),
 }
 
-/// A form that comes in.
+/// A form as it arrives.
 pub(super) struct Multipart<R> {
     from: R,
     /// What ends a part.
     delimiter: Vec<u8>,
-    /// What was read and not given yet.
+    /// What was read and not passed on yet.
     held: Vec<u8>,
     at: usize,
     is_over: bool,
 }
 
-/// What is said of a part.
+/// The head of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Head {
     /// The name of its control.
     pub(super) name: String,
-    /// The name of its file, as the browser says it: a label, and no path.
+    /// The name of its file, as the browser sent it: a label, not a path.
     pub(super) file: Option<String>,
 }
 
 impl<R: Read> Multipart<R> {
     pub(super) fn new(boundary: &str, from: R) -> Self {
         let delimiter = format!("\r\n--{boundary}").into_bytes();
-        // The first boundary has no line before it.
+        // No line break precedes the first boundary.
         Self { from, delimiter, held: b"\r\n".to_vec(), at: 0, is_over: false }
     }
 
@@ -89,7 +90,7 @@ impl<R: Read> Multipart<R> {
         }
     }
 
-    /// So many bytes of what is to come, which stay.
+    /// The next `count` bytes, which stay in the buffer.
     fn ahead(&mut self, count: usize) -> Result<&[u8], Bad> {
         while self.rest().len() < count {
             if !self.more()? {
@@ -99,7 +100,7 @@ impl<R: Read> Multipart<R> {
         Ok(&self.rest()[..count])
     }
 
-    /// The next part, once what is left of the one before is passed over; none after the last.
+    /// The next part, after the rest of the one before is skipped; `None` after the last.
     pub(super) fn next_part(&mut self) -> Result<Option<(Head, Part<'_, R>)>, Bad> {
         if self.is_over {
             return Ok(None);
@@ -129,9 +130,9 @@ impl<R: Read> Multipart<R> {
 
     fn head(&mut self) -> Result<Head, Bad> {
         let end = loop {
-            // A part without any head begins with the empty line.
+            // A part without a head begins with the empty line.
             if self.ahead(2)? == b"\r\n" {
-                return Err(Bad::Form("a part does not say what it is"));
+                return Err(Bad::Form("a part has no Content-Disposition"));
             }
             match memchr::memmem::find(self.rest(), b"\r\n\r\n") {
                 Some(end) if end <= MAX_HEAD => break end,
@@ -149,8 +150,8 @@ impl<R: Read> Multipart<R> {
             let (name, value) = line.split_once(':')?;
             name.eq_ignore_ascii_case("content-disposition").then(|| value.trim().to_owned())
         });
-        let disposition = disposition.ok_or(Bad::Form("a part does not say what it is"))?;
-        let rest = disposition.strip_prefix("form-data").ok_or(Bad::Form("a part is no control"))?;
+        let disposition = disposition.ok_or(Bad::Form("a part has no Content-Disposition"))?;
+        let rest = disposition.strip_prefix("form-data").ok_or(Bad::Form("a part is not a form field"))?;
         let name = parameter(rest, "name").ok_or(Bad::Form("a part has no name"))?;
         Ok(Head { name, file: parameter(rest, "filename") })
     }
@@ -173,7 +174,7 @@ fn broken_off() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "it ended before its last boundary")
 }
 
-/// Takes so much and throws it away.
+/// Discards up to this many bytes.
 struct Bounded(u64);
 
 impl io::Write for Bounded {
@@ -203,7 +204,7 @@ impl<R: Read> Read for Part<'_, R> {
             let given = match memchr::memmem::find(rest, &form.delimiter) {
                 Some(0) => return Ok(0),
                 Some(end) => end,
-                // What could be the beginning of the boundary stays.
+                // What could be the beginning of the boundary stays in the buffer.
                 None => (rest.len() + 1).saturating_sub(form.delimiter.len()),
             };
             if given > 0 {
@@ -225,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives a few bytes at a time.
+    /// Returns a few bytes at a time.
     struct Slow<'a>(&'a [u8], usize);
 
     impl Read for Slow<'_> {

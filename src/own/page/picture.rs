@@ -1,4 +1,4 @@
-//! Reads by day and agent, drawn: and the same as a table, for whoever does not see it.
+//! A chart of reads by day and agent, and the same numbers as a table for anyone who cannot see it.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use jiff::civil::Date;
 use crate::time_text::utc;
 use crate::vault::html::Html;
 
-/// Days that are drawn, today included.
+/// Days in the chart, today included.
 const DAYS: usize = 30;
-/// Agents that are told apart; the others are one.
+/// Agents that have their own bar; the others share one.
 const AGENTS: usize = 4;
-/// The picture in units of its own: a day's width, the gap in it, and the height.
+/// The chart in its own units: the width of a day, the gap in it, and the height.
 const DAY: usize = 20;
 const GAP: usize = 4;
 const HEIGHT: usize = 100;
@@ -24,7 +24,7 @@ const OTHERS: &str = "others";
 struct Counts {
     first: Date,
     last: Date,
-    /// The agent that read most first; what the others read comes last.
+    /// The agent that read most comes first; what all others read comes last.
     agents: Vec<(String, Vec<u64>)>,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn show(main: &mut Html, reads: &[(Timestamp, &str)], now: Timestamp)
     main.markup("<section aria-labelledby=\"days\">\n<h2 id=\"days\">The last 30 days</h2>\n");
     let all: u64 = (0..DAYS).map(|day| counts.day(day)).sum();
     if all == 0 {
-        main.markup("<p>Nothing was read in them.</p>\n</section>\n");
+        main.markup("<p>Nothing was read on these days.</p>\n</section>\n");
         return;
     }
     let most = (0..DAYS).map(|day| counts.day(day)).max().unwrap_or(1).max(1);
@@ -86,7 +86,7 @@ pub(super) fn show(main: &mut Html, reads: &[(Timestamp, &str)], now: Timestamp)
             if days[day] == 0 {
                 continue;
             }
-            // In whole units, so that what is there is seen.
+            // In whole units, so that even a single read is visible.
             let top = |count: u64| HEIGHT - scaled(count, most);
             let (from, to) = (top(below), top(below + days[day]));
             below += days[day];
@@ -122,10 +122,10 @@ pub(super) fn show(main: &mut Html, reads: &[(Timestamp, &str)], now: Timestamp)
     main.markup("</tbody>\n</table>\n</details>\n</section>\n");
 }
 
-/// The classes of the bars, one an agent.
+/// The classes of the bars, one per agent.
 const BARS: [&str; 5] = ["bar-1", "bar-2", "bar-3", "bar-4", "bar-5"];
 
-/// The height of so many of `most`.
+/// The height of a bar for `count` out of `most`.
 fn scaled(count: u64, most: u64) -> usize {
     let height = u128::from(count) * (HEIGHT as u128) / u128::from(most.max(1));
     usize::try_from(height).unwrap_or(HEIGHT).min(HEIGHT)
@@ -169,6 +169,6 @@ mod tests {
         insta::assert_snapshot!("picture", String::from_utf8(main.into_bytes()).unwrap());
         let mut main = Html::new();
         show(&mut main, &[(at("2026-01-01T00:00:00Z"), "Host")], now);
-        assert!(String::from_utf8(main.into_bytes()).unwrap().contains("Nothing was read in them"));
+        assert!(String::from_utf8(main.into_bytes()).unwrap().contains("Nothing was read on these days"));
     }
 }

@@ -1,4 +1,4 @@
-//! What was read: a picture of the last thirty days, and the newest reads.
+//! What was read: a chart of the last thirty days, and the newest reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,18 +19,18 @@ use crate::vault::html::Html;
 /// Reads that are listed.
 const MOST: usize = 100;
 
-/// All reads of the store that are known, the oldest first, and how many lines of the logs are damaged.
+/// All known reads of the store, oldest first, and how many lines of the logs are damaged.
 fn all(pages: &Pages, made: &[(Grant, Option<i64>)]) -> (Vec<Entry>, usize) {
     let ids: BTreeSet<&str> = made.iter().map(|(grant, _)| grant.grant_id.as_str()).collect();
     reads::all(&pages.dir, pages.cache.as_ref().map(Cache::dir), |id| ids.contains(id))
 }
 
-/// When each of these grants was last read with.
+/// When each of these grants was last used to read.
 pub(super) fn last(pages: &Pages, made: &[(Grant, Option<i64>)]) -> BTreeMap<String, Timestamp> {
     let mut last = BTreeMap::new();
     for entry in all(pages, made).0 {
         for id in entry.grants.into_iter().filter_map(|grant| grant.grant_id) {
-            // The oldest first.
+            // Oldest first.
             last.insert(id, entry.time);
         }
     }
@@ -46,10 +46,11 @@ pub(super) fn show(pages: &Pages, frame: &Frame<'_>) -> Answer {
     let now = Timestamp::now();
     let mut main = Html::new();
     main.markup(
-        "<h1>What was read</h1>\n<p>Each call of an agent: never what it asked for, or was answered.</p>\n",
+        "<h1>What was read</h1>\n<p>Each call by an agent. The logs never keep its question or the \
+         answer.</p>\n",
     );
     if all.is_empty() {
-        main.markup("<p>Nothing was read yet, as far as the logs go back.</p>\n");
+        main.markup("<p>Nothing has been read yet, as far back as the logs go.</p>\n");
     } else {
         let reads: Vec<(Timestamp, &str)> = all.iter().map(|entry| (entry.time, agent(entry))).collect();
         picture::show(&mut main, &reads, now);
@@ -62,7 +63,7 @@ pub(super) fn show(pages: &Pages, frame: &Frame<'_>) -> Answer {
     Ok(page(frame, StatusCode::OK, "What was read", Some(Part::Reads), &main))
 }
 
-/// The program that asked, as it calls itself.
+/// The program that asked, by the name that it gives itself.
 fn agent(entry: &Entry) -> &str {
     entry.host.as_ref().map_or("unknown", |host| host.name.as_str())
 }
@@ -73,9 +74,9 @@ fn newest(main: &mut Html, all: &[Entry], names: &BTreeMap<&str, String>, now: T
         "<section aria-labelledby=\"newest\">\n<h2 id=\"newest\">The newest</h2>\n<table>\n<caption>",
     );
     main.text(&match all.len() - shown.len() {
-        0 => "All reads, the newest first".to_owned(),
+        0 => "All reads, newest first".to_owned(),
         older => format!(
-            "The newest {}, the newest first; {} older ones are in the logs",
+            "The newest {}, newest first; the logs have {} older ones",
             shown.len(),
             HumanCount(older as u64)
         ),
@@ -97,7 +98,7 @@ fn newest(main: &mut Html, all: &[Entry], names: &BTreeMap<&str, String>, now: T
         let grants = entry.grants.iter().filter_map(|grant| names.get(grant.grant_id.as_deref()?));
         let grants: Vec<&str> = grants.map(String::as_str).collect();
         if !grants.is_empty() {
-            main.markup("<br>\n<span class=\"said\">by the grant ")
+            main.markup("<br>\n<span class=\"said\">with the grant ")
                 .text(&grants.join(", "))
                 .markup("</span>");
         }

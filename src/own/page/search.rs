@@ -1,5 +1,5 @@
-//! A search over all that is there, with the words of its owner: the same one that an agent has, within a grant that covers
-//! everything and that is made for the one read.
+//! A search over everything in the store, in the owner's words. It is the search that an agent has,
+//! within a grant that covers everything and is made for this one read.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use crate::vault::html::Html;
 use crate::vault::rs::Answer as Read;
 use crate::vault::rs::read::{Read as Asked, Resource};
 
-/// Hits on a page.
+/// Hits per page.
 const ON_A_PAGE: usize = 20;
-/// Bytes of a title.
+/// The most bytes of a title.
 const MOST_TITLE: usize = 200;
 
 /// `GET …/search?q=…`
@@ -95,12 +95,12 @@ fn hits(pages: &Pages, frame: &Frame<'_>, main: &mut Html, q: &str, answer: &Val
     Ok(())
 }
 
-/// `2026-11-28 10:00 UTC`, where it is a time.
+/// Formats a time as `2026-11-28 10:00 UTC`; any other text stays as it is.
 fn shown_time(text: &str) -> String {
     text.parse().map_or_else(|_| text.to_owned(), crate::time_text::day_and_time)
 }
 
-/// The field that says what a record is, by connector and stream.
+/// The field that names a record, by connector and stream.
 fn title_fields(pages: &Pages) -> Result<BTreeMap<(String, String), String>, Failed> {
     let all = pages.vault.store().read::<_, rusqlite::Error>(|_, catalog| {
         let mut fields = BTreeMap::new();
@@ -108,7 +108,7 @@ fn title_fields(pages: &Pages) -> Result<BTreeMap<(String, String), String>, Fai
             for stream in &connector.streams {
                 let is_title = |role: Option<&str>| role == Some("primary-title");
                 let title = stream.fields.iter().find(|field| is_title(field.role.as_deref()));
-                // Bodies have a copy of it.
+                // A body repeats the title of its message.
                 let title = title.or_else(|| stream.field("subject")).or_else(|| stream.field("title"));
                 if let Some(title) = title {
                     fields.insert((connector.key.clone(), stream.name.clone()), title.name.clone());
@@ -120,7 +120,7 @@ fn title_fields(pages: &Pages) -> Result<BTreeMap<(String, String), String>, Fai
     Ok(all?)
 }
 
-/// What the record of a hit is called.
+/// The title of the record that was found.
 fn title(pages: &Pages, hit: &Value, field: &str) -> Option<String> {
     let resource =
         Resource::Record(hit["stream"].as_str()?.to_owned(), hit["record_key"].as_str()?.to_owned());
@@ -134,7 +134,7 @@ fn title(pages: &Pages, hit: &Value, field: &str) -> Option<String> {
     }
 }
 
-/// An excerpt, whose matches stand between marks; a text's own marks are written otherwise.
+/// An excerpt with its matches marked; any marks in the text itself are escaped.
 fn marked(main: &mut Html, excerpt: &str) {
     let mut parts = excerpt.split("<mark>");
     main.lines(parts.next().unwrap_or_default());

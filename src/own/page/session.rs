@@ -1,7 +1,8 @@
-//! Who is let in: the browser that opened a link, which is good once; where a passphrase is asked for, not before it was typed.
+//! Which browser is admitted: the one that opened a link, which works once; if a passphrase is required,
+//! only after it was typed.
 //!
-//! The cookie is for the pages of its session alone, whose path nobody else knows: a browser sends the cookies of one port of
-//! this computer to all of its ports.
+//! The cookie is only for the pages of its session, whose path nobody else knows: a browser sends the
+//! cookies of one port of this computer to all of its ports.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,9 +14,10 @@ use crate::vault::wire::cookie;
 
 use super::import::Importing;
 
-/// How long a link is good, and a visit lasts, in milliseconds.
+/// How long a link is valid and a visit lasts, in milliseconds.
 pub(super) const LASTS_MS: i64 = 600_000;
-/// Links that wait at most, and visits: more than a person opens. The oldest go; of visits those first that are not let in.
+/// The most links and visits that are kept: more than a person opens. The oldest are dropped; of visits,
+/// those that were not admitted go first.
 const MOST_LINKS: usize = 1_000;
 const MOST_VISITS: usize = 100;
 
@@ -27,9 +29,9 @@ pub(super) struct Sessions(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// By the hash of their secret: when each ends.
+    /// When each link ends, by the hash of its secret.
     links: BTreeMap<String, i64>,
-    /// By the names of their pages.
+    /// Visits, by the name of their pages.
     visits: BTreeMap<String, Visit>,
     misses: Misses,
     /// Whether a link was ever opened.
@@ -37,11 +39,11 @@ struct State {
 }
 
 struct Visit {
-    /// Of the browser's secret.
+    /// The hash of the browser's secret.
     hash: String,
     csrf: String,
     ends_ms: i64,
-    /// Whether it lasts as long as it is used; else it ends then.
+    /// Whether use prolongs the visit; otherwise it ends at a fixed time.
     is_prolonged: bool,
     is_let_in: bool,
     opened_ms: i64,
@@ -53,13 +55,13 @@ struct Visit {
 /// A browser's visit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Session {
-    /// The name of its pages.
+    /// The name of its pages, a part of their path.
     pub(super) page: String,
-    /// What its forms carry.
+    /// The token that its forms carry.
     pub(super) csrf: String,
     /// When it ends, in milliseconds.
     pub(super) ends_ms: i64,
-    /// Whether it is shown anything: the passphrase was typed, or none is asked for.
+    /// Whether it may see data: the passphrase was typed, or none is required.
     pub(super) is_let_in: bool,
 }
 
@@ -73,7 +75,7 @@ impl Session {
 impl State {
     fn sweep(&mut self, now_ms: i64) {
         self.links.retain(|_, ends| *ends > now_ms);
-        // An import that runs ends by itself; its visit is over all the same.
+        // A running import finishes even though its visit is over.
         self.visits.retain(|_, visit| visit.ends_ms > now_ms);
     }
 }
@@ -83,7 +85,7 @@ impl Sessions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The path of a new link; none without randomness.
+    /// The path of a new link; `None` without randomness.
     pub(super) fn new_link(&self, now_ms: i64) -> Option<String> {
         let secret = random_token("").ok()?;
         let mut state = self.state();
@@ -96,13 +98,14 @@ impl Sessions {
         Some(format!("{OWNER}/open/{secret}"))
     }
 
-    /// Opens a visit by the secret of a link, which is spent by that; with the header that gives the browser its cookie. `None` for a
-    /// secret that is none, or over, and without randomness.
+    /// Opens a visit with the secret of a link, which is used up by this, and returns it with the header
+    /// that sets the browser's cookie. `None` if the secret is unknown or has expired, and without
+    /// randomness.
     pub(super) fn open(&self, secret: &str, asks_passphrase: bool, now_ms: i64) -> Option<(Session, String)> {
         let (page, browser, csrf) = (random_id("").ok()?, random_token("").ok()?, random_token("").ok()?);
         let mut state = self.state();
         state.sweep(now_ms);
-        // Hashed, so that how long it takes says nothing about the secret.
+        // Hashed, so that the time that the comparison takes reveals nothing about the secret.
         state.links.remove(&token_hash(secret))?;
         state.was_opened = true;
         while state.visits.len() >= MOST_VISITS {
@@ -126,7 +129,7 @@ impl Sessions {
         Some((session, format!("{COOKIE}={browser}; Path={OWNER}/{page}; HttpOnly; SameSite=Strict")))
     }
 
-    /// The visit of `page`, of the browser with these cookies.
+    /// The visit of `page` in the browser with these cookies.
     pub(super) fn of(&self, page: &str, cookies: Option<&str>, now_ms: i64) -> Option<Session> {
         let hash = token_hash(cookie(cookies?, COOKIE)?);
         let mut state = self.state();
@@ -143,17 +146,17 @@ impl Sessions {
         self.state().was_opened
     }
 
-    /// When the last visit ends; none where there is none.
+    /// When the last visit ends; `None` if there is none.
     pub(super) fn ends_ms(&self, now_ms: i64) -> Option<i64> {
         let mut state = self.state();
         state.sweep(now_ms);
         state.visits.values().map(|visit| visit.ends_ms).max()
     }
 
-    /// Takes the right to try a passphrase in a visit.
+    /// Reserves an attempt to type the passphrase in a visit.
     ///
     /// # Errors
-    /// The seconds to wait for it.
+    /// The seconds to wait before the next attempt.
     pub(super) fn try_passphrase(&self, session: &Session, now_ms: i64) -> Result<(), u64> {
         let mut state = self.state();
         state.sweep(now_ms);
@@ -162,13 +165,13 @@ impl Sessions {
         visit.tries.begin_among(now_ms, visit.opened_ms, shared)
     }
 
-    /// A passphrase was wrong.
+    /// Records that a passphrase was wrong.
     pub(super) fn missed(&self, now_ms: i64) {
         self.state().misses.note(now_ms);
     }
 
-    /// The passphrase was right: from now on the visit is let in, for ten minutes; that of a visit that is in already changes nothing
-    /// but that the next try need not wait.
+    /// Records that the passphrase was right: the visit is admitted for ten minutes from now. If it was
+    /// admitted already, only the wait before the next attempt ends.
     pub(super) fn let_in(&self, session: &Session, now_ms: i64) {
         if let Some(visit) = self.state().visits.get_mut(&session.page) {
             visit.tries = Tries::default();
@@ -185,19 +188,19 @@ impl Sessions {
         drop(gone);
     }
 
-    /// Keeps what the next page of a visit says first.
+    /// Keeps the notice that the next page of a visit shows first.
     pub(super) fn say(&self, session: &Session, notice: String) {
         if let Some(visit) = self.state().visits.get_mut(&session.page) {
             visit.notice = Some(notice);
         }
     }
 
-    /// What a page is to say first, once.
+    /// The notice that a page shows first; it is returned once.
     pub(super) fn said(&self, session: &Session) -> Option<String> {
         self.state().visits.get_mut(&session.page)?.notice.take()
     }
 
-    /// Does something with the import of a visit; `None` where the visit is over.
+    /// Calls a function with the import of a visit; `None` if the visit is over.
     pub(super) fn with_import<T>(
         &self,
         session: &Session,
@@ -253,7 +256,7 @@ mod tests {
         let (owners, _) = open(&sessions, true, 0);
         assert_eq!(sessions.try_passphrase(&owners, 0), Ok(()));
         let mut tries = 0;
-        // Whoever opens visits as fast as they can, and tries once in each.
+        // A program that opens visits as fast as it can, and tries once in each.
         for now in (0..90_000).step_by(1_000) {
             let (guesser, _) = open(&sessions, true, now);
             if sessions.try_passphrase(&guesser, now).is_ok() {
@@ -265,7 +268,7 @@ mod tests {
         assert_eq!(
             sessions.try_passphrase(&owners, 90_000),
             Ok(()),
-            "a page that was there waits for its own alone"
+            "an existing page waits only for its own attempts"
         );
         let (late, _) = open(&sessions, true, 90_000);
         assert_eq!(sessions.try_passphrase(&late, 90_000), Err(1));
@@ -312,11 +315,11 @@ mod tests {
         let now = LASTS_MS / 2;
         assert!(!sessions.of(&session.page, Some(&cookie), now).unwrap().is_let_in);
         assert_eq!(sessions.try_passphrase(&session, now), Ok(()));
-        assert_eq!(sessions.try_passphrase(&session, now), Err(1), "a wrong one costs time");
+        assert_eq!(sessions.try_passphrase(&session, now), Err(1), "a wrong attempt costs time");
         sessions.let_in(&session, now + 1000);
         let found = sessions.of(&session.page, Some(&cookie), now + 2000).unwrap();
         assert!(found.is_let_in && found.ends_ms == now + 1000 + LASTS_MS);
-        // Neither by use nor by the passphrase again.
+        // Neither use nor the passphrase prolongs it.
         sessions.let_in(&session, now + 5000);
         assert_eq!(sessions.of(&session.page, Some(&cookie), now + 9000).unwrap().ends_ms, found.ends_ms);
         assert!(sessions.of(&session.page, Some(&cookie), found.ends_ms).is_none());
@@ -332,6 +335,6 @@ mod tests {
         assert!(!Sessions::default().was_opened());
         sessions.close(&session);
         assert!(sessions.of(&session.page, Some(&cookie), 1).is_none());
-        assert!(sessions.was_opened(), "also once it is over");
+        assert!(sessions.was_opened(), "even after it was closed");
     }
 }

@@ -1,4 +1,5 @@
-//! What is in the store and how old it is, what waits for a decision, and the form for an import.
+//! What the store has and how old it is, the requests that wait for a decision, and the form for an
+//! import.
 
 use std::collections::BTreeMap;
 
@@ -39,9 +40,12 @@ pub(super) fn show(pages: &Pages, frame: &Frame<'_>) -> Answer {
     notice(&mut main, pages.sessions.said(frame.session));
     waiting(&mut main, frame, &pages.vault.waiting_requests(), Timestamp::now());
     if let Some(code) = pages.vault.pairing_code() {
-        main.markup("<p>An app on another computer may ask once you typed this pairing code there: <code>")
-            .text(&code)
-            .markup("</code>. It is good once.</p>\n");
+        main.markup(
+            "<p>To let an app on another computer ask for access, type this pairing code there: \
+                     <code>",
+        )
+        .text(&code)
+        .markup("</code>. It works once.</p>\n");
     }
     import::form(&mut main, frame, import::is_at_work(pages, frame));
     main.markup("<section aria-labelledby=\"sources\">\n<h2 id=\"sources\">Sources</h2>\n<p>");
@@ -61,7 +65,7 @@ pub(super) fn show(pages: &Pages, frame: &Frame<'_>) -> Answer {
     Ok(page(frame, StatusCode::OK, "Your own data", Some(Part::Sources), &main))
 }
 
-/// What each account came from, by its id.
+/// The files that each account came from, by its id.
 fn came_from(store: &Store) -> Result<BTreeMap<String, Vec<CameFrom>>, super::Failed> {
     let found = store.read::<_, rusqlite::Error>(|db, _| {
         let ledger = Ledger(db);
@@ -85,8 +89,9 @@ fn waiting(main: &mut Html, frame: &Frame<'_>, all: &[WaitingRequest], now: Time
         return;
     }
     main.markup(
-        "<section aria-labelledby=\"waiting\">\n<h2 id=\"waiting\">Waiting for your decision</h2>\n\
-         <p>Each opens the page where you decide. Deny what you did not begin.</p>\n",
+        "<section aria-labelledby=\"waiting\">\n<h2 id=\"waiting\">Waiting for your \
+         decision</h2>\n<p>Each one opens the page where you decide. Deny any request that you did not \
+         start.</p>\n",
     );
     for request in all {
         let since = Timestamp::from_millisecond(request.since_ms).unwrap_or(now);
@@ -151,7 +156,7 @@ fn one(
     main.markup("</p>\n</div>\n");
 }
 
-/// An id as a part of an address.
+/// An id as a segment of a URL path.
 pub(super) fn segment(id: &str) -> String {
     crate::vault::rs::read::segment(id)
 }
