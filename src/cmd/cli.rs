@@ -1,4 +1,4 @@
-//! The command line as a whole, and which command runs.
+//! The whole command line, and which command runs.
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
@@ -31,12 +31,12 @@ Examples:
   pdpp mcp serve                          offer it to an MCP host on stdio
   pdpp mcp inspect                        see what the tools cost a model
   pdpp status                             see what is connected
-  pdpp doctor                             find out what is wrong
+  pdpp doctor                             check what works and what does not
 
 With --json a command prints one JSON object on stdout. If it fails, that is {\"error\": \
 {code, message, because, next, exit_code}}, with the same exit code.";
 
-/// What `pdpp` does.
+/// The commands of `pdpp`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Demo(demo::Args),
@@ -47,7 +47,7 @@ pub enum Command {
     Doctor(doctor::Args),
     Log(log::Args),
     Completions(completions::Args),
-    /// Its name is like no other's, so that no slip is taken for it.
+    /// Its name resembles no other command, so that no typing mistake selects it.
     #[command(name = "__complete", hide = true)]
     Complete(complete::Args),
     Man(man::Args),
@@ -56,10 +56,10 @@ pub enum Command {
     Sandbox(sandbox::Args),
 }
 
-/// Runs the parsed command and gives the process's exit code.
+/// Runs the parsed command and returns the exit code of the process.
 ///
 /// # Errors
-/// What the command failed with; the caller says it and picks the exit code from its kind.
+/// The command's failure; the caller reports it and picks the exit code from its kind.
 pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
     if let Some(level) = cli.global.log_level.level() {
         crate::ui::log_to_stderr(level);
@@ -92,7 +92,7 @@ pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
     }
 }
 
-/// Warns of a folder in which others can write, or take away what is in it.
+/// Warns about a folder where others can write, or remove what is in it.
 fn warn_of_writers(ui: &Ui, open: Option<(std::path::PathBuf, u32)>) {
     if let Some((dir, mode)) = open {
         let dir = shell_word(&dir.display().to_string()).into_owned();

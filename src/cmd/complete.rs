@@ -1,7 +1,7 @@
-//! `pdpp __complete`: the values that could stand at the end of a command line, for the completion scripts.
+//! `pdpp __complete`: the values that can complete a command line, for the completion scripts.
 //!
-//! Reads the definitions and the index; no keyring, no network. Says nothing of failures: a person who
-//! presses Tab wants none.
+//! It reads the definitions and the index, but no keyring and no network. It reports no failures: someone who
+//! presses Tab does not want an error message.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,27 +16,27 @@ use crate::mcp::call::Tool;
 use crate::text;
 use crate::ui::Ui;
 
-/// Print the values that could complete a command line; completion scripts call it
+/// Print the values that can complete a command line; called by completion scripts
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The words after `pdpp`; the last one is to be completed
+    /// The words after `pdpp`; the last one is the one to complete
     #[arg(last = true, value_name = "WORD")]
     pub words: Vec<OsString>,
 }
 
-/// A value, and what it is.
+/// A value and its description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// One line without a hidden character, and no option. A shell has to quote it.
+    /// One line without hidden characters that cannot be taken for an option. A shell must quote it.
     pub value: String,
-    /// One line, for a person; may be empty.
+    /// One line for a person; may be empty.
     pub about: String,
 }
 
-/// Prints a candidate a line: the value, and after a tab what it is.
+/// Prints one candidate per line: the value, and after a tab its description.
 ///
 /// # Errors
-/// Never.
+/// Never fails.
 pub fn run(args: &Args, global: &Global, root: &Command, ui: &Ui) -> Result<u8> {
     let words: Vec<String> = args.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut global = global.clone();
@@ -51,9 +51,9 @@ pub fn run(args: &Args, global: &Global, root: &Command, ui: &Ui) -> Result<u8> 
     Ok(0)
 }
 
-/// What could stand in place of the last of `words`, the words after the program's name, by the definitions of `root`.
-/// Empty where no value belongs there, or one that cannot be known. `connected` is asked only where it matters. The shell
-/// picks those that begin like the last word.
+/// The values that can replace the last of `words`, the words after the program's name, according to the
+/// definitions in `root`. Empty if no value belongs there, or if the possible values are not known. `connected`
+/// is called only if it matters. The shell picks the values that begin like the last word.
 pub fn candidates(
     root: &Command,
     words: &[String],
@@ -76,7 +76,7 @@ pub fn candidates(
         }
     }
     if id == "page" {
-        // Of the command whose name is typed so far.
+        // The subcommands of the command named so far.
         let from = words.iter().position(|word| word == "man").map_or(0, |at| at + 1);
         let typed = words[from..].split_last().map_or(&[][..], |(_, typed)| typed);
         let command = typed.iter().try_fold(root, |command, word| command.find_subcommand(word));
@@ -101,7 +101,7 @@ pub fn candidates(
         for credential in &connected {
             let means_one =
                 credential.label.parse::<GrantName>().is_ok_and(|name| name.meant(&all).len() == 1);
-            // An id for who has begun one, or where the name would not do.
+            // An id if the person has begun to type one, or if the name is ambiguous.
             let by_id = !means_one
                 || !is_offered(&credential.label)
                 || (!begun.is_empty() && credential.grant_id.as_str().starts_with(begun));
@@ -126,12 +126,12 @@ pub fn candidates(
     found
 }
 
-/// A value that is one line, and that nobody takes for an option.
+/// Whether a value is a single line that cannot be taken for an option.
 fn is_offered(value: &str) -> bool {
     !value.is_empty() && !value.starts_with('-') && !text::has_hidden(value)
 }
 
-/// What of the index an argument's value is one of.
+/// Which part of the index supplies an argument's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Known {
     Providers,
@@ -144,7 +144,7 @@ enum Known {
 }
 
 impl Known {
-    /// By the argument's id, which means the same in every command.
+    /// Looks it up by the argument's id, which means the same in every command.
     fn of(id: &str) -> Option<Self> {
         Some(match id {
             "provider" | "providers" | "provider_url" => Self::Providers,
@@ -158,7 +158,7 @@ impl Known {
     }
 }
 
-/// The argument whose value the last of `words` is, and how that value begins.
+/// The argument whose value is the last of `words`, and the beginning of that value.
 fn awaited<'a>(root: &'a Command, words: &'a [String]) -> Option<(&'a Arg, &'a str)> {
     let (last, before) = words.split_last()?;
     let (mut command, mut position, mut option, mut only_values) = (root, 0, None, false);
@@ -171,7 +171,7 @@ fn awaited<'a>(root: &'a Command, words: &'a [String]) -> Option<(&'a Arg, &'a s
         } else if let Some(name) = word.strip_prefix("--") {
             option = option_named(root, command, name);
         } else if word.starts_with('-') {
-            // None of the short ones takes a value.
+            // None of the short options takes a value.
         } else if let Some(child) = command.find_subcommand(word).filter(|_| position == 0) {
             command = child;
         } else {
@@ -190,7 +190,7 @@ fn awaited<'a>(root: &'a Command, words: &'a [String]) -> Option<(&'a Arg, &'a s
     Some((command.get_positionals().nth(position).or_else(more)?, last))
 }
 
-/// The option of `command`, or of every command, that is called `name` and takes a value.
+/// The option named `name` of `command`, or of every command, if it takes a value.
 fn option_named<'a>(root: &'a Command, command: &'a Command, name: &str) -> Option<&'a Arg> {
     let global = root.get_arguments().filter(|argument| argument.is_global_set());
     command
@@ -199,7 +199,7 @@ fn option_named<'a>(root: &'a Command, command: &'a Command, name: &str) -> Opti
         .find(|argument| argument.get_long() == Some(name) && argument.get_action().takes_values())
 }
 
-/// What was given for `option` somewhere in `words`.
+/// The value given for `option` anywhere in `words`.
 fn option_value<'a>(words: &'a [String], option: &str) -> Option<&'a str> {
     let at = words.iter().position(|word| {
         word.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
@@ -207,7 +207,7 @@ fn option_value<'a>(words: &'a [String], option: &str) -> Option<&'a str> {
     words[at].split_once('=').map(|(_, value)| value).or(words.get(at + 1).map(String::as_str))
 }
 
-/// The long options whose values are found out here, for scripts that name each.
+/// The long options whose values are looked up here, for scripts that must name each of them.
 pub fn options(root: &Command) -> Vec<String> {
     fn collect(command: &Command, found: &mut Vec<String>) {
         let ours = command.get_arguments().filter(|argument| Known::of(argument.get_id().as_str()).is_some());

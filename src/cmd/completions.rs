@@ -1,4 +1,4 @@
-//! `pdpp completions`: a shell's completion script, from the clap definitions.
+//! `pdpp completions`: a shell's completion script, generated from the clap definitions.
 
 use clap::{Arg, Command, ValueHint};
 use clap_complete::Shell;
@@ -10,21 +10,21 @@ use crate::ui::Ui;
 /// Print a shell completion script
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The shell to complete in
+    /// The shell to write the script for
     pub shell: Shell,
 }
 
 /// Prints the script.
 ///
 /// # Errors
-/// Never.
+/// Never fails.
 pub fn run(args: &Args, root: &Command, ui: &Ui) -> Result<u8> {
     ui.raw(script(root, args.shell).as_bytes());
     Ok(0)
 }
 
-/// The script for `shell` of the definitions `root`, as it is committed under `completions/`: clap's, and a hook for the
-/// values that [`complete`] finds out. PowerShell's is clap's alone.
+/// The script for `shell` and the definitions in `root`, as it is committed under `completions/`: clap's
+/// script, and a hook for the values that [`complete`] looks up. The PowerShell script is clap's alone.
 pub fn script(root: &Command, shell: Shell) -> String {
     let mut script = Vec::new();
     let mut definitions = without_files(without_hidden(root));
@@ -39,7 +39,7 @@ pub fn script(root: &Command, shell: Shell) -> String {
     }
 }
 
-/// clap's scripts would offer hidden commands too.
+/// clap's scripts would also offer hidden commands.
 fn without_hidden(root: &Command) -> Command {
     let shown = root.get_subcommands().filter(|child| !child.is_hide_set()).cloned();
     Command::new("pdpp")
@@ -49,7 +49,7 @@ fn without_hidden(root: &Command) -> Command {
         .subcommands(shown)
 }
 
-/// Files are offered for what is a file, not for each value that nothing is known of.
+/// Offers files only for arguments that are files, and not for every value that clap knows nothing about.
 fn without_files(command: Command) -> Command {
     let is_unknown = |argument: &Arg| {
         argument.get_action().takes_values()
@@ -63,21 +63,22 @@ fn without_files(command: Command) -> Command {
     command.mut_subcommands(without_files)
 }
 
-/// For a value that nothing is known of clap offers what is typed, and bash closes a quote behind it: nothing is
-/// offered instead, file names neither. An old bash, which has no `compopt`, offers those.
+/// For a value that clap knows nothing about, it offers what is already typed, and bash then closes a quote
+/// behind it. This script offers nothing instead, not even file names. An old bash without `compopt` still
+/// offers file names.
 fn bash(script: &str) -> String {
     let nothing = "COMPREPLY=()\n                    compopt +o bashdefault +o default 2>/dev/null";
     script.replace("COMPREPLY=(\"${cur}\")", nothing)
 }
 
-/// zsh calls the function `_pdpp`, whether it loads the file or sources it: the hook takes that name.
+/// zsh calls the function `_pdpp`, whether it loads the file or sources it, so the hook takes that name.
 fn zsh(script: &str) -> String {
     let script = script.replacen("\n_pdpp() {", "\n_pdpp_definitions() {", 1);
     let (definitions, start) = script.rsplit_once("\nif [ \"$funcstack").unwrap_or((&script, ""));
     format!("{definitions}{}\nif [ \"$funcstack{start}", include_str!("completions/hook.zsh"))
 }
 
-/// fish asks an option's own line for its values.
+/// fish looks up an option's values in the line of that option.
 fn fish(root: &Command, script: &str) -> String {
     let options = complete::options(root);
     let is_ours = |line: &str| {

@@ -1,4 +1,4 @@
-//! `pdpp disconnect`: ends grants at their providers where it can, and deletes them here.
+//! `pdpp disconnect`: ends grants at their providers if it can, and deletes them here.
 
 use std::cell::RefCell;
 
@@ -18,52 +18,54 @@ use crate::ui::{Progress, Ui};
 
 /// End grants, and delete their tokens from this machine
 ///
-/// Each provider is asked to end its grant; whether it did is said. The token is deleted here, also without a
-/// network. Where it cannot be read (a locked keyring), the grant is kept to be ended by the next `pdpp disconnect`
-/// that can read it. A running `pdpp mcp serve` cannot read with it from then on, either way.
+/// pdpp asks each provider to end its grant, and reports whether it did. The token is deleted here even without
+/// a network. If the token cannot be read (a locked keyring), pdpp keeps the grant for the next `pdpp
+/// disconnect` that can read it. Either way, a running `pdpp mcp serve` can no longer read with the grant.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[allow(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub struct Args {
-    /// What to disconnect: a provider's address, or a grant's id, the beginning of it, or its name, as
+    /// What to disconnect: a provider's address; or a grant's id, the beginning of its id, or its name, as
     /// `pdpp status` shows them
     #[arg(value_name = "PROVIDER|GRANT")]
     pub which: Vec<String>,
 
-    /// Only this grant of them
+    /// Only this one of the matching grants
     #[arg(long, value_name = "GRANT", conflicts_with = "all")]
     pub grant: Option<GrantName>,
 
-    /// Everything that matches; without a match to make, everything
+    /// All matching grants; if nothing else is named, all grants
     #[arg(long)]
     pub all: bool,
 
-    /// Delete here also what cannot be ended at its provider yet: its token cannot be read, or the provider is away
+    /// Also delete here what cannot be ended at its provider yet: its token cannot be read, or the provider is
+    /// unreachable
     #[arg(long)]
     pub forget: bool,
 
-    /// Do not ask; without a terminal nothing is ended unless this says so
+    /// Do not ask; required where there is no terminal to ask on
     #[arg(long, short)]
     pub yes: bool,
 
-    /// Print one JSON object; asks nothing
+    /// Print one JSON object; do not ask
     #[arg(long)]
     pub json: bool,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  pdpp disconnect                              the one that is there, or choose
+  pdpp disconnect                              the only grant, or choose
   pdpp disconnect https://provider.example
   pdpp disconnect https://provider.example --grant Work
   pdpp disconnect --all --yes
 
-Ends with 1 if a grant that was meant could not be ended at its provider.";
+Exits with 1 if a grant could not be ended at its provider.";
 
-/// Ends and deletes.
+/// Ends and deletes grants.
 ///
 /// # Errors
-/// Those of [`disconnect`]; what fails after all is done here that can be is shown beside that.
+/// The errors of [`disconnect`]. A failure that comes after everything possible was done here is shown with the
+/// result.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let request = Request {
         which: args.which.clone(),
@@ -83,12 +85,12 @@ fn show(disconnected: &Disconnected, as_json: bool, ui: &Ui) {
     let Disconnected { ended, failure, .. } = disconnected;
     if disconnected.is_done {
         let is_kept = ended.iter().any(|ended| ended.here == Here::Kept);
-        let what = if is_kept { "is out of every agent's reach" } else { "is deleted here" };
-        ui.done(&format!("what was to be disconnected {what}"), Command::new("status"));
+        let what = if is_kept { "can no longer be used by any agent" } else { "were deleted here" };
+        ui.done(&format!("the disconnected grants {what}"), Command::new("status"));
     }
     if let Some(why) = &disconnected.left {
         ui.warn(&format!(
-            "a token is still in its store ({why}); nothing uses it any more, and the next `{}` that reaches the store \
+            "a token is still in its store ({why}); nothing uses it any more, and the next `{}` that can reach the store \
              deletes it",
             Command::new("disconnect")
         ));
@@ -100,7 +102,7 @@ fn show(disconnected: &Disconnected, as_json: bool, ui: &Ui) {
         }
         ui.json(&result);
     } else if disconnected.is_only_leftover {
-        ui.say("Nothing was connected on this machine; a token that was left in its store is deleted.");
+        ui.say("Nothing was connected on this machine; a leftover token was deleted from its store.");
     } else if ended.is_empty() {
         ui.say("Nothing was connected on this machine.");
     } else {
@@ -111,7 +113,7 @@ fn show(disconnected: &Disconnected, as_json: bool, ui: &Ui) {
     }
 }
 
-/// Whoever sits at the terminal.
+/// The person at the terminal.
 struct Terminal<'a> {
     ui: &'a Ui,
     can_ask: bool,
@@ -128,13 +130,13 @@ impl Confirm for Terminal<'_> {
     }
 
     fn choose(&self, credentials: &[&Credential]) -> Vec<usize> {
-        let question = "Which to end and delete? (space marks, enter goes on)";
+        let question = "Which grants should pdpp end and delete? (Space marks, Enter continues)";
         self.ui.choose(question, &short_names(credentials)).unwrap_or_default()
     }
 
     fn confirm_unread(&self) -> bool {
         let question =
-            "The index cannot be read, so no grant can be ended at its provider. Delete every token here?";
+            "pdpp cannot read the index, so it cannot end any grant at its provider. Delete every token here?";
         self.ui.confirm(question)
     }
 
@@ -147,7 +149,7 @@ impl Confirm for Terminal<'_> {
     }
 }
 
-/// For a question, which is one line: a longer one cannot be redrawn.
+/// Names for a question, which must fit on one line: a longer one cannot be redrawn.
 fn short_names(credentials: &[&Credential]) -> Vec<String> {
     let short_name = |credential: &&Credential| {
         let label = text::one_line(text::prefix(&credential.label, 30)).into_owned();
@@ -173,15 +175,15 @@ fn to_text(ended: &Ended) -> String {
         Ok(Revoked::Already) => format!("was over at the provider already; {here}"),
         Err(NotEnded { code, why, .. }) => {
             let until = match ended.credential.grant_expires_at {
-                Some(end) => format!("it ends there {}", day_and_time(end)),
+                Some(end) => format!("there it ends {}", day_and_time(end)),
                 None if ended.credential.unread_ends.grant || ended.credential.has_unread_end() => {
-                    "its end there could not be read".to_owned()
+                    "pdpp could not read when it ends there".to_owned()
                 }
-                None => "it has no end there".to_owned(),
+                None => "there it has no end date".to_owned(),
             };
             let then = match ended.here {
                 Here::Kept => "the next `pdpp disconnect` tries again",
-                Here::Deleted | Here::Forgotten | Here::Left => "the provider's own pages can end it now",
+                Here::Deleted | Here::Forgotten | Here::Left => "end it on the provider's own pages",
             };
             let yet = if ended.here == Here::Kept { " yet" } else { "" };
             let why = text::one_line(text::prefix(why, 500));
@@ -191,18 +193,18 @@ fn to_text(ended: &Ended) -> String {
     format!("{}\n  {line}", full_name(&ended.credential))
 }
 
-/// Of the person's own data: there is no provider but this program.
+/// The outcome for the person's own data, where this program itself is the provider.
 fn own_to_text(ended: &Ended, here: &str) -> String {
     match &ended.at_provider {
         Ok(Revoked::Grant | Revoked::Tokens) => {
             format!(
-                "ended: its token is good for nothing, and {here}. What was read by now stays with the agent."
+                "ended: its token no longer works, and is {here}. The agent keeps what it has read so far."
             )
         }
         Ok(Revoked::Already) => format!("was over already; its token is {here}"),
         Err(NotEnded { code, why, .. }) => {
             let why = text::one_line(text::prefix(why, 500));
-            format!("its token is {here}, but the grant is not ended in its store: {why} (code: {code})")
+            format!("its token is {here}, but the grant could not be ended in its store: {why} (code: {code})")
         }
     }
 }
@@ -249,12 +251,12 @@ mod tests {
         }));
         assert!(
             to_text(&failed)
-                .contains("not ended at the provider: no\\u{1b}[2J route\n  it ends there 2026-12-01")
+                .contains("not ended at the provider: no\\u{1b}[2J route\n  there it ends 2026-12-01")
         );
         let mut unread = failed;
         unread.credential.grant_expires_at = None;
         unread.credential.unread_ends.grant = true;
-        assert!(to_text(&unread).contains("\n  its end there could not be read; "), "{}", to_text(&unread));
+        assert!(to_text(&unread).contains("\n  pdpp could not read when it ends there; "), "{}", to_text(&unread));
         let json = to_json(&unread);
         assert_eq!(
             (&json["ended_at_provider"], &json["code"]),

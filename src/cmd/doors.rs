@@ -1,10 +1,10 @@
-//! How a person's browser gets to a page of this machine, in words.
+//! Explains how a person's browser gets to a page of this machine.
 
 use std::fmt::Write as _;
 
 use crate::text::one_line;
 
-/// How a browser elsewhere gets to `ports` of this machine, which listen on loopback alone.
+/// How a browser elsewhere gets to `ports` of this machine, which listen on loopback only.
 pub(super) fn needs_ports(ports: &[u16]) -> String {
     let (plural, numbers) = match ports {
         [_] => ("port", "number"),
@@ -17,24 +17,24 @@ pub(super) fn needs_ports(ports: &[u16]) -> String {
         let _ = write!(kubectl, " {port}");
     }
     format!(
-        "That address is this machine's: open it in a browser here, or lead {plural} {all} to the machine where your browser \
+        "That address is on this machine. Open it in a browser here, or forward {plural} {all} to the machine where your browser \
          is, under the same {numbers}. Over SSH: ssh{ssh} HOST. From a pod: kubectl port-forward POD{kubectl}. From a \
-         container: start it with --network host. An editor's list of forwarded ports does it too."
+         container: start it with --network host. An editor can forward ports too.",
     )
 }
 
-/// A code that a person types or compares.
+/// A code that a person types or compares, in a frame.
 pub(super) fn framed(code: &str) -> String {
     let line = "─".repeat(code.chars().count() + 4);
     format!("    ┌{line}┐\n    │  {}  │\n    └{line}┘\n", one_line(code))
 }
 
-/// That the page at `address` asks for `code`.
+/// Says that the page at `address` asks for `code`.
 pub(super) fn type_code(address: &str, code: &str, is_opened: bool) -> String {
     let how = if is_opened {
         "The page that opened in your browser"
     } else {
-        "Open this address in a browser here; it"
+        "Open this address in a browser here; its page"
     };
     format!("{how} asks for a code:\n\n  {address}\n\n{}", framed(code))
 }

@@ -18,9 +18,10 @@ use crate::text::{one_line, prefix};
 use crate::time_text::{self, day_and_time};
 use crate::ui;
 
-/// Commands to type next, a host's config first: without a host nothing reads.
+/// Commands to type next, setting up a host first: without a host nothing reads.
 fn next(credential: &Credential) -> [(Command, &'static str); 3] {
-    // With the directory even if it came from the environment: hosts start servers without the shell's.
+    // Includes the directory even if it came from the environment: hosts start servers without the shell's
+    // variables.
     [
         ("mcp setup", "tell the agents on this machine"),
         ("mcp inspect", "what the tools cost a model's context"),
@@ -28,7 +29,7 @@ fn next(credential: &Credential) -> [(Command, &'static str); 3] {
     ]
     .map(|(command, what)| (Command::new(command), what))
     .map(|(command, what)| match &credential.host {
-        // By its own entry, and by no other.
+        // The grant is served only through that host's own entry.
         Some(host) if what.starts_with("tell ") => (command.value(host), "write that host's own entry"),
         _ => (command, what),
     })
@@ -43,7 +44,7 @@ pub(super) fn to_text(connected: &Connected) -> String {
     format!("{}\n{}", what_to_text(connected), next_to_text(connected))
 }
 
-/// The same of several grants of one approval: what to type stands there once.
+/// The same for several grants from one approval; the next steps are shown once.
 pub(super) fn all_to_text(connected: &[Connected]) -> String {
     let mut texts: Vec<String> = connected.iter().map(what_to_text).collect();
     texts.extend(connected.last().map(next_to_text));
@@ -56,7 +57,7 @@ fn what_to_text(connected: &Connected) -> String {
     let mut text = opening(connected);
     let until = match granted.expires_at() {
         Some(end) => format!("until {}", day_and_time(end)),
-        None if granted.has_unread_end() => "to an end that could not be read".to_owned(),
+        None if granted.has_unread_end() => "until an end that pdpp could not read".to_owned(),
         None => "without an end date".to_owned(),
     };
     let mode = match granted.access_mode.as_deref() {
@@ -71,10 +72,10 @@ fn what_to_text(connected: &Connected) -> String {
         let _ = writeln!(text, "    {line}");
     }
     if granted.stream_count() == 0 && !is_package(connected) {
-        text.push_str("  nothing: the token works, but this grant has no streams\n");
+        text.push_str("  nothing: the token works, but the grant has no streams\n");
     }
     if granted.is_expired(connected.now) {
-        text.push_str("By this machine's clock that is over already: check the clock.\n");
+        text.push_str("By this machine's clock the grant is over already: check the clock.\n");
     }
     let dir = connected.cache_dir.join("secrets");
     let _ = match granted.store {
@@ -89,7 +90,7 @@ fn what_to_text(connected: &Connected) -> String {
     if is_package(connected) {
         let _ = write!(
             text,
-            "\nA package's token is good for {}/mcp only: `pdpp mcp serve` reads through the tools there.\n",
+            "\nA package's token works only at {}/mcp: `pdpp mcp serve` reads through the tools there.\n",
             granted.provider
         );
     }
@@ -100,38 +101,40 @@ fn what_to_text(connected: &Connected) -> String {
     text
 }
 
-/// What to type, and what the host will serve.
+/// What to type next, and what the host will serve.
 fn next_to_text(connected: &Connected) -> String {
     let granted = &connected.credential;
     let next = next(granted).map(|(command, what)| (command.to_string(), what));
     let steps = ui::steps(&next.each_ref().map(|(command, what)| (command.as_str(), *what)));
     let mut text = format!("Next:\n{steps}");
     if let Some(host) = &granted.host {
-        let _ = write!(text, "\nThe entry of {host} serves this grant alone, and none of the others.");
+        let _ = write!(text, "\nThe entry of {host} serves only this grant, and none of the others.");
     } else if connected.has_others {
-        text.push_str("\nIt serves every grant on this machine together; --provider and --grant narrow.");
+        text.push_str(
+            "\nIt serves all grants on this machine together; --provider and --grant select some of them.",
+        );
     }
     text
 }
 
-/// What happened, in a line.
+/// What happened, in one line.
 fn opening(connected: &Connected) -> String {
     let granted = &connected.credential;
     let replaces = connected.replaces.is_some();
     match connected.stored {
         _ if granted.provider.is_local() && replaces => {
-            "Granted again of your own data, in the place of the grant from before.\n".to_owned()
+            "Your own data is granted again; this grant replaces the old one.\n".to_owned()
         }
-        _ if granted.provider.is_local() => "Granted of your own data on this machine.\n".to_owned(),
+        _ if granted.provider.is_local() => "Your own data on this machine is granted.\n".to_owned(),
         _ if is_package(connected) => {
             format!("Connected to {}, with a package of grants.\n", granted.provider)
         }
         Stored::Replaced if replaces => {
-            format!("Connected to {} again, in the place of the grant from before.\n", granted.provider)
+            format!("Connected to {} again; this grant replaces the old one.\n", granted.provider)
         }
         Stored::Added => format!("Connected to {}.\n", granted.provider),
         Stored::Replaced => {
-            format!("Connected to {} again: the token of this grant is replaced.\n", granted.provider)
+            format!("Connected to {} again: the grant has a new token.\n", granted.provider)
         }
     }
 }
@@ -151,12 +154,12 @@ fn old_to_text(old: &Old) -> String {
             let then = Hint::new(format!("{first}: ")).run(disconnect_command(&old.credential));
             (not, "out of every agent's reach", then)
         }
-        AtProvider::Stands(not) => (not, "deleted here", "The provider's own pages can end it".into()),
+        AtProvider::Stands(not) => (not, "deleted here", "End it on the provider's own pages".into()),
     };
     let until = old.credential.grant_expires_at;
     let until = until.map_or_else(String::new, |end| format!(" until {}", day_and_time(end)));
     format!(
-        "The old grant {id} is {here}, but stands at the provider{until}: {}\n  {then} (code: {})",
+        "The old grant {id} is {here}, but is still valid at the provider{until}: {}\n  {then} (code: {})",
         one_line(prefix(&not.why, 500)),
         not.code
     )
@@ -205,11 +208,12 @@ fn old_to_json(old: &Old) -> Value {
     })
 }
 
-/// Streams whose fields are told one by one, and fields that are named.
+/// The number of streams whose fields are listed, and of fields that are named.
 const SHOWN_STREAMS: usize = 8;
 const SHOWN_FIELDS: usize = 8;
 
-/// What a grant gives of its streams, as far as the provider has said: of few their fields, of all their times.
+/// What a grant gives of its streams, as far as the provider has stated it: the fields if there are few
+/// streams, and every time limit.
 pub(super) fn limits(credential: &Credential) -> Vec<String> {
     let given = credential.given.streams().unwrap_or_default();
     let mut lines = Vec::new();
@@ -235,11 +239,11 @@ pub(super) fn limits(credential: &Credential) -> Vec<String> {
     lines.extend(times.into_iter().map(|(time, mut names)| {
         names.dedup();
         if names.len() == given.len() && names.len() > 1 {
-            return format!("records {time} only, of each stream");
+            return format!("only records {time}, in each stream");
         }
         let more = if names.len() > SHOWN_STREAMS { ", …" } else { "" };
         names.truncate(SHOWN_STREAMS);
-        format!("records {time} only, of {}{more}", names.join(", "))
+        format!("only records {time}, in {}{more}", names.join(", "))
     }));
     lines
 }
@@ -258,7 +262,7 @@ fn time_of(stream: &GivenStream) -> Option<String> {
     }
 }
 
-/// The same in a few words, for a table: `2 fields, from 2026-01-01 00:00 UTC on`.
+/// The same in a few words for a table: `2 fields, from 2026-01-01 00:00 UTC on`.
 pub(super) fn limits_in_short(credential: &Credential) -> Option<String> {
     let given = credential.given.streams().unwrap_or_default();
     let mut parts = Vec::new();
@@ -274,7 +278,7 @@ pub(super) fn limits_in_short(credential: &Credential) -> Option<String> {
                 fields_of(stream.fields.as_deref().unwrap_or_default(), left_out),
                 prefix(&stream.name, 40)
             )),
-            several => parts.push(format!("fields left out of {} streams", several.len())),
+            several => parts.push(format!("fields left out in {} streams", several.len())),
         }
     }
     let times: BTreeSet<Option<String>> = given.iter().map(time_of).collect();
@@ -286,13 +290,13 @@ pub(super) fn limits_in_short(credential: &Credential) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// The fields of `stream` of a grant that has `given`, which it lacks as far as that is known: those that were asked
-/// for by name, and those that another account of the same source gives.
+/// The known fields that `stream` lacks in a grant that has `given`: those that were asked for by name, and
+/// those that another account of the same source gives.
 fn left_out(credential: &Credential, given: &[GivenStream], stream: &GivenStream) -> BTreeSet<String> {
     let Some(fields) = &stream.fields else { return BTreeSet::new() };
     let namesakes = || given.iter().filter(|other| other.name == stream.name);
     let of_source = namesakes().filter(|other| other.source == stream.source);
-    // A request names a stream once, whatever source it is of.
+    // A request names a stream once, whichever sources have it.
     let is_of_one = namesakes().all(|other| other.source == stream.source);
     let asked = credential.asked.as_ref().filter(|_| is_of_one).and_then(|asked| asked.stream(&stream.name));
     let asked = asked.into_iter().flat_map(|asked| &asked.fields);
@@ -300,7 +304,7 @@ fn left_out(credential: &Credential, given: &[GivenStream], stream: &GivenStream
     known.filter(|field| !fields.contains(field)).cloned().collect()
 }
 
-/// `21 of 22 fields`, or `21 fields` where no other is known.
+/// `21 of 22 fields`, or `21 fields` if no others are known.
 fn fields_of(fields: &[String], left_out: &BTreeSet<String>) -> String {
     match left_out.len() {
         0 => field_count(fields),
@@ -308,7 +312,7 @@ fn fields_of(fields: &[String], left_out: &BTreeSet<String>) -> String {
     }
 }
 
-/// All that is known of what a grant gives: source by source its accounts and streams, each with fields and times.
+/// Everything that is known of a grant: the accounts and streams of each source, with their fields and times.
 pub(super) fn in_full(credential: &Credential, now: Timestamp) -> String {
     let given = credential.given.streams().unwrap_or_default();
     let mut text = "Granted".to_owned();
@@ -321,7 +325,7 @@ pub(super) fn in_full(credential: &Credential, now: Timestamp) -> String {
             None => write!(text, " until {}", day_and_time(end)),
         },
         None if credential.unread_ends.grant || credential.has_unread_end() => {
-            write!(text, " to an end that could not be read")
+            write!(text, " until an end that pdpp could not read")
         }
         None => write!(text, " without an end date"),
     };
@@ -336,7 +340,7 @@ pub(super) fn in_full(credential: &Credential, now: Timestamp) -> String {
     text.push_str(", to read:");
     let mut placed = vec![false; given.len()];
     for source in &credential.sources {
-        // What it is called without the accounts, which have their own line.
+        // The source's own label: its accounts have a separate line.
         let bare = GrantedSource { connections: Vec::new(), ..source.clone() };
         let label = bare.label();
         let id = source.id.as_deref().filter(|id| *id != label).map(|id| format!(" ({})", one_line(id)));
@@ -369,9 +373,10 @@ pub(super) fn in_full(credential: &Credential, now: Timestamp) -> String {
 
 const UNTOLD: &str = "the provider did not say which fields";
 
-/// Whether `stream` is of `source`: by the name of its source, by its accounts, or as nothing else says whose it is.
+/// Whether `stream` belongs to `source`: by the name of its source, by its accounts, or because nothing else
+/// tells where it belongs.
 fn is_of(stream: &GivenStream, source: &GrantedSource, credential: &Credential) -> bool {
-    // An index keeps the beginning of a long one.
+    // An index keeps only the beginning of a long id.
     let cut = |id: &str| prefix(id, 200).to_owned();
     let has_source = |of: &GrantedSource| {
         of.id.as_deref().map(cut).is_some_and(|id| stream.source.as_deref().map(cut) == Some(id))
@@ -393,7 +398,7 @@ fn account(connection: &GrantedConnection) -> String {
     }
 }
 
-/// `messages: 21 of 22 fields, without bcc; records from 2026-01-01 00:00 UTC on only; of Work (c1) only`.
+/// `messages: 21 of 22 fields, without bcc; only records from 2026-01-01 00:00 UTC on; only in Work (c1)`.
 fn stream_in_full(
     credential: &Credential,
     given: &[GivenStream],
@@ -417,7 +422,7 @@ fn stream_in_full(
         }
     }
     if let Some(time) = time_of(stream) {
-        let _ = write!(out, "; records {time} only");
+        let _ = write!(out, "; only records {time}");
     }
     let connections = source.map(|source| source.connections.as_slice()).unwrap_or_default();
     let is_whole = connections.iter().all(|connection| stream.instance_ids.contains(&connection.id));
@@ -426,12 +431,12 @@ fn stream_in_full(
             let known = connections.iter().find(|connection| connection.id == *id);
             known.map_or_else(|| one_line(id).into_owned(), account)
         });
-        let _ = write!(out, "; of {} only", of.collect::<Vec<_>>().join(", "));
+        let _ = write!(out, "; only in {}", of.collect::<Vec<_>>().join(", "));
     }
     out
 }
 
-/// What was given, stream by stream, as far as the provider has said.
+/// What was given, stream by stream, as far as the provider has stated it.
 pub(super) fn given_json(credential: &Credential) -> Value {
     json!(credential.given.streams().unwrap_or_default())
 }
@@ -526,11 +531,11 @@ Next:
             connected.credential.sources.clear();
         }));
         for part in [
-            "the token of this grant is replaced",
+            "the grant has a new token",
             "(single-use access)",
-            "this grant has no streams",
+            "the grant has no streams",
             "check the clock",
-            "every grant on this machine together",
+            "all grants on this machine together",
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }
@@ -541,9 +546,9 @@ Next:
             connected.credential.unread_ends.grant = true;
         });
         let full = in_full(&unread.credential, unread.now);
-        assert!(full.contains(" to an end that could not be read"), "{full}");
+        assert!(full.contains(" until an end that pdpp could not read"), "{full}");
         let text = to_text(&unread);
-        assert!(text.contains("Granted to an end that could not be read"), "{text}");
+        assert!(text.contains("Granted until an end that pdpp could not read"), "{text}");
         assert_eq!(to_json(&unread)["has_unread_end"], true);
     }
 
@@ -561,7 +566,7 @@ Next:
         let one = narrowed(vec![stream("messages", &["subject"], Some("2026-01-01T00:00:00Z"))]);
         let text = to_text(&one);
         assert!(text.contains("\n    messages: 1 field: subject\n"), "{text}");
-        assert!(text.contains("\n    records from 2026-01-01 00:00 UTC on only, of messages\n"), "{text}");
+        assert!(text.contains("\n    only records from 2026-01-01 00:00 UTC on, in messages\n"), "{text}");
         assert_eq!(
             limits_in_short(&one.credential).as_deref(),
             Some("1 field, from 2026-01-01 00:00 UTC on")
@@ -569,7 +574,7 @@ Next:
         let json = to_json(&one);
         assert_eq!(json["streams"][0]["fields"], json!(["subject"]));
         assert_eq!(json["streams"][0]["since"], "2026-01-01T00:00:00Z");
-        // Of many streams the fields would be a page.
+        // With many streams, the fields would fill a page.
         let many: Vec<_> = (0..12).map(|n| stream(&format!("s{n}"), &["a", "b"], None)).collect();
         let many = narrowed(many);
         assert!(limits(&many.credential).is_empty() && limits_in_short(&many.credential).is_none());

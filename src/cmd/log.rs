@@ -18,17 +18,18 @@ use crate::ui::{Column, Ui, table};
 
 /// Show what agents read through this machine
 ///
-/// Each call of a tool: when, which program asked (as it calls itself), which tool, provider, grant and
-/// streams, how many rows and bytes came back, and how it ended. Never what was asked for or answered.
-/// `pdpp mcp serve` notes it in two files of 1 MiB in the credential cache's directory.
+/// Each call of a tool: when it was made, which program made it (by the name it gives itself), which tool,
+/// provider, grant and streams it used, how many rows and bytes came back, and how it ended. The log never has
+/// what was asked for or what was answered. `pdpp mcp serve` writes it to two files of 1 MiB in the credential
+/// cache's directory.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Only calls since then: 30m, 2h, 7d, a date (UTC) or a time
+    /// Only calls since this time: 30m, 2h, 7d, a date (UTC) or a time
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,
 
-    /// Show at most this many, the newest
+    /// Show at most this many calls, the newest ones
     #[arg(long, value_name = "N", default_value = "100")]
     pub limit: NonZeroUsize,
 
@@ -36,11 +37,11 @@ pub struct Args {
     #[arg(long)]
     pub json: bool,
 
-    /// Stop noting calls, in running servers too; it stays off until --on
+    /// Stop logging calls, in running servers too; it stays off until --on
     #[arg(long, conflicts_with_all = ["on", "since", "limit"])]
     pub off: bool,
 
-    /// Note calls again
+    /// Log calls again
     #[arg(long, conflicts_with_all = ["since", "limit"])]
     pub on: bool,
 }
@@ -54,7 +55,7 @@ Examples:
 /// Shows the log, or turns it on or off.
 ///
 /// # Errors
-/// `since_invalid` (2), `access_log_failed`.
+/// `since_invalid` (2) if `--since` cannot be read; `access_log_failed` if the log cannot.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let log = AccessLog::new(global.cache()?.dir());
     if args.on || args.off {
@@ -76,13 +77,13 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     } else {
         ui.say(&shown.to_text(now, ui.width()));
         if !log.is_on() {
-            ui.note(&format!("The access log is off: {}", Command::new("log --on")));
+            ui.note(&format!("The access log is off. To turn it on: {}", Command::new("log --on")));
         }
     }
     Ok(0)
 }
 
-/// `2h`, `2026-11-01`, `2026-11-01T10:00:00Z`.
+/// Reads `2h`, `2026-11-01` or `2026-11-01T10:00:00Z`.
 fn since(when: &str, now: Timestamp) -> Result<Timestamp> {
     let ago = || {
         let digits = when.len() - when.chars().last()?.len_utf8();
@@ -112,20 +113,20 @@ fn since(when: &str, now: Timestamp) -> Result<Timestamp> {
     })
 }
 
-const NOTHING: &str = "No call is in the access log. It has the calls of programs that `pdpp mcp serve` answers; those of \
-     `pdpp mcp call` are not noted.";
+const NOTHING: &str = "The access log has no calls. It records the calls that `pdpp mcp serve` answers, but not those of \
+     `pdpp mcp call`.";
 
-/// The calls to show, of all that are kept.
+/// The calls to show, out of all that are kept.
 struct Shown<'a> {
     found: &'a Entries,
     since: Option<Timestamp>,
     /// Oldest first.
     entries: &'a [Entry],
-    /// Since then too, and left out for there being too many.
+    /// Calls in the same period that are left out because there are too many.
     older: usize,
 }
 
-/// A program's name as the table has room for.
+/// A program's name, cut to fit the table.
 fn program(name: &str) -> String {
     const MOST: usize = 12;
     let name = text::one_line(name);
@@ -171,7 +172,7 @@ impl<'a> Shown<'a> {
         out
     }
 
-    /// That there is nothing to show, and what there is.
+    /// Says that there is nothing to show, and what the log does have.
     fn nothing(&self) -> String {
         let all = &self.found.entries;
         let (Some(since), [first, .., last] | [first @ last]) = (self.since, all.as_slice()) else {
@@ -184,14 +185,14 @@ impl<'a> Shown<'a> {
             count if first == last => format!("{count} calls, of {first}"),
             count => format!("{count} calls, from {first} to {last}"),
         };
-        format!("No call since {}. The access log has {there}.", time(since))
+        format!("No calls since {}. The access log has {there}.", time(since))
     }
 }
 
 fn calls(shown: &[Entry], now: Timestamp, width: u16) -> String {
     let providers: BTreeSet<&str> =
         shown.iter().flat_map(|entry| &entry.grants).map(|grant| grant.provider.as_str()).collect();
-    // A column of the same address again and again would leave no room for the rest.
+    // A column that repeats the same address would leave no room for the rest.
     let one_provider = providers.len() < 2;
     let mut out = String::new();
     if one_provider && let Some(provider) = providers.first() {
@@ -234,7 +235,7 @@ fn calls(shown: &[Entry], now: Timestamp, width: u16) -> String {
     out
 }
 
-/// With the second, or with the year: there is no room for both.
+/// With seconds, or with the year: there is no room for both.
 fn time(time: Timestamp, of_this_year: bool) -> String {
     let time = time_text::utc(time);
     let (hour, minute) = (time.hour(), time.minute());
@@ -300,7 +301,7 @@ mod tests {
             Entries { entries: vec![entry("https://a.example"), entry("https://b.example")], damaged: 0 };
         let out = to_text(&two, None, 100, 80);
         assert!(out.contains("b.example") && !out.contains("more"), "{out}");
-        // Two grants of one provider are one place that it came from.
+        // Two grants of one provider count as one place.
         let mut both = two.clone();
         let second = Grant { grant_id: Some("g2".to_owned()), ..two.entries[0].grants[0].clone() };
         both.entries[0].grants.push(second);
@@ -335,13 +336,13 @@ mod tests {
     #[test]
     fn a_span_without_calls_says_what_there_is() {
         const NONE: &str = NOTHING;
-        assert!(NONE.contains("those of `pdpp mcp call` are not noted"));
+        assert!(NONE.contains("but not those of `pdpp mcp call`"));
         let mut found = Entries::default();
         assert_eq!(to_text(&found, None, 9, 80), NONE);
         assert_eq!(to_text(&found, Some(NOW), 9, 80), NONE);
         found.entries.push(entry("https://a.example"));
         let out = |found: &Entries| to_text(found, Some(NOW), 9, 80);
-        let since = "No call since 2026-11-28 10:00 UTC. The access log has";
+        let since = "No calls since 2026-11-28 10:00 UTC. The access log has";
         assert_eq!(out(&found), format!("{since} one call, of 2026-11-28 03:17 UTC."));
         found.entries.insert(0, Entry { time: at("2026-11-27T00:00:00Z"), ..entry("https://a.example") });
         assert_eq!(

@@ -1,13 +1,13 @@
-//! `pdpp man`: the manual pages, from the clap definitions.
+//! `pdpp man`: the manual pages, generated from the clap definitions.
 
 use clap::Command;
 
 use crate::error::{Error, Kind, Result};
 use crate::ui::{self, Ui};
 
-/// Print a manual page (roff), of pdpp or of one of its commands
+/// Print a manual page (roff) of pdpp or of one of its commands
 ///
-/// On a terminal it says how to read one, since roff is for a program: pdpp man connect | man -l -
+/// On a terminal it explains how to read a page, because roff is not for reading: pdpp man connect | man -l -
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The command, e.g. `mcp serve`
@@ -18,7 +18,7 @@ pub struct Args {
 /// Prints the page.
 ///
 /// # Errors
-/// `unknown_command`.
+/// `unknown_command` if there is no such command.
 pub fn run(args: &Args, root: Command, ui: &Ui) -> Result<u8> {
     let wanted = std::iter::once("pdpp").chain(args.command.iter().map(String::as_str));
     let name = wanted.collect::<Vec<_>>().join("-");
@@ -39,7 +39,7 @@ pub fn run(args: &Args, root: Command, ui: &Ui) -> Result<u8> {
     Ok(0)
 }
 
-/// What a person types who wants to read the page of `command`.
+/// The commands that show the page of `command` to a person.
 fn how_to_read(command: &[String], width: u16) -> String {
     let words = |first: &'static str| {
         let words = [first].into_iter().chain(command.iter().map(String::as_str));
@@ -47,14 +47,14 @@ fn how_to_read(command: &[String], width: u16) -> String {
     };
     let commands = [
         (format!("pdpp {} | man -l -", words("man")), "read the page"),
-        (format!("pdpp {}", words("help")), "the same options, without `man`"),
+        (format!("pdpp {}", words("help")), "read about the same options without `man`"),
     ];
     ui::steps_within(width, &commands.each_ref().map(|(command, what)| (command.as_str(), *what)))
 }
 
-/// Every page of the definitions `root`, as it is committed under `man/`: file name and roff.
+/// Every page for the definitions in `root`, as it is committed under `man/`: file name and roff.
 pub fn pages(root: Command) -> Vec<(String, Vec<u8>)> {
-    // It has no page, and would be among the commands of each that has some.
+    // `help` has no page, and would otherwise be listed among the subcommands.
     fn without_help(command: Command) -> Command {
         command.disable_help_subcommand(true).mut_subcommands(without_help)
     }

@@ -1,5 +1,5 @@
-//! The command line: one file or folder per command, each its clap arguments (whose doc comments are the help
-//! text) and one `run`. No HTTP, JSON-RPC or file access of its own.
+//! The command line: one file or folder per command, each with its clap arguments (whose doc comments are the
+//! help texts) and one `run`. There is no HTTP, JSON-RPC or file access here.
 #![allow(missing_docs, clippy::doc_markdown, reason = "doc comments here are help texts")]
 
 mod cli;

@@ -1,4 +1,4 @@
-//! The links with which an owner decides, on the terminal that serves a vault.
+//! The links with which an owner decides, printed on the terminal that serves a vault.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,26 +13,26 @@ use crate::ui::Ui;
 use crate::vault::oauth::owner::{Announce, News, Notice};
 use crate::vault::server::Handle;
 
-/// Characters of a program's name that are printed.
+/// The most characters of a program's name that are printed.
 const MOST_NAME: usize = 40;
-/// Requests that wait to be printed at most.
+/// The most requests that can wait to be printed.
 const MAX_UNSAID: usize = 200;
 
-/// The links of the requests that wait. They are written by a thread of its own: no answer waits for a terminal that takes
-/// nothing.
+/// The links of the waiting requests. A separate thread writes them, so that no answer waits for a terminal
+/// that has stopped reading.
 pub struct OwnerLinks {
     sender: Arc<Mutex<Option<SyncSender<String>>>>,
     announced: Receiver<String>,
 }
 
 impl OwnerLinks {
-    /// None yet.
+    /// Creates an empty set of links.
     pub fn new() -> Self {
         let (sender, announced) = sync_channel(MAX_UNSAID);
         Self { sender: Arc::new(Mutex::new(Some(sender))), announced }
     }
 
-    /// What notes a request's link here.
+    /// The callback that adds a request's link here.
     pub fn announce(&self) -> Announce {
         let sender = Arc::clone(&self.sender);
         let say = move |text| {
@@ -44,11 +44,12 @@ impl OwnerLinks {
         Announce::by(move |notice| say(ask_to_decide(notice))).with_news(move |news| say_news(told(news)))
     }
 
-    /// Says where `handle` is, after what `tell` says of it, and prints the links of its requests until it is told to stop.
-    /// With `is_json` the place is one line of JSON on standard output too.
+    /// Prints where `handle` is served, after what `tell` prints about it. Then prints the links of its
+    /// requests until a signal stops it. With `is_json`, also prints the address as one line of JSON on
+    /// standard output.
     ///
     /// # Errors
-    /// `no_signals`, where the system does not tell of those; `output_failed`.
+    /// The code `no_signals` if the system cannot report signals; `output_failed`.
     pub fn serve(
         self,
         ui: &Ui,
@@ -58,20 +59,20 @@ impl OwnerLinks {
         tell: impl FnOnce(&str),
     ) -> Result<()> {
         let runtime = runtime::of_this_thread()
-            .map_err(|error| Error::failed(no_signals, "Could not wait for signals").because(error))?;
-        // Listened for before anybody is told that it is ready: whoever is told may stop it at once.
+            .map_err(|error| Error::failed(no_signals, "pdpp cannot wait for signals").because(error))?;
+        // Listens before announcing that it is ready: the reader of the announcement may stop it at once.
         let mut stop = runtime.block_on(async { StopSignals::of_server() });
         let (url, mcp_url) = (handle.url(), handle.mcp_url());
         tell(url);
         ui.explain(&format!("  for hosts that speak MCP over HTTP: {mcp_url}"));
         if let Some(public) = handle.public() {
             ui.explain(&format!(
-                "  for others at {}: lead a proxy or tunnel to http://{}",
+                "  for others at {}: forward a proxy or tunnel to http://{}",
                 public.url, public.listen
             ));
         }
         if let Some(code) = handle.pairing_code() {
-            ui.explain(&format!("  pairing code for the first app from there: {code}"));
+            ui.explain(&format!("  pairing code for the first app that connects from there: {code}"));
         }
         ui.note(&format!("  next: {}\n  stop: Ctrl-C", Command::connect(url)));
         if is_json {
@@ -91,48 +92,48 @@ impl OwnerLinks {
             scope.spawn(move || announced.iter().for_each(|text| ui.explain(&text)));
             runtime.block_on(stop.next());
             handle.stop();
-            // Without a sender the thread ends.
+            // The thread ends when there is no sender.
             *sender.lock().unwrap_or_else(PoisonError::into_inner) = None;
         });
         Ok(())
     }
 }
 
-/// What the owner reads of a request.
+/// The message that asks the owner to decide on a request.
 fn ask_to_decide(notice: &Notice<'_>) -> String {
     format!(
-        "\n“{}” asks to read your data, code {}. If you began this, decide within ten minutes, at this link, which is good \
-         once and for you alone:\n  {}",
+        "\n“{}” asks to read your data, code {}. If you started this, decide within ten minutes. This link works once, and for \
+         you alone:\n  {}",
         quoted(notice.client),
         notice.code,
         notice.link
     )
 }
 
-/// What the owner reads of what came of a request.
+/// The message that tells the owner what came of a request.
 fn told(news: &News<'_>) -> String {
     match news {
         News::Paired { client: "", next, .. } => {
             format!(
-                "\nThe pairing code was used, for an app that could not ask.\n  next pairing code: {next}"
+                "\nThe pairing code was used for an app that could not ask.\n  next pairing code: {next}"
             )
         }
         News::Paired { client, code, next } => format!(
-            "\nThe pairing code was used: “{}” asks to read your data, code {code}. Decide in the browser that it was typed in. If that \
-             was not you, it can read nothing without your passphrase.\n  next pairing code: {next}",
+            "\nThe pairing code was used: “{}” asks to read your data, code {code}. Decide in the browser where the code was typed. If \
+             that was not you, the app can read nothing without your passphrase.\n  next pairing code: {next}",
             quoted(client)
         ),
         News::Approved { client, until: Some(until) } => {
-            format!("Approved: “{}” can read what you left it, until {}", quoted(client), minute(until))
+            format!("Approved: “{}” can read what you allowed until {}", quoted(client), minute(until))
         }
         News::Approved { client, until: None } => {
-            format!("Approved: “{}” can read what you left it, until you end it", quoted(client))
+            format!("Approved: “{}” can read what you allowed until you end the grant", quoted(client))
         }
         News::Denied { client } => format!("Denied: “{}” can read nothing", quoted(client)),
     }
 }
 
-/// `2026-05-06 07:08 UTC`.
+/// Formats a time as `2026-05-06 07:08 UTC`.
 fn minute(time: &str) -> String {
     match (time.get(..10), time.get(11..16)) {
         (Some(day), Some(minute)) => format!("{day} {minute} UTC"),
@@ -140,8 +141,8 @@ fn minute(time: &str) -> String {
     }
 }
 
-/// A program's own name between quotation marks: it neither ends them, nor fills a line so that a link of its own stands on the
-/// next.
+/// A program's own name, for use between quotation marks: it cannot close them, or fill a line so that a link
+/// in the name appears on the next line.
 fn quoted(name: &str) -> String {
     let words = name.split_whitespace().collect::<Vec<_>>().join(" ");
     let marks = |c: char| matches!(c, '“' | '”' | '„' | '‟' | '"' | '＂' | '″' | '〝' | '〞');

@@ -1,4 +1,4 @@
-//! Passphrases, as they are typed at the terminal: no option, variable or file has one.
+//! Passphrases, typed at the terminal: no option, variable or file accepts one.
 
 use std::io;
 
@@ -10,10 +10,10 @@ use crate::secret::Passphrase;
 use crate::ui::Ui;
 use crate::vault::oauth::passphrase::LEAST;
 
-/// How often a passphrase is asked for: whoever is at the terminal can begin again.
+/// How often a passphrase is asked for; the person at the terminal can then start again.
 const TRIES: u32 = 3;
 
-/// Asks for the passphrase that a service wants. `again` is the command to type if none is chosen.
+/// Asks for the passphrase that a service wants. `again` is the command to run if none is chosen.
 ///
 /// # Errors
 /// `passphrase_terminal`, `passphrase_not_chosen` (77); `interrupted`.
@@ -34,7 +34,7 @@ pub(in crate::cmd) fn for_service(
     }
 }
 
-/// Asks for a new passphrase, twice. `again` is the command to type if none is chosen.
+/// Asks for a new passphrase, twice. `again` is the command to run if none is chosen.
 ///
 /// # Errors
 /// `passphrase_terminal`, `passphrase_not_chosen` (77); `interrupted`.
@@ -45,23 +45,23 @@ pub(in crate::cmd) fn choose(ui: &Ui, question: &str, again: Command) -> Result<
             continue;
         }
         if typed.characters() < LEAST {
-            ui.note(&format!("It has to have at least {LEAST} characters."));
+            ui.note(&format!("It must have at least {LEAST} characters."));
             continue;
         }
-        let again = ask(ui, "The same again")?;
+        let again = ask(ui, "Repeat it")?;
         if !again.is_too_long() && again.composed().expose() == typed.composed().expose() {
             return Ok(typed.composed());
         }
-        ui.note("The two are not the same.");
+        ui.note("The two passphrases differ.");
     }
     let message = "No passphrase was chosen, so nothing was written";
     Err(Error::new(Kind::Refused, "passphrase_not_chosen", message).run(again))
 }
 
-/// Asks for a passphrase that `is_right`; false where none that was typed is.
+/// Asks for a passphrase until `is_right` accepts it; false if it accepts none of the typed ones.
 ///
 /// # Errors
-/// As [`ask`]; those of `is_right`.
+/// Same as [`ask`], and the errors of `is_right`.
 pub(in crate::cmd) fn ask_until(
     ui: &Ui,
     question: &str,
@@ -80,10 +80,10 @@ pub(in crate::cmd) fn ask_until(
     Ok(false)
 }
 
-/// Whether it is more than can be taken, which is said then.
+/// Whether the passphrase is too long; tells the person if so.
 fn is_too_long(ui: &Ui, typed: &Passphrase) -> bool {
     if typed.is_too_long() {
-        ui.note(&format!("It can have {} bytes at most, so it was not taken.", Passphrase::MAX));
+        ui.note(&format!("It can have at most {} bytes, so it was not accepted.", Passphrase::MAX));
     }
     typed.is_too_long()
 }
@@ -98,12 +98,12 @@ pub(in crate::cmd) fn ask(ui: &Ui, question: &str) -> Result<Passphrase> {
             Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing was changed")
                 .run(Command::typed_again("provider"))
         }
-        _ => needs_terminal("No passphrase could be read from the terminal").because(error),
+        _ => needs_terminal("pdpp could not read a passphrase from the terminal").because(error),
     })?;
-    asked.ok_or_else(|| needs_terminal("Nobody can be asked for a passphrase here, so nothing was done"))
+    asked.ok_or_else(|| needs_terminal("There is no terminal to ask for a passphrase on, so nothing was done"))
 }
 
 fn needs_terminal(what: &str) -> Error {
     Error::new(Kind::Refused, "passphrase_terminal", what)
-        .hint("Run it at a terminal: a passphrase is taken from no option, variable or file")
+        .hint("Run it at a terminal: no option, variable or file can supply a passphrase")
 }

@@ -1,4 +1,4 @@
-//! `pdpp status`: what is connected, until when, where its secret lives, whether it works.
+//! `pdpp status`: what is connected, until when, where its token is kept, and whether it works.
 
 use std::fmt::{self, Write as _};
 
@@ -25,7 +25,7 @@ use crate::ui::{Column, Ui, table};
 
 /// Show what is connected, until when, and whether it works
 ///
-/// Without --check only this machine is asked; with it each provider, with one read a grant.
+/// Without --check only this machine is read. With it, each provider is asked, with one read per grant.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, value_name = "URL")]
     pub provider: Option<ProviderUrl>,
 
-    /// Show only this grant: its id, the beginning of it, or its name
+    /// Show only this grant: its id, the beginning of its id, or its name
     #[arg(long, value_name = "GRANT")]
     pub grant: Option<GrantName>,
 
@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(long)]
     pub check: bool,
 
-    /// First move every token there: into the keyring, or into private files. New ones follow
+    /// First move every token into the keyring or into private files; new tokens go there too
     #[arg(long, value_enum, value_name = "STORE", conflicts_with_all = ["provider", "grant"])]
     pub move_to: Option<StoreKind>,
 
@@ -57,12 +57,12 @@ Examples:
   pdpp status --grant Work
   pdpp status --move-to file
 
-Ends with 78 if nothing is connected, with 1 if a grant was found not to work.";
+Exits with 78 if nothing is connected, and with 1 if a grant does not work.";
 
-/// Shows it.
+/// Shows the status.
 ///
 /// # Errors
-/// Those of the cache.
+/// The errors of the cache.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let cache = global.cache()?;
     let moved = args.move_to.map(|store| cache.move_to(store)).transpose()?;
@@ -77,7 +77,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         let http = global.http_now(LIMITS)?;
         let progress = ui.progress();
         let count = status.grants.len();
-        progress.say(&format!("Asking about {count} {}", if count == 1 { "grant" } else { "grants" }));
+        progress.say(&format!("Checking {count} {}", if count == 1 { "grant" } else { "grants" }));
         status.check(&cache, &http)?;
     }
     let is_in_full = args.grant.is_some() && status.grants.len() == 1;
@@ -109,7 +109,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     Ok(status.exit_code())
 }
 
-/// Which set-up of own data this is, and what is to be said of that.
+/// Describes this machine's set-up of the person's own data, with advice if there is any.
 fn own_data(found: &Found) -> String {
     let mut out = match found.set_up {
         SetUp::None => return String::new(),
@@ -124,7 +124,7 @@ fn own_data(found: &Found) -> String {
 fn what_moved(moved: &Moved, all: &[Credential]) -> String {
     let count = moved.moved.len();
     let mut out = format!(
-        "{count} token{} moved into {}, {} there already; new ones go there too.",
+        "Moved {count} token{} into {}; {} already there. New tokens go there too.",
         if count == 1 { "" } else { "s" },
         match moved.to {
             StoreKind::Keyring => "the keyring",
@@ -136,7 +136,7 @@ fn what_moved(moved: &Moved, all: &[Credential]) -> String {
         let (label, next) = (text::one_line(&credential.label), renew_command(credential, all));
         let _ = write!(
             out,
-            "\nThe token of {label} ({}) is in no store, or damaged there: {next}",
+            "\nThe token of {label} ({}) is missing from its store, or damaged: {next}",
             credential.provider
         );
     }
@@ -146,11 +146,11 @@ fn what_moved(moved: &Moved, all: &[Credential]) -> String {
 struct Shown<'a> {
     cache: &'a Cache,
     status: &'a Status,
-    /// One grant that was named: all that is known of what it gives.
+    /// Whether one grant was named, so that everything known about it is shown.
     is_in_full: bool,
 }
 
-/// The names of the granted streams, each once.
+/// The names of the granted streams, each listed once.
 fn streams(credential: &Credential) -> Vec<&str> {
     let mut names: Vec<&str> =
         credential.sources.iter().flat_map(|source| &source.streams).map(String::as_str).collect();
@@ -164,7 +164,7 @@ fn granted(credential: &Credential) -> String {
     let names = streams(credential);
     let plural = if credential.stream_count() == 1 { "" } else { "s" };
     let mut out = format!("{} stream{plural}", credential.stream_count());
-    // Streams of several sources may be called the same.
+    // Streams of different sources may have the same name.
     if credential.sources.len() > 1 {
         let _ = write!(out, " of {} sources", credential.sources.len());
     }
@@ -187,7 +187,8 @@ fn granted(credential: &Credential) -> String {
     out
 }
 
-/// What tells a grant from another of `all` that is called the same: the kinds of its sources, else its accounts' ids.
+/// What distinguishes a grant from others in `all` with the same name: the kinds of its sources, or else its
+/// accounts' ids.
 fn kinds_of_alike(credential: &Credential, all: &[(Credential, Verdict)]) -> Option<String> {
     let kinds = |of: &Credential| {
         let keys = of.sources.iter().filter_map(|source| source.connector_key.as_deref());
@@ -220,14 +221,14 @@ impl Shown<'_> {
     fn to_text(&self, width: u16) -> String {
         let grants = &self.status.grants;
         let first = grants.first().map(|(credential, _)| &credential.provider);
-        // A column of the same address again and again would leave no room for the rest.
+        // A column that repeats the same address would leave no room for the rest.
         let one_provider = grants.iter().all(|(credential, _)| Some(&credential.provider) == first);
         let rows: Vec<[String; 6]> = grants
             .iter()
             .map(|(credential, verdict)| {
                 let mut name = credential.label.clone();
                 if !one_provider {
-                    // The scheme says little: it is https, but for this machine.
+                    // The scheme is left out: it is https everywhere except on this machine.
                     name =
                         format!("{name} ({})", credential.provider.as_str().trim_start_matches("https://"));
                 }
@@ -306,13 +307,13 @@ impl Shown<'_> {
         out
     }
 
-    /// What is still to be ended at its provider, with the command that tries it.
+    /// The grants still to be ended at their providers, each with the command that tries again.
     fn waiting(&self) -> String {
         let line = |credential: &Credential| {
             let is_over = credential.grant_expires_at.is_some_and(|end| end <= self.status.now);
-            let what = if is_over { "its token not deleted" } else { "not ended at its provider" };
+            let what = if is_over { "its token is not deleted" } else { "not ended at its provider" };
             format!(
-                "\n\n{} ({}, grant {}): disconnected, and {what} yet\n  next: {}",
+                "\n\n{} ({}, grant {}): disconnected, but {what} yet\n  next: {}",
                 text::one_line(&credential.label),
                 credential.provider,
                 text::one_line(credential.grant_id.as_str()),
@@ -322,7 +323,7 @@ impl Shown<'_> {
         self.status.ending.iter().map(line).collect()
     }
 
-    /// What is wrong with one of them, or soon will be, and what to type.
+    /// What is or soon will be wrong with a grant, and the command to run.
     fn about(&self, credential: &Credential, verdict: &Verdict) -> Option<String> {
         let name = format!("{} ({}, grant {})", credential.label, credential.provider, credential.grant_id);
         let out = |what: &str, next: &dyn fmt::Display| {
@@ -507,15 +508,15 @@ mod tests {
         let exact = "
   mail (https://s.example/mail): 2 streams
     of Ada's mail (cin_mail)
-    messages: 21 of 22 fields, without f22; records from 2026-09-01 00:00 UTC on only
-    attachments: 9 fields; records from 2026-09-01 00:00 UTC on only
+    messages: 21 of 22 fields, without f22; only records from 2026-09-01 00:00 UTC on
+    attachments: 9 fields; only records from 2026-09-01 00:00 UTC on
   calendar (https://s.example/calendar): 2 streams
     of Ada's calendar (cin_calendar)
-    events: 2 fields: f1, f2; records from 2026-09-01 00:00 UTC on only
-    guests: 1 field: f1; records from 2026-09-01 00:00 UTC on only
+    events: 2 fields: f1, f2; only records from 2026-09-01 00:00 UTC on
+    guests: 1 field: f1; only records from 2026-09-01 00:00 UTC on
   chat (https://s.example/chat): 2 streams
     of Ada's chat (cin_chat)
-    rooms: 3 fields: f1, f2, f3; records from 2026-09-01 00:00 UTC on only
+    rooms: 3 fields: f1, f2, f3; only records from 2026-09-01 00:00 UTC on
     users: the provider did not say which fields
 ";
         assert!(out.contains(exact), "{out}");
@@ -544,10 +545,10 @@ mod tests {
         let (out, _) = shown_as(true, two);
         for line in [
             "    of Ada's mail (cin_mail), cin_home",
-            "    messages: 21 of 22 fields, without f22; records from 2026-09-01 00:00 UTC on only; of Ada's mail \
-             (cin_mail) only",
-            "    messages: 22 fields; of cin_home only",
-            "    attachments: 9 fields; records from 2026-09-01 00:00 UTC on only",
+            "    messages: 21 of 22 fields, without f22; only records from 2026-09-01 00:00 UTC on; only in Ada's \
+             mail (cin_mail)",
+            "    messages: 22 fields; only in cin_home",
+            "    attachments: 9 fields; only records from 2026-09-01 00:00 UTC on",
         ] {
             assert!(out.lines().any(|shown| shown == line), "{line} in {out}");
         }

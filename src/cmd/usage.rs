@@ -1,4 +1,4 @@
-//! A command line that was wrong: its code, and the command to type instead.
+//! A wrong command line: its error code, and the command to type instead.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser as _};
@@ -7,8 +7,8 @@ use super::{Cli, Command};
 use crate::advice;
 use crate::error::{Error, Kind};
 
-/// What clap says of `words`, which stand behind the program's name, as an [`Error`]. `next` is the command that
-/// was probably meant, where that is a whole one, else its help.
+/// Turns clap's complaint about `words`, the words after the program's name, into an [`Error`]. `next` is the
+/// command that was probably intended if it is complete, and otherwise that command's help.
 pub fn explain(error: &clap::Error, words: &[String]) -> Error {
     let code = match error.kind() {
         ErrorKind::InvalidSubcommand => "unknown_command",
@@ -17,7 +17,7 @@ pub fn explain(error: &clap::Error, words: &[String]) -> Error {
     let rendered = error.render().to_string();
     let message = rendered.trim().trim_start_matches("error: ");
     let message = match error.kind() {
-        // The whole help, which is asked for by the next step.
+        // clap would print the whole help, which the next step asks for.
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "A command is missing",
         _ => ["\n\nUsage: ", "\n\nFor more information"]
             .iter()
@@ -27,19 +27,19 @@ pub fn explain(error: &clap::Error, words: &[String]) -> Error {
     Error::new(Kind::Usage, code, message.trim()).run(next)
 }
 
-/// Why `words` name a command that there was once, where they do.
+/// Explains that `words` name a command that no longer exists, if they do.
 pub fn gone(words: &[String]) -> Option<Error> {
     let mut after = words.iter().skip_while(|word| *word != "sandbox");
     let is_import = named(words) == ["sandbox"] && after.any(|word| word == "import");
     is_import.then(|| {
-        let message = "`pdpp sandbox import` is gone: the sandbox holds fiction alone, and `pdpp import PATH` puts your own data \
-                       into a store of its own";
+        let message = "`pdpp sandbox import` no longer exists. The sandbox holds only made-up data; `pdpp import PATH` puts your own \
+                       data into a separate store";
         Error::new(Kind::Usage, "command_gone", message).run(advice::Command::new("import <export>"))
     })
 }
 
-/// The same with what is meant in the place of what is spelled alike, where that is known; `words` stand behind the program's
-/// name.
+/// Replaces clap's suggestion by spelling with the command or value that is meant, if it is known. `words` are
+/// the words after the program's name.
 pub fn with_meaning(mut error: clap::Error, words: &[String]) -> clap::Error {
     if let Some(tip) = of_others(&error, words) {
         error.remove(ContextKind::SuggestedArg);
@@ -61,11 +61,11 @@ pub fn with_meaning(mut error: clap::Error, words: &[String]) -> clap::Error {
     error
 }
 
-/// An option that the command at hand does not know, and others do: which ones.
+/// Names the commands that have an option that the current command does not have.
 fn of_others(error: &clap::Error, words: &[String]) -> Option<String> {
     let option = unknown_option(error)?;
     if let Some(command) = moved(error, words) {
-        return Some(format!("'{option}' belongs behind the command: {command}"));
+        return Some(format!("'{option}' belongs after the command: {command}"));
     }
     let mut with_it = Vec::new();
     each_command(&Cli::command(), "pdpp", &mut |path, command| {
@@ -81,7 +81,7 @@ fn of_others(error: &clap::Error, words: &[String]) -> Option<String> {
     Some(format!("'{option}' is an option of {all}"))
 }
 
-/// The option of the command line that clap knows nothing of there: `--data-dir`, or `-y`.
+/// The option on the command line that clap does not know there: `--data-dir`, or `-y`.
 fn unknown_option(error: &clap::Error) -> Option<&str> {
     match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(option)) if error.kind() == ErrorKind::UnknownArgument => Some(option),
@@ -97,7 +97,7 @@ fn each_command(command: &clap::Command, path: &str, each: &mut impl FnMut(&str,
     }
 }
 
-/// The option of `command` that is written so.
+/// The option of `command` that is spelled `written`.
 fn option_of<'a>(command: &'a clap::Command, written: &str) -> Option<&'a clap::Arg> {
     let name = written.split_once('=').map_or(written, |(name, _)| name);
     command.get_arguments().find(|known| match name.strip_prefix("--") {
@@ -108,7 +108,7 @@ fn option_of<'a>(command: &'a clap::Command, written: &str) -> Option<&'a clap::
     })
 }
 
-/// `words` with the options that stand before the command whose own they are behind it.
+/// `words` with the options that come before the command they belong to moved behind it.
 fn moved(error: &clap::Error, words: &[String]) -> Option<advice::Command> {
     unknown_option(error)?;
     if words.iter().any(|word| word.contains('@')) {
@@ -159,7 +159,7 @@ fn moved(error: &clap::Error, words: &[String]) -> Option<advice::Command> {
     parsed.is_ok().then(|| advice::Command::typed(&kept))
 }
 
-/// `words` with the one that clap knows better in its place.
+/// `words` with the wrong word replaced by the one that clap suggests.
 fn corrected(error: &clap::Error, words: &[String]) -> Option<advice::Command> {
     let (wrong, better) = match error.kind() {
         ErrorKind::InvalidSubcommand => (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
@@ -175,7 +175,7 @@ fn corrected(error: &clap::Error, words: &[String]) -> Option<advice::Command> {
     let wrong = all(wrong).first()?.as_str();
     let likeness = |text: &String| strsim::jaro_winkler(wrong, text);
     let better = all(better).iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
-    // A proxy's password is not repeated.
+    // An address that may hold a proxy's password is not repeated.
     if words.iter().any(|word| word.contains('@')) {
         return None;
     }
@@ -193,16 +193,16 @@ fn corrected(error: &clap::Error, words: &[String]) -> Option<advice::Command> {
     let meant: Vec<String> = words.iter().flat_map(&mut put).collect();
     let parsed = Cli::try_parse_from(std::iter::once("pdpp").chain(meant.iter().map(String::as_str)));
     match parsed {
-        // What ends grants or deletes is not typed on a guess.
+        // A command that ends grants or deletes is never suggested on a guess.
         Ok(Cli { command: Command::Disconnect(_), .. }) => Some(help(&meant)),
         Ok(Cli { command: Command::Provider(args), .. }) if args.ends_something() => Some(help(&meant)),
         Ok(_) => Some(advice::Command::typed(&meant)),
-        // The right command, and something else is missing.
+        // The command is right, but something else is missing.
         Err(_) => is_put.then(|| help(&meant)),
     }
 }
 
-/// What other programs call it: closer in meaning than what is spelled alike.
+/// The name that other programs use for it: closer in meaning than a similar spelling.
 fn elsewhere(word: &str) -> Option<&'static str> {
     Some(match word {
         "login" | "auth" | "authorize" | "add" => "connect",
@@ -223,14 +223,14 @@ fn elsewhere(word: &str) -> Option<&'static str> {
     })
 }
 
-/// The help of the command that `words` begin to name.
+/// The help of the command that `words` start to name.
 fn help(words: &[String]) -> advice::Command {
     let mut names = named(words);
     names.push("--help".to_owned());
     advice::Command::typed(&names)
 }
 
-/// The names of the command that `words` begin to name.
+/// The names of the command that `words` start to name.
 fn named(words: &[String]) -> Vec<String> {
     let root = Cli::command();
     let mut command = &root;

@@ -1,5 +1,5 @@
-//! Ending grants at their providers where that is possible, and deleting them here. One whose token cannot be read now is
-//! taken from every agent, and kept to be ended by the next call that can read it.
+//! Ends grants at their providers if that is possible, and deletes them here. A grant whose token cannot be
+//! read now is withdrawn from every agent and kept, so that the next call that can read the token ends it.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -22,54 +22,55 @@ use crate::text;
 
 const LIMITS: Limits =
     Limits { connect: Duration::from_secs(5), total: Duration::from_secs(8), body: 1 << 20 };
-/// Grants that are ended at once.
+/// The number of grants that are ended at the same time.
 const AT_ONCE: usize = 8;
 
 /// What to disconnect.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// Providers' addresses, and grants by their id, its beginning, or their name.
+    /// Providers' addresses, and grants by id, the beginning of an id, or name.
     pub which: Vec<String>,
-    /// Only this grant of them.
+    /// Only this one of them.
     pub grant: Option<GrantName>,
-    /// Everything that matches; without a match to make, everything.
+    /// Everything that matches; everything if nothing is named.
     pub all: bool,
-    /// Delete here also what cannot be ended at its provider yet.
+    /// Also delete here what cannot be ended at its provider yet.
     pub forget: bool,
-    /// Somebody has said yes already.
+    /// Whether the owner has already confirmed it.
     pub is_confirmed: bool,
 }
 
-/// Whoever can say yes.
+/// The party that can confirm.
 pub trait Confirm {
-    /// Whether anybody can be asked.
+    /// Whether there is anyone to ask.
     fn can_ask(&self) -> bool;
 
-    /// Whether all of `credentials` are to be ended and deleted.
+    /// Asks whether to end and delete all of `credentials`.
     fn confirm(&self, credentials: &[&Credential]) -> bool;
 
-    /// Which of `credentials` are to be ended and deleted, by their place.
+    /// Asks which of `credentials` to end and delete; returns their indexes.
     fn choose(&self, credentials: &[&Credential]) -> Vec<usize>;
 
-    /// Whether every token here is to be deleted, though nothing can be ended at a provider: the index is damaged.
+    /// Asks whether to delete every token here, though no grant can be ended at a provider because the index is
+    /// damaged.
     fn confirm_unread(&self) -> bool;
 
-    /// Learns that the providers are asked now, and that they were.
+    /// Called when pdpp starts to ask the providers, and when it has finished.
     fn asks_providers(&self, are_asked: bool);
 }
 
-/// What came of it.
+/// The result of a call.
 #[derive(Debug)]
 pub struct Disconnected {
-    /// What became of each grant: of those that were chosen, and of those that a call before could not end.
+    /// What became of each grant: those that were chosen, and those that an earlier call could not end.
     pub ended: Vec<Ended>,
-    /// Whether nothing was connected, and a token that was left in its store is deleted.
+    /// Whether nothing was connected, and a leftover token was deleted from its store.
     pub is_only_leftover: bool,
-    /// Whether what was to be done here is done.
+    /// Whether everything to do on this machine is done.
     pub is_done: bool,
-    /// Why a token is still in its store, which no credential names any more.
+    /// Why a token is still in its store although no credential refers to it any more.
     pub left: Option<StoreError>,
-    /// What could not be done all the same.
+    /// What could not be done, if anything.
     pub failure: Option<Error>,
 }
 
@@ -78,11 +79,11 @@ pub struct Disconnected {
 pub enum Here {
     /// It is deleted.
     Deleted,
-    /// In no index, and its token still in a store.
+    /// No index names it any more, but its token is still in a store.
     Forgotten,
-    /// Out of every agent's reach, to be ended at its provider.
+    /// No agent can use it; it is still to be ended at its provider.
     Kept,
-    /// As before: the cache could not be changed.
+    /// Unchanged: the cache could not be changed.
     Left,
 }
 
@@ -95,7 +96,7 @@ pub struct Ended {
     pub at_provider: Result<Revoked, NotEnded>,
     /// On this machine.
     pub here: Here,
-    /// Whether it was chosen now, and not only by a call before.
+    /// Whether it was chosen in this call, and not only in an earlier one.
     pub is_chosen: bool,
 }
 
@@ -106,13 +107,14 @@ impl Ended {
         Self { credential, at_provider, here, is_chosen: true }
     }
 
-    /// One that another call could not end. It goes when it is over, whatever else this call was for.
+    /// A grant that an earlier call could not end. It is deleted once it is over, whatever else this call is
+    /// for.
     fn again(credential: Credential, at_provider: Result<Revoked, NotEnded>) -> Self {
         let here = if at_provider.is_ok() { Here::Deleted } else { Here::Kept };
         Self { credential, at_provider, here, is_chosen: false }
     }
 
-    /// What to do about one that is kept.
+    /// What to do about a grant that is kept.
     pub fn next(&self) -> Option<Hint> {
         let remedy = self.at_provider.as_ref().err().and_then(|not| not.remedy).unwrap_or("Try again");
         let hint = || Hint::new(format!("{remedy}: ")).run(disconnect_command(&self.credential));
@@ -120,12 +122,12 @@ impl Ended {
     }
 }
 
-/// Ends and deletes what `request` is about.
+/// Ends and deletes the grants that `request` selects.
 ///
 /// # Errors
-/// `not_connected` (78), `several_credentials`, `confirmation_required` (2), `not_confirmed`, `interrupted` (130),
-/// those of the cache. What fails after that is [`Disconnected::failure`]: `not_ended_at_provider`, `not_ended_yet`,
-/// and those of the cache.
+/// `not_connected` (78), `several_credentials`, `confirmation_required` (2), `not_confirmed`, `interrupted`
+/// (130), and those of the cache. A failure after that point is in [`Disconnected::failure`]:
+/// `not_ended_at_provider`, `not_ended_yet`, or an error of the cache.
 pub fn disconnect(
     request: &Request,
     cache: &Cache,
@@ -146,7 +148,7 @@ pub fn disconnect(
         check_confirmed(request, confirm)?;
     }
     let chosen = match choose(&known, request, confirm) {
-        // What a call before could not reach.
+        // A token that an earlier call could not reach.
         Err(error) if error.code() == "not_connected" && cache.has_left()? => {
             cache.delete_left()?;
             let is_all_meant = known.is_empty() && request.which.is_empty() && request.grant.is_none();
@@ -163,11 +165,12 @@ pub fn disconnect(
         }
         chosen => chosen?,
     };
-    // What is only to be ended still was agreed to before.
+    // A grant that only waits to be ended was confirmed earlier.
     if chosen.iter().any(|credential| !credential.ending) && !request.is_confirmed && !confirm.can_ask() {
         return Err(unconfirmed(&chosen));
     }
-    // What was disconnected before is tried again with each: somebody wants it ended.
+    // Grants that were disconnected earlier are tried again in every call, because their owner wants them
+    // ended.
     let is_other = |waiting: &&Credential| !chosen.iter().any(|chosen| chosen.id == waiting.id);
     let others: Vec<Credential> = waiting.iter().filter(is_other).cloned().collect();
     let count = chosen.len();
@@ -181,7 +184,7 @@ pub fn disconnect(
         if error.kind() != Kind::Interrupted {
             return error;
         }
-        let message = "Stopped; nothing was deleted here, and a grant may be over at its provider";
+        let message = "Stopped; nothing was deleted here, but a provider may already have ended its grant";
         Error::new(Kind::Interrupted, "interrupted", message).run(Command::new("status --check"))
     })?;
     let ended = at_providers.into_iter().enumerate().map(|(at, (credential, at_provider))| {
@@ -209,14 +212,15 @@ async fn end_all(
         .await
 }
 
-/// Takes off this machine what is `ended` or given up; `everything` there is, unless some of it is kept.
+/// Removes from this machine what is `ended` or given up. With `everything`, removes all there is, unless some
+/// grants are kept.
 fn take_off(cache: &Cache, mut ended: Vec<Ended>, everything: bool) -> Disconnected {
     let those = |here| {
         let those = ended.iter().filter(|ended| ended.here == here);
         those.map(|ended| ended.credential.clone()).collect::<Vec<_>>()
     };
     let kept = those(Here::Kept);
-    // All that is here is deleted whole, but not what is still to be ended.
+    // The whole cache is deleted only if no grant is still to be ended.
     let all = everything && kept.is_empty();
     let removed = if kept.is_empty() { Ok(()) } else { cache.keep_to_end(&kept) };
     let removed = removed
@@ -224,7 +228,7 @@ fn take_off(cache: &Cache, mut ended: Vec<Ended>, everything: bool) -> Disconnec
     let (is_done, left, failure) = match removed {
         Ok(removed) => {
             if removed.left.is_some() {
-                // Files are deleted, or nothing is.
+                // Deleting files either succeeds or fails as a whole.
                 let is_left = |ended: &&mut Ended| {
                     ended.here == Here::Deleted && ended.credential.store == StoreKind::Keyring
                 };
@@ -233,7 +237,7 @@ fn take_off(cache: &Cache, mut ended: Vec<Ended>, everything: bool) -> Disconnec
             (true, removed.left, not_ended(&ended))
         }
         Err(error) => {
-            // What the providers did is in the result all the same.
+            // The result still shows what the providers did.
             for ended in &mut ended {
                 ended.here = Here::Left;
             }
@@ -243,7 +247,7 @@ fn take_off(cache: &Cache, mut ended: Vec<Ended>, everything: bool) -> Disconnec
     Disconnected { ended, is_only_leftover: false, is_done, left, failure }
 }
 
-/// That some of those that were chosen are still there at their providers.
+/// The failure that some of the chosen grants are still valid at their providers.
 fn not_ended(ended: &[Ended]) -> Option<Error> {
     let left = || ended.iter().filter(|ended| ended.is_chosen && ended.at_provider.is_err());
     let waiting: Vec<_> = left().filter(|ended| ended.here == Here::Kept).collect();
@@ -255,34 +259,35 @@ fn not_ended(ended: &[Ended]) -> Option<Error> {
         (0, 0) => return None,
         (0, count) => {
             let message = if count == 1 {
-                "A grant is not ended at its provider yet; no agent can read with it any more".to_owned()
+                "A grant is not ended at its provider yet, but no agent can read with it any more".to_owned()
             } else {
                 format!(
-                    "{count} grants are not ended at their providers yet; no agent can read with them any more"
+                    "{count} grants are not ended at their providers yet, but no agent can read with them any more"
                 )
             };
-            // The next call tries them all.
+            // The next call tries all of them.
             let next = waiting.first().and_then(|ended| ended.next()).unwrap_or_default();
             return Some(Error::failed("not_ended_yet", message).hint(next));
         }
-        (1, _) => "A grant is forgotten here, and was not ended at its provider".to_owned(),
-        (count, _) => format!("{count} grants are forgotten here, and were not ended at their providers"),
+        (1, _) => "A grant is forgotten here, but was not ended at its provider".to_owned(),
+        (count, _) => format!("{count} grants are forgotten here, but were not ended at their providers"),
     };
     if let [only] = gone.as_slice()
         && let Some(dir) = only.credential.data_dir.as_ref().filter(|_| only.credential.provider.is_local())
     {
-        let message = "A grant is forgotten here, and was not ended in the store that it is of";
+        let message = "A grant is forgotten here, but was not ended in its store";
         let end = Command::new("provider revoke").value(only.credential.grant_id.as_str());
         let end = end.option("--data-dir", dir.display().to_string());
         let hint =
-            Hint::new("No token of it is left here; once the store is there again, this ends it: ").run(end);
+            Hint::new("Its token is deleted here. Once the store is back, this ends the grant: ").run(end);
         return Some(Error::failed("not_ended_at_provider", message).hint(hint));
     }
     let hint = format!("End it on the provider's own pages: {}", providers.join(", "));
     Some(Error::failed("not_ended_at_provider", message).hint(hint))
 }
 
-/// Deletes what an index that cannot be read is about. A failure all the same: nothing was ended anywhere.
+/// Deletes everything that an unreadable index refers to. This still counts as a failure, because no grant was
+/// ended.
 fn delete_unread(cache: &Cache, damage: Error, confirm: &dyn Confirm) -> Error {
     if confirm.can_ask() && !confirm.confirm_unread() {
         return not_confirmed();
@@ -290,28 +295,28 @@ fn delete_unread(cache: &Cache, damage: Error, confirm: &dyn Confirm) -> Error {
     if let Err(error) = cache.remove_all() {
         return error;
     }
-    let message = "The index could not be read, so nothing was ended at a provider; it is deleted, and so is every \
+    let message = "The index could not be read, so pdpp ended no grant at a provider. It deleted the index, and every \
                    token in a file here";
     let hint = Hint::new(
-        "End the grants on their providers' own pages, delete what is called \"pdpp: a provider's token\" in the \
+        "End the grants on their providers' own pages, delete the entries called \"pdpp: a provider's token\" in the \
          keyring, then: ",
     )
     .run(Command::connect_any());
     Error::failed("cache_damaged", message).because(damage).hint(hint)
 }
 
-/// Whatever `all` takes, somebody said so: when asked, or before.
+/// `all` needs a confirmation: given with the command, or on a terminal.
 fn check_confirmed(request: &Request, confirm: &dyn Confirm) -> Result<()> {
     if !request.all || request.is_confirmed || confirm.can_ask() {
         return Ok(());
     }
-    let message = "--all ends and deletes several grants, and nobody can be asked here";
+    let message = "--all ends and deletes several grants, and there is no terminal to ask on";
     Err(Error::new(Kind::Usage, "confirmation_required", message).run(Command::new("disconnect --all --yes")))
 }
 
-/// That nobody has said yes, and nobody can be asked here.
+/// The failure that nobody has confirmed, and that there is nobody to ask.
 fn unconfirmed(chosen: &[Credential]) -> Error {
-    let mut message = "Ending a grant needs a yes, and nobody can be asked here. It would be:".to_owned();
+    let mut message = "Ending a grant needs a confirmation, and there is no terminal to ask on. pdpp would end:".to_owned();
     list(&mut message, &chosen.iter().collect::<Vec<_>>());
     let next = match chosen {
         [one] => disconnect_command(one),
@@ -321,10 +326,10 @@ fn unconfirmed(chosen: &[Credential]) -> Error {
 }
 
 fn not_confirmed() -> Error {
-    Error::failed("not_confirmed", "Nobody said yes; nothing was changed").run(Command::new("status"))
+    Error::failed("not_confirmed", "It was not confirmed; nothing was changed").run(Command::new("status"))
 }
 
-/// The grants of `credentials` that are to be ended.
+/// The grants of `credentials` to end.
 fn choose(credentials: &[Credential], request: &Request, confirm: &dyn Confirm) -> Result<Vec<Credential>> {
     let can_ask = confirm.can_ask();
     let mut matching: Vec<&Credential> = Vec::new();
@@ -345,7 +350,7 @@ fn choose(credentials: &[Credential], request: &Request, confirm: &dyn Confirm) 
         matching = narrowed(everything, request);
         let is_any = request.grant.is_none() && !request.all && !request.forget && !credentials.is_empty();
         if is_any && matching.iter().all(|credential| credential.ending) {
-            // No question: somebody said so before.
+            // No question: this was confirmed earlier.
             return Ok(credentials.to_vec());
         }
         if let (Some(grant), true) = (&request.grant, matching.is_empty()) {
@@ -362,7 +367,8 @@ fn choose(credentials: &[Credential], request: &Request, confirm: &dyn Confirm) 
     if !can_ask || matching.is_empty() {
         return Ok(matching.into_iter().cloned().collect());
     }
-    // Named each, or all: one question. One name for several: which of them.
+    // If each was named, or all are meant, one yes or no is enough. If one name matches several, the question
+    // is which of them.
     if request.all || matching.len() <= request.which.len().max(1) {
         let is_confirmed = confirm.confirm(&matching);
         return if is_confirmed { Ok(matching.into_iter().cloned().collect()) } else { Err(not_confirmed()) };
@@ -373,20 +379,21 @@ fn choose(credentials: &[Credential], request: &Request, confirm: &dyn Confirm) 
     if chosen.is_empty() { Err(not_confirmed()) } else { Ok(chosen) }
 }
 
-/// Those of `found` that the request leaves.
+/// The grants in `found` that the rest of the request allows.
 fn narrowed<'a>(found: Vec<&'a Credential>, request: &Request) -> Vec<&'a Credential> {
     let mut found = match &request.grant {
         Some(grant) => grant.meant(&found),
         None => found,
     };
-    // What was disconnected before is tried again in any case, and its name is free for another.
+    // Grants that were disconnected earlier are tried again in any case, and another grant may use the same
+    // name.
     if !request.all && !request.forget && found.iter().any(|credential| !credential.ending) {
         found.retain(|credential| !credential.ending);
     }
     found
 }
 
-/// What `which` means of `all`: a provider's grants, or what a grant is called.
+/// The grants in `all` that `which` names: a provider's grants, or a grant by its name.
 fn called<'a>(which: &str, all: &[&'a Credential]) -> Vec<&'a Credential> {
     match (which.parse::<ProviderUrl>(), which.parse::<GrantName>()) {
         (Ok(provider), _) => {
@@ -397,7 +404,7 @@ fn called<'a>(which: &str, all: &[&'a Credential]) -> Vec<&'a Credential> {
     }
 }
 
-/// What a grant is called, whose it is, and its id.
+/// A grant's name, its provider and its id.
 pub fn full_name(credential: &Credential) -> String {
     let label = text::one_line(text::prefix(&credential.label, 200));
     format!("{label} ({}, grant {})", credential.provider, credential.grant_id)
@@ -412,7 +419,7 @@ fn unknown(which: &str, credentials: &[Credential]) -> Error {
     }
     let is_local = which.parse::<ProviderUrl>().is_ok_and(|provider| provider.is_local());
     if is_local && !credentials.iter().any(|credential| credential.provider.is_local()) {
-        message = String::from("Nothing of your own data is granted on this machine");
+        message = String::from("None of your own data is granted on this machine");
     }
     let next = match (credentials.is_empty(), is_local) {
         (true, true) => Command::new("provider grants"),
@@ -423,9 +430,9 @@ fn unknown(which: &str, credentials: &[Credential]) -> Error {
 }
 
 fn several(found: &[&Credential]) -> Error {
-    let mut message = "Several grants are meant; name one, or give --all for all of them:".to_owned();
+    let mut message = "Several grants match. Name one, or use --all for all of them:".to_owned();
     list(&mut message, found);
-    // No command that ends one of them: which one is the person's to say.
+    // Does not suggest a command that ends one of them: the person must say which.
     Error::new(Kind::Usage, "several_credentials", message).run(Command::new("status"))
 }
 
@@ -440,7 +447,7 @@ mod tests {
     use super::*;
     use crate::cache::credential::tests::credential;
 
-    /// Nobody to ask.
+    /// Cannot ask anyone.
     struct Nobody;
 
     impl Confirm for Nobody {
@@ -487,7 +494,7 @@ mod tests {
     fn a_provider_a_name_or_a_grant_is_enough() {
         assert_eq!(of_three(&["https://a.example/t/"], false).unwrap(), ["g1"]);
         assert_eq!(of_three(&["Work\u{1b}[2J mail"], false).unwrap(), ["g2"]);
-        assert_eq!(of_three(&["Work"], false).unwrap_err().code(), "not_connected", "a label is whole");
+        assert_eq!(of_three(&["Work"], false).unwrap_err().code(), "not_connected", "a label must match in full");
         assert_eq!(of_three(&["g3", "g1", "g3"], false).unwrap(), ["g3", "g1"]);
         assert_eq!(of_three(&["https://b.example"], true).unwrap(), ["g2", "g3"]);
         assert_eq!(of_three(&[], true).unwrap(), ["g1", "g2", "g3"]);
@@ -517,7 +524,7 @@ mod tests {
             assert_eq!((error.code(), error.kind().exit_code()), ("several_credentials", 2));
             assert!(error.message().contains("grant g3") && !error.message().contains('\u{1b}'));
         }
-        // The same host, another tenant.
+        // The same host, but another tenant.
         let error = of_three(&["https://a.example"], false).unwrap_err();
         assert_eq!((error.code(), error.kind().exit_code()), ("not_connected", 78));
         assert!(error.message().contains("grant g1"));

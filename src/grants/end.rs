@@ -12,18 +12,18 @@ use crate::provider::approve::revoke::{Revoked, Tokens, revoke};
 use crate::provider::grant::TokenKind;
 use crate::provider::http::Http;
 
-/// Longest time for ending one grant at its provider, after its keyring has answered.
+/// The longest time to spend on ending one grant at its provider, after its keyring has answered.
 const WITHIN: Duration = Duration::from_secs(20);
 
 /// Why a grant was not ended at its provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotEnded {
-    /// The stable code.
+    /// The stable error code.
     pub code: String,
     /// The reason.
     pub why: String,
-    /// What to do first, where its token cannot be read now, or its provider not be reached, and both may be later: the
-    /// grant is then kept to be ended.
+    /// What must happen first, if its token cannot be read now or its provider cannot be reached, and later
+    /// attempts may succeed. The grant is then kept until it can be ended.
     pub remedy: Option<&'static str>,
 }
 
@@ -33,7 +33,7 @@ impl NotEnded {
     }
 }
 
-/// What helps where a failure of `code` means that the provider was not reached, or had no time.
+/// The remedy if a failure of `code` means that the provider could not be reached or had no time.
 fn reachable(code: &str) -> Option<&'static str> {
     let is_away = matches!(
         code,
@@ -56,36 +56,37 @@ fn reachable(code: &str) -> Option<&'static str> {
 /// Ends the grant of `credential` at its provider, in bounded time.
 ///
 /// # Errors
-/// Why that was not possible.
+/// [`NotEnded`], with the reason.
 pub(super) async fn end(cache: &Cache, http: &Http, credential: &Credential) -> Result<Revoked, NotEnded> {
     tokio::time::timeout(WITHIN + bound(), try_end(cache, http, credential)).await.unwrap_or_else(|_| {
-        Err(NotEnded::new("provider_timeout", format!("no answer within {} s", WITHIN.as_secs())))
+        Err(NotEnded::new("provider_timeout", format!("the provider did not answer within {} s", WITHIN.as_secs())))
     })
 }
 
 async fn try_end(cache: &Cache, http: &Http, credential: &Credential) -> Result<Revoked, NotEnded> {
     if credential.token_kind == TokenKind::Owner {
-        let why = "an owner's credential is not used, only deleted";
+        let why = "pdpp never uses an owner's credential; it only deletes it";
         return Err(NotEnded::new("owner_credential_in_cache", why));
     }
     if credential.grant_expires_at.is_some_and(|end| end <= Timestamp::now()) {
         return Ok(Revoked::Already);
     }
     if credential.provider.is_local() {
-        // No token is needed: the store is the person's own, and its database says what the grant is.
+        // No token is needed: the store belongs to the person, and its database has the grant.
         let credential = credential.clone();
         let ended = tokio::task::spawn_blocking(move || own_store::end(&credential)).await;
         let ended = ended.map_err(|error| NotEnded::new("own_store", error.to_string()))?;
         return match ended {
             Ok(()) => Ok(Revoked::Grant),
-            // Neither gives anything out for it any more.
+            // Neither store gives out anything for this grant any more.
             Err(error) if matches!(error.code(), "own_damaged" | "own_store_other") => Ok(Revoked::Already),
             Err(error) => Err(NotEnded::new(error.code(), error.in_full())),
         };
     }
     let bearer = cache.bearer(credential).await;
     let bearer = bearer.map_err(|error| NotEnded::new(error.code(), error.in_full()))?;
-    // After it: asking for the bearer may have replaced it. Without it the access token still says which grant.
+    // Comes after the bearer, because asking for the bearer may have replaced it. Without it, the access token
+    // still names the grant.
     let (cache, current) = (cache.clone(), credential.clone());
     let refresh_token = tokio::task::spawn_blocking(move || cache.refresh_token(&current)).await;
     let refresh_token = refresh_token.ok().and_then(Result::ok).flatten();

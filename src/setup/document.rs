@@ -1,4 +1,5 @@
-//! A host's config as it is read: text or not, what an owner's credential is called in it, what is switched off.
+//! Reading a host's config: whether it is text, the name of an owner's credential in it, and whether an entry
+//! is switched off.
 
 use serde_json::{Map, Value};
 
@@ -7,10 +8,10 @@ use super::edit;
 /// A byte order mark.
 pub(super) const BOM: &str = "\u{feff}";
 
-/// A file's bytes as text: whether it began with a byte order mark, and the rest.
+/// A file's bytes as text: whether they begin with a byte order mark, and the rest.
 ///
 /// # Errors
-/// Why it is no UTF-8, in words.
+/// The reason why the bytes are not UTF-8.
 pub(super) fn document(bytes: &[u8]) -> std::result::Result<(bool, &str), String> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
@@ -24,7 +25,7 @@ pub(super) fn document(bytes: &[u8]) -> std::result::Result<(bool, &str), String
 }
 
 /// The name of an owner's credential in a host's config: a key anywhere, or the beginning of a text among its
-/// servers. Values are looked at for such a name only.
+/// servers. Values are only searched for such a name.
 pub(super) fn owner_credential(root: &Map<String, Value>, container: &str) -> Option<String> {
     fn walk(value: &Value, texts: bool, found: &dyn Fn(&String) -> Option<String>) -> Option<String> {
         match value {
@@ -44,7 +45,7 @@ pub(super) fn owner_credential(root: &Map<String, Value>, container: &str) -> Op
     root.iter().find_map(|(key, value)| in_keys(key).or_else(|| walk(value, key == container, &in_keys)))
 }
 
-/// Whether a person has switched an entry off, whichever way its host writes that.
+/// Whether a person has switched an entry off, in any of the ways that hosts write it.
 pub(super) fn is_switched_off(entry: &Value) -> bool {
     entry.get("disabled") == Some(&Value::Bool(true)) || entry.get("enabled") == Some(&Value::Bool(false))
 }

@@ -1,5 +1,5 @@
-//! The one entry that is recommended: an absolute program, arguments, and nothing that a host could
-//! resolve differently: no environment, no directory to start in, no variable, no secret.
+//! The one entry that is recommended: an absolute path to the program, and arguments. It has nothing that hosts
+//! might resolve differently: no environment, no directory to start in, no variable, no secret.
 
 use std::path::{Path, PathBuf};
 
@@ -20,26 +20,27 @@ pub struct Entry {
     pub arguments: Vec<String>,
 }
 
-/// What has to be baked into an entry, since a host passes no environment.
+/// What an entry must contain because a host does not pass the environment on.
 #[derive(Debug, Clone, Default)]
 pub struct Baked {
-    /// A cache directory that is not the one a host's own start would find.
+    /// A cache directory, if it is not the one that the server would find when a host starts it.
     pub cache_dir: Option<PathBuf>,
     /// `--proxy`.
     pub proxy: Option<ProxyUrl>,
     /// `--ca-file`.
     pub ca_file: Option<PathBuf>,
-    /// The host that is served what was granted for it alone.
+    /// The host that is served only the grants made for it.
     pub host: Option<&'static str>,
 }
 
 impl Baked {
-    /// What a host's start on `machine` would not find by itself: a cache in `dir`, and the way that `network` describes.
+    /// What a server that a host starts on `machine` would not find on its own: a cache in `dir`, and the
+    /// network settings of `network`.
     ///
     /// # Errors
     /// `no_home`.
     pub fn of(machine: &Machine, dir: &Path, network: Network) -> Result<Self> {
-        // Hosts pass HOME, and no XDG variable.
+        // Hosts pass HOME on, but no XDG variable.
         let found_anyway = match machine.platform {
             Platform::Linux => machine.home.join(".local").join("share").join("pdpp"),
             Platform::MacOs | Platform::Windows => Cache::default_dir()?,
@@ -50,10 +51,12 @@ impl Baked {
 }
 
 impl Entry {
-    /// Starts `launcher` with what is `baked` in, for a host that shows results up to `max_result_bytes`.
+    /// The entry that starts `launcher` with the `baked` settings, for a host that shows results of up to
+    /// `max_result_bytes`.
     ///
     /// # Errors
-    /// `path_not_text` for a path that is no UTF-8 or has a variable's name in it, as hosts take it; `proxy_has_secret`.
+    /// `path_not_text` for a path that is not UTF-8, or that hosts would take for one with a variable in it;
+    /// `proxy_has_secret`.
     pub fn new(launcher: &Path, baked: &Baked, max_result_bytes: Option<u32>) -> Result<Self> {
         let mut arguments = vec!["mcp".to_owned(), "serve".to_owned()];
         if let Some(bytes) = max_result_bytes {
@@ -70,7 +73,7 @@ impl Entry {
                 return Err(Error::new(
                     Kind::Refused,
                     "proxy_has_secret",
-                    "The proxy's URL has a user name or password in it, and a host's config is no place for one",
+                    "The proxy's URL has a user name or a password, which must not be in a host's config",
                 )
                 .hint("Give --proxy without them"));
             }
@@ -83,28 +86,28 @@ impl Entry {
         Ok(Self { program: words(launcher)?, arguments })
     }
 
-    /// Program and arguments.
+    /// The program and its arguments.
     pub fn words(&self) -> Vec<String> {
         std::iter::once(&self.program).chain(&self.arguments).cloned().collect()
     }
 
-    /// The same for people and for `--json`: without the user and the password that a URL in it may have.
+    /// The same for people and for `--json`: without the user name and the password of any URL.
     pub fn shown(&self) -> Vec<String> {
         self.words().iter().map(|word| text::without_userinfo(word).into_owned()).collect()
     }
 
-    /// The command as it would be typed.
+    /// The command as you would type it.
     pub fn display(&self) -> String {
         text::shell_line(self.shown().iter().map(String::as_str))
     }
 
-    /// What an entry in a host's config starts, whichever way the host writes that; `None` if it starts
+    /// What an entry in a host's config starts, in any of the ways that hosts write it; `None` if it starts
     /// nothing on this machine.
     pub fn from_config(entry: &Value) -> Option<Self> {
         let text = |value: &Value| value.as_str().map(ToOwned::to_owned);
         let texts =
             |value: &Value| value.as_array().map(|list| list.iter().filter_map(text).collect::<Vec<_>>());
-        // opencode has all in one list, Goose says `cmd`.
+        // opencode puts everything in one list, and Goose calls the member `cmd`.
         let program = entry.get("command").or_else(|| entry.get("cmd"))?;
         if let Some(words) = texts(program) {
             let (program, arguments) = words.split_first()?;
@@ -116,8 +119,8 @@ impl Entry {
         })
     }
 
-    /// The same with what a person has chosen in the arguments of `old`, where this says nothing of it: a server
-    /// that no longer finds its cache or its proxy is no update.
+    /// The same, with the settings that a person has chosen in the arguments of `old` and that this entry does
+    /// not set: an update must not make a server lose its cache or its proxy.
     #[must_use]
     pub fn with_choices_of(mut self, old: &Self) -> Self {
         const VALUED: [&str; 6] =
@@ -139,7 +142,8 @@ impl Entry {
         self
     }
 
-    /// Whether it starts this program, wherever it is: `…/pdpp … mcp serve …`, or `…/pdpp-0.2.0-linux …`, as a download is called.
+    /// Whether it starts this program, wherever it is: `…/pdpp … mcp serve …`, or `…/pdpp-0.2.0-linux …`, as
+    /// downloads are called.
     pub fn is_ours(&self) -> bool {
         let name = self.program.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
         let rest = name.strip_suffix(".exe").unwrap_or(&name).strip_prefix("pdpp");
@@ -152,15 +156,16 @@ fn words(path: &Path) -> Result<String> {
     let text = path.to_str().ok_or_else(|| {
         Error::failed(
             "path_not_text",
-            format!("{} is not UTF-8, and a config can hold nothing else", path.display()),
+            format!("{} is not UTF-8, and a config file can hold only UTF-8", path.display()),
         )
-        .hint("Move it to a path that is")
+        .hint("Move it to a path that is UTF-8")
     })?;
     no_variable(text)
 }
 
-/// Refuses what some host would put something else for: `${NAME}` nearly all, `$NAME` Gemini CLI 0.61.0, `{env:NAME}`
-/// and `{file:NAME}` opencode 1.18.33, `{{NAME}}` Warp; and `$(…)` and backticks, which Crush runs.
+/// Refuses a text in which some host would replace something: `${NAME}` in nearly all hosts, `$NAME` in Gemini
+/// CLI 0.61.0, `{env:NAME}` and `{file:NAME}` in opencode 1.18.33, `{{NAME}}` in Warp, and `$(…)` and
+/// backticks, which Crush runs.
 fn no_variable(text: &str) -> Result<String> {
     let is_name =
         |rest: &str| rest.starts_with(|c: char| matches!(c, '{' | '(' | '_') || c.is_ascii_alphanumeric());
@@ -170,9 +175,9 @@ fn no_variable(text: &str) -> Result<String> {
         None => Ok(text.to_owned()),
         Some(mark) => Err(Error::failed(
             "path_not_text",
-            format!("{text} has {mark} in it, which hosts take for a variable or a command"),
+            format!("{text} contains {mark}, which hosts take for a variable or a command"),
         )
-        .hint("Move it to a path without")),
+        .hint("Move it to a path without that")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! One host's config and one entry in it: what is to be done, worked out and then done.
+//! One host's config and one entry in it: the planned change, and the change itself.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,22 +18,22 @@ use crate::advice::{Command, Hint};
 use crate::error::{Error, Kind, Result};
 use crate::fs::foreign::{ForeignError, ForeignFile, ForeignLock, LockDir, Wrote};
 use crate::text::{self, shell_word};
-/// How often a file that changes under our hands is tried again.
+/// How often an edit is tried again if the file changes meanwhile.
 const TRIES: usize = 8;
-/// Backups that are kept beside a file, and the first one.
+/// The number of newest backups to keep next to a file, in addition to the first one.
 const NEWEST_BACKUPS: usize = 3;
 const CLI_WITHIN: Duration = Duration::from_secs(30);
 
-/// Whose config.
+/// Whose config to edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// The user's own: every project.
+    /// The user's own config, for every project.
     User,
-    /// The current directory's.
+    /// The config of the current directory.
     Project,
 }
 
-/// What is to be done to one host's config.
+/// The change to make to one host's config.
 #[derive(Debug, Clone)]
 pub struct Job<'a> {
     /// The host.
@@ -42,29 +42,29 @@ pub struct Job<'a> {
     pub scope: Scope,
     /// The entry's name.
     pub name: &'a str,
-    /// What it starts; `None` takes the entry out.
+    /// What the entry starts; `None` removes the entry.
     pub entry: Option<Entry>,
-    /// Whether an entry of that name that starts something else may be replaced or taken out.
+    /// Whether an entry of that name that starts something else may be replaced or removed.
     pub any_entry: bool,
 }
 
-/// What a job comes to.
+/// What a job does to the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// There was no entry of that name.
+    /// The file had no entry of that name.
     Added,
-    /// There was one with other content.
+    /// The file had an entry of that name with other content.
     Updated,
-    /// The file was as wanted.
+    /// The file was already as wanted.
     Unchanged,
-    /// The entry is gone.
+    /// The entry was removed.
     Removed,
-    /// There was none to remove.
+    /// There was no entry to remove.
     Absent,
 }
 
 impl Action {
-    /// The word for it.
+    /// The word for the action.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -76,42 +76,42 @@ impl Action {
     }
 }
 
-/// A job, worked out but not done.
+/// A job that is planned but not done.
 #[derive(Debug)]
 pub struct Plan {
     /// What would happen.
     pub action: Action,
-    /// The file as the host names it.
+    /// The file, by the path that the host uses.
     pub file: PathBuf,
-    /// The change as a unified diff, values that are not of the entry as `…`; empty if there is none.
+    /// The change as a unified diff, with values outside the entry shown as `…`; empty if nothing changes.
     pub diff: String,
     /// What the entry starts; `None` for a removal.
     pub entry: Option<Entry>,
-    /// What the host starts that with in addition, as the entry says.
+    /// The variables and the directory with which the host starts it, as set in the entry.
     pub start: Start,
     /// What the person should know about it.
     pub notes: Vec<String>,
-    /// The owner's credential that the file has in it, by its name.
+    /// The name of the owner's credential that is in the file, if there is one.
     owner: Option<String>,
     pub(super) old: Option<Vec<u8>>,
-    /// `None`: the file goes.
+    /// `None` if the file is to be deleted.
     pub(super) new: Option<Vec<u8>>,
 }
 
 /// A job that was done.
 #[derive(Debug)]
 pub struct Done {
-    /// What happened, and to which bytes.
+    /// What was done, and the bytes that were written.
     pub plan: Plan,
-    /// Where the file of before is now, if there was one and it changed.
+    /// The path of the backup, if the file existed and was changed.
     pub backup: Option<PathBuf>,
-    /// The host's own command that did it, if one did.
+    /// The host's own command that made the change, if one did.
     pub by: Option<String>,
-    /// What went on beside.
+    /// What else happened.
     pub notes: Vec<String>,
 }
 
-/// The file that `job` is about.
+/// The file that the job edits.
 pub fn file_of(host: &Host, machine: &Machine, scope: Scope) -> Option<PathBuf> {
     match scope {
         Scope::User => Some((host.user_file)(machine)),
@@ -134,7 +134,7 @@ impl Job<'_> {
         (self.host.fields)(entry, self.name)
     }
 
-    /// The entry alone, as the host's file would have it: to paste.
+    /// The entry alone, in the format of the host's file, for pasting.
     pub fn snippet(&self) -> String {
         let Some(fields) = self.fields() else { return String::new() };
         match edit::put(self.host.format, None, self.place(), &fields) {
@@ -143,12 +143,12 @@ impl Job<'_> {
         }
     }
 
-    /// A link that puts the entry in, where the host has such links.
+    /// A link that adds the entry, if the host has such links.
     pub fn link(&self) -> Option<String> {
         Some((self.host.link?)(&self.fields()?, self.name))
     }
 
-    /// The file that it is about.
+    /// The file that the job edits.
     ///
     /// # Errors
     /// `no_such_scope`, `relative_config_dir`.
@@ -161,7 +161,7 @@ impl Job<'_> {
             Error::new(
                 Kind::Usage,
                 "no_such_scope",
-                format!("{} has no config of a project's that it reads servers from", self.host.title),
+                format!("{} does not read servers from a project's config", self.host.title),
             )
             .run(Command::new("mcp setup").value(self.host.id))
         })
@@ -169,7 +169,7 @@ impl Job<'_> {
 
     fn locate(&self, machine: &Machine) -> Result<ForeignFile> {
         let file = ForeignFile::locate(&self.file(machine)?).map_err(|error| self.left_alone(error))?;
-        // A checkout may bring a link to a file of the person's own.
+        // A checkout may contain a link to a file of the person's own.
         let project = machine.cwd.canonicalize().unwrap_or_else(|_| machine.cwd.clone());
         let leads_out =
             self.scope == Scope::Project && file.real() != file.named() && !file.real().starts_with(&project);
@@ -177,17 +177,17 @@ impl Job<'_> {
             return Err(Error::failed(
                 "config_outside_project",
                 format!(
-                    "{} is a link to {}, which is not in this project; it is left as it is",
+                    "{} is a link to {}, which is outside this project; pdpp left it unchanged",
                     file.named().display(),
                     file.real().display()
                 ),
             )
-            .hint(Hint::new("If that file is meant: ").run(self.command(self.name).words("--yes"))));
+            .hint(Hint::new("To edit that file anyway: ").run(self.command(self.name).words("--yes"))));
         }
         Ok(file)
     }
 
-    /// Works out what would happen. Touches nothing.
+    /// Plans the change. Touches nothing.
     ///
     /// # Errors
     /// `config_unreadable`, `config_unwritable`, `config_damaged`, `config_outside_project`, `entry_not_ours`,
@@ -205,13 +205,13 @@ impl Job<'_> {
             return Err(Error::failed(
                 "host_policy",
                 format!(
-                    "`{rule}` in {} keeps {} from using a server `{}`; its config is left as it is",
+                    "`{rule}` in {} keeps {} from using a server `{}`; pdpp left its config unchanged",
                     file.display(),
                     self.host.title,
                     self.name
                 ),
             )
-            .hint("Change that rule, or ask whoever manages this machine, and run this again"));
+            .hint("Change that rule, or ask the administrator of this machine, and run this again"));
         }
         if plan.old != plan.new {
             file.check_writable().map_err(|error| self.left_alone(error))?;
@@ -219,14 +219,14 @@ impl Job<'_> {
         Ok(plan)
     }
 
-    /// The edit itself: bytes in, bytes out.
+    /// The edit alone, on bytes.
     pub(super) fn edit(&self, file: &Path, old: Option<Vec<u8>>) -> Result<Plan> {
         let before = old.as_deref().map(document).transpose().map_err(|why| self.damaged(file, &why))?;
         let damaged = |error: EditError| self.damaged(file, &error.to_string());
         let text = before.map(|(_, text)| text);
         let root = edit::read(self.host.format, text.unwrap_or_default()).map_err(damaged)?;
         let owner = owner_credential(&root, self.host.container);
-        // Taking an entry out makes nothing worse.
+        // Removing an entry never exposes more.
         if self.entry.is_some()
             && let Some(name) = owner
         {
@@ -234,11 +234,11 @@ impl Job<'_> {
                 Kind::Refused,
                 "owner_credential_in_config",
                 format!(
-                    "{} has {name} in it: an agent must never have an owner's credential within reach",
+                    "{} contains {name}: an agent must never have an owner's credential within reach",
                     file.display()
                 ),
             )
-            .hint(format!("Take {name} out of it, then run this again")));
+            .hint(format!("Remove {name} from it, then run this again")));
         }
         let there = edit::entry(&root, self.place());
         let ours = there.and_then(|there| self.host.ours(there));
@@ -246,12 +246,12 @@ impl Job<'_> {
             return Err(Error::failed(
                 "entry_not_ours",
                 format!(
-                    "{} has an entry `{}` already, and it starts or names something else",
+                    "{} already has an entry `{}` that starts or names something else",
                     file.display(),
                     self.name
                 ),
             )
-            .hint(self.under_another_name().then("; or --yes, if that entry may go")));
+            .hint(self.under_another_name().then("; or --yes, if pdpp may replace that entry")));
         }
         let narrowed = there.filter(|_| self.entry.is_some() && ours.is_some()).and_then(Narrowed::of);
         if let Some(narrowed) = narrowed.filter(|_| !self.any_entry) {
@@ -260,7 +260,7 @@ impl Job<'_> {
         let mut notes = Vec::new();
         if there.is_some_and(is_switched_off) && self.entry.is_some() && ours.is_some() {
             notes.push(format!(
-                "the entry is switched off, and stays so: switch it on in {}",
+                "the entry is switched off and stays off: switch it on in {}",
                 self.host.title
             ));
         }
@@ -275,11 +275,11 @@ impl Job<'_> {
             }
             _ => Kept::default(),
         };
-        // A project's file may be somebody else's, who chose these.
+        // A project's file may belong to someone else, who chose these settings.
         if self.scope == Scope::Project && !self.any_entry && !kept.lines.is_empty() {
             return Err(self.keeps(file, &kept));
         }
-        notes.extend(kept.lines.iter().map(|line| format!("kept from the entry that was there: {line}")));
+        notes.extend(kept.lines.iter().map(|line| format!("kept from the existing entry: {line}")));
         let edited = match (entry.as_ref().map(|entry| self.fields_of(entry)), &ours) {
             (Some(fields), Some(_)) => {
                 edit::update(self.host.format, text.unwrap_or_default(), self.place(), &fields)
@@ -298,7 +298,7 @@ impl Job<'_> {
             Edited::Updated(text) => (Action::Updated, whole(text)),
             Edited::Removed(text) => (Action::Removed, whole(text)),
             Edited::RemovedWithFile => (Action::Removed, None),
-            // The host would not read the entry that is there.
+            // The host would not read the existing entry.
             Edited::Unchanged if entry.is_some() && drops_bom => {
                 (Action::Updated, whole(text.unwrap_or_default().to_owned()))
             }
@@ -307,7 +307,7 @@ impl Job<'_> {
         };
         if drops_bom && new != old {
             notes.push(format!(
-                "the file began with a byte order mark, with which {} does not read it: left out",
+                "removed the byte order mark at the start of the file: {} does not read a file that has one",
                 self.host.title
             ));
         }
@@ -316,10 +316,11 @@ impl Job<'_> {
         Ok(Plan { action, file: file.to_owned(), diff, entry, start: kept.start, notes, owner, old, new })
     }
 
-    /// Does it: reads, edits and writes under the locks there are, until what was read is what is replaced.
+    /// Applies the change: reads, edits and writes under the available locks, until the replaced content is the
+    /// content that was read.
     ///
     /// # Errors
-    /// As [`Job::plan`], and `config_busy`.
+    /// Same as [`Job::plan`], and `config_busy`.
     pub async fn apply(&self, machine: &Machine) -> Result<Done> {
         let mut notes = Vec::new();
         if let Some(done) = self.through_claude(machine, &mut notes).await? {
@@ -328,7 +329,7 @@ impl Job<'_> {
         let stamp = stamp();
         for _ in 0..TRIES {
             let file = self.locate(machine)?;
-            // Nothing is made, not even a directory, for what turns out to be no change.
+            // Creates nothing, not even a directory, if there is nothing to change.
             let plan = self.plan_for(machine, &file)?;
             if plan.old == plan.new {
                 return Ok(Done { plan, backup: None, by: None, notes });
@@ -340,7 +341,7 @@ impl Job<'_> {
                 file.prune_backups(&lock, NEWEST_BACKUPS);
                 if let (Some(name), Some(backup)) = (&plan.owner, &backup) {
                     notes.push(format!(
-                        "the backup has {name} in it, an owner's credential: rm {}",
+                        "the backup contains {name}, an owner's credential. Delete it: rm {}",
                         shell_word(&backup.to_string_lossy())
                     ));
                 }
@@ -350,13 +351,13 @@ impl Job<'_> {
         let file = self.locate(machine)?;
         Err(Error::failed(
             "config_busy",
-            format!("{} changes faster than it can be edited", file.named().display()),
+            format!("{} changes faster than pdpp can edit it", file.named().display()),
         )
         .hint(format!("Close {}, then run this again", self.host.title)))
     }
 
-    /// Writes what was planned: the backup's path, or `None` if the file is no longer what was read.
-    #[allow(clippy::option_option, reason = "written or not, with a backup or without")]
+    /// Writes the planned content. Returns the backup's path, or `None` if the file is no longer what was read.
+    #[allow(clippy::option_option, reason = "the outer option tells whether it was written, the inner one whether there is a backup")]
     fn write(
         &self,
         file: &ForeignFile,
@@ -378,7 +379,7 @@ impl Job<'_> {
         Ok((wrote.map_err(left_alone)? == Wrote::Yes).then_some(backup))
     }
 
-    /// Whether the file has what was written, whoever else may have written it since.
+    /// Whether the file has what was written, even if another program has written to it since.
     pub(super) fn is_in_place(&self, machine: &Machine) -> bool {
         let job = Job { any_entry: true, ..self.clone() };
         job.plan(machine).is_ok_and(|plan| plan.action == Action::Unchanged)
@@ -396,8 +397,8 @@ impl Job<'_> {
         taken.map(Some).map_err(|error| self.left_alone(error))
     }
 
-    /// Claude Code adds an entry itself, where it is there. It cannot replace one in a single step, so that,
-    /// and taking one out, is done in the file.
+    /// Lets Claude Code add an entry itself if it is installed. Claude Code cannot replace an entry in a single
+    /// step, so replacing and removing edit the file.
     async fn through_claude(&self, machine: &Machine, notes: &mut Vec<String>) -> Result<Option<Done>> {
         if self.host.id != "claude" || self.scope != Scope::User {
             return Ok(None);
@@ -419,7 +420,7 @@ impl Job<'_> {
         let ran = proof::run(&program, &words, Some(&fields.to_json().to_string()), CLI_WITHIN).await;
         file.prune_backups(&lock, NEWEST_BACKUPS);
         drop(lock);
-        // Its word is not enough: the entry has to be there.
+        // Its report is not enough: the entry must be in the file.
         let now = self.plan_for(machine, &self.locate(machine)?)?;
         if now.action == Action::Unchanged {
             let diff =
@@ -431,23 +432,23 @@ impl Job<'_> {
             Ok((_, output)) => text::one_line(text::prefix(output.trim(), 300)).into_owned(),
             Err(error) => error.to_string(),
         };
-        // It says that of an administrator's rules, which may be anywhere.
+        // Claude Code reports this about an administrator's rules, which may be anywhere.
         if why.to_lowercase().contains("policy") {
             return Err(Error::failed(
                 "host_policy",
-                "Claude Code does not take the entry; its config is left as it is",
+                "Claude Code does not accept the entry; pdpp left its config unchanged",
             )
             .because(why)
-            .hint("Ask whoever manages this machine"));
+            .hint("Ask the administrator of this machine"));
         }
-        notes.push(format!("`{by}` did not add it ({why}); the file was edited instead"));
+        notes.push(format!("`{by}` did not add it ({why}), so pdpp edited the file"));
         Ok(None)
     }
 
-    /// Puts back what was there before `done`, if nobody has changed it since; otherwise takes the entry out.
+    /// Restores what was there before `done` if nobody has changed it since; otherwise removes the entry.
     ///
     /// # Errors
-    /// As [`Job::apply`].
+    /// Same as [`Job::apply`].
     pub async fn roll_back(&self, machine: &Machine, done: &Done) -> Result<()> {
         let file = self.locate(machine)?;
         let lock = file.lock().map_err(|error| self.left_alone(error))?;
@@ -467,14 +468,14 @@ impl Job<'_> {
 
     fn keeps(&self, file: &Path, kept: &Kept) -> Error {
         let message = format!(
-            "The entry `{}` of {} would keep what this run did not choose, and a host would start pdpp with it; it is left \
-             as it is:\n    {}",
+            "The entry `{}` of {} has settings that this run did not choose, and a host would start pdpp with them. pdpp left \
+             it unchanged:\n    {}",
             self.name,
             file.display(),
             kept.lines.join("\n    ")
         );
         let again = self.command(self.name).words("--yes");
-        let hint = Hint::new("If all of that may stay: ").run(again).then("; to begin afresh: ");
+        let hint = Hint::new("To keep all of them: ").run(again).then("; to start over: ");
         Error::failed("entry_keeps_settings", message)
             .hint(hint.run(self.command(self.name).words("--remove")))
     }
@@ -482,7 +483,7 @@ impl Job<'_> {
     pub(super) fn left_alone(&self, error: ForeignError) -> Error {
         let (code, hint) = match &error {
             ForeignError::Dangling(_) => {
-                ("config_unreadable", "Make what it points to, or remove the link".into())
+                ("config_unreadable", "Create the file that it points to, or remove the link".into())
             }
             ForeignError::Loop(path) => (
                 "config_unreadable",
@@ -494,12 +495,12 @@ impl Job<'_> {
                 .into(),
             ),
             ForeignError::NotAFile(_) | ForeignError::TooLarge(_) => {
-                ("config_unreadable", format!("{} could not read that either", self.host.title).into())
+                ("config_unreadable", format!("{} could not read it either", self.host.title).into())
             }
             ForeignError::ReadOnly(path) => (
                 "config_unwritable",
                 Hint::new(format!(
-                    "{} {}, or change it where it comes from: ",
+                    "{} {}, or change the file that it is generated from: ",
                     if cfg!(windows) { "attrib -r" } else { "chmod u+w" },
                     shell_word(&path.to_string_lossy())
                 ))
@@ -508,44 +509,44 @@ impl Job<'_> {
             ForeignError::OtherOwner(_) => ("config_unwritable", "Run this as that user".into()),
             ForeignError::HardLinked(..) => (
                 "config_unwritable",
-                Hint::new("Make it a file of its own, or paste the entry: ").run(self.by_hand()),
+                Hint::new("Replace it with a separate copy, or paste the entry: ").run(self.by_hand()),
             ),
             ForeignError::Locked(path) => (
                 "config_busy",
-                format!("Run this again; if nothing runs, rmdir {}", shell_word(&path.to_string_lossy()))
+                format!("Run this again; if no other pdpp is running, rmdir {}", shell_word(&path.to_string_lossy()))
                     .into(),
             ),
             ForeignError::Io(path, why) => {
                 let dir = path.parent().unwrap_or(path).to_string_lossy().into_owned();
                 let hint = match why.kind() {
-                    // Windows says so of a file that another program has open, too, or something like it.
+                    // Windows reports one of these if another program has the file open, too.
                     _ if cfg!(windows) && matches!(why.raw_os_error(), Some(5 | 32 | 33)) => {
-                        format!("End {}, which may have the file open, and run this again", self.host.title)
+                        format!("Quit {}, which may have the file open, and run this again", self.host.title)
                     }
                     std::io::ErrorKind::PermissionDenied => format!("chmod u+rwx {}", shell_word(&dir)),
-                    std::io::ErrorKind::StorageFull => "Make room on that disk".to_owned(),
-                    _ => format!("See what is wrong with {}", shell_word(&dir)),
+                    std::io::ErrorKind::StorageFull => "Free some space on that disk".to_owned(),
+                    _ => format!("Check {}", shell_word(&dir)),
                 };
                 ("config_unwritable", Hint::new(format!("{hint}, or paste the entry: ")).run(self.by_hand()))
             }
         };
-        Error::failed(code, format!("{}'s config is left as it is", self.host.title))
+        Error::failed(code, format!("pdpp left the config of {} unchanged", self.host.title))
             .because(error)
             .hint(hint)
     }
 
     fn damaged(&self, file: &Path, why: &str) -> Error {
         let hint = if self.entry.is_some() {
-            format!("Correct that, or put this in yourself:\n{}", self.snippet().trim_end())
+            format!("Fix the file, or add this yourself:\n{}", self.snippet().trim_end())
         } else {
-            format!("Correct that, or take `{}` out yourself", self.name)
+            format!("Fix the file, or remove `{}` yourself", self.name)
         };
-        Error::failed("config_damaged", format!("{} cannot be edited, and is left as it is", file.display()))
+        Error::failed("config_damaged", format!("pdpp cannot edit {}, and left it unchanged", file.display()))
             .because(why)
             .hint(hint)
     }
 
-    /// This command, with the entry called `name`.
+    /// The command for this job, with `name` for the entry.
     fn command(&self, name: &str) -> Command {
         let mut command = Command::new("mcp setup").value(self.host.id);
         if name != NAME {
@@ -563,12 +564,12 @@ impl Job<'_> {
 
     fn under_another_name(&self) -> Hint {
         if self.entry.is_none() {
-            return Hint::new("Name the entry that is meant: ").run(Command::new("mcp setup"));
+            return Hint::new("Name the entry to remove: ").run(Command::new("mcp setup"));
         }
-        Hint::new("Under another name: ").run(self.command(&format!("{}-2", self.name)))
+        Hint::new("To use another name: ").run(self.command(&format!("{}-2", self.name)))
     }
 
-    /// The change as a unified diff, of which only `entries` are shown with their values.
+    /// The change as a unified diff, which shows only the values of `entries`.
     fn diff(
         &self,
         file: &Path,
@@ -602,12 +603,12 @@ impl Job<'_> {
     }
 }
 
-/// How a person has kept an entry from showing an agent everything.
+/// How a person has limited what an entry shows to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Narrowed {
-    /// It serves certain grants only.
+    /// The entry serves only certain grants.
     Grants,
-    /// It is switched off.
+    /// The entry is switched off.
     Off,
 }
 
@@ -628,13 +629,13 @@ impl Narrowed {
         let again = job.command(job.name).words("--yes");
         let (how, hint) = match self {
             Self::Grants => (
-                "serves certain grants only",
-                Hint::new("If it may serve every grant on this machine from now on: ").run(again),
+                "serves only certain grants",
+                Hint::new("To let it serve every grant on this machine: ").run(again),
             ),
             Self::Off => (
                 "is switched off",
                 Hint::new(format!(
-                    "Switch it on in {}; or bring it up to date and leave it off: ",
+                    "Switch it on in {}; or update it and leave it off: ",
                     job.host.title
                 ))
                 .run(again),
@@ -642,29 +643,29 @@ impl Narrowed {
         };
         Error::failed(
             "entry_narrowed",
-            format!("The entry `{}` of {} {how}; it is left as it is", job.name, file.display()),
+            format!("The entry `{}` of {} {how}; pdpp left it unchanged", job.name, file.display()),
         )
         .hint(hint)
     }
 }
 
-/// A host's config directory that is another one in each directory where the host is started.
+/// The error for a config directory that differs with the directory where the host is started.
 pub(super) fn relative(host: &Host, variable: &str) -> Error {
     Error::failed(
         "relative_config_dir",
         format!(
-            "{variable} is not an absolute path, so {} reads another config in each directory",
+            "{variable} is not an absolute path, so {} reads a different config in each directory",
             host.title
         ),
     )
     .hint(if cfg!(windows) {
-        format!("Give it the whole path: setx {variable} PATH")
+        format!("Set it to an absolute path: setx {variable} PATH")
     } else {
         format!("export {variable}=\"$(realpath \"${variable}\")\"")
     })
 }
 
-/// Now, as a part of a file's name: `20261128T100000Z`.
+/// The current time as part of a file name: `20261128T100000Z`.
 fn stamp() -> String {
     let now = jiff::Timestamp::from_second(jiff::Timestamp::now().as_second()).unwrap_or_default();
     now.to_string().replace(['-', ':'], "")

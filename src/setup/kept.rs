@@ -1,5 +1,5 @@
-//! What an update leaves in an entry that was there, and nobody chose this time: it decides where the person's data goes
-//! just as the command does.
+//! The settings that an update keeps in an existing entry although nobody chose them this time. They decide
+//! where the person's data goes as much as the command does.
 
 use std::path::PathBuf;
 
@@ -8,34 +8,35 @@ use serde_json::Value;
 use super::edit::Fields;
 use crate::text::{self, shell_word};
 
-/// The members that set variables, as hosts call them.
+/// The members that set variables, under the names that hosts give them.
 const VARIABLES: [&str; 3] = ["env", "environment", "envs"];
-/// Told in words of their own, wherever they count.
+/// Reported separately wherever they matter.
 const SWITCHES: [&str; 2] = ["enabled", "disabled"];
 
-/// What is kept.
+/// The settings that are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Kept {
-    /// Each option, variable and other member, without the variables' values, which may be secrets.
+    /// Each option, variable and other member. The values of variables are left out, because they may be
+    /// secrets.
     pub lines: Vec<String>,
-    /// What the host starts the program with, in addition.
+    /// The variables and the directory with which the host starts the program.
     pub start: Start,
 }
 
-/// Variables and a directory of an entry.
+/// The variables and the directory of an entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Start {
-    /// Those whose value is a plain text.
+    /// The variables whose value is plain text.
     pub variables: Vec<(String, String)>,
-    /// Those that the host puts together from others: nobody else knows what they become.
+    /// The variables that the host builds from others: only the host knows their values.
     pub unknown: Vec<String>,
-    /// Where it starts.
+    /// The directory where the program starts.
     pub directory: Option<PathBuf>,
 }
 
 impl Kept {
-    /// What stays of `old`, an entry of this program, when `fields` are set in it; `options` are those of its
-    /// arguments that stay.
+    /// What remains of `old`, an entry of this program, when `fields` are set in it. `options` are the
+    /// arguments that remain.
     pub fn of(old: &Value, fields: &Fields, options: &[String]) -> Self {
         let mut kept = Self { lines: by_option(options), start: Start::default() };
         let fresh = fields.to_json();
@@ -65,7 +66,7 @@ impl Kept {
     }
 }
 
-/// Each option with its value, as it would be typed; a URL without its password.
+/// Each option with its value, as you would type it; a URL without its password.
 fn by_option(words: &[String]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words {

@@ -1,5 +1,5 @@
-//! Which path starts this program tomorrow: the one on `PATH`, not what it resolves to. A package manager
-//! replaces the latter with every version.
+//! The path that will still start this program tomorrow: the one on `PATH`, and not the file it resolves to. A
+//! package manager replaces that file with every version.
 
 use std::path::{Path, PathBuf};
 
@@ -22,16 +22,16 @@ impl Launcher {
     /// `no_launcher`.
     pub fn of_process(machine: &Machine) -> Result<Self> {
         let exe = std::env::current_exe().map_err(|error| {
-            Error::failed("no_launcher", "This program cannot tell where its own file is")
+            Error::failed("no_launcher", "pdpp cannot find its own file")
                 .because(error)
-                .hint("Call it by its whole path")
+                .hint("Start it by its absolute path")
         })?;
         let typed = std::env::args_os().next().map(PathBuf::from);
         Ok(Self::find(machine, &exe, typed.as_deref()))
     }
 
-    /// What the person should know about it, and about what a host will not find; whether the entry `has_proxy` is
-    /// known.
+    /// What the person should know about it, and about what a host will not find. `has_proxy` tells whether the
+    /// entry has a proxy.
     pub fn notes_for(&self, has_proxy: bool) -> Vec<String> {
         let mut notes = self.notes.clone();
         let proxy = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
@@ -39,13 +39,13 @@ impl Launcher {
             proxy.into_iter().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
         if let Some(name) = set.filter(|_| !has_proxy) {
             notes.push(format!(
-                "{name} is set here, and some hosts pass no variables on: --proxy puts it into the entry"
+                "{name} is set here, but some hosts do not pass variables on: --proxy puts it into the entry"
             ));
         }
         notes
     }
 
-    /// The launcher of the running program: `exe` is its own file, `typed` how it was called.
+    /// The launcher of the running program: `exe` is its own file, and `typed` how it was called.
     pub fn find(machine: &Machine, exe: &Path, typed: Option<&Path>) -> Self {
         let real = |path: &Path| path.canonicalize().ok();
         let this = real(exe);
@@ -59,7 +59,7 @@ impl Launcher {
         if let Some(other) = on_path.first().filter(|first| is_other(first)) {
             let how = if ours.is_some() { "comes first on" } else { "is on" };
             notes.push(format!(
-                "another program called pdpp {how} your PATH: {}; the entry starts this one, by its whole path",
+                "another program called pdpp {how} your PATH: {}; the entry starts this one, by its absolute path",
                 other.display()
             ));
         }
@@ -73,13 +73,13 @@ impl Launcher {
             .unwrap_or_else(|| exe.to_owned());
         if is_build(&path) {
             notes.push(format!(
-                "{} is a build directory's; `cargo install --path .` gives a path that stays",
+                "{} is in a build directory; `cargo install --path .` gives you a permanent path",
                 path.display()
             ));
         }
         if is_below(&path, "_npx") {
             notes.push(format!(
-                "{} is in npx's cache, which npm empties; `npm install --global pdpp` gives a path that stays",
+                "{} is in npx's cache, which npm empties; `npm install --global pdpp` gives you a permanent path",
                 path.display()
             ));
         }
@@ -87,26 +87,26 @@ impl Launcher {
     }
 }
 
-/// The absolute path that `program`, of an entry, stands for, where that leads to the file `own`.
+/// The absolute path of an entry's `program`, if it leads to the file `own`.
 pub fn resolve(machine: &Machine, program: &str, own: &Path) -> Option<String> {
     let named = Path::new(program);
     let path = if named.is_absolute() {
         named.to_owned()
     } else {
-        // One that is neither depends on where the host starts it.
+        // A path that is neither depends on where the host starts it.
         machine.program(program).filter(|_| named.components().count() == 1)?
     };
     let is_own = path.canonicalize().ok()? == own.canonicalize().ok()?;
     path.into_os_string().into_string().ok().filter(|_| is_own)
 }
 
-/// `a/./b` is `a/b`; `..` stays, since it may cross a link.
+/// `a/./b` becomes `a/b`; `..` stays, because it may cross a link.
 fn without_dots(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
-/// Whether `path`, without links, is in a package of npm's. Its `pdpp` on PATH is a script that starts the program of
-/// the package beside it, and so no other program.
+/// Whether `path`, without links, is in an npm package. The package's `pdpp` on PATH is a script that starts
+/// the program in the same package, so it is not another program.
 pub fn is_npms(path: &Path) -> bool {
     is_below(path, "node_modules")
 }

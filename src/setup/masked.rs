@@ -1,11 +1,12 @@
-//! A host's config as it may be shown: its structure, and what is of our own entry. Every other value may be
-//! somebody's secret, and so is `…`.
+//! A host's config in a form that may be shown: its structure, and the contents of our own entry. Every other
+//! value may be someone's secret, and is shown as `…`.
 
 use std::collections::BTreeSet;
 
 use super::edit::Format;
 
-/// `text` with every value and every comment as `…` that is none of `known`. Keys, brackets and line breaks stay.
+/// `text` with every comment, and every value that is not in `known`, replaced by `…`. Keys, brackets and line
+/// breaks stay.
 pub fn masked(format: Format, text: &str, known: &BTreeSet<String>) -> String {
     Masking { format, text, at: 0, depth: 0, known, out: String::with_capacity(text.len()) }.run()
 }
@@ -13,9 +14,9 @@ pub fn masked(format: Format, text: &str, known: &BTreeSet<String>) -> String {
 struct Masking<'a> {
     format: Format,
     text: &'a str,
-    /// Up to this byte it is done.
+    /// The byte up to which the text is done.
     at: usize,
-    /// Open brackets.
+    /// The number of open brackets.
     depth: usize,
     known: &'a BTreeSet<String>,
     out: String,
@@ -32,7 +33,7 @@ impl Masking<'_> {
             } else if c == '"' || (c == '\'' && !self.is_json()) {
                 self.quoted(c);
             } else if self.format == Format::Toml && c == '[' && self.depth == 0 && self.is_line_start() {
-                // A table's name.
+                // The name of a table.
                 let end = self.rest().find(['\r', '\n', '#']).unwrap_or(self.rest().len());
                 self.keep(end);
             } else if c.is_whitespace() || "{}[],:=".contains(c) {
@@ -65,10 +66,10 @@ impl Masking<'_> {
             .is_none_or(|c| c == '\n')
     }
 
-    /// The length of the comment that begins here; 0 if none does.
+    /// The length of the comment that begins here; 0 if there is none.
     fn comment(&self) -> usize {
         let rest = self.rest();
-        // Only where one begins: a file may be one line of many MB.
+        // Looks for its end only if a comment begins here: a file may be one line of many MB.
         let line = || rest.find('\n').unwrap_or(rest.len());
         if self.is_json() {
             return match rest {
@@ -87,7 +88,7 @@ impl Masking<'_> {
         self.at = end;
     }
 
-    /// Its line breaks stay, so that the lines of what follows are the file's.
+    /// The line breaks stay, so that the lines below keep their numbers.
     fn mask(&mut self, bytes: usize, quote: &str) {
         let end = self.at + bytes;
         let hidden = &self.text[self.at..end];
@@ -133,7 +134,7 @@ impl Masking<'_> {
         let rest = self.rest();
         let ends = |at: usize, c: char| match self.format {
             Format::Toml => c == '=',
-            // A colon is a key's where space follows.
+            // A colon ends a key only if white space follows.
             Format::Yaml => c == ':' && rest[at + 1..].chars().next().is_none_or(char::is_whitespace),
             Format::Json | Format::Jsonc => c == ':' || c == '"',
         };
@@ -196,7 +197,7 @@ mod tests {
         }
     }
 
-    /// As a program writes a file that no person reads. Time that grew with the square of the size would be hours.
+    /// Files that programs write and no person reads. In quadratic time they would take hours.
     #[test]
     fn one_line_of_many_megabytes_takes_no_longer_than_many_lines() {
         let servers: Vec<_> =

@@ -1,9 +1,9 @@
 //! `pdpp mcp setup`: one right entry per host, proven by the host itself.
 //!
-//! [`clients`] says where each host's file is and what it reads, [`entry`] what is recommended, [`Job`] works
-//! out what is to be done and does it, [`edit`] keeps every other byte, [`proof`] starts what was recorded,
-//! [`mod@survey`] only looks. It asks no provider and reads no cache; what a host needs to find them is baked
-//! into the entry's arguments.
+//! [`clients`] has where each host's file is and what the host reads, [`entry`] the recommended entry. [`Job`]
+//! plans the change and makes it, [`edit`] keeps every other byte, [`proof`] starts the recorded command, and
+//! [`mod@survey`] only looks. Nothing here asks a provider or reads the cache; what a host needs to find them
+//! is written into the entry's arguments.
 
 pub mod clients;
 mod document;
@@ -30,37 +30,38 @@ pub use kept::Start;
 pub use report::Report;
 pub use survey::{Configured, Problem, Surveyed, survey};
 
-/// What an entry is called, unless `--name` says otherwise.
+/// The name of an entry, unless `--name` gives another.
 pub const NAME: &str = "pdpp";
 
-/// Whether `name` can be an entry's name everywhere: 1 to 40 letters, digits, `-` and `_`, not beginning with `-`.
+/// Whether `name` works as an entry's name in every host: 1 to 40 letters, digits, `-` and `_`, not beginning
+/// with `-`.
 pub fn is_name(name: &str) -> bool {
-    // Cursor takes 60 characters of server and tool together, and the longest tool has 17.
-    // One that begins with `-` is an option to whatever it is given to.
+    // Cursor allows 60 characters for server and tool together, and the longest tool has 17. A name that begins
+    // with `-` would be taken for an option.
     (1..=40).contains(&name.len())
         && !name.starts_with('-')
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
 }
 
-/// What is to be done, beside the job itself.
+/// How to do it, apart from the job itself.
 #[derive(Debug, Clone, Copy)]
 pub struct How {
     /// Change nothing.
     pub dry_run: bool,
-    /// Take a change back that cannot be proven.
+    /// Undo a change that cannot be proven.
     pub strict: bool,
 }
 
-/// Does one job from its plan to its proof.
+/// Does one job, from its plan to its proof.
 ///
 /// # Errors
-/// As [`Job::apply`]. A failed proof is no error here: see [`Report::is_unproven`].
+/// Same as [`Job::apply`]. A failed proof is not an error here: see [`Report::is_unproven`].
 pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report> {
     let mut warnings = Vec::new();
     if job.scope == Scope::User {
         for other in (job.host.other_files)(machine) {
             warnings.push(format!(
-                "an older version or another installation of {} would read {}, which was not touched",
+                "an older version or another installation of {} may read {} instead, which pdpp did not change",
                 job.host.title,
                 other.display()
             ));
@@ -71,7 +72,7 @@ pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report
         warnings.extend(shadows.iter().map(ToString::to_string));
         if job.scope == Scope::Project {
             warnings.push(
-                "the entry names a path on this machine: keep it out of what others check out".to_owned(),
+                "the entry has a path on this machine: do not commit it to a shared repository".to_owned(),
             );
         }
     }
@@ -100,14 +101,14 @@ pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report
     }
     if done.plan.entry.as_ref().is_some_and(|entry| entry.words() != entry.shown()) {
         warnings.push(format!(
-            "a URL in the entry has a password, which whoever reads the file has: {}",
+            "a URL in the entry has a password, which anyone can read who can read the file. To set another: {}",
             Command::new("--proxy URL mcp setup").value(job.host.id)
         ));
     }
     if changed {
         for process in proof::running(job.host.overwritten_by, machine.platform).await {
             warnings.push(format!(
-                "{} runs ({process}), and may write its config back over this when it ends: quit it, and run this again",
+                "{} is running ({process}), and may overwrite this change when it ends: quit it, and run this again",
                 job.host.title
             ));
         }
@@ -130,7 +131,7 @@ pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report
             Error::failed(
                 "config_busy",
                 format!(
-                    "{} was written over meanwhile, and does not have the entry that was put in",
+                    "another program has overwritten {}, and the new entry is gone",
                     report.done.plan.file.display()
                 ),
             )
@@ -144,7 +145,7 @@ pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report
             report.rolled_back = true;
         }
         Proof::Failed(_) | Proof::Overwritten(_) => {}
-        // It would not look into the file.
+        // The host would not read the file.
         _ if is_untrusted => {}
         _ => report.check = proof::check(job.host, job.name, machine, connected).await,
     }

@@ -1,5 +1,5 @@
-//! Where hosts keep their configs: one table, for each platform, over facts about a machine that a test
-//! can make up.
+//! Where hosts keep their configs: one table for each platform, based on facts about a machine that a test can
+//! make up.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -22,39 +22,41 @@ pub enum Platform {
 /// What setup knows about the machine that it runs on.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    /// Whose conventions.
+    /// The platform whose conventions apply.
     pub platform: Platform,
     /// The user's home directory.
     pub home: PathBuf,
-    /// Where it was started: projects' configs are looked for here.
+    /// The directory where pdpp was started: projects' configs are looked for here.
     pub cwd: PathBuf,
-    /// The directories of `PATH`, the absolute ones.
+    /// The absolute directories of `PATH`.
     pub path: Vec<PathBuf>,
-    /// `XDG_CONFIG_HOME`, where it is an absolute path.
+    /// `XDG_CONFIG_HOME`, if it is an absolute path.
     pub xdg_config: Option<PathBuf>,
     /// `%APPDATA%`.
     pub app_data: Option<PathBuf>,
     /// `%LOCALAPPDATA%`.
     pub local_app_data: Option<PathBuf>,
-    /// The variables that move a host's file, those that are absolute paths.
+    /// The variables that move a host's file and are absolute paths.
     pub moved: BTreeMap<&'static str, PathBuf>,
-    /// Those that name another place in each directory where the host is started.
+    /// The variables that are relative paths, and so name another place in each directory where the host is
+    /// started.
     pub relative: Vec<&'static str>,
-    /// Where an administrator's files for all users are, each host's in a directory of its own.
+    /// Where an administrator's files for all users are; each host has its own directory there.
     pub managed: PathBuf,
-    /// `%ProgramData%`, where some hosts look for those on Windows.
+    /// `%ProgramData%`, where some hosts look for those files on Windows.
     pub program_data: PathBuf,
 }
 
 impl Machine {
-    /// This one.
+    /// The machine that this process runs on.
     ///
     /// # Errors
-    /// `no_home`; `no_directory` if the current directory is gone.
+    /// `no_home` if there is no home directory; `no_directory` if the current directory is gone.
     pub fn from_process() -> Result<Self> {
-        // As the hosts themselves find it: `HOME`, or `USERPROFILE` on Windows, before what the system knows.
+        // The way the hosts themselves find it: `HOME`, or `USERPROFILE` on Windows, before the system's own
+        // record.
         let home = std::env::home_dir().filter(|home| home.is_absolute()).ok_or_else(|| {
-            Error::failed("no_home", "There is no home directory, so no host's config either")
+            Error::failed("no_home", "There is no home directory, so there is no host's config either")
                 .hint(if cfg!(windows) { "Set USERPROFILE" } else { "Set HOME" })
         })?;
         let cwd = std::env::current_dir().map_err(|error| {
@@ -95,12 +97,12 @@ impl Machine {
         })
     }
 
-    /// What a variable that moves a host's file says, if it says anything that counts.
+    /// The value of a variable that moves a host's file, if it is set and usable.
     pub fn moved(&self, variable: &str) -> Option<&Path> {
         self.moved.get(variable).map(PathBuf::as_path)
     }
 
-    /// The same, or else `own`.
+    /// The same, or otherwise `own`.
     pub fn moved_or(&self, variable: &str, own: PathBuf) -> PathBuf {
         self.moved(variable).map_or(own, Path::to_owned)
     }
@@ -110,12 +112,12 @@ impl Machine {
         host.moved_by.iter().copied().find(|variable| self.relative.contains(variable))
     }
 
-    /// An administrator's directory for a host, by its name on Linux and its name elsewhere.
+    /// An administrator's directory for a host, by its name on Linux and its name on other platforms.
     pub fn managed_dir(&self, linux: &str, elsewhere: &str) -> PathBuf {
         self.managed.join(if self.platform == Platform::Linux { linux } else { elsewhere })
     }
 
-    /// The same for a host that looks in `%ProgramData%` on Windows, by the name that it has on Linux.
+    /// The same for a host that looks in `%ProgramData%` on Windows, under its name on Linux.
     pub fn shared_dir(&self, name: &str, on_macos: &str) -> PathBuf {
         match self.platform {
             Platform::Windows => self.program_data.join(name),
@@ -162,7 +164,7 @@ fn absolute(value: Option<OsString>) -> Option<PathBuf> {
     value.map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// Whether `path` is a file that can be started.
+/// Whether `path` is an executable file.
 pub fn is_program(path: &Path) -> bool {
     let Ok(found) = path.metadata() else { return false };
     #[cfg(unix)]
@@ -179,7 +181,7 @@ pub fn is_program(path: &Path) -> bool {
 pub(crate) mod tests {
     use super::*;
 
-    /// A machine with nothing on it.
+    /// An empty machine.
     pub(crate) fn machine(platform: Platform, home: &Path) -> Machine {
         Machine {
             platform,
@@ -196,7 +198,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A program at `path`, which is `script`.
+    /// A program at `path` with the text `script`.
     #[cfg(unix)]
     pub(crate) fn program(path: &Path, script: &str) -> PathBuf {
         use std::os::unix::fs::PermissionsExt as _;
@@ -313,7 +315,7 @@ pub(crate) mod tests {
         assert_eq!(file("qwen"), Path::new("/q/settings.json"));
         assert_eq!(file("crush"), Path::new("/cr/crush.json"));
         assert_eq!(file("continue"), Path::new("/con/mcpServers/pdpp.json"));
-        // Cline has three, of which the nearest to the file counts.
+        // Cline has three variables; the one closest to the file counts.
         for (variable, value, expected) in [
             ("CLINE_DIR", "/cl", "/cl/data/settings/cline_mcp_settings.json"),
             ("CLINE_DATA_DIR", "/cd", "/cd/settings/cline_mcp_settings.json"),
@@ -325,7 +327,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// An older version of a host, or another edition of it, has a file of its own.
+    /// An older version or another edition of a host has a separate file.
     #[test]
     fn a_file_that_is_there_is_the_one_and_an_older_one_is_named() {
         let dir = tempfile::tempdir().unwrap();
@@ -345,7 +347,7 @@ pub(crate) mod tests {
         let settings = "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json";
         let editions = ["Code", "Cursor"].map(|edition| make(&format!(".config/{edition}/User/{settings}")));
         assert_eq!((host("cline").other_files)(&machine), editions);
-        // Amp reads either name, and of both the one without comments.
+        // Amp reads either name, and prefers the one without comments.
         let with_comments = make(".config/amp/settings.jsonc");
         assert_eq!((host("amp").user_file)(&machine), with_comments);
         let plain = make(".config/amp/settings.json");
@@ -388,7 +390,7 @@ pub(crate) mod tests {
         let host = crate::setup::clients::host("claude-desktop").unwrap();
         let plain = machine.roaming().join("Claude/claude_desktop_config.json");
         assert_eq!((host.other_files)(&machine), std::slice::from_ref(&plain));
-        // Of several packages the one whose file is there.
+        // If there are several packages, the one whose file exists counts.
         let second = dir.path().join("Local/Packages/Claude_zz").join(name);
         std::fs::create_dir_all(second.parent().unwrap()).unwrap();
         std::fs::write(&second, "{}").unwrap();

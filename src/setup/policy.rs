@@ -1,5 +1,5 @@
-//! A host's own rules about the servers that it takes: its owner's or an administrator's. An entry against them would
-//! stand in the file and never start.
+//! A host's own rules about the servers that it accepts, set by its owner or by an administrator. An entry that
+//! breaks them would be in the file but never start.
 
 use std::path::PathBuf;
 
@@ -15,49 +15,51 @@ use crate::fs::foreign::ForeignFile;
 /// Where a host's rules are, and what they mean.
 #[derive(Debug, Clone, Copy)]
 pub struct Policy {
-    /// Every file that may have some. An administrator's come first.
+    /// Every file that may have rules. An administrator's files come first.
     pub files: fn(&Machine) -> Vec<PathBuf>,
-    /// How they are written.
+    /// The format of the files.
     pub format: Format,
-    /// What counts in them.
+    /// The rules that apply.
     pub rules: &'static [Rule],
 }
 
-/// A rule, by the members that lead to it from a file's root.
+/// A rule, named by the members that lead to it from a file's root.
 #[derive(Debug, Clone, Copy)]
 pub enum Rule {
-    /// No server on this list.
+    /// No server on this list is allowed.
     Denied(&'static [&'static str]),
-    /// Only servers on this list, or on the same list of another file. An empty one says nothing.
+    /// Only servers on this list, or on the same list in another file, are allowed. An empty list has no
+    /// effect.
     Allowed(&'static [&'static str]),
-    /// The same, but an empty one refuses all.
+    /// The same, but an empty list refuses all servers.
     AllowedOrNone(&'static [&'static str]),
-    /// Only servers in this table, each with the program that it names in `identity.command`.
+    /// Only servers in this table are allowed, each with the program that the table names in
+    /// `identity.command`.
     Identified(&'static str),
-    /// Only servers in this table: the file is an administrator's own set.
+    /// Only servers in this table are allowed: the file is an administrator's own set.
     Exclusive(&'static str),
-    /// No server if this member has one of these values.
+    /// No server is allowed if this member has one of these values.
     Off(&'static [&'static str], &'static [&'static str]),
 }
 
-/// A rule that is against an entry.
+/// A rule that an entry breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ban {
-    /// Where it stands.
+    /// The file that has the rule.
     pub file: PathBuf,
-    /// The member, as in `mcp.excluded`.
+    /// The member, such as `mcp.excluded`.
     pub rule: String,
 }
 
-/// What is asked about.
+/// The entry that is checked.
 struct Asked<'a> {
     name: &'a str,
     words: Vec<String>,
 }
 
 impl Asked<'_> {
-    /// Hosts name a server by a text, in which Qwen Code takes `*` and `?`; Claude Code also by an object, with its name or
-    /// its whole command.
+    /// Hosts name a server by a text, in which Qwen Code accepts `*` and `?`. Claude Code also accepts an
+    /// object with the server's name or its whole command.
     fn is(&self, item: &Value) -> bool {
         match (item, item.get("serverName"), item.get("serverCommand")) {
             (Value::String(pattern), ..) => is_like(self.name, pattern.trim()),
@@ -67,7 +69,8 @@ impl Asked<'_> {
         }
     }
 
-    /// Whether `list` lets it in. Where a list has commands, a program has to be one of them: its name does not count.
+    /// Whether `list` includes it. If a list has commands, the program must be one of them, and its name does
+    /// not count.
     fn is_in(&self, list: &[&Value]) -> bool {
         let by_command = list.iter().any(|item| item.get("serverCommand").is_some());
         list.iter()
@@ -76,10 +79,10 @@ impl Asked<'_> {
     }
 }
 
-/// Whether `name` is like `pattern`, in which `*` is any text and `?` any character; upper or lower case is all one.
+/// Whether `name` matches `pattern`, in which `*` is any text and `?` any character. Case does not matter.
 fn is_like(name: &str, pattern: &str) -> bool {
     let name: Vec<_> = name.chars().collect();
-    // Up to which characters of the name the pattern can reach.
+    // The lengths of the name's beginnings that the pattern can match.
     let mut reached = vec![false; name.len() + 1];
     reached[0] = true;
     for sign in pattern.chars() {
@@ -96,7 +99,7 @@ fn is_like(name: &str, pattern: &str) -> bool {
     reached.last() == Some(&true)
 }
 
-/// The first of `host`'s rules that is against `entry` being called `name`.
+/// The first of `host`'s rules that an `entry` called `name` breaks.
 pub fn ban(machine: &Machine, host: &Host, name: &str, entry: &Entry) -> Option<Ban> {
     let asked = Asked { name, words: entry.words() };
     host.policies.iter().find_map(|policy| {
@@ -148,13 +151,13 @@ fn allowed(
     (!is_let_in).then(|| Ban { file: (*file).clone(), rule: path.join(".") })
 }
 
-/// What `path` leads to. VS Code writes a path as one key with dots.
+/// The value at `path`. VS Code writes a path as one key with dots.
 fn at<'a>(root: &'a Map<String, Value>, path: &[&str]) -> Option<&'a Value> {
     let (first, rest) = path.split_first()?;
     rest.iter().try_fold(root.get(*first)?, |value, key| value.get(*key))
 }
 
-/// A file that cannot be read says nothing: the host's own check of the entry is still to come.
+/// A file that cannot be read has no rules: the host itself checks the entry later.
 fn read(format: Format, file: &std::path::Path) -> Option<Map<String, Value>> {
     let bytes = ForeignFile::locate(file).ok()?.read().ok()??;
     let (_, text) = document(&bytes).ok()?;
@@ -172,7 +175,7 @@ mod tests {
     use crate::setup::tests::job;
     use crate::setup::{Action, Job, NAME, survey};
 
-    /// A host, a file below HOME, what is in it, and the rule in it that is against us.
+    /// A host, a file below HOME, its content, and the rule in it that refuses our entry.
     const CASES: &[(&str, &str, &str, Option<&str>)] = &[
         (
             "claude",
@@ -199,7 +202,7 @@ mod tests {
             Some("allowedMcpServers"),
         ),
         ("claude", "etc/claude-code/managed-mcp.json", r#"{"mcpServers": {}}"#, Some("mcpServers")),
-        // A list with commands goes by commands.
+        // If a list has commands, only the commands count.
         (
             "claude",
             ".claude/settings.json",
@@ -295,10 +298,10 @@ mod tests {
             assert_eq!((error.code(), error.kind().exit_code()), ("host_policy", 1), "{host}: {text}");
             assert!(error.message().starts_with(&format!("`{rule}` in {}", file.display())), "{error:?}");
             assert_eq!(std::fs::read(&config).ok(), before, "{host}: {text}");
-            // Taking it out is always allowed.
+            // Removing an entry is always allowed.
             let removal = Job { entry: None, ..job(host) };
             assert_eq!(runtime.block_on(removal.apply(&machine)).unwrap().plan.action, Action::Absent);
-            // An entry that is there already is looked at too.
+            // An existing entry is checked too.
             let entry = json!({"mcpServers": {"pdpp": (clients::host(host).unwrap().fields)(job(host).entry.as_ref().unwrap(), NAME).to_json()}});
             if host == "claude" {
                 std::fs::write(&config, entry.to_string()).unwrap();

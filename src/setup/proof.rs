@@ -1,6 +1,6 @@
-//! Proof that a host can start what was recorded: the command is started as the strictest host does, with
-//! Codex's few variables and in `/`, and has to answer as Claude Code asks. Then the host's own program is
-//! asked, where there is one.
+//! Proof that a host can start the recorded command. The command is started the way the strictest host does it,
+//! with Codex's few variables and in `/`, and must answer the questions that Claude Code asks. Then the host's
+//! own program is asked, if it has one.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,17 +19,17 @@ use crate::error::{Error, Result};
 use crate::mcp::protocol::client::{Client, ServerCommand, Surroundings};
 use crate::text;
 
-/// How long a host may be kept waiting.
+/// How long a host may wait for an answer.
 const WITHIN: Duration = Duration::from_secs(2);
-/// How long reading the tokens may take: a keyring is waited for.
+/// How long reading the tokens may take: a keyring can be slow.
 const TOKENS_WITHIN: Duration = Duration::from_secs(10);
 /// How long a host's own program may take to look at an entry.
 const CHECK_WITHIN: Duration = Duration::from_mins(1);
 
-/// What Codex passes on of its environment.
+/// The variables that Codex passes on.
 const PASSED: [&str; 10] =
     ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
-/// The same on Windows, where nothing starts without some of them.
+/// The same on Windows, where nothing starts without some of these.
 const PASSED_ON_WINDOWS: [&str; 18] = [
     "PATH",
     "PATHEXT",
@@ -51,7 +51,7 @@ const PASSED_ON_WINDOWS: [&str; 18] = [
     "LANG",
 ];
 
-/// What became of the recorded command.
+/// The outcome of starting the recorded command.
 #[derive(Debug)]
 pub enum Proof {
     /// It answered `server/discover`, `initialize` and `tools/list`.
@@ -61,16 +61,17 @@ pub enum Proof {
         /// How long all of it took.
         took: Duration,
     },
-    /// It started, and said in its typed answer that there is nothing to serve yet.
+    /// It started, and reported in its typed answer that there is nothing to serve yet.
     NotConnected {
         /// The answer's code, e.g. `not_connected`.
         code: String,
-        /// What it says has happened.
+        /// What has happened, according to the answer.
         message: String,
-        /// What it says is to be done.
+        /// What to do, according to the answer.
         next: Option<String>,
     },
-    /// It started, and cannot read a token where it was started: in a keyring of another bus, say.
+    /// It started, but cannot read a token in that environment, for example because the keyring is on another
+    /// bus.
     NoToken(NoToken),
     /// It did not start, or not as an MCP server.
     Failed(Error),
@@ -79,7 +80,7 @@ pub enum Proof {
 }
 
 impl Proof {
-    /// For `--json`.
+    /// The result for `--json`.
     pub fn to_json(&self) -> Value {
         match self {
             Self::Serves { tools, took } => {
@@ -100,29 +101,29 @@ impl Proof {
     }
 }
 
-/// Why a server that was started as the strictest host starts it has no token to read with.
+/// Why a server that is started the way the strictest host does it has no token to read with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoToken {
     /// The stable code, e.g. `keyring_absent`.
     pub code: String,
     /// What has happened.
     pub message: String,
-    /// What is to be done.
+    /// What to do.
     pub next: Option<Hint>,
 }
 
-/// What a host's own program says about the entry.
+/// What a host's own program reports about the entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
-    /// The command that was run, as it would be typed.
+    /// The command that was run, as you would type it.
     pub command: String,
-    /// Whether it said what it says of an entry that works.
+    /// Whether its output matches that for a working entry.
     pub is_well: bool,
-    /// What it said, shortened, if not.
+    /// Its output, shortened, if it does not match.
     pub message: String,
 }
 
-/// Starts `entry`, with what the host adds to it, and asks it what a host asks, in the order of Claude Code.
+/// Starts `entry`, with what the host adds to it, and asks what a host asks, in the order of Claude Code.
 pub async fn prove(entry: &Entry, start: &Start) -> Proof {
     let command = ServerCommand {
         program: OsString::from(&entry.program),
@@ -141,15 +142,15 @@ pub async fn prove(entry: &Entry, start: &Start) -> Proof {
             unreadable(entry, start).await.map_or(Proof::Serves { tools, took }, Proof::NoToken)
         }
         Err(error) => not_connected(client.refusal()).unwrap_or_else(|| {
-            Proof::Failed(error.hint(format!("run it by hand to see more: {}", entry.display())))
+            Proof::Failed(error.hint(format!("Run it yourself to see more: {}", entry.display())))
         }),
     };
     client.close().await;
     proof
 }
 
-/// Whether the command of `entry`, started so, cannot read a token; neither the host nor a provider is asked. `None` also
-/// where it does not say.
+/// Why the command of `entry`, started this way, cannot read a token. Asks neither the host nor a provider.
+/// `None` also if the command does not report it.
 pub async fn unreadable(entry: &Entry, start: &Start) -> Option<NoToken> {
     let mut command = tokio::process::Command::new(&entry.program);
     command.args(&entry.arguments).arg("--check-tokens").current_dir(directory(start));
@@ -157,10 +158,10 @@ pub async fn unreadable(entry: &Entry, start: &Start) -> Option<NoToken> {
     let output = tokio::time::timeout(TOKENS_WITHIN, command.output()).await.ok()?.ok()?;
     let message: Value = serde_json::from_slice(&output.stdout).ok()?;
     let text = |key| message.get("error")?.get(key)?.as_str().map(ToOwned::to_owned);
-    // What else is wrong is not of where it was started.
+    // Other problems do not depend on how it was started.
     let code = text("code").filter(|code| remedy(code).is_some())?;
     let next = match code.as_str() {
-        // The session that has it is this one, or another: no host's.
+        // The session with that keyring is this one or another, but never a host's.
         "keyring_absent" => Some(Command::new("status --move-to file").into()),
         _ => text("next").map(Hint::from),
     };
@@ -182,7 +183,7 @@ fn not_connected(refusal: Option<&Value>) -> Option<Proof> {
     }
     let text = |key| data.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
     let message = refusal.get("message").and_then(Value::as_str).unwrap_or_default();
-    // A host shows the message alone, so the next step is in it too.
+    // A host shows only the message, so it also contains the next step.
     let what = message.split(". Next: ").next().unwrap_or_default().to_owned();
     Some(Proof::NotConnected { code: text("code")?, message: what, next: text("next") })
 }
@@ -195,7 +196,7 @@ fn directory(start: &Start) -> PathBuf {
     start.directory.clone().unwrap_or_else(root_directory)
 }
 
-/// What every host passes on, and what the entry adds.
+/// The variables that every host passes on, and those of the entry.
 fn environment(start: &Start) -> Vec<(OsString, OsString)> {
     let names: &[&str] = if cfg!(windows) { &PASSED_ON_WINDOWS } else { &PASSED };
     let passed =
@@ -204,8 +205,8 @@ fn environment(start: &Start) -> Vec<(OsString, OsString)> {
     passed.chain(own).collect()
 }
 
-/// Asks the host's own program about the entry; `None` if it is not here, or starts the server for an answer
-/// and there is nothing to serve yet.
+/// Asks the host's own program about the entry. `None` if it is not installed, or if it starts the server to
+/// answer and there is nothing to serve yet.
 pub async fn check(host: &Host, name: &str, machine: &Machine, connected: bool) -> Option<Checked> {
     let check = host.check.filter(|check| connected || !check.starts)?;
     let program = machine.program(host.programs.first()?)?;
@@ -213,7 +214,7 @@ pub async fn check(host: &Host, name: &str, machine: &Machine, connected: bool) 
     let command = format!("{} {}", host.programs.first()?, arguments.join(" "));
     let output = run(&program, &arguments, None, CHECK_WITHIN).await;
     let Ok((_, message)) = output else {
-        return Some(Checked { command, is_well: false, message: "it gave no answer in 60 s".to_owned() });
+        return Some(Checked { command, is_well: false, message: "it did not answer within 60 s".to_owned() });
     };
     let expects: Vec<_> = check.expects.iter().map(|word| word.replace("NAME", name)).collect();
     let is_well = message.lines().any(|line| expects.iter().all(|word| line.contains(word.as_str())));
@@ -222,10 +223,10 @@ pub async fn check(host: &Host, name: &str, machine: &Machine, connected: bool) 
     Some(Checked { command, is_well, message })
 }
 
-/// Runs a host's program to its end: its exit code, and all that it said.
+/// Runs a host's program until it ends, and returns its exit code and all of its output.
 ///
 /// # Errors
-/// If it cannot be started, or takes longer than `within`; it is killed then.
+/// If it cannot be started, or if it takes longer than `within`; it is then killed.
 pub async fn run(
     program: &Path,
     arguments: &[String],
@@ -241,7 +242,7 @@ pub async fn run(
     let stdin = child.stdin.take();
     let done = async {
         if let (Some(mut stdin), Some(input)) = (stdin, input) {
-            // One that does not read its input says so by its exit code.
+            // A program that does not read its input reports that by its exit code.
             let _ = stdin.write_all(input.as_bytes()).await;
         }
         child.wait_with_output().await
@@ -251,7 +252,7 @@ pub async fn run(
     Ok((output.status.code(), message.join("\n")))
 }
 
-/// The processes in `names` that run now. Empty if that cannot be told.
+/// The processes in `names` that are running. Empty if that cannot be determined.
 pub async fn running(names: &[&'static str], platform: Platform) -> Vec<&'static str> {
     if names.is_empty() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What is told of one host that was set up.
+//! The report on one host that was set up.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -23,32 +23,32 @@ pub struct Report {
     pub name: String,
     /// Whose config.
     pub scope: Scope,
-    /// What was done, or would be.
+    /// What was done, or would be done.
     pub done: Done,
-    /// Whether it only would be.
+    /// Whether it was only planned.
     pub dry_run: bool,
     /// Whether the recorded command starts.
     pub proof: Option<Proof>,
-    /// What the host's own program says.
+    /// What the host's own program reports.
     pub check: Option<Checked>,
-    /// Whether the change was taken back, since it could not be proven.
+    /// Whether the change was undone because it could not be proven.
     pub rolled_back: bool,
     /// What may go wrong later.
     pub warnings: Vec<String>,
 }
 
 impl Report {
-    /// That what was written cannot be started, and what became of it.
+    /// The failure if the new entry cannot be started, and what became of the change.
     pub fn failure(&self) -> Option<Error> {
         let cause = match self.proof.as_ref()? {
             Proof::Failed(cause) => cause,
             Proof::Overwritten(error) => return Some(error.repeated()),
             _ => return None,
         };
-        let kept = if self.rolled_back { "the change was taken back" } else { "the entry was left in place" };
+        let kept = if self.rolled_back { "the change was undone" } else { "the entry is still in the file" };
         let error = Error::failed(
             "setup_not_proven",
-            format!("{} would not get an answer from the recorded command; {kept}", self.host.title),
+            format!("{} would get no answer from the command in its config; {kept}", self.host.title),
         )
         .because(cause.to_string());
         Some(match cause.next() {
@@ -57,12 +57,12 @@ impl Report {
         })
     }
 
-    /// Whether what was written cannot be started.
+    /// Whether the new entry cannot be started.
     pub const fn is_unproven(&self) -> bool {
         matches!(self.proof, Some(Proof::Failed(_) | Proof::Overwritten(_)))
     }
 
-    /// For `--json`.
+    /// The result for `--json`.
     pub fn to_json(&self) -> Value {
         json!({
             "host": self.host.id,
@@ -87,7 +87,7 @@ impl Report {
         })
     }
 
-    /// What there is to do now; `None` if nothing is.
+    /// What to do now; `None` if there is nothing to do.
     fn afterwards(&self) -> Option<Cow<'static, str>> {
         if self.dry_run || self.rolled_back || matches!(self.proof, Some(Proof::Overwritten(_))) {
             return None;
@@ -95,13 +95,13 @@ impl Report {
         match self.done.plan.action {
             Action::Added | Action::Updated => Some(self.host.afterwards.into()),
             Action::Removed => Some(
-                format!("{} may keep what it has started until it is started again", self.host.title).into(),
+                format!("{} may keep the server running until you restart it", self.host.title).into(),
             ),
             Action::Unchanged | Action::Absent => None,
         }
     }
 
-    /// For a person.
+    /// The report for a person.
     pub fn to_text(&self) -> String {
         let plan = &self.done.plan;
         let (name, file) = (&self.name, plan.file.display());
@@ -110,9 +110,9 @@ impl Report {
             (Action::Updated, false) => format!("{}: updated `{name}` in {file}", self.host.title),
             (Action::Removed, false) => format!("{}: removed `{name}` from {file}", self.host.title),
             (Action::Unchanged, _) => {
-                format!("{}: unchanged, `{name}` is in {file} already", self.host.title)
+                format!("{}: unchanged, `{name}` is already in {file}", self.host.title)
             }
-            (Action::Absent, _) => format!("{}: absent, there is no `{name}` in {file}", self.host.title),
+            (Action::Absent, _) => format!("{}: absent, {file} has no `{name}`", self.host.title),
             (action, true) => format!("{}: `{name}` would be {} ({file})", self.host.title, action.word()),
         };
         let mut line = |label: &str, text: &str| {
@@ -138,13 +138,13 @@ impl Report {
             ),
             Some(Proof::NotConnected { code, message, next }) => {
                 let why = if code == "not_connected" { "nothing is connected yet" } else { message };
-                line("proof", &format!("it starts, and says that it cannot serve: {}", text::one_line(why)));
+                line("proof", &format!("it starts, but has nothing to serve: {}", text::one_line(why)));
                 line("next", &next.clone().unwrap_or_else(|| Command::connect_any().to_string()));
             }
             Some(Proof::NoToken(NoToken { code, message, next })) => {
                 let why = text::one_line(message);
                 let message = format!(
-                    "it starts {}, and cannot read its token so: {why} (code: {code})",
+                    "it starts {}, but cannot read its token that way: {why} (code: {code})",
                     surroundings(&plan.start)
                 );
                 line("proof", &message);
@@ -159,9 +159,9 @@ impl Report {
         }
         if let Some(check) = &self.check {
             let message = if check.is_well {
-                format!("{} says that it works", check.command)
+                format!("{} reports that it works", check.command)
             } else {
-                format!("{} does not say that it works: {}", check.command, check.message)
+                format!("{} does not report that it works: {}", check.command, check.message)
             };
             line("asked", &message);
         }
@@ -169,25 +169,25 @@ impl Report {
             line("note", note);
         }
         if self.rolled_back {
-            line("rolled back", "the file is as it was before");
+            line("rolled back", "the file is unchanged");
         }
         if let Some(afterwards) = self.afterwards() {
             line("then", &afterwards);
         }
         if self.would_change().is_some_and(|diff| diff.contains('…')) {
-            message.push_str("\n  note: values that are not of this entry are shown as …");
+            message.push_str("\n  note: values outside this entry are shown as …");
         }
         message
     }
 
-    /// What would change in the file, where nothing was changed.
+    /// The change to the file that a dry run would make.
     pub fn would_change(&self) -> Option<&str> {
         let diff = self.done.plan.diff.trim_end();
         Some(diff).filter(|diff| self.dry_run && !diff.is_empty())
     }
 }
 
-/// How the recorded command was started, in words.
+/// How the command was started, in words.
 fn surroundings(start: &Start) -> String {
     let names: Vec<_> = start.variables.iter().map(|(name, _)| text::one_line(name)).collect();
     let own =

@@ -1,4 +1,4 @@
-//! What is here: which hosts, whether they know this program, and what is wrong with that. It reads only.
+//! Surveys this machine: which hosts it has, whether they know this program, and what is wrong. It only reads.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,39 +19,39 @@ use crate::text::{self, shell_word};
 /// Whether a host's file has an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Configured {
-    /// No entry of that name.
+    /// The file has no entry of that name.
     No,
-    /// One that starts this program.
+    /// It has an entry that starts this program.
     Ours(Entry),
-    /// One that starts something else, or is remote.
+    /// It has an entry that starts something else, or that is remote.
     Other,
-    /// The file is there, and cannot be edited as it is.
+    /// The file exists, but cannot be edited.
     Damaged(EditError),
-    /// The file cannot be read at all, so it cannot be told.
+    /// The file cannot be read, so this is unknown.
     Unknown,
 }
 
 /// One host.
 #[derive(Debug, Clone)]
 pub struct Surveyed {
-    /// Which.
+    /// The host.
     pub host: &'static Host,
-    /// Whether there is a sign of it: its program, its file or its directory.
+    /// Whether there is a sign of the host: its program, its file or its directory.
     pub installed: bool,
     /// The user's file; it need not exist.
     pub file: PathBuf,
-    /// Its program, where it is one for the terminal and not on PATH: the files may be all there is.
+    /// Its program, if it is a terminal program that is not on PATH: its files may be left over.
     pub missing: Option<&'static str>,
     /// Files that other installations of the host would read instead.
     pub other_files: Vec<PathBuf>,
-    /// What the file says.
+    /// What the file has.
     pub configured: Configured,
     /// What is wrong.
     pub problems: Vec<Problem>,
 }
 
 impl Surveyed {
-    /// How the host stands, in a few words.
+    /// The host's state, in a few words.
     pub fn state(&self) -> String {
         let state = match &self.configured {
             Configured::No => "not set up",
@@ -65,14 +65,14 @@ impl Surveyed {
                 Some((line, column)) => {
                     return format!("its config is damaged: line {line}, column {column}");
                 }
-                None => "its config is written in a way that cannot be edited",
+                None => "its config is written in a way that pdpp cannot edit",
             },
             Configured::Unknown => "its config cannot be read",
         };
         state.to_owned()
     }
 
-    /// For `--json`.
+    /// The result for `--json`.
     pub fn to_json(&self) -> Value {
         let (configured, command) = match &self.configured {
             Configured::No => ("no", None),
@@ -122,15 +122,15 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Looks at every host for the entry `name`. Never starts anything, never writes.
+/// Checks every host for the entry `name`. Starts nothing and writes nothing.
 pub fn survey(machine: &Machine, name: &str) -> Vec<Surveyed> {
     HOSTS.into_iter().map(|host| look(machine, host, name)).collect()
 }
 
-/// Whether anything says that a host is on this machine: a program of it, its file, or a directory.
+/// Whether anything shows that a host is on this machine: one of its programs, its file, or a directory.
 pub fn is_here(machine: &Machine, host: &Host) -> bool {
     let file = (host.user_file)(machine);
-    // Claude Code's and others' files lie in HOME itself, which is no sign of anything.
+    // The files of Claude Code and some others are directly in HOME, which is not a sign of any host.
     let own = file.parent().filter(|dir| *dir != machine.home && host.sign != Sign::Nothing);
     let other = match host.sign {
         Sign::OwnOr(dir) => Some(machine.home.join(dir)),
@@ -160,11 +160,11 @@ fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {
         Err(Unread::Damaged(error)) => {
             let next = match error.at() {
                 Some((line, column)) => Hint::new(format!(
-                    "Correct line {line}, column {column} of {}, then: ",
+                    "Fix line {line}, column {column} of {}, then: ",
                     shell_word(&file.to_string_lossy())
                 ))
                 .run(again),
-                None => Hint::new("Put the entry in yourself: ").run(again.words("--print")),
+                None => Hint::new("Add the entry yourself: ").run(again.words("--print")),
             };
             problems.push(Problem::new(format!("{}: {error}", file.display()), next));
             Configured::Damaged(error)
@@ -176,10 +176,10 @@ fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {
         }
         Err(Unread::File(error)) => {
             let next = match &error {
-                ForeignError::Dangling(_) => "Make what it points to, or remove the link",
+                ForeignError::Dangling(_) => "Create the file that it points to, or remove the link",
                 ForeignError::Loop(_) => "Remove the link",
                 ForeignError::NotAFile(_) | ForeignError::TooLarge(_) => "Move it away",
-                _ => "Give yourself the right to read it",
+                _ => "Make it readable for you",
             };
             let next = Hint::new(format!("{next}, then: ")).run(again);
             problems.push(Problem::new(error.to_string(), next));
@@ -200,23 +200,23 @@ fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {
     }
 }
 
-/// The program of a host for the terminal that is not on PATH. A desktop program may be here all the same.
+/// The terminal program of a host if it is not on PATH. A desktop program may still be installed.
 pub fn missing(machine: &Machine, host: &Host) -> Option<&'static str> {
     let is_here = host.programs.iter().any(|program| machine.program(program).is_some());
     host.programs.first().copied().filter(|_| host.check.is_some_and(|check| check.is_all) && !is_here)
 }
 
-/// What is to be said where a host, or its program for the terminal, is not here.
+/// What to report if a host, or its terminal program, is not installed.
 pub fn absence(machine: &Machine, host: &Host) -> Option<String> {
     let title = host.title;
     if let Some(program) = missing(machine, host) {
-        return Some(format!("`{program}` is not on your PATH: the entry counts once {title} is installed"));
+        return Some(format!("`{program}` is not on your PATH: the entry works once {title} is installed"));
     }
     let is_gone = !is_here(machine, host);
-    is_gone.then(|| format!("{title} was not found on this machine: the entry counts once it is installed"))
+    is_gone.then(|| format!("{title} was not found on this machine: the entry works once it is installed"))
 }
 
-/// What the file says about the entry, and what is wrong with it.
+/// What the file has for the entry, and what is wrong with it.
 fn look_into(
     machine: &Machine,
     host: &Host,
@@ -230,10 +230,10 @@ fn look_into(
     if let Some(credential) = owner_credential(&root, host.container) {
         problems.push(Problem::new(
             format!(
-                "{} has {credential} in it, an owner's credential within reach of an agent",
+                "{} contains {credential}, an owner's credential, within reach of an agent",
                 file.display()
             ),
-            "Take it out",
+            "Remove it",
         ));
     }
     let place = EntryPath { container: host.container, name };
@@ -249,12 +249,12 @@ fn look_into(
     problems.extend(wrong_with(machine, host, &entry));
     problems.extend(policy::ban(machine, host, name, &entry).map(|ban| {
         let what = format!("`{}` in {} keeps it from using `{name}`", ban.rule, ban.file.display());
-        Problem::new(what, "Change that rule, or ask whoever manages this machine")
+        Problem::new(what, "Change that rule, or ask the administrator of this machine")
     }));
     if has_bom && host.chokes_on_bom {
         problems.push(Problem::new(
             format!(
-                "{} begins with a byte order mark, with which {} does not read it",
+                "{} begins with a byte order mark, so {} does not read it",
                 file.display(),
                 host.title
             ),
@@ -264,7 +264,7 @@ fn look_into(
     Ok(Configured::Ours(entry))
 }
 
-/// Why a file says nothing.
+/// Why a file cannot be used.
 enum Unread {
     File(ForeignError),
     NotText(String),
@@ -275,7 +275,7 @@ fn bytes_of(file: &Path) -> Result<Option<Vec<u8>>, Unread> {
     ForeignFile::locate(file).and_then(|file| file.read()).map_err(Unread::File)
 }
 
-/// The file as data; `{}` where it says nothing.
+/// The file as data; `{}` if it cannot be used.
 fn read(host: &Host, file: &Path) -> Map<String, Value> {
     let bytes = bytes_of(file).ok().flatten().unwrap_or_default();
     document(&bytes).ok().and_then(|(_, text)| edit::read(host.format, text).ok()).unwrap_or_default()
@@ -286,9 +286,9 @@ fn wrong_with(machine: &Machine, host: &Host, entry: &Entry) -> Option<Problem> 
     let shown = text::one_line(&entry.program);
     let ours = machine.programs("pdpp").next().and_then(|path| path.canonicalize().ok());
     let what = if !program.is_absolute() {
-        format!("{} is told `{shown}`, which depends on its PATH", host.title)
+        format!("{} would start `{shown}`, which depends on its PATH", host.title)
     } else if !is_program(program) {
-        format!("{} is told {shown}, which is not there", host.title)
+        format!("{} would start {shown}, which does not exist", host.title)
     } else if ours.is_some() && program.canonicalize().ok() != ours {
         format!("{} starts {shown}, which is not the pdpp that comes first on your PATH", host.title)
     } else {
@@ -297,7 +297,7 @@ fn wrong_with(machine: &Machine, host: &Host, entry: &Entry) -> Option<Problem> 
     Some(Problem::new(what, Command::new("mcp setup").value(host.id)))
 }
 
-/// What a host does not read a project's file before: Codex has to be told to trust the folder.
+/// What keeps a host from reading a project's file: Codex must be told to trust the folder.
 pub fn untrusted(machine: &Machine, host: &Host, scope: Scope) -> Option<Problem> {
     if host.id != "codex" || scope != Scope::Project {
         return None;
@@ -309,8 +309,8 @@ pub fn untrusted(machine: &Machine, host: &Host, scope: Scope) -> Option<Problem
         let project = user.get("projects").and_then(|projects| projects.get(dir.to_string_lossy().as_ref()));
         project.and_then(|project| project.get("trust_level")).is_some_and(|level| level == "trusted")
     });
-    let what = format!("Codex reads no config of {}, which it was not told to trust", machine.cwd.display());
-    (!is_trusted).then(|| Problem::new(what, "Start codex there once and say that you trust it"))
+    let what = format!("Codex does not read the config of {}, because you have not told it to trust that folder", machine.cwd.display());
+    (!is_trusted).then(|| Problem::new(what, "Start codex there once and confirm that you trust the folder"))
 }
 
 /// The host's other files on this machine that have an entry `name`.
@@ -318,7 +318,7 @@ pub fn elsewhere(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Ve
     let user = (host.user_file)(machine);
     let mut files: Vec<_> = file_of(host, machine, Scope::Project).into_iter().collect();
     if host.id == "opencode" {
-        // It reads both.
+        // The host reads both.
         files.extend(["json", "jsonc"].map(|ending| user.with_extension(ending)));
     } else {
         files.push(user);
@@ -329,7 +329,7 @@ pub fn elsewhere(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Ve
     files
 }
 
-/// Entries of the same name in other scopes of the host, which go before the one in `scope`.
+/// Entries of the same name in other scopes of the host that take precedence over the one in `scope`.
 pub fn shadows(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Vec<Problem> {
     let mut found = Vec::new();
     let place = EntryPath { container: host.container, name };
@@ -340,10 +340,10 @@ pub fn shadows(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Vec<
             let where_to = if is_project { "in that directory" } else { "everywhere" };
             Problem::new(
                 format!(
-                    "{} has an entry `{name}` too, which may go before this one {where_to}",
+                    "{} also has an entry `{name}`, which may take precedence over this one {where_to}",
                     file.display()
                 ),
-                "Take it out there if it is not meant",
+                "Remove it there if you do not want it",
             )
         }));
     }
@@ -354,7 +354,7 @@ pub fn shadows(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Vec<
         if local.and_then(|local| local.get(place.container)).is_some_and(|local| local.get(name).is_some()) {
             found.push(Problem::new(
                 format!(
-                    "Claude Code has a local entry `{name}` for {here}, which goes before this one there"
+                    "Claude Code has a local entry `{name}` for {here}, which takes precedence over this one there"
                 ),
                 format!("claude mcp remove -s local {name}"),
             ));
@@ -405,7 +405,7 @@ mod tests {
         assert!(
             surveyed("cursor").problems[0]
                 .to_string()
-                .contains("/gone/pdpp, which is not there: pdpp mcp setup cursor")
+                .contains("/gone/pdpp, which does not exist: pdpp mcp setup cursor")
         );
         assert_eq!(surveyed("codex").configured, Configured::Other);
         assert!(surveyed("codex").problems[0].to_string().contains("PDPP_OWNER_TOKEN"));
@@ -414,7 +414,7 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!(damaged("gemini"), Some((2, 3)));
-        // These parse, and an entry could not be put in all the same.
+        // These can be parsed, but an entry could not be added to them.
         assert_eq!(damaged("vscode"), Some((1, 13)));
         assert_eq!(damaged("zed"), Some((1, 25)));
         assert!(

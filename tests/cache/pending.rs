@@ -1,4 +1,4 @@
-//! A secret that could not be deleted is told of once, and a store that does not work leaves nothing to delete.
+//! A secret that could not delete is told of once, and a store that does not work leaves nothing to delete.
 
 use pdpp::cache::Cache;
 use pdpp::cache::store::StoreKind;
@@ -51,7 +51,7 @@ fn a_deletion_that_cannot_be_done_stays_quiet_and_costs_nothing() {
         // The made-up provider has no way to end a grant.
         let is_left = command == ["disconnect", provider.url(), "--yes"];
         assert_eq!(ran.code, Some(i32::from(is_left)), "{ran:?}");
-        assert!(!ran.stderr.contains("could not be deleted"), "{ran:?}");
+        assert!(!ran.stderr.contains("could not delete"), "{ran:?}");
     }
     // What the file store can delete is gone; what only a keyring could is kept in mind.
     assert_eq!(index(&env)["discarded"], json!([{"id": "0".repeat(32), "store": "keyring"}]));
@@ -83,7 +83,7 @@ fn what_is_left_in_a_store_goes_with_the_next_disconnect_that_reaches_it() {
     let in_file = json!({"id": "1".repeat(32), "store": "file"});
     for (place, command, report, code) in [
         (&in_keyring, &["disconnect"][..], "not_connected", 78),
-        (&in_file, &["disconnect"], "left in its store is deleted", 0),
+        (&in_file, &["disconnect"], "leftover token was deleted", 0),
         (&in_file, &["disconnect", "Nobody"], "not_connected", 78),
     ] {
         left["discarded"] = json!([place]);

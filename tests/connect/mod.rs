@@ -224,7 +224,7 @@ fn a_grant_without_streams_is_reported() {
     let switches = Switches { schema: |schema, _| schema["connectors"] = json!([]), ..Switches::default() };
     let ran = connect(&env, &Provider::start(switches), &[]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stdout.contains("this grant has no streams"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("the grant has no streams"), "{}", ran.stdout);
 }
 
 #[test]
@@ -265,13 +265,13 @@ fn a_grant_that_is_not_kept_is_ended_at_its_provider() {
     let provider = Provider::start(switches);
     let ran = connect(&env, &provider, &[]);
     assert_eq!(ran.code, Some(77), "{ran:?}");
-    assert!(ran.stderr.contains("is ended at the provider again"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("ended the approved grant at the provider again"), "{}", ran.stderr);
     assert_eq!(provider.seen("/revoke")[0].body["token"], TOKEN);
     // Where it cannot be ended, that is said.
     let instead = Some(("/schema?view=compact", Instead::Unauthorized));
     let provider = Provider::start(Switches { instead, ..Switches::default() });
     let ran = connect(&env, &provider, &[]);
-    assert!(ran.stderr.contains("stands at the provider"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("is still valid at the provider"), "{}", ran.stderr);
     assert_eq!(provider.seen("/grants/grt_made_up_1/revoke").len(), 1);
     // An owner's token is sent nowhere.
     let token: fn(&mut Value, &Urls) = |token, _| token["pdpp_token_kind"] = json!("owner");
@@ -593,7 +593,7 @@ fn another_grant_stays_and_the_same_is_replaced() {
     provider.switch(|switches| switches.grant_id = "/etc/passwd");
     let other = connect(&env, &provider, &[]);
     assert_eq!(other.code, Some(0), "{other:?}");
-    assert!(other.stdout.contains("every grant on this machine together"), "{}", other.stdout);
+    assert!(other.stdout.contains("all grants on this machine together"), "{}", other.stdout);
     let kept = credentials(&env);
     assert_eq!(kept.len(), 2);
     let files = env.files();
@@ -710,7 +710,7 @@ fn ctrl_c_stops_with_130_and_stores_nothing() {
         // It says that it waits for the owner.
         let mut lines = std::io::BufReader::new(child.stderr.take().unwrap());
         let mut stderr = String::new();
-        while !stderr.contains("Waiting for the approval") {
+        while !stderr.contains("Waiting for your approval") {
             assert!(std::io::BufRead::read_line(&mut lines, &mut stderr).unwrap() > 0, "{stderr}");
         }
         crate::support::env::interrupt(&child);

@@ -56,7 +56,7 @@ fn what_the_owner_picked_is_asked_for_again_for_as_long() {
     let end: jiff::Timestamp = asked["expires_at"].as_str().unwrap().parse().unwrap();
     let lasts = end.duration_since(jiff::Timestamp::now()).as_secs();
     assert!((7 * 86_400 - 60..=7 * 86_400).contains(&lasts), "a week again: {end}");
-    assert!(!ran.stderr.contains("warning") && !ran.stderr.contains("Less was given"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("warning") && !ran.stderr.contains("gives less"), "{}", ran.stderr);
     let kept = credentials(&env);
     assert_eq!((kept.len(), kept[0].label.as_str()), (1, "Mine"));
 
@@ -83,10 +83,10 @@ fn what_the_owner_picked_is_asked_for_again_for_as_long() {
     );
     assert_eq!(report["less_than_before"], json!(["not the fields: entries.text"]));
     for more in more {
-        let warning = format!("warning: more was given than the old grant had: {more}\n");
+        let warning = format!("warning: the grant gives more than the old grant had: {more}\n");
         assert!(ran.stderr.contains(&warning), "{}", ran.stderr);
     }
-    assert!(ran.stderr.contains("Less was given than the old grant had: not the fields: entries.text"));
+    assert!(ran.stderr.contains("The grant gives less than the old grant had: not the fields: entries.text"));
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_provider_that_takes_no_such_request_is_asked_as_before() {
     let ran = renew(&env, &[]);
     assert_eq!(provider.seen("/par").len(), 2, "with the end and without it");
     for part in
-        ["takes no request for just what the old grant has", "Paper diary (diary): 2 streams: entries, moods"]
+        ["does not accept a request for exactly what the old grant has", "Paper diary (diary): 2 streams: entries, moods"]
     {
         assert!(ran.stderr.contains(part), "{part} in {}", ran.stderr);
     }
@@ -121,7 +121,7 @@ fn a_package_is_renewed_as_what_it_was() {
     assert_eq!(old.token_kind, TokenKind::McpPackage);
     assert_eq!(old.label, "Personal mail, Work mail, Kestrel Maps chat, Calendar, Music (+2)");
     let ran = renew(&env, &[]);
-    assert!(!ran.stderr.contains("warning") && !ran.stderr.contains("Less was given"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("warning") && !ran.stderr.contains("gives less"), "{}", ran.stderr);
     assert!(ran.stdout.contains("is ended at the provider, and deleted here"), "{}", ran.stdout);
     let new = credentials(&env).remove(0);
     let all = |credential: &pdpp::cache::credential::Credential| {

@@ -549,10 +549,10 @@ fn o3_11_a_passphrase_is_asked_for_at_the_terminal_and_opens_the_backup() {
     terminal.answer("Passphrase for the backup", "short\r");
     terminal.answer("at least 8", "");
     terminal.answer("Passphrase for the backup", "another one\r");
-    terminal.answer("The same again", "yet another\r");
-    terminal.answer("The two are not the same", "");
+    terminal.answer("Repeat it", "yet another\r");
+    terminal.answer("The two passphrases differ", "");
     terminal.answer("Passphrase for the backup", &format!("{PASSPHRASE}xx\u{7f}\u{7f}\r"));
-    terminal.answer("The same again", &format!("nonsense\u{15}{PASSPHRASE}\r"));
+    terminal.answer("Repeat it", &format!("nonsense\u{15}{PASSPHRASE}\r"));
     let ran = terminal.end();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stdout.contains("Only the passphrase opens it"), "{ran:?}");

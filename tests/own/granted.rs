@@ -29,7 +29,7 @@ pub fn grant(env: &TestEnv, options: &[&str]) -> Value {
     let mut terminal = Terminal::run(env, &[&words, options].concat());
     terminal.answer("What may be read", "\r");
     terminal.answer("Which fields", "\r");
-    terminal.answer("When does it end", "\r");
+    terminal.answer("When should the grant end", "\r");
     terminal.answer("Approve?", "y");
     let ran = terminal.end();
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -173,7 +173,7 @@ fn o7_1_one_approval_gives_a_grant_a_source() {
     // Nothing is ticked: all of it.
     terminal.answer("What may be read", "a\r");
     terminal.answer("Which fields", "\x1b[B\r");
-    terminal.answer("When does it end", "\r");
+    terminal.answer("When should the grant end", "\r");
     terminal.answer("Approve?", "y");
     let ran = terminal.end();
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -210,7 +210,7 @@ fn o7_7_both_bounds_hold_whatever_is_ticked_at_the_terminal() {
         terminal.answer("What may be read", "a\r");
         terminal.answer("Which fields", "\x1b[B\r");
         terminal.answer("from 2026-02-01 to before 2026-03-01", "");
-        terminal.answer("When does it end", "\r");
+        terminal.answer("When should the grant end", "\r");
         terminal.answer("received from 2026-02-01", "");
         terminal.answer("Approve?", "y");
         let ran = terminal.end();
@@ -247,7 +247,7 @@ fn o7_6_nothing_is_ticked_but_what_options_name_and_nothing_is_given_for_nothing
     let mut terminal = Terminal::run(&env, &["connect", "local", "--in-terminal", "--stream", "chats"]);
     terminal.answer("What may be read", "\r");
     terminal.answer("Which fields", "\r");
-    terminal.answer("When does it end", "\r");
+    terminal.answer("When should the grant end", "\r");
     terminal.answer("Approve?", "n");
     assert_eq!(terminal.end().code, Some(77));
     let made: Value = serde_json::from_str(&env.run(&["provider", "grants", "--json"]).stdout).unwrap();
@@ -549,7 +549,7 @@ fn o7_7_what_tells_of_later_days_is_said_to_be_left_out_and_is() {
     let mut terminal = Terminal::run(&env, &[&words[..], &["--until", "2026-03-01"]].concat());
     terminal.answer("What may be read", "\r");
     terminal.answer("Which fields", "\r");
-    terminal.answer("When does it end", "\r");
+    terminal.answer("When should the grant end", "\r");
     // The line is wrapped before that.
     terminal.answer("because it tells of later days: participants, last message date", "");
     terminal.answer("Approve?", "y");
@@ -633,12 +633,12 @@ fn o7_9_an_import_between_showing_and_deciding_is_shown_first() {
     import_another(&env, "Aaa");
     terminal.answer("Space ticks", "\r");
     terminal.answer("Which fields", "\r");
-    terminal.answer("When does it end", "\r");
+    terminal.answer("When should the grant end", "\r");
     // What is ticked was ticked by another list.
     terminal.answer("has changed since you saw it", "");
     terminal.answer("What may be read", "\r");
     terminal.answer("Which fields", "\r");
-    terminal.answer("When does it end", "\r");
+    terminal.answer("When should the grant end", "\r");
     terminal.answer("Approve?", "");
     // Another account of the name that is shown: told apart from then on.
     import_another(&env, "Work");

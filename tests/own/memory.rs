@@ -177,20 +177,20 @@ fn o9_3_commands_forget_what_was_typed() {
     store_of(&env);
     let secrets = [("the passphrase", PASSPHRASE)];
     let mut running = held(&env, &["provider", "passphrase"]);
-    for question in ["New passphrase", "The same again"] {
+    for question in ["New passphrase", "Repeat it"] {
         running.0.answer_unseen(question, &format!("{PASSPHRASE}\n"));
     }
     assert_gone_at_the_end(running, &secrets);
     let mut running = held(&env, &["provider", "passphrase"]);
     running.0.answer_unseen("Present passphrase", &format!("{PASSPHRASE}\n"));
-    for question in ["New passphrase", "The same again"] {
+    for question in ["New passphrase", "Repeat it"] {
         running.0.answer_unseen(question, &format!("{WRONG}\n"));
     }
     assert_gone_at_the_end(running, &[("the passphrase", PASSPHRASE), ("the new one", WRONG)]);
     let file = env.home().join("backup");
     let file = file.to_str().unwrap();
     let mut running = held(&env, &["provider", "backup", file, "--encrypt"]);
-    for question in ["Passphrase for the backup", "The same again"] {
+    for question in ["Passphrase for the backup", "Repeat it"] {
         running.0.answer_unseen(question, &format!("{PASSPHRASE}\n"));
     }
     assert_gone_at_the_end(running, &secrets);

@@ -47,11 +47,11 @@ pub(super) fn serve_with(env: &TestEnv, public_url: &str, passphrase: &str) -> S
         ["provider", "serve", "--listen", "127.0.0.1:0", "--public-listen", "127.0.0.1:0", "--public-url"];
     let mut terminal = Terminal::run(env, &[&words[..], &[public_url]].concat());
     terminal.answer_unseen("New passphrase", &format!("{passphrase}\n"));
-    terminal.answer_unseen("The same again", &format!("{passphrase}\n"));
+    terminal.answer_unseen("Repeat it", &format!("{passphrase}\n"));
     let here = terminal.line_with("is served at ").split(',').next().unwrap().to_owned();
-    terminal.answer(&format!("for others at {public_url}: lead a proxy or tunnel to "), "");
+    terminal.answer(&format!("for others at {public_url}: forward a proxy or tunnel to "), "");
     let behind = terminal.line_with("");
-    let code = terminal.line_with("pairing code for the first app from there: ");
+    let code = terminal.line_with("pairing code for the first app that connects from there: ");
     terminal.answer("stop: Ctrl-C", "");
     Served { terminal, here, behind, code }
 }
@@ -330,7 +330,7 @@ async fn o9_3_a_host_elsewhere_is_paired_granted_and_reads_as_chatgpt_does() {
     let decided = decide(&mut browser, &deciding, PASSPHRASE).await;
     let back = sent_back(&decided, CALLBACK);
     assert_eq!((back["state"].as_str(), back["iss"].as_str()), ("s 1&x", BASE));
-    served.terminal.answer("Approved: “ChatGPT” can read what you left it, until 20", "");
+    served.terminal.answer("Approved: “ChatGPT” can read what you allowed until 20", "");
 
     let got = exchange(&mut host, &client, &back["code"]).await;
     assert_eq!(got.status, StatusCode::OK, "{}", got.text);

@@ -18,10 +18,10 @@ fn start(env: &TestEnv) -> (Terminal, String) {
     terminal.answer_unseen("New passphrase", "short\n");
     terminal.answer("at least 8 characters", "");
     terminal.answer_unseen("New passphrase", &format!("{PASSPHRASE}\n"));
-    terminal.answer_unseen("The same again", "something else\n");
-    terminal.answer("The two are not the same", "");
+    terminal.answer_unseen("Repeat it", "something else\n");
+    terminal.answer("The two passphrases differ", "");
     terminal.answer_unseen("New passphrase", &format!("{PASSPHRASE}\n"));
-    terminal.answer_unseen("The same again", &format!("{PASSPHRASE}\n"));
+    terminal.answer_unseen("Repeat it", &format!("{PASSPHRASE}\n"));
     let url = terminal.line_with("is served at ").split(',').next().unwrap().to_owned();
     terminal.answer("stop: Ctrl-C", "");
     (terminal, url)
@@ -164,7 +164,7 @@ fn o9_3_a_passphrase_is_typed_at_a_terminal_and_kept_as_a_hash() {
     }
     let mut terminal = Terminal::run(&env, &["provider", "passphrase"]);
     terminal.answer_unseen("New passphrase", &format!("{PASSPHRASE}\n"));
-    terminal.answer_unseen("The same again", &format!("{PASSPHRASE}\n"));
+    terminal.answer_unseen("Repeat it", &format!("{PASSPHRASE}\n"));
     assert_eq!(terminal.end().code, Some(0));
     // Whoever does not know it does not change it.
     let mut terminal = Terminal::run(&env, &["provider", "passphrase"]);
@@ -177,7 +177,7 @@ fn o9_3_a_passphrase_is_typed_at_a_terminal_and_kept_as_a_hash() {
     let mut terminal = Terminal::run(&env, &["provider", "passphrase"]);
     terminal.answer_unseen("Present passphrase", &format!("{PASSPHRASE}\n"));
     terminal.answer_unseen("New passphrase", "another one now\n");
-    terminal.answer_unseen("The same again", "another one now\n");
+    terminal.answer_unseen("Repeat it", "another one now\n");
     assert_eq!(terminal.end().code, Some(0));
     for file in walk(&env.cache_dir()) {
         let bytes = std::fs::read(&file).unwrap();

@@ -438,7 +438,7 @@ fn what_agents_read_is_noted_without_what_it_says() {
     );
     assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
     let none = env.run(&["log", "--since", "2099-01-01"]).stdout;
-    assert!(none.starts_with("No call since 2099-01-01 00:00 UTC. The access log has 2 calls, "), "{none}");
+    assert!(none.starts_with("No calls since 2099-01-01 00:00 UTC. The access log has 2 calls, "), "{none}");
     let none = json_of(&env.run(&["log", "--since", "2099-01-01", "--json"]));
     assert_eq!((&none["entries"], &none["kept"]["calls"]), (&json!([]), &json!(2)), "{none}");
     assert_eq!(none["kept"]["last"], entries[1]["time"]);

@@ -33,10 +33,10 @@ fn a_dumb_terminal_is_told_what_is_waited_for_once_and_a_pipe_nothing() {
     let (mut env, _provider) = connected(Switches::default());
     assert_eq!(env.run(&["status", "--check"]).stderr, "");
     env.set("TERM", Some("dumb".to_owned()));
-    assert_eq!(at_a_terminal(&env), "Asking about 1 grant\r\n");
+    assert_eq!(at_a_terminal(&env), "Checking 1 grant\r\n");
     env.set("TERM", Some("xterm".to_owned()));
     let said = at_a_terminal(&env);
-    let (shown, cleared) = said.split_once("Asking about 1 grant").unwrap();
+    let (shown, cleared) = said.split_once("Checking 1 grant").unwrap();
     assert!(!shown.contains('\n') && cleared.contains("\u{1b}[2K"), "{said:?}");
     assert!(!cleared.contains('\n'), "{said:?}");
 }

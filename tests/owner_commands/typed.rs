@@ -203,7 +203,7 @@ fn a_damaged_index_is_deleted_and_reported_as_damaged() {
         let ran = env.run(&arguments);
         assert_eq!(ran.code, Some(1), "{ran:?}");
         let report = if json { json_of(&ran)["error"].to_string() } else { ran.stderr.clone() };
-        for part in ["cache_damaged", "nothing was ended at a provider", "pdpp connect <provider-url>"] {
+        for part in ["cache_damaged", "ended no grant at a provider", "pdpp connect <provider-url>"] {
             assert!(report.contains(part), "{part} in {report}");
         }
         assert_eq!(std::fs::read_dir(env.cache_dir().join("secrets")).unwrap().count(), 0);
@@ -250,7 +250,7 @@ fn doctor_says_that_a_hosts_configuration_is_damaged() {
     assert_eq!((&found["level"], &found["code"]), (&json!("warn"), &json!("config_damaged")));
     assert!(found["message"].as_str().unwrap().contains("is damaged: "), "{found}");
     let file = env.home().join(".cursor/mcp.json");
-    let next = format!("Correct line 1, column 16 of {}, then: pdpp mcp setup cursor", file.display());
+    let next = format!("Fix line 1, column 16 of {}, then: pdpp mcp setup cursor", file.display());
     assert_eq!(found["next"], next);
     // What setup would leave alone has a step of its own.
     for (text, next) in [

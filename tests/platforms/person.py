@@ -192,7 +192,7 @@ def own_data(place):
     assert "40" in json.dumps(done), done
     place.at_a_terminal(
         "connect", "local", "--in-terminal", "--store", "file",
-        answers=[("not dated", " \r"), ("Which fields", "\r"), ("When does it end", "\r"), ("Approve?", "y")],
+        answers=[("not dated", " \r"), ("Which fields", "\r"), ("When should the grant end", "\r"), ("Approve?", "y")],
     )
     found = place.serve(call(2, "search", q="fitter", limit=2))
     assert "fitter" in json.dumps(found[2]) and not found[2].get("isError"), found

@@ -239,7 +239,7 @@ fn o1_2_nothing_is_imported_into_fiction() {
     };
     let (code, stdout, stderr) = run(&["--connector", "mail", "--connection", "cin_mail"]);
     assert_eq!((code, stdout.as_str()), (Some(2), ""), "{stderr}");
-    assert!(stderr.contains("`pdpp import PATH`") && stderr.contains("fiction alone"), "{stderr}");
+    assert!(stderr.contains("`pdpp import PATH`") && stderr.contains("only made-up data"), "{stderr}");
     assert!(
         stderr.contains("next: pdpp import <export>\n") && stderr.contains("code: command_gone"),
         "{stderr}"

@@ -328,7 +328,7 @@ def refusals(pdpp, ana):
     in_the_way.mkdir()
     try:
         with terminal(pdpp, "provider", "install", "--for", ANA, "--yes", "--no-start", env=root_environment()) as at:
-            for question in ("New passphrase", "The same again"):
+            for question in ("New passphrase", "Repeat it"):
                 at.answer(question, ana.passphrase + "\n")
             code = at.ended()
         said = " ".join(at.said.split())
@@ -349,7 +349,7 @@ def install(pdpp, person, first=False):
         at.answer("Make this?", "y")
         at.answer("New passphrase", "short\n")
         at.answer("New passphrase", person.passphrase + "\n")
-        at.answer("The same again", person.passphrase + "\n")
+        at.answer("Repeat it", person.passphrase + "\n")
         code = at.ended()
     check(code == 0 and "setpriv" in at.said, f"installed for {person.name}; without systemd the command to type is shown")
     check(person.passphrase not in at.said, "the passphrase is not shown")

@@ -71,7 +71,7 @@ fn r8_3_a_backup_with_an_owner_credential_is_reported() {
     let ran = env.run(&["mcp", "setup", "cursor", "--remove"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(
-        ran.stdout.contains("the backup has PDPP_OWNER_TOKEN in it, an owner's credential: rm "),
+        ran.stdout.contains("the backup contains PDPP_OWNER_TOKEN, an owner's credential. Delete it: rm "),
         "{ran:?}"
     );
     assert!(!ran.stdout.contains("canary") && !ran.stderr.contains("canary"), "{ran:?}");
@@ -93,7 +93,7 @@ fn no_value_of_another_server_is_printed() {
             let diff = json_of(&ran)["hosts"][0]["diff"].to_string();
             assert!(diff.contains("TOKEN") && diff.contains("serve"), "{diff}");
         } else if !more.is_empty() {
-            assert!(ran.stdout.contains("values that are not of this entry are shown as …"), "{ran:?}");
+            assert!(ran.stdout.contains("values outside this entry are shown as …"), "{ran:?}");
         }
     }
 }
@@ -117,7 +117,7 @@ fn the_proof_says_that_a_host_will_not_reach_the_keyring() {
     assert_eq!((&outcome["state"], &outcome["code"]), (&json!("token_unreadable"), &json!("keyring_absent")));
     let text = env.run(&["mcp", "setup", "cursor"]).stdout;
     assert!(
-        text.contains("cannot read its token so") && text.contains("next: pdpp status --move-to file"),
+        text.contains("cannot read its token that way") && text.contains("next: pdpp status --move-to file"),
         "{text}"
     );
 }

@@ -295,7 +295,7 @@ fn a_host_is_here_before_it_has_a_directory_for_servers() {
     assert_eq!((code, &outcome["action"]), (Some(0), &json!("added")), "{outcome}");
     assert_eq!(
         outcome["warnings"],
-        json!(["Junie was not found on this machine: the entry counts once it is installed"])
+        json!(["Junie was not found on this machine: the entry works once it is installed"])
     );
 }
 
@@ -312,7 +312,7 @@ fn cline_is_set_up_for_its_extension_too() {
     let warnings = outcome["warnings"].as_array().unwrap();
     assert_eq!(warnings.len(), 1, "{outcome}");
     let warning = warnings[0].as_str().unwrap();
-    assert!(warning.contains(older) && warning.contains("which was not touched"), "{warning}");
+    assert!(warning.contains(older) && warning.contains("which pdpp did not change"), "{warning}");
     assert_eq!(std::fs::read_to_string(env.home().join(older)).unwrap(), "{}");
     let ran = env.run(&["mcp", "setup"]);
     assert!(ran.stdout.contains("set up") && !ran.stdout.contains("PATH"), "{ran:?}");
@@ -419,7 +419,7 @@ fn r8_2_an_entry_from_a_checkout_is_neither_updated_nor_started_unasked() {
         "\n    --cache-dir /tmp/theirs\n",
         "\n    the variable LD_PRELOAD\n",
         "\n    the variable HTTPS_PROXY\n",
-        "next: If all of that may stay: pdpp mcp setup claude --scope project --yes",
+        "next: To keep all of them: pdpp mcp setup claude --scope project --yes",
         "code: entry_keeps_settings",
     ] {
         assert!(ran.stderr.contains(line), "{line:?} in {ran:?}");
@@ -429,7 +429,7 @@ fn r8_2_an_entry_from_a_checkout_is_neither_updated_nor_started_unasked() {
     let ran = run(&["--yes"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(
-        ran.stdout.contains("note: kept from the entry that was there: the variable LD_PRELOAD"),
+        ran.stdout.contains("note: kept from the existing entry: the variable LD_PRELOAD"),
         "{ran:?}"
     );
 }
@@ -454,11 +454,11 @@ fn what_is_not_installed_is_not_called_fine() {
     let warning = outcome["warnings"][0].as_str().unwrap_or_else(|| panic!("{outcome}"));
     assert_eq!(
         (code, warning),
-        (Some(0), "`gemini` is not on your PATH: the entry counts once Gemini CLI is installed")
+        (Some(0), "`gemini` is not on your PATH: the entry works once Gemini CLI is installed")
     );
     for (host, title) in [("zed", "Zed"), ("goose", "Goose")] {
         let (code, outcome) = setup(&TestEnv::new(), &[host]);
-        let warning = format!("{title} was not found on this machine: the entry counts once it is installed");
+        let warning = format!("{title} was not found on this machine: the entry works once it is installed");
         assert!(
             code == Some(0) && outcome["warnings"].as_array().unwrap().contains(&json!(warning)),
             "{outcome}"

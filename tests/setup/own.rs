@@ -124,7 +124,7 @@ fn what_a_person_narrowed_or_switched_off_is_left_alone_unless_asked() {
         assert_eq!((code, &outcome["action"]), (Some(0), &"updated".into()), "{host}: {outcome}");
         assert_eq!(bytes(), with(&off, &program(), &arguments(host)), "{host}: it stays off");
         assert!(
-            outcome["notes"][0].as_str().unwrap().contains("is switched off, and stays so"),
+            outcome["notes"][0].as_str().unwrap().contains("is switched off and stays off"),
             "{host}: {outcome}"
         );
     }
@@ -231,7 +231,7 @@ fn a_removal_says_nothing_about_switching_on() {
         let env = TestEnv::new();
         assert_eq!(env.run(&["mcp", "setup", host]).code, Some(0));
         let ran = env.run(&["mcp", "setup", host, "--remove"]);
-        assert!(ran.code == Some(0) && ran.stdout.contains("until it is started again"), "{ran:?}");
+        assert!(ran.code == Some(0) && ran.stdout.contains("until you restart it"), "{ran:?}");
         assert!(!ran.stdout.contains("switch"), "{ran:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! A grant of the person's own store, ticked and approved at the terminal.
+//! Ticking and approving a grant of the person's own store at the terminal.
 
 use std::fmt::Write as _;
 use std::io;
@@ -9,7 +9,7 @@ use crate::grants::local::{self, Account, Fields, Sheet, StreamRow, Ticked};
 use crate::text::one_line;
 use crate::ui::{Ui, cut_within};
 
-/// Whoever sits at the terminal.
+/// The person at the terminal.
 pub(super) struct Checklist<'a>(pub(super) &'a Ui);
 
 impl local::Checklist for Checklist<'_> {
@@ -29,7 +29,7 @@ impl local::Checklist for Checklist<'_> {
         }
         let are_ticked = streams.iter().map(|(_, stream)| stream.is_ticked);
         let items: Vec<_> = lines(&streams, ui.item_width()).into_iter().zip(are_ticked).collect();
-        let Some(ticked) = ui.tick("What may be read (Space ticks, Enter goes on, Esc denies)", &items)?
+        let Some(ticked) = ui.tick("What may be read (Space ticks, Enter continues, Esc denies)", &items)?
         else {
             return Ok(None);
         };
@@ -45,20 +45,22 @@ impl local::Checklist for Checklist<'_> {
             (None, None) => None,
         };
         if let Some(bounds) = bounds {
-            ui.explain(&format!("Only records {bounds}, where a stream has a date; others are left out."));
+            ui.explain(&format!(
+                "Only records {bounds}, in streams that have dates; streams without a date are left out."
+            ));
         }
         let ends: Vec<String> = sheet.ends.iter().map(|end| end.label.clone()).collect();
-        let Some(end) = ui.pick("When does it end", &ends)? else { return Ok(None) };
+        let Some(end) = ui.pick("When should the grant end", &ends)? else { return Ok(None) };
         let agrees =
-            sheet.is_training && ui.confirm("Do you agree that this data is used to train AI models?");
+            sheet.is_training && ui.confirm("Do you agree that this data may be used to train AI models?");
         Ok(Some(Ticked { streams, fields, end, agrees }))
     }
 
     fn approves(&self, lines: &[String], has_changed: bool) -> bool {
         if has_changed {
-            self.0.warn("what there is to pick, or what it comes to, has changed since you saw it; this is how it is now");
+            self.0.warn("your data, or what your choices give access to, has changed since you saw it; this is the current state");
         }
-        self.0.note("It could read this and nothing else:");
+        self.0.note("The agent could read this and nothing else:");
         for line in lines {
             self.0.explain(&format!("  {}", one_line(line)));
         }
@@ -71,7 +73,7 @@ impl local::Checklist for Checklist<'_> {
 }
 
 impl Checklist<'_> {
-    /// Which fields of the streams that are ticked.
+    /// Asks which fields of the ticked streams may be read.
     fn fields(&self, sheet: &Sheet, streams: &[(usize, usize)]) -> io::Result<Option<Fields>> {
         let of = |(account, stream): &(usize, usize)| {
             let account = sheet.accounts.get(*account)?;
@@ -79,15 +81,15 @@ impl Checklist<'_> {
         };
         let are_named = streams.iter().filter_map(of).any(|(_, stream)| stream.is_ticked);
         let mut answers = vec![
-            ("Who and when: people, times and what is short, but no text", Fields::WhoAndWhen),
+            ("Who and when: people, times and short values, but no text", Fields::WhoAndWhen),
             ("With text", Fields::WithText),
-            ("Picked one by one", Fields::Picked(Vec::new())),
+            ("Pick one by one", Fields::Picked(Vec::new())),
         ];
         if are_named {
-            answers.insert(0, ("Those that the options name", Fields::Named));
+            answers.insert(0, ("The fields that the options name", Fields::Named));
         }
         let items: Vec<String> = answers.iter().map(|(label, _)| (*label).to_owned()).collect();
-        let Some(picked) = self.0.pick("Which fields of them", &items)? else { return Ok(None) };
+        let Some(picked) = self.0.pick("Which fields", &items)? else { return Ok(None) };
         let Some((_, fields)) = answers.into_iter().nth(picked) else { return Ok(None) };
         let Fields::Picked(mut all) = fields else { return Ok(Some(fields)) };
         for (account, stream) in streams.iter().filter_map(of) {
@@ -110,7 +112,7 @@ impl Checklist<'_> {
     }
 }
 
-/// A line for each stream: all of it, or in a narrow terminal as much as there is room for in every one.
+/// One line per stream: in full, or in a narrow terminal with as many parts as fit on every line.
 fn lines(streams: &[(&Account, &StreamRow)], width: usize) -> Vec<String> {
     let told = |parts: usize| -> Vec<String> {
         streams.iter().map(|(account, stream)| line(account, stream, parts, None)).collect()
@@ -122,7 +124,7 @@ fn lines(streams: &[(&Account, &StreamRow)], width: usize) -> Vec<String> {
     })
 }
 
-/// What is told of a stream beside its account and its name, at most.
+/// The largest number of parts shown of a stream, in addition to its account and its name.
 const MOST: usize = 3;
 
 fn line(account: &Account, stream: &StreamRow, parts: usize, width: Option<usize>) -> String {
@@ -145,13 +147,13 @@ fn line(account: &Account, stream: &StreamRow, parts: usize, width: Option<usize
     }
     let name = width.map_or_else(
         || account.name.clone(),
-        // The stream's name is what tells one line from the next.
+        // The stream's name distinguishes one line from the next.
         |width| cut_within(&account.name, width.saturating_sub(measure_text_width(&told)).max(LEAST_NAME)),
     );
     format!("{name}{kind}{told}")
 }
 
-/// Columns of an account's name at least.
+/// The fewest columns that an account's name gets.
 const LEAST_NAME: usize = 6;
 
 #[cfg(test)]

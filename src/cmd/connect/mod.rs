@@ -1,4 +1,4 @@
-//! `pdpp connect`: gets a grant, and keeps it on this machine (R8.1).
+//! `pdpp connect`: gets a grant and keeps it on this machine (R8.1).
 
 mod checklist;
 mod render;
@@ -25,43 +25,43 @@ use crate::text;
 use crate::time_text::minutes;
 use crate::ui::{Progress, Ui};
 
-/// Get a grant from a provider: approve it in the browser, keep a scoped token on this machine
+/// Get a grant from a provider: approve it in the browser, and keep its token on this machine
 ///
-/// The provider's page says what is asked for; nothing is stored unless you approve there and the token
-/// proves to be one for that grant alone. Ctrl-C stops waiting (exit code 130).
+/// The provider's page shows what pdpp asks for. pdpp keeps a token only if you approve there, and only if the
+/// token is for that grant alone. Ctrl-C stops waiting (exit code 130).
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The provider's address, path included; or `local`, for your own data on this machine
+    /// The provider's address, including its path; or `local`, for your own data on this machine
     #[arg(value_name = "PROVIDER_URL", required_unless_present = "renew")]
     provider: Option<String>,
 
-    /// Open no browser; print an address of this machine, and the code that it asks for
+    /// Do not open a browser; print an address on this machine, and the code that its page asks for
     #[arg(long)]
     no_browser: bool,
 
-    /// How to get the grant [default: what the provider offers; a device code, where it has that, over SSH,
-    /// in a container or without a display]
+    /// How to get the grant [default: what the provider offers; over SSH, in a container or without a display,
+    /// a device code if the provider has it]
     #[arg(long, value_enum, value_name = "WAY")]
     flow: Option<Flow>,
 
-    /// Stop waiting after so many seconds, 1 to 3600 [default: when the provider's page ends]
+    /// Stop waiting after this many seconds, 1 to 3600 [default: when the provider's page expires]
     #[arg(long, value_name = "SECONDS", value_parser = patience)]
     wait: Option<Duration>,
 
-    /// Call the grant this, instead of what its sources are called
+    /// Name the grant this, instead of naming it after its sources
     #[arg(long, value_name = "LABEL", value_parser = label_of)]
     name: Option<String>,
 
-    /// Where to keep the token; remembered [default: as before, else auto]
+    /// Where to keep the token, and later ones [default: as before, else auto]
     #[arg(long, value_enum, value_name = "STORE")]
     store: Option<StoreChoice>,
 
-    /// Ask again for a grant that is on this machine, and replace it: the old one is ended at its provider
+    /// Ask again for a grant on this machine, and replace it; the old one is ended at its provider
     #[arg(long)]
     renew: bool,
 
-    /// Which one to renew: its id, the beginning of it, or its name, as `pdpp status` shows them
+    /// The grant to renew: its id, the beginning of its id, or its name, as `pdpp status` shows them
     #[arg(long, value_name = "GRANT", requires = "renew")]
     grant: Option<GrantName>,
 
@@ -72,7 +72,7 @@ pub struct Args {
     #[command(flatten)]
     local: Local,
 
-    // Last: its heading holds for what follows too.
+    // Must be last: its heading also applies to the options after it.
     #[command(flatten)]
     narrow: Narrow,
 }
@@ -88,73 +88,77 @@ Examples:
 
 fn label_of(text: &str) -> Result<String, String> {
     let is_fine = !text.trim().is_empty() && text.len() <= MAX_LABEL && !text::has_hidden(text);
-    if is_fine { Ok(text.to_owned()) } else { Err("not 1 to 200 bytes without hidden characters".to_owned()) }
+    if is_fine {
+        Ok(text.to_owned())
+    } else {
+        Err("must be 1 to 200 bytes, without hidden characters".to_owned())
+    }
 }
 
-/// What is for your own data alone.
+/// The options that apply only to your own data.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "For `pdpp connect local`")]
 pub struct Local {
-    /// Tick this account beforehand: its id, or what it is called (repeatable)
+    /// Tick this account in advance: its id or its name (repeatable)
     #[arg(long, value_name = "NAME", conflicts_with = "renew")]
     pub account: Vec<String>,
 
-    /// Decide at this terminal, and open no page
+    /// Decide at this terminal instead of on a page in the browser
     #[arg(long)]
     pub in_terminal: bool,
 
-    /// Serve only this host with the grant, by the entry that `pdpp mcp setup HOST` writes
+    /// Serve the grant to this host only, through the entry that `pdpp mcp setup HOST` writes
     #[arg(long = "for", value_name = "HOST", value_parser = host(), conflicts_with = "renew")]
     pub host: Option<String>,
 
-    /// Where your own data is [default: as before, else `own` beside the credentials]
+    /// Where your own data is [default: as before, else `own` next to the credentials]
     #[arg(long, value_name = "DIR", env = "PDPP_DATA_DIR", hide_env_values = true)]
     pub data_dir: Option<PathBuf>,
 }
 
-/// The hosts that `pdpp mcp setup` knows, by their ids.
+/// The ids of the hosts that `pdpp mcp setup` knows.
 pub(in crate::cmd) fn host() -> clap::builder::PossibleValuesParser {
     clap::builder::PossibleValuesParser::new(setup::clients::HOSTS.iter().map(|host| host.id))
 }
 
-/// What to ask for. The owner can give less in any case.
+/// What to ask for. The owner can always grant less.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "What to ask for")]
 pub struct Narrow {
-    /// Ask for this source, where the provider has several
+    /// Ask for this source, if the provider has several
     #[arg(long, value_name = "URI", conflicts_with = "renew")]
     pub source: Option<String>,
 
-    /// Ask for this configured instance of the source (repeatable)
+    /// Ask for this account of the source, by its instance id (repeatable)
     #[arg(long, value_name = "ID", requires = "source")]
     pub instance: Vec<String>,
 
-    /// Ask for this stream only (repeatable)
+    /// Ask only for this stream (repeatable)
     #[arg(long, value_name = "NAME", conflicts_with = "renew")]
     pub stream: Vec<String>,
 
-    /// Ask for this field of a stream only, and those that the stream requires (repeatable)
+    /// Ask only for this field of a stream, and the fields that the stream requires (repeatable)
     #[arg(long, value_name = "STREAM.FIELD", conflicts_with = "renew")]
     pub field: Vec<String>,
 
-    /// Ask for records from this day on (2026-01-31, or a time in RFC 3339)
+    /// Ask only for records from this day on (2026-01-31, or an RFC 3339 time)
     #[arg(long, value_name = "TIME", conflicts_with = "renew")]
     pub since: Option<String>,
 
-    /// Ask for records from before this day
+    /// Ask only for records from before this day
     #[arg(long, value_name = "TIME", conflicts_with = "renew")]
     pub until: Option<String>,
 
-    /// Ask for access that ends then, or after a while (30d, 12h)
+    /// Ask for access that ends at this time, or after this long (30d, 12h)
     #[arg(long, value_name = "TIME", conflicts_with = "renew")]
     pub expires: Option<String>,
 
-    /// Say what the data is for: in words, or a purpose code (an https URI)
+    /// State what the data is for: in words, or as a purpose code (an https URI)
     #[arg(long, value_name = "TEXT", conflicts_with = "renew")]
     pub purpose: Option<String>,
 }
 
-/// A number of seconds, from 1 to 3600: how long to wait for the owner.
+/// How long to wait for the owner: a number of seconds from 1 to 3600.
 fn patience(text: &str) -> Result<Duration, String> {
     let seconds: u64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     if (1..=3600).contains(&seconds) {
@@ -167,7 +171,7 @@ fn patience(text: &str) -> Result<Duration, String> {
 /// Runs the command.
 ///
 /// # Errors
-/// What it failed with; with `--json` the failure is printed instead, and its exit code given.
+/// The command's failure. With `--json` the failure is printed instead, and its exit code returned.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let is_local = args.is_local(global)?;
     let separate = if is_local && !args.renew { service_url(args)? } else { None };
@@ -191,19 +195,21 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     }
 }
 
-/// Where the service serves that keeps the person's own data, if one does: their store is a provider as any other then (O9.4).
+/// The address of the service that keeps the person's own data, if there is one: their store is then a provider
+/// like any other (O9.4).
 #[cfg(target_os = "linux")]
 fn service_url(args: &Args) -> Result<Option<String>> {
     let Some(socket) = own::separate::of_this_user(args.local.data_dir.as_deref())? else { return Ok(None) };
     let Local { account, in_terminal, host, .. } = &args.local;
     if !account.is_empty() || *in_terminal || host.is_some() {
-        let message = "Your own data is kept by a service, whose page decides: --account, --in-terminal and --for are not for it";
+        let message = "A service keeps your own data, and you decide on its page: --account, --in-terminal and --for do not apply";
         return Err(Error::new(Kind::Usage, "only_for_local", message).run(Command::connect("local")));
     }
     Ok(Some(own::separate::caller::Caller::begin(&socket)?.hello()?.url))
 }
 
-/// Where the service serves that keeps the person's own data, if that is at `named`. What cannot be asked is no such one.
+/// The address of the service that keeps the person's own data, if `named` is that address. A service that does
+/// not answer does not count.
 #[cfg(target_os = "linux")]
 fn own_service(named: &str) -> Option<String> {
     let socket = own::separate::of_this_user(None).ok()??;
@@ -211,20 +217,20 @@ fn own_service(named: &str) -> Option<String> {
     (provider_url(&url).ok()? == provider_url(named).ok()?).then_some(url)
 }
 
-/// The same, where there is no such service.
+/// As above, for systems without such a service.
 #[cfg(not(target_os = "linux"))]
 fn own_service(_: &str) -> Option<String> {
     None
 }
 
-/// The same, where there is no such service.
+/// As above, for systems without such a service.
 #[cfg(not(target_os = "linux"))]
-#[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
+#[allow(clippy::unnecessary_wraps, reason = "the same signature as on Linux")]
 fn service_url(_: &Args) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// The same for the person's own store.
+/// Runs the command for the person's own store.
 fn run_local(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     match (connect_local(args, global, ui), args.json) {
         (Ok(connected), true) => {
@@ -274,7 +280,7 @@ fn connect(args: &Args, separate: Option<&str>, global: &Global, ui: &Ui) -> Res
         .or_else(|| provider.as_ref().and_then(|provider| own_service(provider.as_str())));
     if let Some(url) = own {
         ui.explain(&format!(
-            "Your own data is kept by a service, at {url}, which prints no link. Decide on your page: {}",
+            "The service at {url} keeps your own data. It prints no link; decide on your page: {}",
             Command::new("provider open")
         ));
     }
@@ -283,7 +289,8 @@ fn connect(args: &Args, separate: Option<&str>, global: &Global, ui: &Ui) -> Res
 }
 
 impl Args {
-    /// Whether it is about the person's own store: by that name, or by the one grant that is renewed.
+    /// Whether the command is about the person's own store: it names that store, or the grants that it renews
+    /// come from there.
     fn is_local(&self, global: &Global) -> Result<bool> {
         let is_local = if let Some(provider) = self.provider.as_deref() {
             provider.parse::<ProviderUrl>().is_ok_and(|provider| provider.is_local())
@@ -297,7 +304,7 @@ impl Args {
         if is_local || (account.is_empty() && !in_terminal && host.is_none()) {
             return Ok(is_local);
         }
-        let message = "--account, --in-terminal and --for are for your own data on this machine";
+        let message = "--account, --in-terminal and --for work only with your own data on this machine";
         Err(Error::new(Kind::Usage, "only_for_local", message).run(Command::connect("local")))
     }
 
@@ -328,7 +335,7 @@ impl Args {
 
 fn provider_url(text: &str) -> Result<ProviderUrl> {
     text.parse().map_err(|error| {
-        // What holds a password is not repeated.
+        // An address that holds a password is not repeated.
         let message = match &error {
             ProviderUrlError::Credentials => "That is not a provider's address".to_owned(),
             _ => format!("{text:?} is not a provider's address"),
@@ -341,7 +348,7 @@ fn provider_url(text: &str) -> Result<ProviderUrl> {
     })
 }
 
-/// Whoever sits at the terminal.
+/// The person at the terminal.
 struct Terminal<'a> {
     ui: &'a Ui,
     progress: RefCell<Option<Progress<'a>>>,
@@ -356,7 +363,7 @@ impl Dialog for Terminal<'_> {
         let mut progress = self.progress.borrow_mut();
         match left {
             Some(left) => {
-                let line = format!("Waiting for the approval, {} left (Ctrl-C stops)", minutes(left));
+                let line = format!("Waiting for your approval, {} left (Ctrl-C stops)", minutes(left));
                 progress.get_or_insert_with(|| self.ui.progress()).say(&line);
             }
             None => *progress = None,
@@ -371,14 +378,15 @@ impl Dialog for Terminal<'_> {
         const THERE: &str = "pick on the provider's page";
         if self.ui.can_ask() && can_pick {
             self.ui.note(
-                "The provider has several sources, each with accounts of its own. Its page lets you pick: one account of one \
-                 source gives a grant of its own; several give a package, whose grants are read through the provider's own \
+                "The provider has several sources, each with its own accounts, and you can pick on its page. One account of one \
+                 source gives you a single grant. Several give you a package: its grants are read through the provider's own \
                  tools and kept under one name here.",
             );
         }
         if choices.is_empty() {
             let hint = if can_pick { format!("Enter: {THERE}; or the") } else { "The".to_owned() };
-            let question = format!("{hint} URI of one, such as https://registry.pdpp.dev/connectors/slack");
+            let question =
+                format!("{hint} URI of a source, such as https://registry.pdpp.dev/connectors/slack");
             return Ok(match self.ui.ask(&question)? {
                 Some(id) if !id.is_empty() => Some(SourceAnswer::Source(id)),
                 Some(_) if can_pick => Some(SourceAnswer::PickThere),

@@ -1,4 +1,4 @@
-//! What `connect` shows on the way to a grant.
+//! What `connect` shows while it gets a grant.
 
 use std::fmt::Write as _;
 
@@ -13,22 +13,22 @@ use crate::text::{one_line, prefix};
 use crate::time_text::minutes;
 use crate::ui::Ui;
 
-/// Shows what happens on the way.
+/// Shows one step.
 pub(super) fn show(event: &Event<'_>, ui: &Ui) {
     match event {
         Event::UsesDeviceCode { why } => {
-            ui.explain(&format!("Using a device code, since {why} (--flow picks another way).\n"));
+            ui.explain(&format!("Using a device code because {why} (--flow picks another way).\n"));
         }
         Event::PickTheSame { refused, old } => ui.explain(&pick_the_same(refused, old)),
         Event::Store(note) => ui.explain(note),
         Event::AccountsDiffer(streams) => ui.explain(&format!(
-            "The accounts of the old grant differ in what they give of {}, which a request cannot say: look at that on \
-             the page. Where the new grant is wider or narrower than the old one, it is said.",
+            "The accounts of the old grant give different parts of {}. A request cannot express that, so check it on the \
+             provider's page. pdpp warns you if the new grant is wider or narrower than the old one.",
             one_line(prefix(&streams.join(", "), 300))
         )),
         Event::Approve(invitation) => ui.explain(&invite(invitation)),
         Event::Holds(holds) => {
-            ui.explain("What a grant of your own data holds against on this computer, as long as the store is yours alone:");
+            ui.explain("What a grant of your own data protects against on this computer, as long as only you can open the store:");
             for (title, list) in [("It stops", holds.against), ("It does not stop", holds.not)] {
                 ui.explain(&format!("  {title}:"));
                 for line in list {
@@ -36,43 +36,43 @@ pub(super) fn show(event: &Event<'_>, ui: &Ui) {
                 }
             }
             if cfg!(target_os = "linux") {
-                ui.explain("  For an agent with a shell there is the separate set-up: sudo pdpp provider install");
+                ui.explain("  For an agent with a shell, use the separate set-up: sudo pdpp provider install");
             }
         }
         Event::AsksHere { why } => {
-            ui.explain(&format!("No browser is opened, since {why}: decide here (Esc denies)."));
+            ui.explain(&format!("No browser is opened because {why}: decide here (Esc denies)."));
         }
         Event::ApproveHere { shown: Shown::Typed { address, code } } => ui.explain(&format!(
-            "Decide what may be read:\n\n  {address}\n\nThat page of this machine asks for this code:\n\n{}",
+            "Decide what may be read:\n\n  {address}\n\nThat page, on this machine, asks for this code:\n\n{}",
             framed(code)
         )),
         Event::ApproveHere { .. } => ui.explain("Your browser opens the page where you decide what may be read."),
         Event::NeedsPorts(ports) => ui.explain(&needs_ports(ports)),
         Event::NotOpened { why: Some(why) } => {
-            ui.explain(&format!("No browser is opened, since {why}: open that address yourself."));
+            ui.explain(&format!("No browser is opened because {why}: open that address yourself."));
         }
         Event::NotOpened { why: None } => {
-            ui.explain("No browser could be opened here: open that address yourself.");
+            ui.explain("pdpp could not open a browser here: open that address yourself.");
         }
         Event::TypeCode { address, code, is_opened } => ui.explain(&type_code(address, code, *is_opened)),
         Event::Waits { at_most } if !ui.is_interactive() => {
-            ui.explain(&format!("Waiting for the approval, at most {}.", minutes(*at_most)));
+            ui.explain(&format!("Waiting for your approval, at most {}.", minutes(*at_most)));
         }
-        // A line that changes shows it.
+        // The progress line shows it.
         Event::Waits { .. } => {}
         Event::Differs(difference, than) => {
             let than = match than {
-                Than::Asked => "than asked for",
+                Than::Asked => "than pdpp asked for",
                 Than::Before => "than the old grant had",
             };
             for more in &difference.more {
-                ui.warn(&format!("more was given {than}: {}", one_line(more)));
+                ui.warn(&format!("the grant gives more {than}: {}", one_line(more)));
             }
             for beside in &difference.beside {
-                ui.explain(&format!("Also given, as the provider may require: {}", one_line(beside)));
+                ui.explain(&format!("The grant also gives what the provider may require: {}", one_line(beside)));
             }
             for less in &difference.less {
-                ui.explain(&format!("Less was given {than}: {}", one_line(less)));
+                ui.explain(&format!("The grant gives less {than}: {}", one_line(less)));
             }
             if let Some(note) = not_compared(difference) {
                 ui.explain(&note);
@@ -81,13 +81,13 @@ pub(super) fn show(event: &Event<'_>, ui: &Ui) {
         Event::Kept { provider, label } => {
             ui.done(&format!("{provider} is connected, as {}", one_line(label)), Command::new("status"));
         }
-        Event::UnkeptEnded => ui.explain("The grant that was approved is ended at the provider again."),
+        Event::UnkeptEnded => ui.explain("pdpp ended the approved grant at the provider again."),
         Event::UnkeptStands => {
-            ui.warn("the grant that was approved stands at the provider: its own pages can end it");
+            ui.warn("the approved grant is still valid at the provider: end it on the provider's own pages");
         }
         Event::OldTokenLeft { old, why } => {
             let again = Command::new("disconnect").value(old.grant_id.as_str());
-            ui.warn(&format!("the old token could not be deleted here ({why}); try: {again}"));
+            ui.warn(&format!("pdpp could not delete the old token here ({why}); try: {again}"));
         }
     }
 }
@@ -101,7 +101,7 @@ fn invite(invitation: &Invitation<'_>) -> String {
             "Your browser opens the page where you approve the request of {CLIENT_NAME} at {provider}.\n"
         ),
         Shown::Typed { address, code } => format!(
-            "Approve the request of {CLIENT_NAME} at {provider}:\n\n  {address}\n\nThat page of this machine leads on to \
+            "Approve the request of {CLIENT_NAME} at {provider}:\n\n  {address}\n\nThat page, on this machine, forwards you to \
              the provider. It asks for this code:\n\n{}",
             framed(code)
         ),
@@ -113,7 +113,7 @@ fn invite(invitation: &Invitation<'_>) -> String {
         Attempt::DeviceCode(device) => {
             let _ = write!(
                 text,
-                "\nThe page where you approve has to show this code. If {} asks for a code, type it there:\n\n",
+                "\nThe page where you approve must show this code. If {} asks for a code, type it there:\n\n",
                 device.typed_at
             );
             text.push_str(&framed(&device.user_code));
@@ -122,13 +122,13 @@ fn invite(invitation: &Invitation<'_>) -> String {
             if let Some(code) = &attempt.user_code {
                 let _ = writeln!(
                     text,
-                    "\nThe page where you approve shows the code {code}: deny where it shows another."
+                    "\nThe page where you approve must show the code {code}. If it shows another, deny."
                 );
             }
         }
         Attempt::AuthorizationCode(_) => {}
     }
-    text.push_str("\nAsked for:\n");
+    text.push_str("\npdpp asks for:\n");
     let takes_purpose = discovery.authorization_server.takes_purpose;
     let lines = if invitation.is_sent() { wanted.summary() } else { wanted.unsent_summary(takes_purpose) };
     for line in lines {
@@ -136,14 +136,14 @@ fn invite(invitation: &Invitation<'_>) -> String {
     }
     if invitation.is_sent() && !wanted.streams.is_empty() {
         text.push_str(
-            "Whether these names are there, the provider may say on its page alone: where it does not know one, stop here \
-             (Ctrl-C) and ask again.\n",
+            "pdpp cannot check that these names exist. If the provider's page does not know one, stop here (Ctrl-C) and ask \
+             again.\n",
         );
     }
     text
 }
 
-/// That what is said to be less may not be all that is less.
+/// Says that more may have been left out than the listed differences show.
 fn not_compared(difference: &Difference) -> Option<String> {
     let all = match difference.not_compared.as_slice() {
         [] => return None,
@@ -152,15 +152,16 @@ fn not_compared(difference: &Difference) -> Option<String> {
         [all, ..] => (*all).to_owned(),
     };
     Some(format!(
-        "That may not be all that was left out: it is not known here which {all} there are. `pdpp status --grant` lists \
-         what was given."
+        "More may have been left out: pdpp does not know which {all} there are. `pdpp status --grant` lists what the grant \
+         gives."
     ))
 }
 
-/// That a provider takes no request for what a grant has, and what that is: its owner can pick the same.
+/// Says that the provider does not accept a request for exactly what the old grant has, and lists that, so that
+/// the owner can pick the same.
 fn pick_the_same(refused: &ApproveError, old: &Credential) -> String {
     let mut text = format!(
-        "The provider takes no request for just what the old grant has ({}): pick the same on its page.\nThe old grant has:\n",
+        "The provider does not accept a request for exactly what the old grant has ({}): pick the same on its page.\nThe old grant has:\n",
         one_line(&refused.to_string())
     );
     for source in &old.sources {
