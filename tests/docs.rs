@@ -1,9 +1,9 @@
-//! Promise: what is written down is what the program does.
+//! Promise: the documents describe what the program does.
 //!
-//! Completions and manual pages are the clap definitions' own (R8.5), help fits 80 columns, the documents
-//! name only commands that parse ([`commands`] runs those that are shown), their links lead somewhere
-//! ([`links`]), docs/errors.md has every error code and docs/operators.md every metric; src/lib.rs shows the
-//! house as it is ([`map`], [`circles`]).
+//! Completions and manual pages match the clap definitions (R8.5), help fits 80 columns, the documents
+//! name only commands that parse ([`commands`] runs those that they show), their links lead somewhere
+//! ([`links`]), docs/errors.md has every error code and docs/operators.md every metric; the map in src/lib.rs
+//! matches the modules ([`map`], [`circles`]).
 
 mod circles;
 mod commands;
@@ -64,7 +64,7 @@ fn r8_5_generated_completions_are_committed() {
     let scripts: Vec<_> = clap_complete::Shell::value_variants()
         .iter()
         .map(|&shell| {
-            // The name under which each shell looks a completion up.
+            // The file name that each shell looks for.
             let name = match shell {
                 clap_complete::Shell::Bash => "pdpp.bash".to_owned(),
                 clap_complete::Shell::Elvish => "pdpp.elv".to_owned(),
@@ -84,8 +84,7 @@ fn r8_5_generated_man_pages_are_committed() {
     assert_generated("man", &man::pages(Cli::command()));
 }
 
-/// Every command a person can type, by its full name (`pdpp mcp serve`), with its definition.
-/// A page that another one names can be opened.
+/// A manual page that another one names exists.
 #[test]
 fn man_pages_name_only_pages_that_are_there() {
     let dir = root().join("man");
@@ -97,13 +96,14 @@ fn man_pages_name_only_pages_that_are_there() {
             let name = before.rsplit(|c| !is_name(c)).next().unwrap();
             if name.starts_with("pdpp") {
                 named += 1;
-                assert!(dir.join(format!("{name}.1")).exists(), "{name}(1) is no page");
+                assert!(dir.join(format!("{name}.1")).exists(), "{name}(1) does not exist");
             }
         }
     }
     assert!(named >= 10, "{named}");
 }
 
+/// Every command that a person can type, by its full name (`pdpp mcp serve`), with its definition.
 fn commands() -> Vec<(String, Command)> {
     fn collect(command: &Command, name: &str, found: &mut Vec<(String, Command)>) {
         found.push((name.to_owned(), command.clone()));
@@ -139,7 +139,7 @@ fn help_of_every_command_fits_80_columns() {
     }
 }
 
-/// Its row in docs/hosts.md begins with its id; README names what is typed.
+/// A host's row in docs/hosts.md begins with its id; README shows the name to type.
 #[test]
 fn every_host_has_its_row_in_the_documents() {
     let (hosts, readme) = (read("docs/hosts.md"), read("README.md"));
@@ -152,12 +152,12 @@ fn every_host_has_its_row_in_the_documents() {
     }
 }
 
-/// README and what is in docs/ and CONTRIBUTING.
+/// README, CONTRIBUTING and the pages of docs/, without the book's table of contents.
 fn documents() -> Vec<String> {
     let mut found = vec!["README.md".to_owned(), "CONTRIBUTING.md".to_owned()];
     for entry in std::fs::read_dir(root().join("docs")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        if Path::new(&name).extension().is_some_and(|extension| extension == "md") {
+        if name != "SUMMARY.md" && Path::new(&name).extension().is_some_and(|extension| extension == "md") {
             found.push(format!("docs/{name}"));
         }
     }
@@ -167,7 +167,7 @@ fn documents() -> Vec<String> {
 
 /// The command lines in code spans of a text: `pdpp …`.
 fn named_commands(text: &str) -> Vec<String> {
-    // Code spans do not cross paragraphs, so that a fence or a lone backtick costs one of them.
+    // Code spans do not cross paragraphs, so a fence or a lone backtick affects only one paragraph.
     let spans = text.split("\n\n").flat_map(|paragraph| paragraph.split('`').skip(1).step_by(2));
     let words = spans.map(|span| span.split_whitespace().collect::<Vec<_>>().join(" "));
     words.filter(|span| span.starts_with("pdpp ") && !span.contains('…')).collect()
@@ -181,7 +181,7 @@ fn documents_name_only_commands_that_exist() {
         for command in named_commands(&read(&document)) {
             named += 1;
             let Err(error) = Cli::try_parse_from(command.split_whitespace()) else { continue };
-            // A sentence may leave arguments out (`pdpp mcp host`) or name them (`--provider URL`).
+            // A sentence may leave out arguments (`pdpp mcp host`) or name them (`--provider URL`).
             let is_partial = matches!(
                 error.kind(),
                 ErrorKind::MissingRequiredArgument
@@ -203,7 +203,7 @@ fn documents_name_only_commands_that_exist() {
             );
         }
     }
-    assert!(named > 20, "the documents name hardly a command: {named}");
+    assert!(named > 20, "the documents name hardly any command: {named}");
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn operators_are_told_of_every_metric_and_no_other() {
     let source = read("src/endpoint/metrics.rs");
     let counted = names(source.split("#[cfg(test)]").next().unwrap());
     assert!(counted.len() > 5, "{counted:?}");
-    // A histogram's series have its name and one of these behind it.
+    // A histogram's series have its name with one of these suffixes.
     let series = ["_bucket", "_sum", "_count"];
     let documented = names(&read("docs/operators.md"));
     let documented =
@@ -236,7 +236,7 @@ fn operators_are_told_of_every_field_of_the_access_log() {
     assert_eq!(documented.collect::<Vec<_>>(), noted.collect::<Vec<_>>());
 }
 
-/// The fenced blocks of README in `language`, whole.
+/// The fenced blocks of README in `language`, complete.
 fn readme_blocks(language: &str) -> Vec<String> {
     let readme = read("README.md");
     let fence = format!("```{language}\n");
@@ -244,7 +244,7 @@ fn readme_blocks(language: &str) -> Vec<String> {
     blocks.filter_map(|rest| rest.split("```").next()).map(str::to_owned).collect()
 }
 
-/// Every place in `value` where a host's entry says what to start: `command`, `args`.
+/// Collects every place in `value` where a host's entry names what to start: `command`, `args`.
 fn entries(value: &serde_json::Value, found: &mut Vec<Vec<String>>) {
     let words = |value: &serde_json::Value| -> Vec<String> { serde_json::from_value(value.clone()).unwrap() };
     match value {
@@ -266,30 +266,30 @@ fn readme_host_entries_start_serve() {
     for block in readme_blocks("json") {
         entries(&serde_json::from_str(&block).unwrap_or_else(|error| panic!("{block}: {error}")), &mut found);
     }
-    assert_eq!(found.len(), 1, "the one for most hosts; setup's own snapshot has all of them: {found:?}");
+    assert_eq!(found.len(), 1, "README has the one for most hosts; setup's own snapshot has all of them: {found:?}");
     for entry in found {
         assert!(entry[0].starts_with('/'), "a host has no PATH to find {} on", entry[0]);
         assert_eq!(entry[1..], ["mcp", "serve"]);
     }
 }
 
-/// The production part of every source file: what comes before its test module.
+/// The production part of every source file, which comes before its test module.
 fn sources() -> Vec<(PathBuf, String)> {
     let production = |text: String| text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
     let files = rust_files("src").into_iter().filter(|(path, _)| !path.ends_with("tests.rs"));
     files.map(|(path, text)| (path, production(text))).collect()
 }
 
-/// The string literal that `text` starts with after white space, if it does.
+/// The string literal that `text` starts with after white space, if any.
 fn literal(text: &str) -> Option<&str> {
     text.trim_start().strip_prefix('"')?.split('"').next()
 }
 
-/// The error codes that `source` can produce: the literal codes given to `Error::new`, `Error::failed`,
+/// The error codes that `source` can produce: the literal codes passed to `Error::new`, `Error::failed`,
 /// `ToolError::new`, a `Refusal` of HTTP and a `Verdict` of a check, and those that a `fn code` maps to.
 fn codes(source: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    // The code is their first or second argument.
+    // The code is the first or second argument.
     for call in ["Refusal::", "Verdict::new"] {
         for rest in source.split(call).skip(1) {
             let arguments = rest.split_once('(').map(|(_, arguments)| arguments).unwrap_or_default();
@@ -351,7 +351,7 @@ fn codes_are_found_where_they_are_made() {
 /// The rows of the tables in `file` that begin with a code, as their cells.
 fn rows_of_codes(file: &str) -> Vec<Vec<String>> {
     let cells = |line: &str| -> Vec<String> {
-        // A `\|` in a cell is no border.
+        // A `\|` in a cell is not a border.
         let line = line.replace("\\|", "\u{0}");
         line.trim_matches('|').split('|').map(|cell| cell.trim().replace('\u{0}', "|")).collect()
     };
@@ -367,7 +367,7 @@ fn codes_in(file: &str) -> Vec<String> {
 fn every_error_code_and_no_other_has_meaning_cause_and_fix() {
     let sources = sources();
     let made: BTreeSet<String> = sources.iter().flat_map(|(_, source)| codes(source)).collect();
-    assert!(made.len() > 100, "the scan found hardly a code: {made:?}");
+    assert!(made.len() > 100, "the scan found hardly any code: {made:?}");
     let mut explained = BTreeSet::new();
     for row in rows_of_codes("docs/errors.md") {
         let code = row[0].trim_matches('`').to_owned();

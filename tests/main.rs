@@ -1,9 +1,9 @@
-//! The one integration test binary: one module for each promise.
+//! The one integration test binary: one module per promise.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 #![allow(missing_docs, clippy::format_push_string, clippy::format_collect)]
-// A number's digits are compared as they are written, which equality of values would not do.
+// Tests compare a number's digits as written, which equality of values would not do.
 #![allow(clippy::cmp_owned)]
-#![cfg_attr(windows, allow(unused, reason = "what helps tests that are for unix alone"))]
+#![cfg_attr(windows, allow(unused, reason = "helpers of tests that run on unix only"))]
 
 #[cfg(target_os = "linux")]
 mod bundle;

@@ -1,10 +1,10 @@
-//! Which test holds which requirement: a test's name begins with the requirement's number (`r3_4_…`), and
+//! Which test proves which requirement: a test's name begins with the requirement's number (`r3_4_…`), and
 //! docs/requirements.md is the table of them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Requirements that nothing here fulfils yet: said in the table, and taken off this list by their first test.
+/// Requirements that have no test yet: the table marks them, and their first test removes them from this list.
 const NOT_YET: [&str; 0] = [];
 
 #[test]
@@ -12,8 +12,9 @@ fn every_requirement_is_held_by_a_test_and_the_generated_table_says_which() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let tests = tests_by_requirement(root);
     let statements = std::fs::read_to_string(root.join("docs/requirements.tsv")).unwrap();
-    let mut table = "# What is required, and which test holds it\n\nGenerated from `docs/requirements.tsv` and the names of \
-        the tests; `UPDATE_GENERATED=1 cargo test generated` writes it.\n\n| | What | Tests |\n| --- | --- | --- |\n"
+    let mut table = "# What is required, and which test proves it\n\nFor auditors and contributors. Generated from \
+        `docs/requirements.tsv` and the names of the tests; `UPDATE_GENERATED=1 cargo test generated` writes this page.\n\n\
+        | Number | Requirement | Tests |\n| --- | --- | --- |\n"
         .to_owned();
     let mut without = Vec::new();
     for line in statements.lines() {
@@ -41,12 +42,12 @@ fn every_requirement_is_held_by_a_test_and_the_generated_table_says_which() {
     );
 }
 
-/// `R3.4` → the tests whose names begin with it.
+/// Maps a requirement, such as `R3.4`, to the tests whose names begin with it.
 fn tests_by_requirement(root: &Path) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for file in rust_files(&root.join("src")).into_iter().chain(rust_files(&root.join("tests"))) {
         let text = std::fs::read_to_string(&file).unwrap();
-        // Attributes stand above their function: a test that does not run holds nothing.
+        // Attributes come before their function. A test that does not run proves nothing.
         let (mut is_test, mut is_ignored) = (false, false);
         for line in text.lines() {
             let line = line.trim_start();
@@ -71,7 +72,7 @@ fn tests_by_requirement(root: &Path) -> BTreeMap<String, Vec<String>> {
     found
 }
 
-/// The requirements at the beginning of a name without its first letter: `3_40_r3_41_a_document` → R3.40, R3.41.
+/// The requirements at the start of a name without its first letter: `3_40_r3_41_a_document` → R3.40, R3.41.
 fn ids(chapters: char, name: &str) -> Vec<String> {
     let mut ids = Vec::new();
     let mut parts = name.split('_').peekable();

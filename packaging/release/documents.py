@@ -1,4 +1,4 @@
-"""The documents of a package: README, changelog, docs/ and the examples for operators, as they stand in the source."""
+"""The documents of a package: README, changelog, docs/ and the examples for operators, copied from the source."""
 
 import posixpath
 import re
@@ -7,20 +7,20 @@ import shutil
 from about import ROOT
 
 EXAMPLES = ("container", "docker", "image", "kubernetes", "launchd", "nginx", "systemd", "windows")
-# Code comes first: nothing in it is a link, though the words of a link may have code in them.
+# Code comes first: nothing in it is a link, although the words of a link may contain code.
 CODE_OR_LINK = re.compile(
     r"(?P<code>^```.*?^```|(?P<tick>`+)(?:(?!\n\n).)+?(?<!`)(?P=tick)(?!`))"
     r"|!?\[(?P<words>(?:[^\[\]]|\[[^\]]*\])+)\]\((?P<target>[^)\s]+)\)",
     re.M | re.S,
 )
-# Behind README's title.
+# Follows README's title.
 ELSEWHERE = "\nFiles that are named here and are not in this package are in the source.\n"
 
 
 def linked(text, place, is_there, moved=()):
-    """`text` of the document at `place`, with each link to what is not there made words.
+    """`text` of the document at `place`, with each link to a missing file turned into plain text.
 
-    Links to what has another name in the package (`moved`, from the source's to the package's) lead there.
+    `moved` maps names in the source to names in the package; links to such files follow the new name.
     """
 
     def changed(match):
@@ -46,8 +46,9 @@ def targets(text):
 
 
 def documents(folder, moved=()):
-    """Puts them into `folder`, where the licence, or what `moved` makes of it, is already or will be."""
-    shown = (path for kind in ("md", "svg", "png") for path in (ROOT / "docs").glob(f"*.{kind}"))
+    """Copies them into `folder`, where the licence, under its own name or that of `moved`, is or will be."""
+    # The table of contents is for the book only.
+    shown = (path for kind in ("md", "svg", "png") for path in (ROOT / "docs").glob(f"*.{kind}") if path.name != "SUMMARY.md")
     names = ["README.md", "CHANGELOG.md", *(f"docs/{path.name}" for path in shown)]
     for name in names:
         if name not in moved:

@@ -128,7 +128,7 @@ def documented(folder, program, environment):
 
 def documents():
     """What every package has of them."""
-    names = {f"docs/{path.name}" for path in (ROOT / "docs").iterdir() if path.suffix in (".md", ".svg", ".png")}
+    names = {f"docs/{path.name}" for path in (ROOT / "docs").iterdir() if path.suffix in (".md", ".svg", ".png") and path.name != "SUMMARY.md"}
     examples = {path for name in EXAMPLES for path in (ROOT / "packaging" / name).iterdir()}
     return {"README.md", "CHANGELOG.md"} | names | {str(path.relative_to(ROOT)) for path in examples}
 
