@@ -1,57 +1,58 @@
-//! Which account a source is imported into, where the person does not say: one that read it before, or one that is known to be
-//! the same person's. Two people's data never join because one of them lies where the other's did.
+//! Chooses the account that a source is imported into if the person names none: one that read the source
+//! before, or one that is known to belong to the same person. Two people's data is never joined because
+//! one of them is where the other's was.
 
 use std::collections::BTreeMap;
 
 use super::format::Plan;
 
-/// An account that is there.
+/// An existing account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Whose data its files were said to hold, and whether that was sure.
+    /// The owners that its files named, each with whether that was certain.
     pub owners: BTreeMap<String, bool>,
-    /// What of the source it has read.
+    /// What it has read from the source.
     pub read: Option<Read>,
 }
 
 impl Known {
-    /// Whether it has data of whoever a plan is of, perhaps.
+    /// Whether it may have data of the plan's owner.
     pub fn is_owners(&self, plan: &Plan) -> bool {
         plan.whose.owner.as_ref().is_some_and(|owner| self.name == *owner || self.owners.contains_key(owner))
     }
 
-    /// Whether it is surely somebody else's.
+    /// Whether it certainly belongs to another person.
     pub fn is_anothers(&self, plan: &Plan) -> bool {
         plan.whose.is_sure && !self.is_owners(plan) && self.owners.values().any(|is_sure| *is_sure)
     }
 }
 
-/// What an account has read of a source.
+/// What an account has read from a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Read {
-    /// Something else lay at its place.
+    /// A different file was in its place.
     Another,
-    /// What is there, or its beginning.
+    /// The current file, or the beginning of it.
     This,
 }
 
-/// What becomes of a source.
+/// The decision for a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
-    /// What the files say.
+    /// The account that the files name.
     Inferred,
-    /// This account, for a reason in words.
+    /// This account, with the reason in words.
     Known(String, &'static str),
-    /// The person has to say which.
+    /// The person must name one.
     Ask(Vec<String>),
 }
 
 const BEFORE: &str = "this source was imported into it before";
 const SAME_PERSON: &str = "data of the same person was imported into it before";
 
-/// Chooses among the accounts that are there.
+/// Chooses among the existing accounts.
 pub fn choose(plan: &Plan, known: &[Known]) -> Choice {
     let owner = plan.whose.owner.as_deref();
     let is_surely_owners = |one: &&Known| {
@@ -80,14 +81,14 @@ pub fn choose(plan: &Plan, known: &[Known]) -> Choice {
         several if several.iter().any(|one| one.name == plan.account) => return Choice::Inferred,
         several => return Choice::Ask(names(several.iter().map(|one| one.name.as_str()), None)),
     }
-    // A name that one person gave up may be another's now.
+    // A name that one person gave up may belong to another now.
     let is_anothers = |one: &Known| one.name == plan.account && one.owners.values().any(|is_sure| *is_sure);
     if let Some(owner) = owner.filter(|_| plan.whose.is_sure)
         && known.iter().any(is_anothers)
     {
         return Choice::Ask(vec![plan.account.clone(), format!("{} {owner}", plan.account)]);
     }
-    // Something else lies where another account's source was: whose it is may be plain.
+    // Another file is where the source of another account was: its owner may be certain.
     let others = of(Read::Another);
     let are_others_sure = others.iter().all(|one| one.owners.values().any(|is_sure| *is_sure));
     if others.is_empty() || plan.whose.is_sure && are_others_sure {
@@ -138,7 +139,7 @@ mod tests {
             choose(&named("7", true), &there),
             Choice::Ask(vec!["ana".to_owned(), "ana 7".to_owned()])
         );
-        // Nobody is known to own it.
+        // No owner is known.
         assert_eq!(choose(&named("7", true), &[known("ana", &[], None)]), Choice::Inferred);
         assert_eq!(choose(&named("7", false), &there), Choice::Inferred);
     }
@@ -151,14 +152,14 @@ mod tests {
         let work = |owners: &[(&str, bool)], read| vec![known("Work", owners, read)];
         let ana = &[("ana@a", true)][..];
         for (owner, is_sure, accounts, wanted) in [
-            // Nothing is known.
+            // There are no accounts.
             (Some("ana@a"), true, vec![], Choice::Inferred),
             (None, false, work(&[], None), Choice::Inferred),
             // The same file, whatever its first mails say now.
             (Some("ana@a"), true, work(ana, Some(This)), took("Work", BEFORE)),
             (Some("list@a"), false, work(ana, Some(This)), took("Work", BEFORE)),
             (None, false, work(&[], Some(This)), took("Work", BEFORE)),
-            // Another file at its place.
+            // Another file in its place.
             (Some("ana@a"), true, work(ana, Some(Another)), took("Work", BEFORE)),
             (None, false, work(&[], Some(Another)), took("Work", BEFORE)),
             (Some("bob@b"), true, work(ana, Some(Another)), Choice::Inferred),
@@ -177,7 +178,7 @@ mod tests {
                 asks(&["Work", "Old"]),
             ),
             (Some("ana@a"), true, vec![known("ana@a", ana, None), known("Old", ana, None)], Choice::Inferred),
-            // One source of two accounts.
+            // One source with two accounts.
             (
                 Some("ana@a"),
                 true,

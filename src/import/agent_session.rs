@@ -1,4 +1,5 @@
-//! What the transcripts of coding agents have in common: files of JSON lines that grow, each of one session or more.
+//! What the transcripts of coding agents have in common: growing files of JSON lines, each with one
+//! session or more.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,36 +16,37 @@ use crate::json;
 use crate::text;
 use crate::vault::time;
 
-/// What a person is told before transcripts are imported.
-pub const NOTE: &str = "Transcripts of coding agents hold source code, the contents of files that the agent read, and what its \
-    tools printed, which can be passwords, keys and other secrets. Messages are kept whole; of what a tool gave, only the first \
-    4 KiB are kept.";
-/// Why a call of this program's own tools is left out, and what it gave (O5.5).
+/// The note that a person sees before transcripts are imported.
+pub const NOTE: &str = "Transcripts of coding agents contain source code, the contents of files that \
+                        the agent read, and the output of its tools, which can include passwords, keys \
+                        and other secrets. Messages are kept whole; of a tool's output, only the first \
+                        4 KiB are kept.";
+/// Why a call of this program's own tools is left out, with its output (O5.5).
 pub const READ_THROUGH_PDPP: &str = "read through pdpp";
 /// Why a line is left out that the agent's program added for its model.
 pub const INJECTED: &str = "injected context";
-/// Why a line is left out that nobody wrote.
+/// Why a line is left out that no person or model wrote.
 pub const EVENT: &str = "event of the program";
-/// Why a message is left out that says nothing.
+/// Why a message without content is left out.
 pub const NO_TEXT: &str = "no text";
 
-/// How much of what a tool was given or gave is kept, in bytes.
+/// How many bytes are kept of a tool's input or output.
 const PREVIEW: usize = 4096;
-/// A title made from a message is at most this long, in bytes.
+/// The most bytes of a title that is made from a message.
 const TITLE: usize = 160;
-/// Longer ids and names are none.
+/// Longer ids and names are ignored.
 const LONGEST_NAME: usize = 1024;
-/// How many calls are remembered; in a file with more of them, the results of all calls are left out.
+/// How many calls are remembered. In a file with more of them, the results of all calls are left out.
 const MOST_CALLS: usize = 1_000_000;
 /// How many sessions are remembered at once.
 const MOST_SESSIONS: usize = 256;
 
-/// The beginning of what a tool was given or gave.
+/// The beginning of a tool's input or output.
 pub fn preview(text: &str) -> &str {
     text::prefix(text, PREVIEW)
 }
 
-/// A short text, or `None` where it is empty or too long to be an id or a name.
+/// A short text; `None` if it is empty, or too long for an id or a name.
 pub fn name(text: &str) -> Option<&str> {
     (!text.is_empty() && text.len() <= LONGEST_NAME).then_some(text)
 }
@@ -54,7 +56,7 @@ pub fn timestamp(text: &str) -> Option<String> {
     time::parse_ms(text).map(time::format_ms)
 }
 
-/// The text that `raw` is.
+/// The text in `raw`.
 pub fn raw_text(raw: Option<&RawValue>) -> Option<String> {
     let raw = raw?.get();
     if !raw.starts_with('"') {
@@ -67,7 +69,7 @@ pub fn raw_text(raw: Option<&RawValue>) -> Option<String> {
     })
 }
 
-/// Whether a tool is one of a server that is `pdpp`: `mcp__pdpp__search`, `pdpp-work__search`.
+/// Whether a tool belongs to a server that is `pdpp`: `mcp__pdpp__search`, `pdpp-work__search`.
 pub fn is_pdpp_tool(tool: &str) -> bool {
     tool.rsplit_once("__").is_some_and(|(server, _)| is_pdpp(server))
 }
@@ -77,8 +79,8 @@ pub fn is_pdpp(server: &str) -> bool {
     contains(server, "pdpp")
 }
 
-/// Whether what a tool is given reaches such a server in another way: a script that calls the tool, or the file in which the
-/// program put a result that was too long.
+/// Whether a tool's input reaches such a server in another way: a script that calls the tool, or the file
+/// where the program put a result that was too long.
 pub fn reaches_pdpp(input: &str) -> bool {
     contains(input, "mcp__pdpp") || contains(input, "mcp-pdpp")
 }
@@ -87,7 +89,8 @@ fn contains(text: &str, lower_case: &str) -> bool {
     text.as_bytes().windows(lower_case.len()).any(|part| part.eq_ignore_ascii_case(lower_case.as_bytes()))
 }
 
-/// What one file says of a session. Two sightings are one in whatever order, and one that is there twice changes nothing.
+/// What one file says about a session. Sightings can be merged in any order, and merging one twice
+/// changes nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sighting {
@@ -95,41 +98,41 @@ pub struct Sighting {
     started: Option<i64>,
     /// The latest event.
     last: Option<i64>,
-    /// The directory at the earliest event that names one.
+    /// The directory at the earliest event that names one, with the time of the event.
     first_directory: Option<(i64, String)>,
-    /// The directory at the latest.
+    /// The directory at the latest such event.
     directory: Option<(i64, String)>,
-    /// The branch at the latest.
+    /// The branch at the latest event that names one.
     branch: Option<(i64, String)>,
-    /// What it ran with at the latest: a version, or a provider of models.
+    /// What it ran with at the latest event that names it: a version, or a provider of models.
     program: Option<(i64, String)>,
-    /// The best title: what kind it is, which of those it is, and its words.
+    /// The best title: its kind, its order within the kind, and its words.
     title: Option<(TitleKind, u64, String)>,
 }
 
-/// Where a title is from, the best first.
+/// Where a title comes from, the best source first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum TitleKind {
     /// The person gave it.
     Given,
     /// The program made it.
     Made,
-    /// It is how the person's first message begins.
+    /// It is the beginning of the person's first message.
     FirstMessage,
 }
 
 impl Sighting {
-    /// The sighting that `json` is; one that does not read says nothing.
+    /// Reads a sighting from `json`; invalid JSON gives an empty one.
     pub fn read(json: &str) -> Self {
         serde_json::from_str(json).unwrap_or_default()
     }
 
-    /// What all of `sightings` say.
+    /// All of `sightings`, merged.
     pub fn of_all(sightings: &[&str]) -> Self {
         sightings.iter().fold(Self::default(), |all, one| all.and(Self::read(one)))
     }
 
-    /// What both say.
+    /// Merges two sightings.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -148,13 +151,13 @@ impl Sighting {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Something happened at `at`.
+    /// Notes an event at `at`.
     pub fn event(&mut self, at: i64) {
         self.started = least(self.started, Some(at));
         self.last = self.last.max(Some(at));
     }
 
-    /// Where it ran at `at`.
+    /// Notes where it ran at `at`.
     pub fn place(&mut self, at: i64, directory: Option<&str>, branch: Option<&str>, program: Option<&str>) {
         let known = |text: Option<&str>| Some((at, name(text?)?.to_owned()));
         self.first_directory = least(self.first_directory.take(), known(directory));
@@ -163,7 +166,7 @@ impl Sighting {
         self.program = self.program.take().max(known(program));
     }
 
-    /// A title; of two of a kind, the one with the smaller `order` counts.
+    /// Notes a title; of two of one kind, the one with the smaller `order` counts.
     pub fn title(&mut self, kind: TitleKind, order: u64, words: &str) {
         let line = words.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         if !line.is_empty() {
@@ -172,12 +175,12 @@ impl Sighting {
         }
     }
 
-    /// Whether there is a title of this kind, or a better one.
+    /// Whether there is a title of this kind or a better one.
     pub fn has_title(&self, kind: TitleKind) -> bool {
         self.title.as_ref().is_some_and(|(known, ..)| *known <= kind)
     }
 
-    /// The session's record says this.
+    /// The facts for the session's record.
     pub fn facts(&self) -> SessionFacts<'_> {
         fn text<T>(at: Option<&(T, String)>) -> Option<&str> {
             at.map(|(_, text)| text.as_str())
@@ -197,11 +200,11 @@ impl Sighting {
 /// What is known of a session.
 #[derive(Debug)]
 pub struct SessionFacts<'a> {
-    /// Its title.
+    /// Its title, if it has one.
     pub title: Option<&'a str>,
-    /// Where it began.
+    /// The directory where it began.
     pub first_directory: Option<&'a str>,
-    /// Where it was last.
+    /// The directory where it was last.
     pub directory: Option<&'a str>,
     /// The branch that it was last on.
     pub branch: Option<&'a str>,
@@ -213,7 +216,7 @@ pub struct SessionFacts<'a> {
     pub last_event_at: Option<String>,
 }
 
-/// The smaller of two, where both are there.
+/// The smaller of two, if both exist.
 pub fn least<T: Ord>(first: Option<T>, second: Option<T>) -> Option<T> {
     match (first, second) {
         (Some(first), Some(second)) => Some(first.min(second)),
@@ -221,28 +224,28 @@ pub fn least<T: Ord>(first: Option<T>, second: Option<T>) -> Option<T> {
     }
 }
 
-/// What is known of an item beside its bytes.
+/// What is known of an item in addition to its bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
-    /// The item is no line, but what the file says of this session.
+    /// The item is not a line, but the file's sighting of this session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sighting_of: Option<String>,
-    /// The session that the line belongs to, where the line does not say.
+    /// The session that the line belongs to, if the line does not name one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// Which line it is, where its id is made from that.
+    /// The number of the line, if its id is made from that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// The calls whose results stand in the line and are left out (O5.5).
+    /// The calls whose results are in the line and are left out (O5.5).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<String>,
-    /// The line is longer than is read; where it begins.
+    /// Where the line begins, if it is longer than what is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub too_long_at: Option<u64>,
 }
 
 impl Facts {
-    /// What [`Raw::facts`] says.
+    /// Reads [`Raw::facts`].
     pub fn of(raw: &Raw) -> Self {
         serde_json::from_str(&raw.facts).unwrap_or_default()
     }
@@ -252,7 +255,7 @@ impl Facts {
     }
 }
 
-/// What was seen of a file so far.
+/// What was found in a file so far.
 #[derive(Debug, Default)]
 pub struct Seen {
     hidden_calls: HashSet<u64>,
@@ -260,7 +263,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// The call `id` is one of this program's own tools.
+    /// Notes that the call `id` belongs to one of this program's own tools.
     pub fn hide(&mut self, id: &str) {
         if self.hidden_calls.len() < MOST_CALLS {
             self.hidden_calls.insert(hash(id));
@@ -272,12 +275,12 @@ impl Seen {
         self.hidden_calls.len() >= MOST_CALLS || self.hidden_calls.contains(&hash(id))
     }
 
-    /// What the file says of a session.
+    /// The file's sighting of a session.
     pub fn session(&mut self, id: &str) -> &mut Sighting {
         self.sessions.entry(id.to_owned()).or_default()
     }
 
-    /// What the file said of its sessions, as items that stand at `at`.
+    /// The file's sightings, as items at the offset `at`.
     fn sightings(&mut self, at: u64) -> impl Iterator<Item = Raw> {
         std::mem::take(&mut self.sessions).into_iter().filter(|(_, sighting)| sighting.started.is_some()).map(
             move |(id, sighting)| Raw {
@@ -298,7 +301,8 @@ fn hash(id: &str) -> u64 {
     hasher.finish()
 }
 
-/// A line is whole if it ends, or if nothing is missing of its object: a program may still write the last one.
+/// Whether a line is complete: it ends, or its object is closed. A program may still be writing the last
+/// line.
 fn is_whole(line: &lines::Line<'_>) -> bool {
     line.has_end
         || !line.is_long
@@ -306,13 +310,14 @@ fn is_whole(line: &lines::Line<'_>) -> bool {
             && serde_json::from_str::<serde::de::IgnoredAny>(&String::from_utf8_lossy(line.bytes)).is_ok()
 }
 
-/// The lines of a unit from `from` on, and before the last of them what the unit says of its sessions.
+/// Gives the lines of a unit from `from` on; before the last of them come the unit's sightings of its
+/// sessions.
 ///
-/// `look` sees each line from the first one on: which calls are left out and what a session is called may stand before `from`.
-/// It remembers what it saw, and says what is to be known of the line.
+/// `look` sees each line from the first one on, because what precedes `from` may say which calls are left
+/// out and what a session is called. It remembers what it saw, and returns the facts of the line.
 ///
 /// # Errors
-/// Where the unit cannot be read.
+/// If the unit cannot be read.
 pub fn split(
     unit: &mut Unit<'_>,
     from: u64,
@@ -325,7 +330,7 @@ pub fn split(
         end = raw.next;
         out(raw)
     };
-    // The last line is given after the sightings: a run that is cut off between them meets both again.
+    // The last line comes after the sightings: a run that stops between them meets both again.
     let mut held = None;
     let mut is_over = ControlFlow::Continue(());
     let mut lines = lines::Lines::new(&mut unit.bytes);
@@ -338,7 +343,7 @@ pub fn split(
         let facts = match line.bytes {
             _ if line.is_long => Facts { too_long_at: Some(line.offset), ..Facts::default() },
             bytes if bytes.trim_ascii().is_empty() => continue,
-            // Nor is it parsed.
+            // Nor is the line parsed.
             bytes if !json_value::is_bounded(bytes) => Facts::default(),
             bytes => look(&line, &String::from_utf8_lossy(bytes), &mut seen),
         };

@@ -1,5 +1,6 @@
-//! Members for formats that read here and there in them: where they lie if that can be, else a private copy beside the store, which
-//! goes when the member has been read. An import that is killed leaves one at most, which the next one removes.
+//! Members for formats that read at arbitrary positions: in place if possible, otherwise from a private
+//! copy next to the store, which is removed once the member has been read. An import that is killed
+//! leaves at most one, which the next import removes.
 
 use std::cell::RefCell;
 use std::io::{self, BufRead, Read, Write as _};
@@ -11,17 +12,17 @@ use super::pipeline::Import;
 use crate::archive::{Opened, Source, Stamp};
 use crate::fs::{self, PrivateDir};
 
-/// What SQLite keeps beside a database and has to be copied with it.
+/// The suffixes of the files that SQLite keeps next to a database, which must be copied with it.
 pub const BESIDE: [&str; 2] = ["-wal", "-journal"];
 /// The folder in the store's directory.
 const COPIES: &str = "copies";
 const NAME: &str = "copy";
-/// How much is copied before it is looked whether there is room, and whether to stop.
+/// How many bytes are copied before the room and the stop signal are checked again.
 const STEP: usize = 1 << 20;
 /// How often a file is copied that changes meanwhile.
 const TRIES: usize = 4;
 
-/// A member, as formats read it: with copies of it, where it is one that is read and not planned.
+/// A member, as formats read it, with its copies if it is being read and not only planned.
 pub struct Bytes<'a>(pub Opened, pub Option<Copies<'a>>);
 
 impl Read for Bytes<'_> {
@@ -66,7 +67,7 @@ pub struct Copies<'a> {
 }
 
 impl<'a> Copies<'a> {
-    /// None yet, of the member at `place`.
+    /// No copies yet, for the member at `place`.
     pub fn of(import: &Import<'a>, source: &'a Source, place: &'a str) -> Self {
         let Import { dir, least_free, stop, .. } = *import;
         Self { source, place, dir, least_free, stop, folder: RefCell::default() }
@@ -80,7 +81,7 @@ impl<'a> Copies<'a> {
         Ok(folder)
     }
 
-    /// Copies the member, or what lies beside it.
+    /// Copies the member, or one of the files next to it.
     fn copy(&self, mut from: Opened, folder: &PrivateDir, suffix: &str) -> io::Result<()> {
         self.has_room(from.length().unwrap_or(0))?;
         let mut to = folder.new_file(Path::new(&format!("{NAME}{suffix}")))?;
@@ -103,13 +104,13 @@ impl<'a> Copies<'a> {
         match fs::free_space(self.dir) {
             Some(free) if free < bytes.saturating_add(self.least_free) => Err(io::Error::new(
                 io::ErrorKind::StorageFull,
-                "there is too little room beside the store for the copy that it is read from",
+                "the disk of the store has too little room for the copy that it is read from",
             )),
             _ => Ok(()),
         }
     }
 
-    /// What the member and what lies beside it are now.
+    /// The current stamps of the member and of the files next to it.
     fn stamps(&self) -> Vec<Option<Stamp>> {
         let beside = BESIDE.iter().map(|suffix| self.source.stamp_beside(self.place, suffix));
         std::iter::once(self.source.stamp_of(self.place).ok()).chain(beside).collect()
@@ -135,7 +136,7 @@ impl Apart for Copies<'_> {
     }
 
     fn hide(&self) {
-        // Windows keeps what is open.
+        // Windows keeps files that are open.
         #[cfg(unix)]
         if let Some(folder) = self.folder.take() {
             let _ = folder.remove_whole();
@@ -163,10 +164,10 @@ impl Drop for Copies<'_> {
     }
 }
 
-/// Removes what an import left that was killed. Whoever imports into the store in `dir`, and nobody else, may do so.
+/// Removes what a killed import left behind. Only an import into the store in `dir` may call this.
 ///
 /// # Errors
-/// Whatever the disk says.
+/// The errors of the disk.
 pub fn clean(dir: &Path) -> io::Result<()> {
     match PrivateDir::open(&dir.join(COPIES)) {
         Ok(left) => left.remove_whole(),
@@ -184,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    /// A zip of files, which lie there compressed.
+    /// A zip of files, which are compressed in it.
     fn zipped(files: &[(&str, &[u8])]) -> Vec<u8> {
         let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
         for (name, bytes) in files {
@@ -267,7 +268,7 @@ mod tests {
                 opened.read_exact(&mut some).unwrap();
                 assert_eq!(some, bytes[at..at + 3]);
             }
-            // Windows keeps what is open.
+            // Windows keeps files that are open.
             drop((opened, copies));
             std::fs::remove_dir_all(&dir).ok();
         }
@@ -289,7 +290,7 @@ mod tests {
         stop.store(true, Ordering::Relaxed);
         assert!(copies(&source, "", &dir, &stop).database().is_err());
         assert!(!dir.join(COPIES).exists());
-        // What a killed import left goes, and where nothing is nothing happens.
+        // What a killed import left is removed; without anything, nothing happens.
         std::fs::create_dir(dir.join(COPIES)).unwrap();
         std::fs::write(dir.join(COPIES).join(NAME), "secret").unwrap();
         clean(&dir).unwrap();

@@ -1,4 +1,4 @@
-//! What a cell of a table says: numbers and times as people and their programs write them.
+//! Reads a cell of a table: numbers and times as people and their programs write them.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
@@ -6,7 +6,7 @@ use jiff::tz::{AmbiguousOffset, TimeZone};
 
 use super::format::DateOrder;
 
-/// Which mark stands before a number's decimals.
+/// The mark before a number's decimals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decimal {
     /// 1,234.56
@@ -15,10 +15,10 @@ pub enum Decimal {
     Comma,
 }
 
-/// A sign or a code of a currency, as it stands beside an amount; empty where none does.
+/// A sign or a code of a currency next to an amount; empty if there is none.
 pub type Currency = &'static str;
 
-/// The signs first that others begin with. `US$` is no `$`.
+/// Signs come before their own prefixes: `US$` must not match as `$`.
 const CURRENCIES: [Currency; 54] = [
     "US$", "R$", "$", "€", "£", "¥", "₹", "₽", "₩", "₺", "₪", "฿", "₫", "zł", "kr.", "kr", "Kč", "Ft", "lei",
     "Fr.", "EUR", "USD", "GBP", "CHF", "JPY", "SEK", "NOK", "DKK", "ISK", "PLN", "CZK", "HUF", "RON", "BGN",
@@ -26,7 +26,8 @@ const CURRENCIES: [Currency; 54] = [
     "THB", "AED", "SAR", "CLP", "COP",
 ];
 
-/// How a currency is called at the end of a field's name: by its code; a sign that several share has a name of its own.
+/// The name of a currency at the end of a field's name: its code, or a name for a sign that several
+/// currencies share.
 pub fn currency_name(currency: Currency) -> String {
     match currency {
         "US$" => "usd",
@@ -53,12 +54,12 @@ pub fn currency_name(currency: Currency) -> String {
     .to_owned()
 }
 
-/// Whether `name` is what [`currency_name`] gives of one.
+/// Whether `name` is a result of [`currency_name`].
 pub fn is_currency_name(name: &str) -> bool {
     CURRENCIES.iter().any(|currency| currency_name(currency) == name)
 }
 
-/// An amount without its currency, and that.
+/// An amount without its currency, and the currency.
 fn amount(text: &str) -> (&str, Currency) {
     let ends_plainly = |c: Option<char>| c.is_none_or(|c| c.is_ascii_digit());
     let is_begun =
@@ -78,12 +79,12 @@ fn amount(text: &str) -> (&str, Currency) {
     (text, "")
 }
 
-/// As [`number`], of a text that may name a currency.
+/// Like [`number`], for a text that may name a currency.
 pub fn money(text: &str, decimal: Decimal) -> Option<(String, Currency)> {
     if text.len() > 400 {
         return None;
     }
-    // The sign may stand before the currency: `-$5.00`.
+    // The sign may precede the currency: `-$5.00`.
     let (minus, rest) = match text.strip_prefix(['-', '\u{2212}']) {
         Some(rest) if !rest.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | ',')) => {
             ("-", rest)
@@ -99,10 +100,10 @@ pub fn money(text: &str, decimal: Decimal) -> Option<(String, Currency)> {
     (!currency.is_empty()).then(|| (format!("-{number}"), currency))
 }
 
-/// `text` as a JSON number, digit for digit; the marks between thousands are left out. The minus may stand behind it; a plus is
-/// a sign only where there are decimals.
+/// `text` as a JSON number, digit for digit, without the marks between thousands. A minus may follow the
+/// number; a plus counts as a sign only if there are decimals.
 ///
-/// Codes are no numbers: `007`, `+49 30`, `1E5`.
+/// Codes are not numbers: `007`, `+49 30`, `1E5`.
 pub fn number(text: &str, decimal: Decimal) -> Option<String> {
     let (minus, body) = match text.strip_prefix('-').or_else(|| text.strip_prefix('\u{2212}')) {
         Some(body) => ("-", body),
@@ -116,7 +117,7 @@ pub fn number(text: &str, decimal: Decimal) -> Option<String> {
         Some(_) => return None,
         None => (false, body),
     };
-    // Before anything is allocated: most cells are no numbers.
+    // This comes before any allocation, because most cells are not numbers.
     if body.len() > 400 || !body.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | ',')) {
         return None;
     }
@@ -189,19 +190,19 @@ fn grouped(text: &str, mark: char) -> Option<String> {
     Some(out)
 }
 
-/// When something was.
+/// A time, as precise as it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 pub enum Moment {
     /// A day.
     Day(Date),
-    /// A day and a time, somewhere.
+    /// A day and a time of day, without a zone.
     Local(DateTime),
     /// A point in time.
     Instant(Timestamp),
 }
 
 impl Moment {
-    /// What comes first, of moments that are written in the same way.
+    /// The value that orders moments that are written in the same way.
     pub fn order(self) -> DateTime {
         match self {
             Self::Day(day) => day.to_datetime(Time::midnight()),
@@ -210,14 +211,14 @@ impl Moment {
         }
     }
 
-    /// Its local time, where it is in an hour that was twice when the clocks were put back.
+    /// Its local time, if it is in the hour that occurred twice when the clocks were put back.
     pub fn twice(self, zone: &TimeZone) -> Option<DateTime> {
         let Self::Local(at) = self else { return None };
         matches!(zone.to_ambiguous_timestamp(at).offset(), AmbiguousOffset::Fold { .. }).then_some(at)
     }
 
-    /// The point in time, in `zone` where it names none: RFC 3339. Of an hour that was twice it is the first one, but where it
-    /// `is_late`.
+    /// The point in time as RFC 3339, in `zone` if it names none. In an hour that occurred twice it is
+    /// the first one, unless it `is_late`.
     pub fn instant(self, zone: &TimeZone, is_late: bool) -> Option<String> {
         let at = match self {
             Self::Instant(at) => at,
@@ -230,7 +231,7 @@ impl Moment {
     }
 }
 
-/// The time that `text` names, its numbers in this order where the year does not come first.
+/// The time in `text`, with its numbers in this order unless the year comes first.
 pub fn moment(text: &str, order: DateOrder) -> Option<Moment> {
     let first = text.as_bytes().first()?;
     if !first.is_ascii_digit() || text.len() > 40 || text.len() < 6 || !text.is_ascii() {

@@ -1,11 +1,11 @@
-//! Which characters a file's bytes stand for (O4.11).
+//! The charset of a file's bytes (O4.11).
 
 use std::borrow::Cow;
 use std::io::{self, BufRead};
 
 use encoding_rs::{UTF_16BE, UTF_16LE, WINDOWS_1252};
 
-/// How text is written in a file.
+/// The encoding of a text file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Charset {
     /// UTF-8.
@@ -14,19 +14,20 @@ pub enum Charset {
     Utf16Le,
     /// UTF-16, the high byte first.
     Utf16Be,
-    /// What Windows wrote in western Europe.
+    /// The charset of Windows in western Europe.
     Windows1252,
 }
 
 impl Charset {
-    /// What a beginning says for sure, and how long the mark is that says it: `None` where the rest has to be seen.
+    /// What the beginning of a file proves, and how long its byte order mark is; `None` if the rest must
+    /// be read.
     pub fn of_head(head: &[u8]) -> Option<(Self, usize)> {
         match head {
             [0xef, 0xbb, 0xbf, ..] => Some((Self::Utf8, 3)),
             [0xff, 0xfe, ..] => Some((Self::Utf16Le, 2)),
             [0xfe, 0xff, ..] => Some((Self::Utf16Be, 2)),
             _ => {
-                // Text has no NUL, but in every second byte of what is ASCII otherwise.
+                // Text contains no NUL, except in UTF-16, where every second byte of ASCII text is one.
                 let sample = &head[..head.len().min(4096) & !1];
                 let nuls =
                     |from: usize| sample.iter().skip(from).step_by(2).filter(|byte| **byte == 0).count();
@@ -40,15 +41,16 @@ impl Charset {
         }
     }
 
-    /// How the bytes of `reader` are written, and how long its mark is; all of them are read where the beginning does not say.
+    /// The charset of the bytes of `reader`, and the length of the byte order mark; all of them are read
+    /// if the beginning does not decide.
     ///
     /// # Errors
-    /// Where they cannot be read.
+    /// If they cannot be read.
     pub fn of(mut reader: impl BufRead) -> io::Result<(Self, usize)> {
         if let Some(known) = Self::of_head(reader.fill_buf()?) {
             return Ok(known);
         }
-        // One stray byte does not make a file of another charset: what there is more of decides.
+        // One stray byte does not make a file another charset: the majority decides.
         let (mut right, mut wrong) = (0_u64, 0_u64);
         let mut rest = Vec::new();
         loop {
@@ -81,7 +83,7 @@ impl Charset {
         }
     }
 
-    /// The text that `bytes` stand for; what stands for nothing is U+FFFD.
+    /// The text of `bytes`; bytes without a meaning become U+FFFD.
     pub fn decode(self, bytes: &[u8]) -> Cow<'_, str> {
         match self {
             Self::Utf8 => String::from_utf8_lossy(bytes),
@@ -91,7 +93,7 @@ impl Charset {
         }
     }
 
-    /// How many bytes a unit has.
+    /// The bytes of a code unit.
     pub const fn width(self) -> usize {
         match self {
             Self::Utf16Le | Self::Utf16Be => 2,
@@ -100,7 +102,7 @@ impl Charset {
     }
 }
 
-/// Whether the bytes may be a character's first ones.
+/// Whether the bytes may be the beginning of a character.
 fn is_cut(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }
@@ -110,7 +112,7 @@ mod tests {
     use super::*;
 
     fn of(bytes: &[u8]) -> Charset {
-        // A buffer as small as this cuts most characters.
+        // A buffer this small splits most characters.
         Charset::of(io::BufReader::with_capacity(5, bytes)).unwrap().0
     }
 

@@ -1,4 +1,5 @@
-//! What exports of chats with an assistant have in common: an array of conversations, and small files beside it that say whose.
+//! What exports of chats with an assistant have in common: an array of conversations, and small files
+//! next to it that name the owner.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,13 +14,13 @@ use super::{json_elements, json_value};
 use crate::json;
 use crate::vault::time;
 
-/// What a small file has at most, in bytes.
+/// The most bytes of a small file.
 const LONGEST_SIDE_FILE: u64 = 16 * 1024 * 1024;
 
-/// The elements of a unit, from `from` on.
+/// Gives the elements of a unit from `from` on.
 ///
 /// # Errors
-/// Where the unit cannot be read, or ends within an element.
+/// If the unit cannot be read, or ends within an element.
 pub fn split(unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
     if from > 0 {
         unit.bytes.skip_to(from)?;
@@ -27,10 +28,11 @@ pub fn split(unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<En
     elements(unit, from, "", out)
 }
 
-/// The elements of an array whose bytes are read up to `from`. Each has `mark` as its facts, unless it is too long.
+/// Gives the elements of an array whose bytes are read up to `from`. Each has `mark` as its facts, unless
+/// it is too long.
 ///
 /// # Errors
-/// As [`split`].
+/// The errors of [`split`].
 pub fn elements(unit: &mut Unit<'_>, from: u64, mark: &str, out: &mut Out<'_>) -> io::Result<End> {
     let at = json_elements::scan(&mut unit.bytes, from, json_elements::LONGEST, &mut |element| {
         let facts = element
@@ -52,7 +54,7 @@ pub fn elements(unit: &mut Unit<'_>, from: u64, mark: &str, out: &mut Out<'_>) -
 /// The value of an element.
 ///
 /// # Errors
-/// Where it is too long, or [`json_value::read`] refuses it.
+/// If it is too long, or [`json_value::read`] refuses it.
 pub fn value(raw: &Raw) -> Result<Value, Bad> {
     if !raw.facts.is_empty() {
         return Err(Bad("a conversation of more than 64 MiB"));
@@ -60,15 +62,16 @@ pub fn value(raw: &Raw) -> Result<Value, Bad> {
     json_value::read(&raw.bytes)
 }
 
-/// The text that a member begins with, without what may stand before it.
+/// The beginning of a member's text, without a byte order mark and spaces.
 pub fn beginning(head: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(head.strip_prefix(json::BYTE_ORDER_MARK).unwrap_or(head).trim_ascii_start())
 }
 
-/// As [`beginning`], of a member of a plan: of very many members its head is short or empty.
+/// Like [`beginning`], for a member of a plan: if there are very many members, its head is short or
+/// empty.
 ///
 /// # Errors
-/// Where it cannot be read.
+/// If it cannot be read.
 pub fn beginning_of<'a>(member: &'a Member<'_>) -> Result<Cow<'a, str>, Refused> {
     let unreadable =
         |error: io::Error| Refused::Unreadable(format!("{} cannot be read: {error}", member.label));
@@ -81,7 +84,7 @@ pub fn beginning_of<'a>(member: &'a Member<'_>) -> Result<Cow<'a, str>, Refused>
 /// The value of a small file.
 ///
 /// # Errors
-/// Where it cannot be read, is not JSON, or is not small.
+/// If it cannot be read, is not JSON, or is not small.
 pub fn side_file(member: &Member<'_>) -> Result<Value, Refused> {
     let unreadable = |error: String| Refused::Unreadable(format!("{} cannot be read: {error}", member.label));
     let mut bytes = Vec::new();
@@ -101,16 +104,17 @@ pub fn folder(label: &str) -> &str {
 pub struct OfAccount {
     /// The account.
     pub account: String,
-    /// Whose the export says that they are.
+    /// The owner that the export names.
     pub owner: Option<String>,
-    /// Whether the export or the person says so.
+    /// Whether the export or the person names the account.
     pub is_known: bool,
     /// The members, as positions, in the order of their names.
     pub units: Vec<usize>,
 }
 
-/// Whose `units` are: the person says, or a file in the same folder, or the only such file. Several exports may lie in one
-/// folder, and one export's files side by side. `accounts` are by folder; where none is known, it is `default`.
+/// Assigns `units` to accounts: the one that the person names, or the one of a file in the same folder,
+/// or of the only such file. A folder may have several exports, and the files of one export may be side
+/// by side. `accounts` are by folder; if none is known, the account is `default`.
 pub fn by_account(
     members: &[Member<'_>],
     mut units: Vec<usize>,
@@ -143,14 +147,15 @@ pub fn by_account(
 /// An instant: seconds since 1970, or RFC 3339.
 pub fn instant(value: &Value) -> Option<String> {
     if let Some(seconds) = json::number(value) {
-        // Half a millisecond: what a double cannot hold of three digits is not to cost one of them.
+        // Half a millisecond, because a double may not hold three digits exactly, and rounding must not
+        // lose one.
         let since = SignedDuration::try_from_secs_f64(seconds + 0.0005).ok()?;
         return Some(time::format_ms(Timestamp::from_duration(since).ok()?.as_millisecond()));
     }
     value.as_str().and_then(time::parse_ms).map(time::format_ms)
 }
 
-/// What decides which of two records is the later one, if each knows when it was changed.
+/// The value that decides which of two records is later, if each has a time of change.
 pub fn age(record: &str) -> (Option<String>, &str) {
     #[derive(Deserialize)]
     struct Changed {

@@ -1,4 +1,5 @@
-//! Lines of contacts and calendars (RFC 6350, RFC 5545): a name, parameters and a value, which may go on in the next line.
+//! Lines of contacts and calendars (RFC 6350, RFC 5545): a name, parameters and a value, which may
+//! continue on the next line.
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
@@ -7,11 +8,12 @@ use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 pub struct Property {
     /// In upper case, without its group.
     pub name: String,
-    /// Its parameters, `NAME=value` in upper case but for the values; a bare one of 2.1 is a type.
+    /// Its parameters: `NAME=value`, in upper case except for the values. In version 2.1, a bare one is a
+    /// type.
     pub parameters: Vec<(String, String)>,
-    /// Decoded, and for one that is not structured without its escapes.
+    /// The decoded value, without escapes unless it is structured.
     pub value: String,
-    /// As it is escaped, for its parts.
+    /// The escaped value, from which its parts are made.
     pub escaped: String,
 }
 
@@ -40,14 +42,14 @@ impl Property {
     }
 }
 
-/// The properties of a card, an event and the like, those of what is within it among them.
+/// The properties of a card, an event or the like, including those of what is nested in it.
 pub fn properties(bytes: &[u8]) -> Vec<Property> {
     let mut properties = Vec::new();
     let mut lines =
         bytes.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).peekable();
     while let Some(line) = lines.next() {
         let mut whole = line.to_vec();
-        // RFC 6350 §3.2: a line goes on in the next one, behind a space or a tab.
+        // RFC 6350 §3.2: a line continues on the next one, after a space or a tab.
         while let Some(more) = lines.next_if(|next| matches!(next.first(), Some(b' ' | b'\t'))) {
             whole.extend_from_slice(&more[1..]);
         }
@@ -57,7 +59,7 @@ pub fn properties(bytes: &[u8]) -> Vec<Property> {
             let part = part.to_ascii_uppercase();
             part == "QUOTED-PRINTABLE" || part == "ENCODING=QUOTED-PRINTABLE"
         });
-        // 2.1: such a value goes on behind `=` at the end of its line, without a space.
+        // Version 2.1: such a value continues after `=` at the end of its line, without a space.
         while is_quoted && value.ends_with(b"=") {
             let Some(more) = lines.next() else { break };
             value.pop();
@@ -68,7 +70,7 @@ pub fn properties(bytes: &[u8]) -> Vec<Property> {
     properties
 }
 
-/// What stands before the colon, split at its semicolons, and what stands behind it.
+/// The text before the colon, split at its semicolons, and the text after it.
 fn head_and_value(line: &[u8]) -> Option<(Vec<String>, &[u8])> {
     let (mut is_quoted, mut start, mut parts) = (false, 0, Vec::new());
     for (at, byte) in line.iter().enumerate() {
@@ -96,7 +98,7 @@ fn property(head: &[String], value: &[u8], is_quoted: bool) -> Option<Property> 
             None => ("TYPE".to_owned(), parameter.clone()),
         })
         .collect();
-    // Nothing of a photo or a file is read.
+    // Photos and files are not read.
     if matches!(name.as_str(), "PHOTO" | "LOGO" | "SOUND" | "KEY" | "ATTACH" | "IMAGE") {
         return Some(Property { name, parameters, value: String::new(), escaped: String::new() });
     }
@@ -110,7 +112,7 @@ fn property(head: &[String], value: &[u8], is_quoted: bool) -> Option<Property> 
     Some(Property { name, parameters, value: unescaped(&escaped), escaped })
 }
 
-/// Quoted-printable without its breaks.
+/// Quoted-printable without its soft line breaks.
 fn unquoted(value: &[u8]) -> Vec<u8> {
     let digit = |byte: Option<&u8>| {
         byte.and_then(|byte| char::from(*byte).to_digit(16)).and_then(|of| u8::try_from(of).ok())
@@ -131,7 +133,7 @@ fn unquoted(value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A value without the marks before its special characters (RFC 6350 §3.4).
+/// A value without the escapes of its special characters (RFC 6350 §3.4).
 pub fn unescaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     let mut chars = value.chars();

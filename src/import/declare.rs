@@ -1,18 +1,19 @@
-//! Declarations of imported streams, in one line each: a field is `name:class`, with `!` where every record has it, or `*` where it
-//! tells of later days than the record's own ([`Field::spans`]).
+//! Declares imported streams in one line each: a field is `name:class`, with `!` if every record has it,
+//! or `*` if it reveals days later than the record's own ([`Field::spans`]).
 //!
-//! A class is a letter that says what a field is and what may be asked of it; `CLASSES` has them all.
+//! A class is a letter that stands for the kind of a field and for the queries that it allows; `CLASSES`
+//! has them all.
 
 use std::sync::Arc;
 
 use crate::vault::declaration::{BadField, Connector, Field, Relation, Stream};
 
-/// What upstream's connectors are called.
+/// The prefix of upstream's connectors.
 const REGISTRY: &str = "https://registry.pdpp.dev/connectors/";
-/// What those are called that only this program has: the domain leads nowhere (RFC 2606).
+/// The prefix of connectors that only this program has: the domain leads nowhere (RFC 2606).
 const LOCAL: &str = "https://local.pdpp.invalid/connectors/";
 
-/// A class, and its field in the words of [`crate::vault::declaration`], without its name.
+/// A class, and its field in the syntax of [`crate::vault::declaration`], without its name.
 const CLASSES: [(char, &str); 20] = [
     ('k', "string eq"),
     ('s', "string lex eq group distinct"),
@@ -36,7 +37,7 @@ const CLASSES: [(char, &str); 20] = [
     ('j', "text"),
 ];
 
-/// Whose names a connector's streams and fields have.
+/// Whose names a connector's streams and fields use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Registry {
     /// Upstream's.
@@ -45,27 +46,27 @@ pub enum Registry {
     Local,
 }
 
-/// A stream, as it is written down.
+/// A stream, as it is written in the source code.
 #[derive(Debug, Clone, Copy)]
 pub struct StreamLine {
     /// Its name.
     pub name: &'static str,
     /// The fields of its key, separated by spaces.
     pub key: &'static str,
-    /// The field that records are sorted by, and the one that a grant's time is about: `received_at`, or
-    /// `update_time/create_time`; empty where it has none, `updated_at/-` where a grant's time means nothing.
+    /// The field that records are sorted by, and the one that a grant's time refers to: `received_at`, or
+    /// `update_time/create_time`; empty if it has none, `updated_at/-` if a grant's time does not apply.
     pub time: &'static str,
     /// Its fields: `thread_id:k! subject:h`.
     pub fields: &'static str,
-    /// Records of other streams that belong to one of this: `name stream foreign_key many|one`, separated by commas. The way
-    /// back is declared by itself.
+    /// Records of other streams that belong to one of this: `name stream foreign_key many|one`, separated
+    /// by commas. The inverse is declared automatically.
     pub relations: &'static str,
 }
 
-/// What a format declares whatever its files say: the streams of a connector.
+/// The fixed declaration of a format: the streams of a connector.
 #[derive(Debug, Clone, Copy)]
 pub struct Declared {
-    /// Whose names they have.
+    /// Whose names they use.
     pub registry: Registry,
     /// The connector's key.
     pub key: &'static str,
@@ -74,8 +75,8 @@ pub struct Declared {
 }
 
 impl Declared {
-    /// Marks the fields of `connector` that tell of later days, if it is this one. A store has what was declared when it was
-    /// filled last, which may be before that was known of them.
+    /// Marks the fields of `connector` that reveal later days, if it is this one. A store keeps the
+    /// declarations from its last import, which may be older than these marks.
     pub fn renew(&self, connector: &mut Connector) {
         if connector.id != uri(self.registry, self.key) {
             return;
@@ -96,7 +97,7 @@ impl Declared {
 /// The connector `key`, called `title`.
 ///
 /// # Errors
-/// A field that does not read; each format has a test that there is none.
+/// If a field is invalid; each format has a test that none is.
 pub fn connector(
     registry: Registry,
     key: &str,
@@ -113,12 +114,12 @@ pub fn connector(
     }))
 }
 
-/// Relations go both ways: a record that belongs to another one has that as its `parent`; where it belongs to records of
-/// several streams, each is called by its stream too.
+/// Declares relations in both directions: a record that belongs to another one has that as its `parent`;
+/// if it belongs to records of several streams, each is also named after its stream.
 fn add_parents(streams: &mut [Stream]) {
     let mut parents: Vec<(String, String, String, String)> = Vec::new();
     for stream in streams.iter() {
-        // The key of several fields is no value of one.
+        // A key of several fields is not the value of one.
         let [key] = stream.primary_key.as_slice() else { continue };
         for relation in stream.relations.iter().filter(|relation| relation.local_key.is_none()) {
             parents.push((
@@ -151,7 +152,7 @@ fn add_parents(streams: &mut [Stream]) {
     }
 }
 
-/// What the connector `key` is called everywhere.
+/// The URI of the connector `key`.
 pub fn uri(registry: Registry, key: &str) -> String {
     let base = match registry {
         Registry::Upstream => REGISTRY,
@@ -175,10 +176,10 @@ fn stream(line: &StreamLine) -> Result<Stream, BadField> {
     })
 }
 
-/// The field that `name:class` stands for, with its mark.
+/// The field for `name:class`, with its mark.
 ///
 /// # Errors
-/// A class that there is not.
+/// If the class does not exist.
 pub fn field(text: &str) -> Result<Field, BadField> {
     let (name, class) = text.split_once(':').unwrap_or((text, ""));
     let (class, spans) = class.strip_suffix('*').map_or((class, ""), |class| (class, " spans"));
@@ -263,7 +264,7 @@ mod tests {
             now.renew(Arc::make_mut(&mut known));
             known
         };
-        // What it has otherwise stays as it was, and another one's stays too.
+        // Its other properties stay, and so do those of another connector.
         assert_eq!(renewed(of("chat", "id:k! people:a last:g")), of("chat", "id:k! people:a* last:g*"));
         assert_eq!(renewed(of("other", "id:k! people:a")), of("other", "id:k! people:a"));
         assert_eq!(renewed(of("chat", "id:k! x:a*")), of("chat", "id:k! x:a*"));
@@ -302,7 +303,7 @@ mod tests {
         );
         assert!(
             parents("chats").is_empty() && parents("gone").is_empty(),
-            "a field that is not there leads nowhere"
+            "a field that does not exist leads nowhere"
         );
     }
 }

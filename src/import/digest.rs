@@ -4,7 +4,7 @@ use ring::digest::{Context, SHA256};
 
 use crate::hex;
 
-/// 24 hex digits of SHA-256 over the parts, each behind its length (O5.4).
+/// 24 hex digits of SHA-256 over the parts, each after its length (O5.4).
 pub fn name<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut context = Context::new(&SHA256);
     for part in parts {

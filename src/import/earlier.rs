@@ -1,4 +1,4 @@
-//! What was imported before, for a format whose files say nothing by which their chats are known again.
+//! Earlier imports, for a format whose files have nothing that identifies their chats.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -8,28 +8,28 @@ use rusqlite::{Connection as Sqlite, params};
 use super::survey::Job;
 use crate::vault::store::{Catalog, Store};
 
-/// How many records of a stream are looked at, at most.
+/// The most records of a stream that are examined.
 const MOST_RECORDS: i64 = 20_000;
 
-/// What there is already.
+/// What was imported already.
 pub trait Earlier {
     /// The accounts of the connector `connector`.
     fn accounts(&self, connector: &str) -> Vec<String>;
 
-    /// The records of one of an account's streams; of very many, some.
+    /// The records of one of an account's streams; some of them if there are very many.
     fn records(&self, connector: &str, account: &str, stream: &str) -> Vec<String>;
 
     /// Which of these keys one of an account's streams has.
     fn has(&self, connector: &str, account: &str, stream: &str, keys: &[String]) -> Vec<bool>;
 
-    /// The accounts and states of the plans that `format` made of what stands before in the same import.
+    /// The accounts and states of the plans that `format` made for earlier files in the same import.
     fn states(&self, format: &str) -> Vec<(String, Arc<dyn Any + Send + Sync>)> {
         let _ = format;
         Vec::new()
     }
 }
 
-/// Where nothing was imported before.
+/// For an import without earlier imports.
 pub struct Nothing;
 
 impl Earlier for Nothing {
@@ -46,16 +46,16 @@ impl Earlier for Nothing {
     }
 }
 
-/// What a store has, and the plans that were made of what a person named before.
+/// What a store has, and the plans for what a person named earlier in the same import.
 pub struct Before<'a> {
-    /// The store, where there is one.
+    /// The store, if there is one.
     pub store: Option<&'a Store>,
     /// The plans.
     pub jobs: &'a [Job],
 }
 
 impl Before<'_> {
-    /// What `work` gives where there is a store that can be read.
+    /// The result of `work`, if there is a store that can be read.
     fn ask<T: Default>(&self, work: impl FnOnce(&Sqlite, &Catalog) -> rusqlite::Result<T>) -> T {
         let found = self.store.map(|store| store.read(|db, catalog| work(db, catalog)));
         found.and_then(Result::ok).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! How long a record may be: a text that is longer is cut, and the record says so.
+//! Limits the length of a record: a text that is too long is cut, and the record states that.
 
 use std::borrow::Cow;
 
@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 
 use crate::vault::declaration::Stream;
 
-/// A record without its long texts at most, in bytes.
+/// The most bytes of a record without its long texts.
 const MAX_DATA: usize = 1 << 20;
-/// A text at most, in bytes.
+/// The most bytes of a text.
 const MAX_TEXT: usize = 16 << 20;
-/// The field that says that a text was cut, where a stream declares it.
+/// The field that states that a text was cut, if a stream declares it.
 const MARK: &str = "text_truncated";
 
-/// `data` within its bounds; `None` where it cannot be brought there.
+/// `data` within the limits; `None` if it cannot be shortened enough.
 pub fn fit<'a>(stream: &Stream, data: &'a str) -> Option<Cow<'a, str>> {
     if data.len() <= MAX_DATA {
         return Some(Cow::Borrowed(data));
@@ -34,7 +34,7 @@ pub fn fit<'a>(stream: &Stream, data: &'a str) -> Option<Cow<'a, str>> {
     if !was_cut {
         return Some(Cow::Borrowed(data));
     }
-    // In declared order, as every record is: a field that is not declared is not shown.
+    // In declared order, like every record; undeclared fields are not shown.
     let mut out = String::from("{");
     for field in &stream.fields {
         let value = match field.name.as_str() {
@@ -54,7 +54,7 @@ pub fn fit<'a>(stream: &Stream, data: &'a str) -> Option<Cow<'a, str>> {
     Some(Cow::Owned(out))
 }
 
-/// How long a record is without its prose.
+/// The length of a record without its prose.
 fn rest(stream: &Stream, fields: &Map<String, Value>) -> usize {
     let is_long =
         |name: &str| stream.field(name).is_some_and(|field| field.role.as_deref() == Some("secondary"));

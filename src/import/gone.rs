@@ -1,17 +1,18 @@
-//! What is gone from a folder that lives on (a Maildir, the sessions of an agent): its records stay, and say since when (O4.7).
+//! What is gone from a folder that is still in use (a Maildir, the sessions of an agent): its records
+//! stay, and state since when it has been gone (O4.7).
 
 use super::pipeline::Import;
 use crate::vault::store::ledger::Ledger;
 use crate::vault::store::{Ingest, Shapes};
 use crate::vault::time;
 
-/// The field that says it, the last one of the streams that have it: what a format makes of a record never has it, so that it
-/// goes when the record is imported again.
+/// The field that states this, the last one of the streams that have it. A format never sets it, so that
+/// it disappears when the record is imported again.
 const FIELD: &str = "gone_at";
 /// Records in a transaction.
 const AT_ONCE: usize = 1000;
 
-/// Marks the records of a source that no member speaks of any more.
+/// Marks the records of a source that no member mentions any more.
 pub fn mark(import: &Import<'_>, shapes: &Shapes, source: i64) -> rusqlite::Result<()> {
     let lost = import.store.read(|db, _| Ledger(db).gone_records(source))?;
     for some in lost.chunks(AT_ONCE) {
@@ -32,7 +33,7 @@ pub fn mark(import: &Import<'_>, shapes: &Shapes, source: i64) -> rusqlite::Resu
     Ok(())
 }
 
-/// A record with the field; `None` where it has it.
+/// A record with the field; `None` if it has the field already.
 fn marked(data: &str, gone_ms: i64) -> Option<String> {
     let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(data).ok()?;
     if fields.contains_key(FIELD) {

@@ -1,7 +1,7 @@
-//! The last item of a unit that is still being written. What there is of it is read, and read again when there is more: then
-//! it may have another key, and the records that the half made are taken back.
+//! The last item of a unit that is still being written. The existing part is read, and read again when
+//! there is more: then it may have another key, and the records of the first part are taken back.
 //!
-//! A format says of an item that it may grow where [`Raw::next`] is where it begins.
+//! A format marks an item that may grow by setting [`Raw::next`] to the item's beginning.
 
 use super::format::Raw;
 use crate::vault::store::Ingest;
@@ -12,19 +12,19 @@ pub const fn may_grow(raw: &Raw) -> bool {
     raw.next <= raw.offset
 }
 
-/// What earlier runs read of a unit's last items.
+/// What earlier runs read from a unit's last items.
 #[derive(Debug)]
 pub struct Halves {
     known: Option<Vec<Half>>,
 }
 
 impl Halves {
-    /// Of a unit that was read before, or was not.
+    /// The halves of a unit, given whether it was read before.
     pub fn new(was_read: bool) -> Self {
         Self { known: (!was_read).then(Vec::new) }
     }
 
-    /// The records that were made of a half of this item.
+    /// The records that were made from the first part of this item.
     pub fn made_of(
         &mut self,
         ledger: Ledger<'_>,
@@ -37,13 +37,13 @@ impl Halves {
             unknown => unknown.insert(ledger.halves(account, unit)?),
         };
         let mut records = Vec::new();
-        // Several, where the file was shorter meanwhile.
+        // There are several if the file became shorter meanwhile.
         for half in halves.extract_if(.., |half| half.begins(raw.offset, &raw.bytes)) {
             if half.length == raw.bytes.len() && may_grow(raw) {
                 continue;
             }
             ledger.forget_half(account, unit, &half)?;
-            // Where it is what it was, its records are too.
+            // If the item is unchanged, so are its records.
             if half.length < raw.bytes.len() {
                 records.extend(half.records);
             }
@@ -52,8 +52,9 @@ impl Halves {
     }
 }
 
-/// Takes back the records that a half made, but for those that the whole item gives; all of them stay where another item or another
-/// unit speaks of one. `given` are the streams and keys of what the whole gives. Says whether any was taken back.
+/// Takes back the records of the first part, except for those that the whole item gives; all of them stay
+/// if another item or another unit mentions one. `given` has the streams and keys of the whole item's
+/// records. Returns whether any record was taken back.
 pub fn take_back(
     ingest: &mut Ingest<'_>,
     ledger: Ledger<'_>,
@@ -66,7 +67,7 @@ pub fn take_back(
     for rid in records {
         is_claimed |= ledger.sightings(*rid)?.iter().any(|(other, _)| *other != unit);
         is_claimed |= ledger.items_of(*rid, unit)? > 1;
-        // What the whole says of it counts alone.
+        // Only what the whole item says counts.
         ledger.remove_sighting(*rid, unit)?;
     }
     let mut was_any = false;

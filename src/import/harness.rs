@@ -1,4 +1,4 @@
-//! Runs a format over files in memory, as the engine does over those on a disk: for tests of formats.
+//! Runs a format over files in memory, as the engine does over files on a disk, for tests of formats.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Cursor};
@@ -15,7 +15,7 @@ use super::format::{
 use super::formats;
 use crate::vault::declaration::Connector;
 
-/// Where a record is: account, stream, key.
+/// The place of a record: account, stream, key.
 pub type Place = (String, String, String);
 
 type Opener = Box<dyn Fn() -> io::Result<Box<dyn ReadFrom + Send>>>;
@@ -23,21 +23,21 @@ type Opener = Box<dyn Fn() -> io::Result<Box<dyn ReadFrom + Send>>>;
 /// A store in memory.
 #[derive(Default)]
 pub struct Kept {
-    /// The records that are there.
+    /// The existing records.
     pub records: BTreeMap<Place, String>,
-    /// What each unit said of a record.
+    /// What each unit said about a record.
     sightings: BTreeMap<(Place, String), String>,
     /// Which items of an account are known.
     known: HashSet<(String, String)>,
-    /// What was read of each unit's last item where that may grow, and the records that it made.
+    /// What was read of each unit's last item if it may grow, and the records that it gave.
     halves: BTreeMap<String, (Vec<u8>, Vec<Place>)>,
     /// Where each unit ended.
     ends: BTreeMap<String, u64>,
-    /// What the connectors are declared to hold, by key.
+    /// The declared connectors, by key.
     pub connectors: BTreeMap<String, Arc<Connector>>,
 }
 
-/// What became of the items of a run: read = new + changed + same + skipped + bad.
+/// The results for the items of a run: read = new + changed + same + skipped + bad.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Counts {
     pub read: u64,
@@ -49,7 +49,7 @@ pub struct Counts {
     pub told: BTreeMap<&'static str, u64>,
 }
 
-/// What a person might say.
+/// The options that a person might give.
 pub fn ask() -> Ask {
     Ask {
         account: None,
@@ -114,7 +114,7 @@ impl Apart for InFolder {
     }
 }
 
-/// The store that `files` fill, and what became of their items, which add up.
+/// The store that `files` fill, and the results for their items, which add up.
 pub fn imported(format: &dyn Format, files: &[(&str, &[u8])]) -> (Kept, Counts) {
     let mut kept = Kept::default();
     let counts = kept.import(format, files);
@@ -123,7 +123,7 @@ pub fn imported(format: &dyn Format, files: &[(&str, &[u8])]) -> (Kept, Counts) 
     (kept, counts)
 }
 
-/// To import `files` again changes nothing, and in another order they give the same.
+/// Asserts that importing `files` again changes nothing, and that another order gives the same.
 pub fn assert_twice_is_once_in_any_order(format: &dyn Format, files: &[(&str, &[u8])]) {
     let (mut kept, _) = imported(format, files);
     let records = kept.records.clone();
@@ -137,7 +137,8 @@ pub fn assert_twice_is_once_in_any_order(format: &dyn Format, files: &[(&str, &[
     assert_eq!(other.records, records);
 }
 
-/// A file that was cut when it was first read, and of which no more than `limit` items were read at a time, gives what it gives whole.
+/// Asserts that a file that was cut when it was first read, with at most `limit` items per read, gives
+/// the same as the whole file.
 pub fn assert_cut_and_finished_is_whole(format: &dyn Format, whole: &[u8], cut: usize, limit: usize) {
     let (kept, _) = imported(format, &[("a", whole)]);
     let mut grown = Kept::default();
@@ -147,8 +148,8 @@ pub fn assert_cut_and_finished_is_whole(format: &dyn Format, whole: &[u8], cut: 
     assert_eq!(grown.records, kept.records);
 }
 
-/// A store that `connector` was declared in before anybody knew which of its fields tell of later days learns it. No such field is one
-/// that every grant has or that a grant's time is about.
+/// Asserts that a store in which `connector` was declared without marks for fields that reveal later days
+/// gets those marks. No such field is in every grant, and a grant's time never refers to one.
 fn assert_spans_are_renewed(connector: &Arc<Connector>) {
     let mut old = Arc::clone(connector);
     for stream in &mut Arc::make_mut(&mut old).streams {
@@ -168,12 +169,12 @@ pub fn sniff(format: &dyn Format, label: &str, bytes: &[u8]) -> Option<Sure> {
     format.sniff(&Peek { label, head, is_whole: head.len() == bytes.len() })
 }
 
-/// What a format would do with files.
+/// A format's plan for files.
 pub fn plan(format: &dyn Format, files: &[(&str, &[u8])], ask: Ask) -> Result<Vec<Plan>, Refused> {
     plan_beside(format, files, ask, &Nothing)
 }
 
-/// What a format would do with files, beside what there is.
+/// A format's plan for files, given earlier imports.
 pub fn plan_beside(
     format: &dyn Format,
     files: &[(&str, &[u8])],
@@ -201,7 +202,7 @@ pub fn plan_beside(
     format.plan_beside(&members, &mut ask, earlier)
 }
 
-/// All items of a file, from `from` on, and where it ended.
+/// All items of a file from `from` on, and where it ended.
 pub fn split(format: &dyn Format, plan: &Plan, label: &str, bytes: &[u8], from: u64) -> (Vec<Raw>, u64) {
     let mut items = Vec::new();
     let mut unit = Unit { label, modified_ms: Some(1_700_000_000_000), bytes: Box::new(InFolder::of(bytes)) };
@@ -232,7 +233,7 @@ impl Earlier for Kept {
 }
 
 impl Kept {
-    /// The records of a stream, in the order of what `by` makes of them.
+    /// The records of a stream, sorted by the result of `by`.
     pub fn sorted<K: Ord>(
         &self,
         stream: &str,
@@ -250,7 +251,7 @@ impl Kept {
         all
     }
 
-    /// Imports files, each from where it ended the last time; at most `limit` items of all of them.
+    /// Imports files, each from where it ended last time; at most `limit` items in all.
     pub fn import_some(
         &mut self,
         format: &dyn Format,

@@ -1,4 +1,5 @@
-//! A vault of this process as a backend of the tools: the same reads as by HTTP, without a socket.
+//! A vault of this process as a backend of the tools: it answers the same reads as over HTTP, without a
+//! socket.
 
 use std::sync::Arc;
 
@@ -18,18 +19,18 @@ use crate::vault::Vault;
 use crate::vault::rs::Answer;
 use crate::vault::wire::{ApiError, DAMAGED};
 
-/// Gives the vault when a read needs it. Blocking: it may open files.
+/// Opens the vault when a read needs it. It blocks, because it may open files.
 pub type Opening = Arc<dyn Fn() -> Result<Arc<Vault>, Box<Refusal>> + Send + Sync>;
 
 /// A vault of this process.
 pub struct InProcess {
     open: Opening,
-    /// What its records' addresses begin with; nothing is sent there.
+    /// The base address of its records; nothing is sent there.
     query_base: Url,
 }
 
 impl InProcess {
-    /// The vault that `open` gives, whose records' addresses are below `query_base` (`…/v1`).
+    /// The vault that `open` returns, with record addresses below `query_base` (`…/v1`).
     pub fn new(open: Opening, query_base: Url) -> Self {
         Self { open, query_base }
     }
@@ -37,7 +38,7 @@ impl InProcess {
     async fn answer(&self, bearer: &AccessToken, read: Read) -> Result<Answer, ReadError> {
         let (open, bearer) = (Arc::clone(&self.open), bearer.clone());
         let url = read.whole_below(&self.query_base);
-        // What a database takes is not the event loop's.
+        // Database work does not belong on the event loop.
         let answered = tokio::task::spawn_blocking(move || {
             let vault = open()?;
             let segments: Vec<&str> = read.segments.iter().map(String::as_str).collect();
@@ -61,7 +62,9 @@ impl Backend for InProcess {
         async move {
             match self.answer(bearer, request.to_wire()).await? {
                 Answer::Json(Value::Object(body)) => Ok(Envelope { body, request_id: None }),
-                _ => Err(ReadError::Broken("the store on this machine answered with no object".to_owned())),
+                _ => Err(ReadError::Broken(
+                    "the store on this machine did not answer with an object".to_owned(),
+                )),
             }
         }
         .boxed()
@@ -76,7 +79,7 @@ impl Backend for InProcess {
             match self.answer(bearer, Read::of(["blobs", blob_id])).await? {
                 Answer::Blob { media_type, bytes } => Ok(Blob { media_type: Some(media_type), bytes }),
                 Answer::Json(_) => {
-                    Err(ReadError::Broken("the store on this machine gave no file".to_owned()))
+                    Err(ReadError::Broken("the store on this machine returned no file".to_owned()))
                 }
             }
         }
@@ -88,12 +91,12 @@ impl Backend for InProcess {
     }
 }
 
-/// A refusal of the vault, as it comes by HTTP.
+/// A refusal by the vault, in the form that it has over HTTP.
 fn refusal(refused: ApiError) -> Box<Refusal> {
     if refused.code == DAMAGED {
         let doctor = Command::new("doctor");
         let message = format!(
-            "The store of the person's own data is damaged. Its owner learns what to do by: {doctor}"
+            "The store of the person's own data is damaged. To see what to do, its owner runs: {doctor}"
         );
         return unavailable("own_damaged", message);
     }
@@ -102,7 +105,7 @@ fn refusal(refused: ApiError) -> Box<Refusal> {
     with_status(status, code, message, refused.into_object())
 }
 
-/// That there is nothing to read from.
+/// The refusal when there is nothing to read from.
 pub(super) fn unavailable(code: &str, message: impl Into<String>) -> Box<Refusal> {
     with_status(503, code, message.into(), Map::new())
 }

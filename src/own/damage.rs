@@ -1,4 +1,4 @@
-//! A store that is damaged: which file it is, what is lost with it and what is not, and what to type.
+//! A damaged store: which file is damaged, what is lost and what is not, and the command to type.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,22 +12,22 @@ use crate::text::shell_word;
 use crate::vault::store::snapshot::unless;
 use crate::vault::wire;
 
-/// How long a file is looked through, to know which one it is.
+/// How long a file is checked for damage.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Names that are tried for what is moved away.
+/// How many names are tried for a file that is moved away.
 const NAMES: u32 = 1000;
 
-/// The failure of something that was done with the store in `dir`, for its owner: where a file of it is damaged, that, and the
-/// way out.
+/// The error that the owner sees after a failure with the store in `dir`: if a file of the store is
+/// damaged, it names the file and the way out.
 pub fn told(dir: &Path, error: Error) -> Error {
-    // Another release's store, and another program's file, are not damaged.
+    // A store of another release and a file of another program are not damaged.
     if error.code() != "own_store" || error.next().is_some() {
         return error;
     }
     let grants = PROFILE.grants.filter(|name| is_damaged(&dir.join(name)));
     let is_data = is_damaged(&dir.join(PROFILE.database));
     if grants.is_none() && !is_data && !is_said(&error) {
-        return error.hint("Check that the disk has room and is yours to write to, then run it again");
+        return error.hint("Check that the disk has room and that you can write to it, then run it again");
     }
     let grants = grants.filter(|_| !is_data);
     let file = grants.unwrap_or(PROFILE.database);
@@ -36,11 +36,11 @@ pub fn told(dir: &Path, error: Error) -> Error {
         None => ("Your exports are untouched", without_data(dir)),
     };
     let message = format!(
-        "The store of your own data in {} is damaged: {file} cannot be read. {untouched}; nothing can be \
-         read any more with what was granted of this store",
+        "The store of your own data in {} is damaged: {file} cannot be read. {untouched}; agents can no \
+         longer read anything through the grants of this store",
         dir.display()
     );
-    // The last one says it in a few words, behind a number.
+    // The last cause says it in a few words, after a number.
     let why = error.causes().last().unwrap_or_else(|| error.message().to_owned());
     let why = why
         .strip_prefix("Error code ")
@@ -49,7 +49,7 @@ pub fn told(dir: &Path, error: Error) -> Error {
     Error::failed("own_damaged", message).because(why.to_owned()).hint(hint)
 }
 
-/// Whether SQLite says itself that it is that.
+/// Whether SQLite itself reports damage.
 fn is_said(error: &Error) -> bool {
     let mut cause = std::error::Error::source(error);
     while let Some(one) = cause {
@@ -61,9 +61,9 @@ fn is_said(error: &Error) -> bool {
     false
 }
 
-/// What to do where the records cannot be read.
+/// What to do if the records cannot be read.
 fn without_data(dir: &Path) -> Hint {
-    Hint::new("Move it away, import the exports again, and grant anew: ")
+    Hint::new("Move it away, import the exports again, and grant access again: ")
         .then(moved(&shell_word(&dir.display().to_string()), &free(dir)))
         .then(" && ")
         .run(in_dir(Command::new("import <export>"), dir))
@@ -71,13 +71,13 @@ fn without_data(dir: &Path) -> Hint {
         .run(Command::connect("local"))
 }
 
-/// What to do where the records can be read, and what was granted of them cannot.
+/// What to do if the records can be read, but their grants cannot.
 fn without_grants(dir: &Path, file: &str) -> Hint {
     let away = free(&dir.join(file));
-    // With what SQLite keeps beside it: an old log beside a new file is not one of its own.
+    // SQLite's extra files move too: an old log next to a new file does not belong to it.
     let files = format!("{}*", shell_word(&dir.join(file).display().to_string()));
     let folder = shell_word(&away.display().to_string()).into_owned();
-    Hint::new("Move the file away, and grant anew: ")
+    Hint::new("Move the file away, and grant access again: ")
         .then(format!("mkdir {folder} && {} && ", moved(&files, &away)))
         .run(in_dir(Command::connect("local"), dir))
 }
@@ -87,12 +87,13 @@ fn moved(from: &str, to: &Path) -> String {
     format!("{program} {from} {}", shell_word(&to.display().to_string()))
 }
 
-/// The same directory: a store that was named is remembered, and so is the one that is made in its place.
+/// Names the directory in a command, because a named store is remembered, and so is the one that replaces
+/// it.
 fn in_dir(command: Command, dir: &Path) -> Command {
     command.option("--data-dir", dir.display().to_string())
 }
 
-/// A name beside `path` that nothing has.
+/// A free name next to `path`.
 fn free(path: &Path) -> PathBuf {
     let named = |number: u32| {
         let mut name = std::ffi::OsString::from("damaged-");
@@ -105,7 +106,7 @@ fn free(path: &Path) -> PathBuf {
     (1..NAMES).map(named).find(|path| path.symlink_metadata().is_err()).unwrap_or_else(|| named(NAMES))
 }
 
-/// Whether SQLite finds fault with the file at `path`, as far as that is found out in a few seconds.
+/// Whether SQLite finds a fault in the file at `path` within a few seconds.
 fn is_damaged(path: &Path) -> bool {
     let check = || -> rusqlite::Result<bool> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -1,4 +1,4 @@
-//! Forgetting an account: reads stop first, then everything of it goes.
+//! Deletes an account: reads of it stop first, then all its data goes.
 
 use std::path::Path;
 
@@ -14,21 +14,21 @@ use crate::vault::grant::Grant;
 use crate::vault::store::{Connection, Erased, Store, blobs};
 use crate::vault::time;
 
-/// An account that is gone.
+/// An account that was deleted.
 #[derive(Debug)]
 pub struct Forgotten {
     /// Its id.
     pub id: String,
-    /// How many records went.
+    /// How many records were deleted.
     pub records: usize,
-    /// Grants that were on nothing else, and are ended.
+    /// Grants that covered only this account, and have ended.
     pub ended: Vec<String>,
-    /// Grants that are on other accounts too, and go on without it.
+    /// Grants that cover other accounts too, and continue without this one.
     pub narrowed: Vec<String>,
 }
 
 impl Forgotten {
-    /// What became of the account that was called `name`, line by line.
+    /// What was done with the account that was called `name`, line by line.
     pub fn in_words(&self, name: &str) -> Vec<String> {
         let records = match self.records {
             1 => "its 1 record and everything kept with it are".to_owned(),
@@ -38,22 +38,22 @@ impl Forgotten {
         let each = |ids: &[String], what: &str| -> Vec<String> {
             ids.iter().map(|id| format!("The grant {id} {what}.")).collect()
         };
-        lines.extend(each(&self.ended, "is ended: it was on nothing else"));
-        lines.extend(each(&self.narrowed, "goes on without it"));
+        lines.extend(each(&self.ended, "has ended, because it covered only this account"));
+        lines.extend(each(&self.narrowed, "continues without it"));
         lines.push(format!("{OUT_OF_REACH}."));
         lines.push("To have it again, import it again.".to_owned());
         lines
     }
 }
 
-/// What no forgetting reaches.
+/// What forgetting an account does not reach.
 pub const OUT_OF_REACH: &str =
-    "Out of reach from here: your exports, backups and snapshots of the disk, and what agents have read";
+    "Not deleted: your exports, backups and snapshots of the disk, and what agents have already read";
 
-/// Takes the tokens of grants of own data that are over off this machine.
+/// Removes the tokens of ended grants of own data from this machine.
 ///
 /// # Errors
-/// Those of the cache.
+/// The errors of the cache.
 pub fn remove_tokens(cache: &Cache, over: &[String]) -> Result<()> {
     for credential in cache.credentials().unwrap_or_default() {
         if credential.provider.is_local() && over.iter().any(|id| id == credential.grant_id.as_str()) {
@@ -63,10 +63,10 @@ pub fn remove_tokens(cache: &Cache, over: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// What an account is called by `name`: its id or its display name.
+/// The account that `name` matches: by its id or its display name.
 ///
 /// # Errors
-/// `own_account_unknown` (2), with those that there are; `own_account_ambiguous` (2); `own_store`.
+/// `own_account_unknown` (2), which lists the accounts; `own_account_ambiguous` (2); `own_store`.
 pub fn find(store: &Store, name: &str) -> Result<Option<Connection>> {
     let all = store.read::<Vec<_>, rusqlite::Error>(|_, catalog| Ok(catalog.connections.clone()));
     let all = all.map_err(failed)?;
@@ -81,7 +81,8 @@ pub fn find(store: &Store, name: &str) -> Result<Option<Connection>> {
         [] if store.was_forgotten(name).map_err(failed)? => Ok(None),
         [] => {
             let known: Vec<_> = all.iter().map(|known| known.display_name.as_str()).collect();
-            let message = format!("There is no account called {name}; there are: {}", known.join(", "));
+            let message =
+                format!("There is no account called {name}; the accounts are: {}", known.join(", "));
             Err(Error::new(Kind::Usage, "own_account_unknown", message).hint("Name one of them"))
         }
         several => {
@@ -96,10 +97,11 @@ pub fn find(store: &Store, name: &str) -> Result<Option<Connection>> {
 /// Forgets the account `id` of the store in `dir`.
 ///
 /// # Errors
-/// `import_running`; `backup_running`; `own_store`; `own_forget_unfinished` where a reader holds what was deleted.
+/// `import_running`; `backup_running`; `own_store`; `own_forget_unfinished` if a reader still holds what
+/// was deleted.
 pub fn forget(dir: &Path, id: &str) -> Result<Forgotten> {
     let _alone = (lock(dir)?, backup::lock(dir)?);
-    // They hold what is to be forgotten.
+    // Exports in the inbox contain what is to be forgotten.
     backup::remove_leftovers(dir)?;
     apart::clean(dir).map_err(|error| super::unusable(dir, error))?;
     let vault = open(dir)?;
@@ -123,10 +125,10 @@ pub fn forget(dir: &Path, id: &str) -> Result<Forgotten> {
     Ok(Forgotten { id: id.to_owned(), records: erased.records, ended, narrowed })
 }
 
-/// Goes on where forgetting an account was stopped.
+/// Continues a deletion that was interrupted.
 ///
 /// # Errors
-/// As [`forget`].
+/// The errors of [`forget`].
 pub(super) fn finish(dir: &Path, store: &Store) -> Result<()> {
     if store.is_erasing().map_err(failed)? {
         erase(dir, store)?;
@@ -138,9 +140,10 @@ fn erase(dir: &Path, store: &Store) -> Result<Erased> {
     let erased = store.erase().map_err(failed)?;
     blobs::remove_unused_copies(dir, &store.copies().map_err(failed)?).map_err(failed)?;
     if erased.is_log_left {
-        let message = "What was deleted is still in the store's log, since a program reads it";
+        let message = "What was deleted is still in the store's log, because a program is reading the \
+                       store";
         return Err(
-            Error::failed("own_forget_unfinished", message).hint("Stop what reads, then run this again")
+            Error::failed("own_forget_unfinished", message).hint("Stop that program, then run this again")
         );
     }
     store.end_erasing().map_err(failed)?;

@@ -1,14 +1,14 @@
-//! Which store it is: a token that was issued for one is of no use for another.
+//! The identity of a store: a token that was issued for one store is useless for another.
 
 use rusqlite::OptionalExtension as _;
 
 use crate::error::{Error, Result};
 use crate::vault::store::Store;
 
-/// The address that a store's authorization server has, by its id.
+/// The address of a store's authorization server, followed by the store's id.
 const ISSUER: &str = "https://local.pdpp.invalid/stores/";
 
-/// The random id of a store; none before a grant of it was asked for.
+/// The random id of a store; `None` before its first grant was requested.
 ///
 /// # Errors
 /// `own_store`.
@@ -17,7 +17,7 @@ pub fn store_id(store: &Store) -> Result<Option<String>> {
     id.map_err(failed)
 }
 
-/// The same, made where it is not there yet.
+/// The random id of a store, created if it does not exist yet.
 ///
 /// # Errors
 /// `own_store`, `no_randomness`.
@@ -35,7 +35,8 @@ pub fn make_store_id(store: &Store) -> Result<String> {
     Ok(made.map_err(failed)?.unwrap_or(new))
 }
 
-/// The issuer of the tokens of the store with this id: kept beside each token, so that it is of use for that store alone.
+/// The issuer of the tokens of the store with this id. It is kept with each token, so that the token
+/// works for that store only.
 pub fn issuer(store_id: &str) -> String {
     format!("{ISSUER}{store_id}")
 }

@@ -1,6 +1,8 @@
-//! An import into the person's own store, whoever asked for it: what is wanted, what it would come to, and doing it.
+//! An import into the person's own store, whoever asked for it: what is wanted, what it would do, and
+//! doing it.
 //!
-//! `pdpp import`, the service of the separate set-up ([`super::separate`]) and the owner's page do the same by it.
+//! `pdpp import`, the service of the separate set-up ([`super::separate`]) and the owner's page all use
+//! it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -26,19 +28,19 @@ use crate::vault::declaration::{Connector, Kind as FieldKind};
 use crate::vault::store::Store;
 use crate::vault::store::ledger::{Ledger, Settings, SourceRow};
 
-/// What a person said of an import, beside what to import.
+/// The options of an import, apart from the files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Wanted {
-    /// The one format that it has to be.
+    /// The only format to accept.
     pub format: Option<String>,
     /// Whose data it is.
     pub account: Option<String>,
-    /// The zone of times that name none.
+    /// The zone of times without one.
     pub timezone: Option<String>,
-    /// The zone of the computer that the person sits at, where that may not be this one's.
+    /// The zone of the person's computer, if it may differ from that of this one.
     pub own_zone: Option<String>,
-    /// In which order the numbers of dates stand.
+    /// The order of day, month and year in dates.
     pub date_order: Option<String>,
     /// Leave out what is older, in milliseconds since 1970.
     pub since_ms: Option<i64>,
@@ -65,7 +67,7 @@ impl Wanted {
         }
     }
 
-    /// What is wanted of `paths`.
+    /// A request to import `paths`.
     ///
     /// # Errors
     /// `timezone_invalid` (2).
@@ -94,7 +96,7 @@ pub fn zone(name: &str) -> Result<TimeZone> {
     })
 }
 
-/// A moment: a day from its beginning, a time of a day, or one that names its zone. In milliseconds since 1970.
+/// A moment: the start of a day, a time of day, or a time with a zone. In milliseconds since 1970.
 ///
 /// # Errors
 /// `date_invalid` (2).
@@ -106,19 +108,19 @@ pub fn since(text: &str, zone: TimeZone) -> Result<i64> {
         Ok(text.parse::<jiff::civil::DateTime>()?.to_zoned(zone)?.timestamp())
     };
     let at = moment().map_err(|error| {
-        Error::new(Kind::Usage, "date_invalid", format!("`{text}` is not a day, nor a time of one"))
+        Error::new(Kind::Usage, "date_invalid", format!("`{text}` is neither a day nor a time of day"))
             .because(error)
             .hint("--since 2026-01-31, or --since 2026-01-31T18:30")
     })?;
     Ok(at.as_millisecond())
 }
 
-/// Takes a question with its choices; `None` where nobody can be asked.
+/// Answers a question with choices; `None` if there is no one to ask.
 pub type Answer<'a> = dyn FnMut(&str, &[String]) -> Option<String> + 'a;
 
-/// What a store knows of earlier imports, and whoever can be asked.
+/// What a store knows of earlier imports, and who answers questions.
 pub struct Knowing<'a> {
-    /// The store, where there is one.
+    /// The store, if there is one.
     pub store: Option<&'a Store>,
     /// Who answers.
     pub answer: &'a mut Answer<'a>,
@@ -152,7 +154,7 @@ impl Adviser for Knowing<'_> {
     }
 }
 
-/// The sources that were imported before, the oldest first.
+/// The sources that were imported before, oldest first.
 ///
 /// # Errors
 /// `own_store`.
@@ -162,7 +164,8 @@ pub fn known_sources(store: &Store) -> Result<Vec<SourceRow>> {
     })
 }
 
-/// The sources that were imported before, as they are now. With `is_again` all that are there are looked into.
+/// The sources that were imported before, as they are now. With `is_again`, all that exist are looked
+/// into.
 ///
 /// # Errors
 /// `own_store`.
@@ -172,27 +175,27 @@ pub fn refresh(store: &Store, is_again: bool) -> Result<Refresh> {
     })
 }
 
-/// What would be imported, for whoever decides.
+/// What would be imported, for the person who decides.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// What was named.
     pub typed: Vec<PathBuf>,
-    /// What would be imported of it.
+    /// What would be imported from it.
     pub sources: Vec<Planned>,
-    /// Members that no format recognises, by the source that they are in.
+    /// Members that no format recognises, by their source.
     pub unrecognised: Vec<(PathBuf, String)>,
-    /// What is left out or cannot be read, by the source that it is in.
+    /// What is left out or cannot be read, by its source.
     pub left_out: Vec<(PathBuf, LeftOut)>,
 }
 
-/// What would be imported of one source by one format for one account.
+/// What would be imported from one source, by one format, for one account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Planned {
     /// The source, as it was typed.
     pub path: PathBuf,
     /// The format's name.
     pub format: String,
-    /// What a person calls it.
+    /// The format's name for people.
     pub title: String,
     /// The connector's key.
     pub connector: String,
@@ -200,22 +203,22 @@ pub struct Planned {
     pub account: String,
     /// How many files there are to read.
     pub files: usize,
-    /// How many bytes there are to read, as far as that is known.
+    /// How many bytes there are to read, as far as is known.
     pub bytes: u64,
-    /// The zone of times that name none.
+    /// The zone of times without one.
     pub zone: Option<String>,
-    /// What a person calls that zone.
+    /// That zone, in words.
     pub zone_in_words: String,
-    /// Whether it has times whose zone no note tells.
+    /// Whether it has times whose zone no note mentions.
     pub has_times: bool,
     /// What the person should know, in whole sentences.
     pub notes: Vec<String>,
-    /// Whether an agent can read of the account already.
+    /// Whether an agent can already read the account.
     pub is_granted: bool,
 }
 
 impl Plan {
-    /// What `survey` found, where something of the connections `granted` is granted.
+    /// The plan for what `survey` found; `granted` are the connections that grants cover.
     pub fn of(survey: &Survey, request: &Request, granted: &BTreeSet<String>) -> Self {
         let planned = |job: &Job| {
             let mut notes = job.plan.whose.note.iter().chain(&job.plan.notes);
@@ -250,42 +253,42 @@ impl Plan {
     }
 }
 
-/// How far an import is.
+/// How far an import has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Bytes that were read, of all sources.
+    /// Bytes that were read, from all sources.
     pub bytes: u64,
-    /// How many there are, as far as that is known.
+    /// How many there are, as far as is known.
     pub of: u64,
     /// Items that were read.
     pub items: u64,
 }
 
-/// Who is told how an import goes on.
+/// Receives the progress of an import.
 pub trait Heard {
-    /// How far it is.
+    /// How far it has come.
     fn progress(&mut self, progress: Progress);
     /// An item could not be read.
     fn bad(&mut self, _item: &BadItem) {}
-    /// A member was not read to its end.
+    /// A member was not read to the end.
     fn unread(&mut self, _member: &Unread) {}
 }
 
-/// What became of an import.
+/// The result of an import.
 #[derive(Debug, Default)]
 pub struct Imported {
     /// Source by source.
     pub outcomes: Vec<Outcome>,
-    /// Why it went no further; what was written is whole.
+    /// Why it stopped early; what was written is complete.
     pub stopped: Option<Error>,
-    /// How many mails of these accounts look like keys to something, and are kept apart.
+    /// How many mails of these accounts look like sign-in codes or password resets, and are kept apart.
     pub kept_apart: u64,
-    /// What the store takes on the disk.
+    /// The size of the store on the disk.
     pub store_bytes: u64,
 }
 
-/// Imports what `survey` found into the store in `dir`, which is made if it is not there. Where `names_bad`, what could not be read
-/// before is tried again, and named.
+/// Imports what `survey` found into the store in `dir`, which is created if it does not exist. With
+/// `names_bad`, what could not be read before is tried again and listed.
 ///
 /// # Errors
 /// `import_running`, `own_data_dir` (77), `own_store`, `own_damaged`.
@@ -299,7 +302,7 @@ pub fn run(
 ) -> Result<Imported> {
     let lock = super::lock(dir)?;
     let store = super::make_store(dir)?;
-    // What an import left that was killed.
+    // Left over from an import that was killed.
     apart::clean(dir).map_err(|error| super::unusable(dir, error))?;
     store
         .prepare_for_many()
@@ -341,7 +344,7 @@ pub fn run(
 struct Summed<'a> {
     heard: &'a mut dyn Heard,
     of: u64,
-    /// Bytes and items of the sources before.
+    /// Bytes and items of the sources so far.
     done: (u64, u64),
     now: (u64, u64),
 }
@@ -370,7 +373,7 @@ impl Watch for Summed<'_> {
     }
 }
 
-/// What the store takes on the disk.
+/// The size of the store on the disk.
 fn store_bytes(dir: &Path) -> u64 {
     let all = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let copies = std::fs::read_dir(dir.join("blobs")).into_iter().flatten().flatten();

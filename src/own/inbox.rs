@@ -1,8 +1,8 @@
-//! Where exports are received that this process may not read where they lie: a private folder beside the store, from which they are
-//! imported, and which is removed then in every case.
+//! Receives exports that this process may not read where they are: into a private folder next to the
+//! store, from which they are imported. The folder is removed in every case.
 //!
-//! Attachments are copied in the store, since nothing is left to read them from. What each file was where it came from is kept in
-//! mind, so that it is known again the next time.
+//! Attachments are copied into the store, because the received files do not stay. Each file's origin is
+//! recorded, so that it is recognised the next time.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -23,18 +23,18 @@ use crate::import::survey::{Named, Request, Survey};
 
 /// The folder in the store's directory.
 const INBOX: &str = "inbox";
-/// Whoever uses a folder of it holds this lock.
+/// The lock that the user of a folder in it holds.
 const IN_USE: &str = "in-use";
-/// How much is copied before it is looked how much room is left.
+/// How many bytes are copied before the free room is checked again.
 const STEP: usize = 256 << 10;
 const STEPS_UNLOOKED: usize = 64;
-/// What the names of files take in memory at most, in bytes.
+/// The most memory for the names of files, in bytes.
 const MOST_NAMES: usize = 32 << 20;
-/// What a file takes there beside its name.
+/// What a file takes there in addition to its name.
 const NAME_BESIDE: usize = 96;
-/// Sources at most.
+/// The most sources.
 const MOST_SOURCES: usize = 1000;
-/// Parts of a path at most.
+/// The most parts of a path.
 const MOST_DEEP: usize = 80;
 
 /// Exports on their way into the store.
@@ -63,19 +63,19 @@ struct Incoming {
     received: Arc<Received>,
 }
 
-/// What to do with what was received.
+/// How to import what was received.
 #[derive(Debug, Clone, Default)]
 pub struct InboxRequest {
-    /// Whose data it is, where the person said so.
+    /// Whose data it is, if the person named an account.
     pub account: Option<String>,
-    /// The zone of times that name none, where the person said so.
+    /// The zone of times without one, if the person named one.
     pub timezone: Option<String>,
-    /// Set to stop it after the batch at work.
+    /// Set to stop after the current batch.
     pub stop: Arc<AtomicBool>,
 }
 
 impl Inbox {
-    /// An empty one for the store in `dir`, which is made if it is not there.
+    /// An empty inbox for the store in `dir`, which is created if it does not exist.
     ///
     /// # Errors
     /// `own_data_dir` (77); `no_randomness`.
@@ -95,7 +95,7 @@ impl Inbox {
     /// Receives `content` under a relative `name`: a file, or a file in the folder that the name begins with.
     ///
     /// # Errors
-    /// `import_handed_over` for a name that is none, or one that is there already; `import_disk_full`.
+    /// `import_handed_over` for an invalid name, or one that exists already; `import_disk_full`.
     pub fn receive(&self, name: &str, content: &mut dyn Read) -> Result<()> {
         let path = Path::new(name);
         let mut parts = path.components();
@@ -115,10 +115,11 @@ impl Inbox {
         Ok(())
     }
 
-    /// A file or folder whose content comes next, as it was `typed`, and where it is for whoever hands it over; gives its number.
+    /// Begins a file or folder whose content comes next: as it was `typed`, and where it is for the
+    /// process that hands it over. Returns its number.
     ///
     /// # Errors
-    /// `import_handed_over` where there are too many; `own_data_dir`.
+    /// `import_handed_over` if there are too many; `own_data_dir`.
     pub fn source(&self, typed: &Path, shown: &Path, is_folder: bool) -> Result<usize> {
         let mut sources = self.lock();
         let number = sources.all.len();
@@ -137,11 +138,12 @@ impl Inbox {
         Ok(number)
     }
 
-    /// Copies an open plain file as it is now: its first bytes, as many as it has. `within` is its path in the source, empty for a file.
-    /// `copied` is told after each part how much that was.
+    /// Copies an open plain file in its current state, up to its current length. `within` is its path in
+    /// the source, empty for a file. `copied` is called after each part with its size.
     ///
     /// # Errors
-    /// `import_handed_over` for a path that is none, or a file that became shorter meanwhile; `import_disk_full`.
+    /// `import_handed_over` for an invalid path, or a file that became shorter meanwhile;
+    /// `import_disk_full`.
     pub fn take(&self, source: usize, within: &Path, file: &File, copied: &mut dyn FnMut(u64)) -> Result<()> {
         let name = || within.display().to_string();
         let failed = |error| copy_failed(&name(), error);
@@ -152,7 +154,7 @@ impl Inbox {
         let stamp = Stamp::of(&found);
         let changed = u64::try_from(stamp.modified_ms).ok().map(|ms| UNIX_EPOCH + Duration::from_millis(ms));
         if let Some(changed) = changed {
-            // Some formats tell a record's time by it.
+            // Some formats derive a record's time from it.
             to.set_modified(changed).map_err(failed)?;
         }
         if let Some(one) = self.lock().all.get_mut(source) {
@@ -161,10 +163,10 @@ impl Inbox {
         Ok(())
     }
 
-    /// Notes what of a source is not handed over, and why.
+    /// Notes what is not handed over from a source, and why.
     ///
     /// # Errors
-    /// `import_handed_over` where there is too much of it.
+    /// `import_handed_over` if there are too many such notes.
     pub fn leave_out(&self, source: usize, skipped: Skipped, is_unreadable: bool) -> Result<()> {
         let mut sources = self.lock();
         sources.names += skipped.label.len() + skipped.why.len() + NAME_BESIDE;
@@ -178,27 +180,28 @@ impl Inbox {
         Ok(())
     }
 
-    /// What was received, to be looked at as `wanted` says.
+    /// What was received, to be examined as `wanted` states.
     pub fn named(&self, wanted: &Wanted) -> Vec<Named> {
         let named =
             |one: &Incoming| Named { received: Some(Arc::clone(&one.received)), ..wanted.named(&one.typed) };
         self.lock().all.iter().map(named).collect()
     }
 
-    /// What would be imported, where nothing has to be asked.
+    /// What would be imported, if nothing must be asked.
     ///
     /// # Errors
-    /// Those of a survey: `import_unrecognised`, `import_question` (77) where something has to be asked, …; those of the store.
+    /// The errors of a survey: `import_unrecognised`, `import_question` (77) if something must be asked,
+    /// …; those of the store.
     pub fn plan(&self, request: &InboxRequest) -> Result<Plan> {
         let (asked, survey) = self.survey(request)?;
         let granted = if super::is_there(&self.dir) { super::granted(&self.dir)? } else { BTreeSet::new() };
         Ok(Plan::of(&survey, &asked, &granted))
     }
 
-    /// Imports what was received, where nothing has to be asked, and removes it.
+    /// Imports what was received, if nothing must be asked, and removes it.
     ///
     /// # Errors
-    /// As [`Inbox::plan`]; those of an import.
+    /// The errors of [`Inbox::plan`] and of an import.
     pub fn import(self, request: &InboxRequest, watch: &mut dyn FnMut(Progress)) -> Result<Imported> {
         struct Watched<'a>(&'a mut dyn FnMut(Progress));
         impl Heard for Watched<'_> {
@@ -225,7 +228,7 @@ impl Inbox {
         Ok((asked, survey))
     }
 
-    /// Makes the file at `within` in a source.
+    /// Creates the file at `within` in a source.
     fn new_file(&self, source: usize, within: &Path) -> Result<File> {
         let name = || within.display().to_string();
         let mut sources = self.lock();
@@ -235,7 +238,7 @@ impl Inbox {
             return Err(not_taken(&name(), "it is not a path within what was named"));
         };
         if one.is_folder == (within == Path::new("")) {
-            return Err(not_taken(&name(), "a folder has files, and a file has none"));
+            return Err(not_taken(&name(), "a folder has files in it, and a file has not"));
         }
         let at = if one.is_folder { one.received.at.join(within) } else { one.received.at.clone() };
         sources.names += within.as_os_str().len() + NAME_BESIDE;
@@ -262,18 +265,18 @@ impl Inbox {
 impl Drop for Inbox {
     fn drop(&mut self) {
         if self.folder.remove_whole().is_err() {
-            // Windows may keep a folder in which a file is open.
+            // Windows may keep a folder while a file in it is open.
             self.in_use = None;
             let _ = self.folder.remove_whole();
         }
-        // Where it is the last one.
+        // This succeeds for the last one.
         if let Ok(inbox) = PrivateDir::open(&self.dir.join(INBOX)) {
             let _ = inbox.remove_empty();
         }
     }
 }
 
-/// Removes what a process left that was killed while it received something for the store in `dir`.
+/// Removes what a process left behind that was killed while it received something for the store in `dir`.
 ///
 /// # Errors
 /// `own_data_dir` (77).
@@ -291,7 +294,7 @@ pub fn clean(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// An open file, read from its beginning wherever whoever opened it is.
+/// An open file, read from its beginning, wherever its position is.
 struct At<'a> {
     file: &'a File,
     at: u64,
@@ -308,7 +311,7 @@ impl Read for At<'_> {
     }
 }
 
-/// Copies `length` bytes, or all where that is not known, as long as there is room on the disk of `dir`.
+/// Copies `length` bytes, or all of them if the length is not known, while the disk of `dir` has room.
 fn copy(
     from: &mut dyn Read,
     length: Option<u64>,
@@ -347,7 +350,7 @@ fn copy(
     Ok(())
 }
 
-/// That `bytes` more leave enough room.
+/// Checks that `bytes` more leave enough room.
 fn has_room(dir: &Path, bytes: u64) -> io::Result<()> {
     match fs::free_space(dir) {
         Some(free) if free < bytes.saturating_add(LEAST_FREE) => Err(io::ErrorKind::StorageFull.into()),
@@ -359,26 +362,23 @@ fn copy_failed(name: &str, error: io::Error) -> Error {
     if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
         return Error::failed(
             "import_disk_full",
-            "There is too little room on the disk to receive what is handed over; nothing was imported",
+            "The disk has too little room for the files that are handed over; nothing was imported",
         )
-        .hint("Make room for it where the store is, and 1 GiB beside it");
+        .hint("Make room for them where the store is, and for 1 GiB more");
     }
     Error::failed("import_handed_over", format!("Could not receive {name}; nothing was imported"))
         .because(error)
-        .hint("Run it again once nothing writes to it")
+        .hint("Wait until no program writes to it, then run it again")
 }
 
 fn not_taken(name: &str, why: &str) -> Error {
-    let message = format!("{name} is not taken: {why}; nothing was imported");
+    let message = format!("{name} was not accepted: {why}; nothing was imported");
     Error::new(Kind::Usage, "import_handed_over", message).hint("Name the files and folders to import")
 }
 
 fn too_many() -> Error {
-    Error::failed(
-        "import_handed_over",
-        "These are too many files to be handed over at once; nothing was imported",
-    )
-    .hint("Hand over an archive of them (zip, tgz), or a part at a time")
+    Error::failed("import_handed_over", "These are too many files to hand over at once; nothing was imported")
+        .hint("Hand over an archive of them (zip, tgz), or one part at a time")
 }
 
 #[cfg(test)]
@@ -434,7 +434,7 @@ mod tests {
         let twice = inbox.receive("folder/a.txt", &mut &b"y"[..]).unwrap_err();
         assert_eq!(twice.code(), "import_handed_over");
         inbox.receive("folder/b.txt", &mut &b"x"[..]).unwrap();
-        // One that became shorter, and a source that is not there.
+        // A file that became shorter, and a source that does not exist.
         let source = inbox.source(Path::new("a.mbox"), Path::new("/home/x/a.mbox"), false).unwrap();
         let refused = inbox.take(source + 1, Path::new(""), &tempfile::tempfile().unwrap(), &mut |_| ());
         assert_eq!(refused.unwrap_err().code(), "import_handed_over");

@@ -1,7 +1,8 @@
-//! The person's own store: a vault on this machine that an import fills, and nothing else.
+//! The person's own store: a vault on this machine that only imports fill.
 //!
-//! It shares no file with the sandbox's fiction, and neither opens the other's. [`backend`] reads it in this process, and
-//! [`serving`] keeps it open while a server runs. [`page`] is its owner's, and [`reads`] what was read of it by HTTP.
+//! It shares no file with the sandbox's fictional data, and neither opens the other's store. [`backend`]
+//! reads it in this process, and [`serving`] keeps it open while a server runs. [`page`] is the owner's
+//! page, and [`reads`] the log of what was read over HTTP.
 
 pub mod backend;
 pub mod backup;
@@ -37,7 +38,7 @@ use crate::vault::server::{self, Extras, Handle, MakePages};
 use crate::vault::store::{self, Store};
 use crate::vault::{self, Config, Holds, OpenError, Profile, Vault, time};
 
-/// Whose vault it is.
+/// The profile of this vault.
 pub const PROFILE: Profile = Profile {
     name: "Your own data on this machine",
     title: "Your own data",
@@ -56,7 +57,7 @@ pub const PROFILE: Profile = Profile {
     holds: Some(HOLDS),
 };
 
-/// What a grant of a store that is the person's own holds against, and what it does not.
+/// What a grant of the person's own store protects against, and what it does not.
 pub const HOLDS: Holds = Holds {
     against: &[
         "another user of this computer",
@@ -65,23 +66,25 @@ pub const HOLDS: Holds = Holds {
         "an agent that has only the six tools and no shell: it cannot read beyond the grant, whatever a record talks it into",
     ],
     not: &[
-        "an agent with a shell, or any program that runs as you: it can read the store, your exports and the tokens, and approve \
-         in your place",
-        "an agent that sends on what you granted, by a web search, links or other tools: grant what you would show it",
+        "an agent with a shell, or any program that runs as you: it can read the store, your exports \
+         and the tokens, and approve in your name",
+        "an agent that passes on what you granted, by a web search, links or other tools: grant what \
+         you would show it",
     ],
 };
 
-/// The same of a store that is served, where an approval takes a passphrase.
+/// The same for a store that is served, where an approval needs a passphrase.
 const HOLDS_SERVED: Holds = Holds {
     not: &[
         "an agent with a shell, or any program that runs as you: it can read the store, your exports and the tokens without \
          asking",
-        "an agent that sends on what you granted, by a web search, links or other tools: grant what you would show it",
+        "an agent that passes on what you granted, by a web search, links or other tools: grant what \
+         you would show it",
     ],
     ..HOLDS
 };
 
-/// The same of a store that belongs to a system user ([`separate`]).
+/// The same for a store that belongs to a system user ([`separate`]).
 const HOLDS_SEPARATE: Holds = Holds {
     against: &[
         "another user of this computer",
@@ -90,34 +93,36 @@ const HOLDS_SEPARATE: Holds = Holds {
         "an agent, with a shell or without: it cannot read beyond the grant, whatever a record talks it into",
     ],
     not: &[
-        "whoever reads your exports while they lie where you can read them, or has the token that the agent is given",
-        "whoever learns your passphrase, and a program that runs as you and reads or drives your browser or terminal while you \
-         decide or while the owner's page is open",
-        "a program that runs as you, where you may use sudo without a password",
-        "an agent that sends on what you granted, by a web search, links or other tools: grant what you would show it",
+        "anyone who reads your exports while they are where you can read them, or has the token that \
+         the agent is given",
+        "anyone who learns your passphrase, and a program that runs as you and reads or controls your \
+         browser or terminal while you decide or while the owner's page is open",
+        "a program that runs as you, if you may use sudo without a password",
+        "an agent that passes on what you granted, by a web search, links or other tools: grant what \
+         you would show it",
     ],
 };
 
-/// The port that `pdpp provider serve` listens on unless it is told another.
+/// The port that `pdpp provider serve` listens on by default.
 pub const DEFAULT_PORT: u16 = 7378;
 
-/// The port where a proxy or tunnel has to lead, unless it is told another.
+/// The port where a proxy or tunnel leads by default.
 pub const PROXY_PORT: u16 = 7379;
 
-/// The folder in the cache's directory that holds the store unless another one is named.
+/// The folder in the cache's directory that holds the store by default.
 const DEFAULT: &str = "own";
-/// Whoever imports holds this lock, and says who it is in [`IMPORTED_BY`].
+/// The lock that an importing process holds; it names itself in [`IMPORTED_BY`].
 const IMPORTING: &str = "importing";
-/// The id of the process that imports.
+/// The id of the process that is importing.
 const IMPORTED_BY: &str = "imported-by";
 /// The longest text in that file, in bytes.
 const MAX_PID: u64 = 32;
 
-/// Where the store is: the directory that was `named` (`--data-dir`, `PDPP_DATA_DIR`), else the one that was named at an
-/// import before, else `own/` in the cache's directory. Touches nothing.
+/// The store's directory: the one that was `named` (`--data-dir`, `PDPP_DATA_DIR`), else the one that was
+/// named at an earlier import, else `own/` in the cache's directory. Touches nothing.
 ///
 /// # Errors
-/// Those of the cache's index; a path that cannot be made absolute.
+/// The errors of the cache's index; a path that cannot be made absolute.
 pub fn dir(named: Option<&Path>, cache: &Cache) -> Result<PathBuf> {
     let dir = match named {
         Some(named) => named.to_owned(),
@@ -126,10 +131,10 @@ pub fn dir(named: Option<&Path>, cache: &Cache) -> Result<PathBuf> {
     std::path::absolute(&dir).map_err(|error| unusable(&dir, error))
 }
 
-/// Remembers a directory that was `named`, for programs to which nobody names one.
+/// Remembers a directory that was `named`, for programs that get no `--data-dir`.
 ///
 /// # Errors
-/// Those of writing the cache's index.
+/// The errors of writing the cache's index.
 pub fn remember(named: Option<&Path>, cache: &Cache) -> Result<()> {
     let Some(named) = named else { return Ok(()) };
     let dir = dir(Some(named), cache)?;
@@ -144,7 +149,8 @@ pub fn is_there(dir: &Path) -> bool {
     dir.join(PROFILE.database).symlink_metadata().is_ok_and(|found| found.len() > 0)
 }
 
-/// That an import may use `dir`: it is not there yet, or it is this user's alone and no other kind of store. Touches nothing.
+/// Checks that an import may use `dir`: it does not exist yet, or only this user can use it and it is not
+/// another kind of store. Touches nothing.
 ///
 /// # Errors
 /// `own_data_dir` (77).
@@ -159,7 +165,7 @@ pub fn check_place(dir: &Path) -> Result<()> {
     }
 }
 
-/// Opens the vault in `dir`, which has to be there.
+/// Opens the vault in `dir`, which must exist.
 ///
 /// # Errors
 /// `own_missing` (78); `own_data_dir` (77), `own_store`, `own_damaged`, `no_randomness`.
@@ -167,16 +173,17 @@ pub fn open(dir: &Path) -> Result<Vault> {
     open_with(dir, false, Announce::default())
 }
 
-/// The same for whoever serves it: `core` as in [`Config`], and how its owner learns of a request.
+/// Opens the vault in `dir` to serve it: `core` as in [`Config`]; `announce` tells its owner about
+/// requests.
 ///
 /// # Errors
-/// As [`open`].
+/// The errors of [`open`].
 pub fn open_with(dir: &Path, core: bool, announce: Announce) -> Result<Vault> {
     check(dir)?;
     Vault::open(Config { core, announce, ..config(dir) }, None).map_err(|error| told(dir, explain(error)))
 }
 
-/// What a vault of the person's own is to be.
+/// The configuration of a vault of the person's own.
 fn config(dir: &Path) -> Config {
     Config {
         data_dir: Some(dir.to_owned()),
@@ -189,7 +196,7 @@ fn config(dir: &Path) -> Config {
     }
 }
 
-/// That the vault in `dir` can be served at `listen`, as far as that shows before it is.
+/// Checks that the vault in `dir` can be served at `listen`, as far as that can be known beforehand.
 ///
 /// # Errors
 /// `own_missing` (78); `own_not_loopback` (2), `own_in_use`; `own_data_dir` (77).
@@ -201,7 +208,7 @@ pub fn check_served(dir: &Path, listen: SocketAddr) -> Result<()> {
     check_not_served(dir)
 }
 
-/// That nobody serves the vault in `dir`, a directory that is there.
+/// Checks that no process serves the vault in `dir`, an existing directory.
 ///
 /// # Errors
 /// `own_in_use`; `own_data_dir` (77).
@@ -209,12 +216,13 @@ pub fn check_not_served(dir: &Path) -> Result<()> {
     vault::data_dir::check_unserved(dir).map_err(explain)
 }
 
-/// Serves the vault in `dir`, which has to be there, at `listen`, a loopback address, and by its `public` name if it has one, with
-/// its owner's page, and notes what is read. Its owner learns of a request by `announce`, and approves it with the passphrase. In
-/// `cache` are their tokens and the log of their agents; none where those are another user's, whom this serves as a service.
+/// Serves the vault in `dir`, which must exist, at `listen`, a loopback address, and at its `public` name
+/// if it has one, with its owner's page, and logs what is read. `announce` tells its owner about
+/// requests, which they approve with the passphrase. `cache` has the owner's tokens and the log of their
+/// agents; it is `None` if those belong to another user, whom this serves as a service.
 ///
 /// # Errors
-/// As [`open`]; `own_not_loopback` (2), `own_listen`, `own_in_use`.
+/// The errors of [`open`]; `own_not_loopback` (2), `own_listen`, `own_in_use`.
 pub fn serve(
     dir: &Path,
     core: bool,
@@ -250,11 +258,11 @@ pub fn serve(
     })
 }
 
-/// Serves the owner's page of the store in `dir`, which has to be there, and nothing else, on a free port, until the handle is
-/// dropped. Gives the page too.
+/// Serves only the owner's page of the store in `dir`, which must exist, on a free port, until the handle
+/// is dropped. Returns the page too.
 ///
 /// # Errors
-/// As [`open`]; `own_listen`.
+/// The errors of [`open`]; `own_listen`.
 pub fn serve_page(dir: &Path, cache: &Cache) -> Result<(Handle, Arc<page::Pages>)> {
     let vault = Arc::new(open(dir)?);
     let pages = page::Pages::of(Arc::clone(&vault), dir, Some(cache.clone()));
@@ -262,21 +270,21 @@ pub fn serve_page(dir: &Path, cache: &Cache) -> Result<(Handle, Arc<page::Pages>
     Ok((served.map_err(|error| told(dir, explain(error)))?, pages))
 }
 
-/// Opens the store in `dir`, which has to be there: for commands that look at it or delete from it.
+/// Opens the store in `dir`, which must exist, for commands that look at it or delete from it.
 ///
 /// # Errors
-/// As [`open`].
+/// The errors of [`open`].
 pub fn open_store(dir: &Path) -> Result<Store> {
     check(dir)?;
     vault::open_store(dir, &PROFILE, None).map_err(|error| told(dir, explain(error)))
 }
 
-/// The connections of the store in `dir` of which a grant covers something now.
+/// The connections of the store in `dir` that live grants cover.
 ///
 /// # Errors
-/// As [`open`].
+/// The errors of [`open`].
 pub fn granted(dir: &Path) -> Result<BTreeSet<String>> {
-    // Where there is none yet, nothing was granted, and nothing is made to find that out.
+    // Without a store nothing was granted, and none is created to find that out.
     let is_there = PROFILE.grants.is_some_and(|grants| dir.join(grants).symlink_metadata().is_ok());
     if !is_there {
         return Ok(BTreeSet::new());
@@ -291,32 +299,33 @@ pub fn granted(dir: &Path) -> Result<BTreeSet<String>> {
     Ok(streams.flat_map(|stream| stream.instance_ids).collect())
 }
 
-/// Opens the store in `dir`, or makes an empty one: for an import alone.
+/// Opens the store in `dir`, or creates an empty one; only imports do this.
 ///
 /// # Errors
 /// `own_data_dir` (77), `own_store`, `own_damaged`.
 pub fn make_store(dir: &Path) -> Result<Store> {
     let store = vault::open_store(dir, &PROFILE, None).map_err(|error| told(dir, explain(error)))?;
-    // What was begun and not finished must not meet new records.
+    // An unfinished deletion must not meet new records.
     forget::finish(dir, &store).map_err(|error| told(dir, error))?;
     Ok(store)
 }
 
-/// Takes the right to write records into the store in `dir`, which is made if it is not there: one import at a time, and
-/// none while an account is forgotten.
+/// Locks the store in `dir` for writing records; the store is created if it does not exist. Only one
+/// import runs at a time, and none while an account is being deleted.
 ///
 /// # Errors
-/// `import_running`, naming the process that has it; `own_data_dir` (77).
+/// `import_running`, naming the process that holds the lock; `own_data_dir` (77).
 pub fn lock(dir: &Path) -> Result<DirLock> {
     let private = PrivateDir::create_named(dir).map_err(|error| unusable(dir, error))?;
     let locked = lock_named(&private, IMPORTING, IMPORTED_BY).map_err(|error| unusable(dir, error))?;
     locked.map_err(|by| {
-        let message = format!("Another pdpp{by} writes to {} now", dir.display());
-        Error::failed("import_running", message).hint("Wait until it has ended, then run this again")
+        let message = format!("Another pdpp{by} is writing to {}", dir.display());
+        Error::failed("import_running", message).hint("Wait until it has finished, then run this again")
     })
 }
 
-/// Takes the lock `name` in `dir` and says in the file `by` who has it; or else says who does, in brackets.
+/// Takes the lock `name` in `dir` and writes this process's id into the file `by`; otherwise returns in
+/// brackets which process has it.
 fn lock_named(dir: &PrivateDir, name: &str, by: &str) -> io::Result<Result<DirLock, String>> {
     let Some(lock) = dir.try_lock(name)? else {
         let pid = dir.read(by, MAX_PID).ok();
@@ -327,7 +336,7 @@ fn lock_named(dir: &PrivateDir, name: &str, by: &str) -> io::Result<Result<DirLo
     Ok(Ok(lock))
 }
 
-/// That there is a store in `dir`, and that only this user can get at it.
+/// Checks that there is a store in `dir`, and that only this user can use it.
 fn check(dir: &Path) -> Result<()> {
     match PrivateDir::open_named(dir) {
         Ok(_) if is_there(dir) => Ok(()),
@@ -351,26 +360,27 @@ fn unusable(dir: &Path, error: io::Error) -> Error {
         .hint(to_use(dir))
 }
 
-/// What is to be done about a directory that others can enter.
+/// What to do about a directory that others can enter.
 const MAKE_PRIVATE: &str = if cfg!(windows) {
-    "Let nobody but you and the administrators in (icacls), or name another one with --data-dir"
+    "Give access only to yourself and the administrators (icacls), or name another one with --data-dir"
 } else {
-    "Make it your own user's, mode 700, or name another one with --data-dir"
+    "Make it your own user's with mode 700, or name another one with --data-dir"
 };
 
-/// What is done about a directory that cannot be used. One of the separate set-up is its service's, and must not become anybody else's:
-/// any program of theirs could read it then.
+/// What to do about a directory that cannot be used. One of the separate set-up belongs to its service,
+/// and must not become anyone else's: any program of theirs could read it then.
 fn to_use(dir: &Path) -> Hint {
     if let Some(uid) = separate::place::whose(dir) {
         return Hint::new(format!(
-            "Leave it as it is: it belongs to the service of the user {uid}, which that user asks without --data-dir: "
+            "Leave it unchanged: it belongs to the service of the user {uid}, which that user reaches \
+             without --data-dir: "
         ))
         .run(Command::new("provider"));
     }
     Hint::new(MAKE_PRIVATE)
 }
 
-/// The same command, for an address that can be used.
+/// The typed command, with an address that can be used.
 fn at_a_free_port(option: &'static str) -> Command {
     Command::typed_with(option, "127.0.0.1:0", "provider serve")
 }
@@ -381,7 +391,7 @@ fn not_listening(address: SocketAddr, error: io::Error, option: &'static str) ->
         .run(at_a_free_port(option))
 }
 
-/// Why the store does not open, for whoever started the command.
+/// Why the store does not open, for the person who ran the command.
 pub fn explain(error: OpenError) -> Error {
     let failed = |message: &str| Error::failed("own_store", message);
     match error {
@@ -398,16 +408,16 @@ pub fn explain(error: OpenError) -> Error {
         OpenError::OtherVault(file) => Error::new(
             Kind::Refused,
             "own_data_dir",
-            format!("{} is there: that directory holds another store, not your own data's", file.display()),
+            format!("{} exists: that directory holds another store, not your own data's", file.display()),
         )
         .hint("Name another directory with --data-dir"),
         OpenError::NoRandomness => {
-            Error::failed("no_randomness", "The system gave no randomness, so no key can be made")
+            Error::failed("no_randomness", "The system gave no randomness, so no key can be created")
         }
         OpenError::Store(error) => {
             let hint = match &error {
                 store::OpenError::OtherVersion { written_by: Some(release), .. } => {
-                    Some(format!("Install pdpp {release} or a later one"))
+                    Some(format!("Install pdpp {release} or later"))
                 }
                 store::OpenError::OtherVersion { .. } => Some("Install the newest pdpp".to_owned()),
                 store::OpenError::Foreign { .. } => Some("Name another directory with --data-dir".to_owned()),
@@ -433,7 +443,7 @@ pub fn explain(error: OpenError) -> Error {
             let by = by.map_or("Another pdpp".to_owned(), |by| {
                 format!("The pdpp at {} (process {})", by.url, by.pid)
             });
-            let error = Error::failed("own_in_use", format!("{by} serves {} already", dir.display()));
+            let error = Error::failed("own_in_use", format!("{by} already serves {}", dir.display()));
             match separate::place::person_of(&dir) {
                 Some(uid) => {
                     error.hint(format!("Stop it first: {}", separate::which::systemctl("stop", uid)))
@@ -517,7 +527,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    #[allow(clippy::disallowed_methods, reason = "it is made wrong on purpose")]
+    #[allow(clippy::disallowed_methods, reason = "the file is made wrong on purpose")]
     fn o3_1_a_store_that_others_can_reach_is_refused() {
         use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
         let (root, _) = cache();

@@ -1,4 +1,5 @@
-//! What programs read of the person's own store by HTTP, for its owner: a log beside the store, as that of a machine.
+//! What programs read from the person's own store over HTTP, for its owner: a log next to the store, like
+//! that of a machine.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,14 +9,14 @@ use crate::mcp::call_log::{Access, AccessSink as _};
 use crate::mcp::protocol::caller::Caller;
 use crate::vault::reads::{HttpRead, ReadSink};
 
-/// For so long the last lines are waited for.
+/// How long to wait for the last lines.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// Writes the log of a store that is served.
 pub struct ReadLog(Writer);
 
 impl ReadLog {
-    /// That of the store in `dir`. Touches nothing before the first read.
+    /// The log of the store in `dir`. Touches nothing before the first read.
     pub fn of(dir: &Path) -> Self {
         Self(Writer::new(AccessLog::of_store(dir)))
     }
@@ -43,8 +44,9 @@ impl ReadSink for ReadLog {
     }
 }
 
-/// All reads of the store in `dir` that are known here, the oldest first, with how many lines are damaged: those by HTTP, and
-/// those in process that the log of a machine, in `cache_dir`, has of the store's grants, as `is_of_here` tells.
+/// All known reads of the store in `dir`, oldest first, and how many lines are damaged: those over HTTP,
+/// and those in process that the machine's log, in `cache_dir`, has for grants of the store, which
+/// `is_of_here` recognises.
 pub fn all(dir: &Path, cache_dir: Option<&Path>, is_of_here: impl Fn(&str) -> bool) -> (Vec<Entry>, usize) {
     let of = |log: AccessLog| log.entries().unwrap_or_default();
     let machine = cache_dir.map(|cache_dir| of(AccessLog::new(cache_dir))).unwrap_or_default();
@@ -60,5 +62,5 @@ pub fn all(dir: &Path, cache_dir: Option<&Path>, is_of_here: impl Fn(&str) -> bo
     (all, machine.damaged + store.damaged)
 }
 
-/// What a store of this machine is called where it is read in process.
+/// What a store of this machine is called in reads within a process.
 const LOCAL: &str = "https://local.pdpp.invalid";

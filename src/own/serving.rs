@@ -1,4 +1,5 @@
-//! Stores that are read while a server runs: each is opened at its first read, for reads alone, and kept open.
+//! Stores that are read while a server runs: each is opened at its first read, only for reading, and kept
+//! open.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,15 +18,15 @@ pub struct Stores(Arc<Mutex<HashMap<PathBuf, Arc<Opened>>>>);
 struct Opened {
     vault: Arc<Vault>,
     issuer: String,
-    /// The file that was opened: another one may be in its place later.
+    /// The file that was opened; another one may replace it later.
     file: Option<File>,
 }
 
-/// A file, whatever it is called.
+/// The identity of a file, whatever its name.
 type File = (u64, u64);
 
 impl Stores {
-    /// The way to the store in `dir`, whose tokens `issuer` issues. Touches nothing yet.
+    /// A function that opens the store in `dir`, whose tokens `issuer` issues. Touches nothing yet.
     pub fn opening(&self, dir: &Path, issuer: &str) -> Opening {
         let (stores, dir, issuer) = (self.clone(), dir.to_owned(), issuer.to_owned());
         Arc::new(move || stores.open(&dir, &issuer))
@@ -42,10 +43,10 @@ impl Stores {
         drop(open);
         match known {
             Some(known) if known.issuer == issuer => Ok(Arc::clone(&known.vault)),
-            // Not what the owner approved, whatever is in it.
+            // Another store is not what the owner approved, whatever it contains.
             _ => Err(unavailable(
                 "own_store_other",
-                format!("The store in {} is another one than the grant is of", dir.display()),
+                format!("The store in {} is not the one that the grant belongs to", dir.display()),
             )),
         }
     }
@@ -54,10 +55,10 @@ impl Stores {
 fn opened(dir: &Path, file: Option<File>) -> Result<Opened, Box<Refusal>> {
     let refused = |error: Error| {
         let error = super::told(dir, error);
-        // What moves files is not for an agent to type.
+        // A command that moves files is not for an agent to run.
         unavailable(
             error.code(),
-            format!("{}. Its owner learns what to do by: {}", error.in_full(), Command::new("doctor")),
+            format!("{}. To see what to do, its owner runs: {}", error.in_full(), Command::new("doctor")),
         )
     };
     super::check(dir).map_err(refused)?;
@@ -72,7 +73,7 @@ fn file(path: &Path) -> Option<File> {
     std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
-/// Where an open file cannot be replaced, one is as good as another.
+/// Where an open file cannot be replaced, any file counts as the same.
 #[cfg(not(unix))]
 fn file(path: &Path) -> Option<File> {
     path.exists().then_some((0, 0))

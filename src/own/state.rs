@@ -1,4 +1,4 @@
-//! What is in the person's own store: accounts with their streams, and how old they are.
+//! What the person's own store has: accounts with their streams, and how old they are.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +33,7 @@ pub struct AccountState {
     pub id: String,
     /// What its owner calls it.
     pub name: String,
-    /// What kind of source it is of.
+    /// The kind of its source.
     pub kind: String,
     /// The end of its last import.
     pub as_of: Option<Timestamp>,
@@ -53,10 +53,11 @@ pub struct StreamState {
 }
 
 impl State {
-    /// What is in the store whose directory `cache` knows; none where there is no store. Changes nothing.
+    /// The state of the store whose directory `cache` knows; `None` if there is no store. Changes
+    /// nothing.
     ///
     /// # Errors
-    /// Those of the store.
+    /// The errors of the store.
     pub fn here(cache: &Cache) -> Option<Result<(PathBuf, Self)>> {
         let dir = super::dir(None, cache).ok().filter(|dir| super::is_there(dir))?;
         let state = super::open_store(&dir).and_then(|store| Self::of(&store, &dir));
@@ -74,7 +75,7 @@ impl State {
         format!("{} {record} of {} {account}", HumanCount(records), self.accounts.len())
     }
 
-    /// What `store` in `dir` holds.
+    /// The state of `store` in `dir`.
     ///
     /// # Errors
     /// `own_store`.
@@ -110,7 +111,7 @@ impl State {
     }
 }
 
-/// What is told of the mails that are kept apart; nothing where there are none.
+/// The sentence about mails that are kept apart; `None` if there are none.
 pub fn kept_apart(mails: u64) -> Option<String> {
     let (look, are) = if mails == 1 { ("mail looks", "it is") } else { ("mails look", "they are") };
     (mails > 0).then(|| {
@@ -133,7 +134,7 @@ pub fn mails_kept_apart(store: &Store, connections: &BTreeSet<String>) -> Result
     count.map_err(failed)
 }
 
-/// A grant, and how it stands.
+/// A grant, and its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Made {
     /// The grant.
@@ -142,7 +143,7 @@ pub struct Made {
     pub state: Cow<'static, str>,
 }
 
-/// All that was granted of the store of `vault`.
+/// All grants of the store of `vault`.
 ///
 /// # Errors
 /// `own_store`.
@@ -157,7 +158,7 @@ pub fn made(vault: &Vault) -> Result<Vec<Made>> {
     Ok(all.into_iter().map(|(grant, revoked)| Made { state: state(&grant, revoked).into(), grant }).collect())
 }
 
-/// What each account of `store` is called, by its id.
+/// The name of each account of `store`, by its id.
 ///
 /// # Errors
 /// `own_store`.
@@ -174,7 +175,7 @@ pub(super) fn failed(error: impl Into<anyhow::Error>) -> Error {
         .because(error.into())
 }
 
-/// Why the vault did not do what a command of its owner's asked for.
+/// Why the vault did not do what its owner's command asked for.
 pub fn vault_failed(error: &ApiError) -> Error {
     failed(anyhow::anyhow!("{}", error.message()))
 }

@@ -1,9 +1,10 @@
-//! A file that a passphrase opens, in the format of age (<https://age-encryption.org/v1>): what is written here can be opened by
-//! `age -d`, and what `age -p` wrote can be read here.
+//! A file that a passphrase opens, in the age format (<https://age-encryption.org/v1>): `age -d` opens
+//! what is written here, and what `age -p` wrote can be read here.
 //!
-//! The `age` crate would do the same. It was weighed: half a megabyte of the binary, and 92 more packages, 30 of them older
-//! versions of what is here already (its key exchanges, translations and their templates are not optional). Of its format only
-//! passphrases are needed. The ciphers are ring's, which is here for TLS; the key comes from a passphrase by the `scrypt` crate.
+//! The `age` crate would do the same. It would add half a megabyte to the binary, and 92 more packages,
+//! 30 of them older versions of packages that are already used (its key exchanges, translations and their
+//! templates are not optional). Only passphrases are needed from its format. The ciphers come from ring,
+//! which is used for TLS anyway; the `scrypt` crate derives the key from a passphrase.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
@@ -18,9 +19,9 @@ use crate::secret::Passphrase;
 pub const MAGIC: &[u8] = b"age-encryption.org/v1\n";
 /// What the salt of scrypt begins with.
 const SCRYPT_LABEL: &[u8] = b"age-encryption.org/v1/scrypt";
-/// The work of scrypt, as the power of two: a second, and 256 MiB.
+/// The work of scrypt, as a power of two: a second, and 256 MiB.
 const WORK: u8 = 18;
-/// The most that is done for a file from elsewhere: 1 GiB.
+/// The most work for a file from elsewhere: 1 GiB.
 const MOST_WORK: u8 = 20;
 const SALT: usize = 16;
 const FILE_KEY: usize = 16;
@@ -28,25 +29,25 @@ const NONCE: usize = 16;
 const TAG: usize = 16;
 /// Bytes of a chunk before it is encrypted.
 pub const CHUNK: usize = 64 << 10;
-/// Bytes of a header at most: that of one passphrase has some 150.
+/// The most bytes of a header: that of one passphrase has some 150.
 const MAX_HEADER: u64 = 4096;
 
-/// Why a file does not open.
+/// Why a file cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum Locked {
-    /// It is another kind of file, or is for another kind of key.
+    /// It is another kind of file, or needs another kind of key.
     #[error("{0}")]
     Foreign(&'static str),
     /// It ends before its header does.
     #[error("it ends before its header does")]
     Truncated,
-    /// Its header is not what was written.
+    /// Its header was changed.
     #[error("its header is damaged")]
     Damaged,
-    /// It is another passphrase's.
+    /// It has another passphrase.
     #[error("the passphrase is wrong")]
     WrongPassphrase,
-    /// The disk's own word.
+    /// An error of the disk.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -56,10 +57,10 @@ pub struct Header {
     salt: [u8; SALT],
     work: u8,
     body: Vec<u8>,
-    /// What its sum is over, and the sum.
+    /// The bytes that its checksum covers, and the checksum.
     covered: Vec<u8>,
     sum: Vec<u8>,
-    /// Bytes of it.
+    /// The number of its bytes.
     length: u64,
 }
 
@@ -67,10 +68,10 @@ pub struct Header {
 pub struct FileKey(secrecy::zeroize::Zeroizing<[u8; FILE_KEY]>);
 
 impl Header {
-    /// Reads it, and leaves `from` at what is behind it.
+    /// Reads the header, and leaves `from` at the content.
     ///
     /// # Errors
-    /// [`Locked`], but [`Locked::WrongPassphrase`].
+    /// [`Locked`], except [`Locked::WrongPassphrase`].
     pub fn read(from: &mut impl BufRead) -> Result<Self, Locked> {
         let mut covered = line(from)?;
         if covered != MAGIC {
@@ -93,7 +94,7 @@ impl Header {
         let salt = decoded(salt)?.try_into().map_err(|_| Locked::Damaged)?;
         let work: u8 = work.parse().map_err(|_| Locked::Damaged)?;
         if !(1..=MOST_WORK).contains(&work) {
-            return Err(Locked::Foreign("it asks for more work than this program does"));
+            return Err(Locked::Foreign("it requires more work than this program does"));
         }
         let body = line(from)?;
         covered.extend_from_slice(&body);
@@ -105,7 +106,7 @@ impl Header {
         Ok(Self { salt, work, body, covered, sum, length })
     }
 
-    /// The key of the file, which `passphrase` opens.
+    /// Unlocks the key of the file with `passphrase`.
     ///
     /// # Errors
     /// [`Locked::WrongPassphrase`], [`Locked::Damaged`].
@@ -123,21 +124,21 @@ impl Header {
         if is_whole { Ok(file_key) } else { Err(Locked::Damaged) }
     }
 
-    /// How long a file with this header is whose content has `plain` bytes.
+    /// The length of a file with this header, if its content has `plain` bytes.
     pub const fn whole_length(&self, plain: u64) -> u64 {
         let chunks = if plain == 0 { 1 } else { plain.div_ceil(CHUNK as u64) };
         self.length + NONCE as u64 + plain + chunks * TAG as u64
     }
 }
 
-/// A line with its end; at the end of the file what is there.
+/// A line with its end; at the end of the file, what is left.
 fn line(from: &mut impl BufRead) -> Result<Vec<u8>, Locked> {
     let mut line = Vec::new();
     from.take(MAX_HEADER).read_until(b'\n', &mut line)?;
     match line.last() {
         Some(b'\n') => Ok(line),
         _ if line.len() as u64 == MAX_HEADER => Err(Locked::Damaged),
-        // The first line says what kind of file it is.
+        // The first line identifies the kind of file.
         _ if MAGIC.starts_with(&line) && !line.is_empty() => Ok(line),
         _ => Err(Locked::Truncated),
     }
@@ -165,9 +166,9 @@ fn cipher(key: &[u8; 32]) -> io::Result<LessSafeKey> {
     UnboundKey::new(&CHACHA20_POLY1305, key).map(LessSafeKey::new).map_err(|_| unworkable())
 }
 
-/// Never, for keys and pieces of these lengths.
+/// The error for a cipher that fails, which cannot happen for keys and pieces of these lengths.
 fn unworkable() -> io::Error {
-    io::Error::other("the cipher did not work")
+    io::Error::other("the cipher failed")
 }
 
 fn zero_nonce() -> Nonce {
@@ -198,7 +199,7 @@ impl FileKey {
     }
 }
 
-/// The nonce of a chunk: how manieth it is, and whether it is the last.
+/// The nonce of a chunk, from its number and whether it is the last.
 fn nonce_of(chunk: u64, is_last: bool) -> Nonce {
     let mut nonce = [0; 12];
     nonce[3..11].copy_from_slice(&chunk.to_be_bytes());
@@ -206,7 +207,7 @@ fn nonce_of(chunk: u64, is_last: bool) -> Nonce {
     Nonce::assume_unique_for_key(nonce)
 }
 
-/// What is written to it is encrypted. It has to be ended.
+/// Encrypts what is written to it. It must be ended.
 pub struct Sealer<W> {
     to: W,
     key: LessSafeKey,
@@ -218,7 +219,7 @@ impl<W: Write> Sealer<W> {
     /// Writes the header of a file that `passphrase` opens.
     ///
     /// # Errors
-    /// Those of `to`; the system gave no randomness.
+    /// The errors of `to`; an error if the system gave no randomness.
     pub fn new(to: W, passphrase: &Passphrase) -> io::Result<Self> {
         Self::with_work(to, passphrase, WORK)
     }
@@ -254,7 +255,7 @@ impl<W: Write> Sealer<W> {
     /// Writes what is left.
     ///
     /// # Errors
-    /// Those of what is written to.
+    /// The errors of the writer.
     pub fn end(mut self) -> io::Result<()> {
         self.put(true)?;
         self.to.flush()
@@ -263,7 +264,8 @@ impl<W: Write> Sealer<W> {
 
 impl<W: Write> Write for Sealer<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // The last chunk is never empty, unless there is nothing at all: so a full one waits for what follows it.
+        // The last chunk is never empty, unless there is no content at all: so a full one waits for what
+        // follows it.
         if self.held.len() == CHUNK && !bytes.is_empty() {
             self.put(false)?;
         }
@@ -277,8 +279,8 @@ impl<W: Write> Write for Sealer<W> {
     }
 }
 
-/// What is read from it was encrypted. An error of kind [`io::ErrorKind::UnexpectedEof`] says that the file was cut,
-/// [`io::ErrorKind::InvalidData`] that it is damaged.
+/// Decrypts what is read from it. An error of kind [`io::ErrorKind::UnexpectedEof`] means that the file
+/// was cut, [`io::ErrorKind::InvalidData`] that it is damaged.
 pub struct Opener<R> {
     from: BufReader<R>,
     key: LessSafeKey,
@@ -289,10 +291,10 @@ pub struct Opener<R> {
 }
 
 impl<R: Read> Opener<R> {
-    /// What is behind the header in `from`.
+    /// Opens what follows the header in `from`.
     ///
     /// # Errors
-    /// Those of `from`; it ends here.
+    /// The errors of `from`; an error if it ends here.
     pub fn new(mut from: BufReader<R>, key: &FileKey) -> io::Result<Self> {
         let mut nonce = [0; NONCE];
         from.read_exact(&mut nonce)?;
@@ -310,7 +312,7 @@ impl<R: Read> Opener<R> {
         let opened = self.key.open_in_place(nonce_of(self.chunk, is_last), Aad::empty(), &mut self.held);
         let Ok(plain) = opened.map(|plain| plain.len()) else {
             self.held.clear();
-            // A whole chunk with others behind it, which are not there.
+            // A whole chunk, where those that should follow it are missing.
             let mut sealed = sealed;
             let is_cut = read == 0
                 || (is_last
@@ -321,7 +323,7 @@ impl<R: Read> Opener<R> {
             return Err(if is_cut {
                 io::ErrorKind::UnexpectedEof.into()
             } else {
-                io::Error::new(io::ErrorKind::InvalidData, "a part of it is not what was encrypted")
+                io::Error::new(io::ErrorKind::InvalidData, "a part of it was changed")
             });
         };
         self.held.truncate(plain);
@@ -373,7 +375,7 @@ mod tests {
         Ok(plain)
     }
 
-    /// The line that is told as a failure.
+    /// The last line of the failure.
     fn failure(file: &[u8]) -> String {
         match opened(file, "long enough").unwrap_err() {
             Locked::Io(error) => format!("{:?}", error.kind()),
@@ -414,7 +416,7 @@ mod tests {
         assert_eq!(failure(&file[..header + CHUNK + TAG]), "UnexpectedEof");
         assert_eq!(failure(&file[..header + 2 * CHUNK]), "InvalidData");
         assert_eq!(failure(&[&file[..], b"x"].concat()), "InvalidData");
-        // The order of chunks.
+        // The order of chunks matters.
         let (one, other) = file[header..].split_at(CHUNK + TAG);
         assert_eq!(failure(&[&file[..header], other, one].concat()), "InvalidData");
         for at in (0..header).chain((header..file.len()).step_by(997)) {

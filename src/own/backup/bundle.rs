@@ -1,5 +1,6 @@
-//! The file that a backup is: a tar archive of a manifest, its sum, the database and the copies of attachments. `tar` unpacks it to
-//! a store; here it is read member by member, each as it has to be, so that a name in it never becomes a path.
+//! The format of a backup file: a tar archive of a manifest, its checksum, the database and the copies of
+//! attachments. `tar` unpacks it into a store. Here it is read member by member, each in its expected
+//! form, so that a name in it never becomes a path.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
@@ -13,45 +14,45 @@ use crate::own::PROFILE;
 use crate::vault::store::blobs::COPIES;
 use crate::vault::store::snapshot::Left;
 
-/// What the manifest says that the file is.
+/// The kind of file that the manifest states.
 const KIND: &str = "backup of a pdpp store";
-/// Changes when what is in the file does.
+/// Changes when the content of the file does.
 pub const FORMAT: u32 = 1;
 /// The first member.
 const MANIFEST: &str = "manifest.json";
-/// The second one: the sum of the first, as `sha256sum` writes it.
+/// The second member: the checksum of the first, as `sha256sum` writes it.
 const SUM: &str = "manifest.json.sha256";
 /// The longest manifest, in bytes.
 const MAX_MANIFEST: u64 = 1 << 20;
 const BLOCK: usize = 512;
-/// What an archive ends with.
+/// The length of an archive's end.
 const END: u64 = 2 * BLOCK as u64;
 const PIECE: usize = 256 << 10;
 
-/// What a backup says of itself.
+/// The manifest of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     kind: String,
     format: u32,
     /// The release that wrote it.
     pub written_by: String,
-    /// When.
+    /// When it was made.
     pub made_at: Timestamp,
-    /// The store that it is of; none before a grant of it was asked for.
+    /// The id of its store; `None` before the store's first grant was requested.
     pub store_id: Option<String>,
-    /// Its records.
+    /// The number of records.
     pub records: u64,
-    /// Its accounts.
+    /// The number of accounts.
     pub accounts: u64,
     /// The database.
     pub database: Database,
-    /// The copies of attachments that are in it.
+    /// The copies of attachments in it.
     pub copies: Copies,
-    /// The attachments that are not: they are read from the exports.
+    /// The attachments that are not in it, because they are read from the exports.
     pub left_in_place: Left,
-    /// Copies that should be in it, and were gone or not what they had been.
+    /// Copies that should be in it, but were gone or changed.
     pub lost_copies: u64,
-    /// Bytes of the archive behind this and its sum.
+    /// Bytes of the archive after the manifest and its checksum.
     bytes: u64,
 }
 
@@ -69,13 +70,13 @@ pub struct Database {
 /// Copies of attachments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Copies {
-    /// How many.
+    /// The number of attachments.
     pub attachments: u64,
-    /// Their bytes.
+    /// The number of their bytes.
     pub bytes: u64,
 }
 
-/// What every format says.
+/// The members that every format has.
 #[derive(Deserialize)]
 struct AnyManifest {
     kind: String,
@@ -83,7 +84,7 @@ struct AnyManifest {
     written_by: String,
 }
 
-/// A member that holds data.
+/// A member that has data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Member<'a> {
     /// The database.
@@ -92,24 +93,24 @@ pub enum Member<'a> {
     Copy(&'a str),
 }
 
-/// Why a file is not read as a backup.
+/// Why a file cannot be read as a backup.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// It is something else: what.
+    /// It is something else, named here.
     #[error("{0}")]
     Foreign(String),
     /// A later release wrote it.
     #[error("pdpp {written_by} wrote it (format {format}; this release reads {FORMAT})")]
     Newer {
-        /// The release.
+        /// The release that wrote it.
         written_by: String,
-        /// What it calls its format.
+        /// Its format.
         format: u32,
     },
     /// It ends too early.
-    #[error("it ends before it is whole")]
+    #[error("it ends too early")]
     Truncated,
-    /// It is not what was written: where.
+    /// A part of it was changed, named here.
     #[error("{0}")]
     Damaged(String),
     /// It could not be read.
@@ -118,14 +119,14 @@ pub enum Unreadable {
     /// What was read could not be written.
     #[error(transparent)]
     Write(io::Error),
-    /// Somebody wants it to stop.
+    /// The person stopped it.
     #[error("stopped")]
     Stopped,
 }
 
 impl Unreadable {
     fn damaged(what: &str) -> Self {
-        Self::Damaged(format!("{what} is not what was written"))
+        Self::Damaged(format!("{what} was changed"))
     }
 }
 
@@ -139,27 +140,27 @@ impl From<io::Error> for Unreadable {
     }
 }
 
-/// What a backup is to say of itself, but for what follows from its members.
+/// The manifest of a backup, except what follows from its members.
 #[derive(Debug)]
 pub struct Described {
     /// When it is made.
     pub made_at: Timestamp,
-    /// The store that it is of.
+    /// The id of its store.
     pub store_id: Option<String>,
-    /// Its records.
+    /// The number of records.
     pub records: u64,
-    /// Its accounts.
+    /// The number of accounts.
     pub accounts: u64,
     /// The database.
     pub database: Database,
-    /// What is not in it.
+    /// The attachments that are not in it.
     pub left_in_place: Left,
-    /// What should be in it.
+    /// Copies that should be in it.
     pub lost_copies: u64,
 }
 
 impl Manifest {
-    /// The one of a backup with copies of these sizes.
+    /// The manifest of a backup with copies of these sizes.
     pub fn new(described: Described, copies: &[(String, u64)]) -> Self {
         let Described { made_at, store_id, records, accounts, database, left_in_place, lost_copies } =
             described;
@@ -181,7 +182,7 @@ impl Manifest {
     }
 }
 
-/// The bytes that a member of `size` bytes takes.
+/// The bytes that a member of `size` bytes occupies.
 const fn taken(size: u64) -> u64 {
     BLOCK as u64 + size.saturating_add(BLOCK as u64 - 1) / BLOCK as u64 * BLOCK as u64
 }
@@ -206,11 +207,11 @@ fn name(member: Member<'_>) -> String {
     }
 }
 
-/// Writes archives.
+/// Writes an archive.
 pub struct Writer<'a, W> {
     to: W,
     made_at: Timestamp,
-    /// Asked whether to give up.
+    /// Returns whether to stop.
     stop: &'a (dyn Fn() -> bool + Sync),
 }
 
@@ -220,13 +221,13 @@ pub enum Unwritten {
     /// It could not be read.
     #[error("{0}")]
     Source(io::Error),
-    /// It is not what it was.
-    #[error("it is not what it was")]
+    /// It was changed.
+    #[error("it was changed")]
     Changed,
     /// The backup could not be written.
     #[error(transparent)]
     Write(#[from] io::Error),
-    /// Somebody wants it to stop.
+    /// The person stopped it.
     #[error("stopped")]
     Stopped,
 }
@@ -235,7 +236,7 @@ impl<'a, W: Write> Writer<'a, W> {
     /// Begins an archive with its manifest.
     ///
     /// # Errors
-    /// Those of `to`.
+    /// The errors of `to`.
     pub fn new(to: W, manifest: &Manifest, stop: &'a (dyn Fn() -> bool + Sync)) -> io::Result<Self> {
         let mut text = serde_json::to_vec(manifest)?;
         text.push(b'\n');
@@ -257,7 +258,7 @@ impl<'a, W: Write> Writer<'a, W> {
         self.to.write_all(&[0; BLOCK][..usize::try_from(more).unwrap_or(0)])
     }
 
-    /// Adds a member of `size` bytes, whose SHA-256 is to be `sha256`.
+    /// Adds a member of `size` bytes, whose SHA-256 must be `sha256`.
     ///
     /// # Errors
     /// [`Unwritten`].
@@ -290,10 +291,10 @@ impl<'a, W: Write> Writer<'a, W> {
         Ok(self.pad(size)?)
     }
 
-    /// Ends it, and gives back what it was written to.
+    /// Ends the archive, and returns the writer.
     ///
     /// # Errors
-    /// Those of what it is written to.
+    /// The errors of the writer.
     pub fn end(mut self) -> io::Result<W> {
         self.to.write_all(&[0; BLOCK])?;
         self.to.write_all(&[0; BLOCK])?;
@@ -306,10 +307,10 @@ fn sum_line(text: &[u8]) -> String {
     format!("{}  {MANIFEST}\n", hex::sha256(text))
 }
 
-/// The hash and the size of what `from` gives.
+/// The hash and the size of everything in `from`.
 ///
 /// # Errors
-/// [`Unwritten`], but [`Unwritten::Write`].
+/// [`Unwritten`], except [`Unwritten::Write`].
 pub fn sum(mut from: impl Read, stop: &(dyn Fn() -> bool + Sync)) -> Result<(String, u64), Unwritten> {
     let (mut piece, mut size) = (vec![0; PIECE], 0);
     let mut sum = digest::Context::new(&digest::SHA256);
@@ -327,22 +328,22 @@ pub fn sum(mut from: impl Read, stop: &(dyn Fn() -> bool + Sync)) -> Result<(Str
     }
 }
 
-/// What is done with the members of a backup that is read.
+/// Receives the members of a backup as it is read.
 pub trait Take {
-    /// A member comes, of so many bytes. What it is written to.
+    /// Begins a member of `size` bytes, and returns the writer for it.
     ///
     /// # Errors
-    /// Whatever keeps it from being taken.
+    /// Any reason why it cannot be accepted.
     fn begin(&mut self, member: Member<'_>, size: u64) -> Result<&mut dyn Write, Unreadable>;
 
-    /// All of it was written, and is what its sum says.
+    /// Ends a member: all of it was written, and it matches its checksum.
     ///
     /// # Errors
-    /// Whatever keeps it from being taken.
+    /// Any reason why it cannot be accepted.
     fn end(&mut self, member: Member<'_>) -> Result<(), Unreadable>;
 }
 
-/// Only looks at them.
+/// Only checks the members.
 #[derive(Default)]
 pub struct Look(io::Sink);
 
@@ -356,7 +357,7 @@ impl Take for Look {
     }
 }
 
-/// A backup that is read from its beginning on.
+/// Reads a backup from its beginning.
 pub struct Reader<'a, R> {
     from: R,
     stop: &'a (dyn Fn() -> bool + Sync),
@@ -364,8 +365,8 @@ pub struct Reader<'a, R> {
 }
 
 impl<'a, R: Read> Reader<'a, R> {
-    /// Reads the manifest. `is_whole` says how the length of the file is to one with so many bytes of archive: shorter files are
-    /// told as cut before they are read.
+    /// Reads the manifest. `is_whole` compares the length of the file with that of an archive of so many
+    /// bytes: a file that was cut is reported before it is read.
     ///
     /// # Errors
     /// [`Unreadable`].
@@ -390,7 +391,7 @@ impl<'a, R: Read> Reader<'a, R> {
                 start if start.starts_with(b"-----BEGIN AGE") => {
                     "it is encrypted by age as text, and not by pdpp"
                 }
-                _ => "it does not begin as a backup does",
+                _ => "it does not begin like a backup",
             });
         }
         let block: [u8; BLOCK] = first.try_into().map_err(|_| Unreadable::Truncated)?;
@@ -428,15 +429,15 @@ impl<'a, R: Read> Reader<'a, R> {
         }
     }
 
-    /// What it says of itself.
+    /// The manifest.
     pub const fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Gives all of it to `take`, in its order: the database first.
+    /// Passes all members to `take` in their order, the database first.
     ///
     /// # Errors
-    /// [`Unreadable`]. What was taken then is not to be kept.
+    /// [`Unreadable`]. What was received until then must not be kept.
     pub fn read(mut self, take: &mut dyn Take) -> Result<Manifest, Unreadable> {
         let database = self.manifest.database.clone();
         let block = block(&mut self.from)?;
@@ -510,7 +511,7 @@ impl<'a, R: Read> Reader<'a, R> {
     }
 }
 
-/// Whether it is a SHA-256 as copies are named by.
+/// Whether `name` is a SHA-256, as the names of copies are.
 fn is_hash(name: &[u8]) -> bool {
     name.len() == 64 && name.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
@@ -521,7 +522,7 @@ fn block(from: &mut impl Read) -> Result<[u8; BLOCK], Unreadable> {
     Ok(block)
 }
 
-/// A small member.
+/// Reads a small member.
 fn whole(from: &mut impl Read, size: u64) -> Result<Vec<u8>, Unreadable> {
     let mut text = Vec::new();
     from.by_ref().take(size).read_to_end(&mut text)?;

@@ -1,8 +1,8 @@
-//! A backup of the person's own store: one file that holds its database and the copies of attachments, and a store that is made
-//! of one.
+//! Backs up the person's own store to one file, with its database and the copies of attachments, and
+//! makes a store from such a file.
 //!
-//! Grants, clients and tokens are in a database of their own, which is in no backup: what is restored nobody can read before it
-//! is granted anew.
+//! Grants, clients and tokens are in a separate database, which is not in a backup: nobody can read a
+//! restored store until it is granted again.
 
 pub mod age;
 pub mod bundle;
@@ -31,46 +31,47 @@ use crate::secret::Passphrase;
 use crate::vault::store::blobs::COPIES;
 use crate::vault::store::snapshot::{self, Holdings};
 
-/// Whoever writes a backup holds this lock, and says who it is in [`BACKED_UP_BY`].
+/// The lock that a process holds while it writes a backup; it names itself in [`BACKED_UP_BY`].
 const BACKING_UP: &str = "backing-up";
-/// The id of the process that writes one.
+/// The id of the process that is writing one.
 const BACKED_UP_BY: &str = "backed-up-by";
-/// The state of the database that goes into a backup: beside the store, since nobody else can read there.
+/// The snapshot of the database that goes into a backup. It is next to the store, because nobody else can
+/// read there.
 const SNAPSHOT: &str = ".tmp-snapshot.db";
 
-/// Whoever waits for it.
+/// The person who waits for a backup or a restore.
 pub struct Watch<'a> {
-    /// Whether it is to give up.
+    /// Whether to stop.
     pub stop: &'a AtomicBool,
-    /// What it does now.
+    /// Shows the current step.
     pub say: &'a dyn Fn(&str),
 }
 
-/// Where a backup is to go, and how.
+/// Where to write a backup, and how.
 pub struct Wish<'a> {
     /// The file.
     pub file: &'a Path,
-    /// Whether it may take the place of one that is there.
+    /// Whether it may replace an existing file.
     pub replaces: bool,
-    /// What it is to be encrypted with.
+    /// The passphrase to encrypt it with.
     pub passphrase: Option<&'a Passphrase>,
-    /// The file itself, where whoever wants the backup opened it: an empty one, to be written and read again. It is theirs to give
-    /// it a name then.
+    /// The file itself, if the caller opened it: an empty one, to be written and read again. The caller
+    /// names it afterwards.
     pub handed: Option<&'a File>,
 }
 
 /// A backup that was written, and read again.
 #[derive(Debug)]
 pub struct BackedUp {
-    /// What it says of itself.
+    /// Its manifest.
     pub manifest: Manifest,
     /// The size of the file.
     pub bytes: u64,
-    /// Whether the disk keeps others from reading the file, as far as it was made here.
+    /// Whether the disk keeps others from reading the file, if it was created here.
     pub is_private: bool,
 }
 
-/// That a backup can go to `file`: before anybody is asked for a passphrase.
+/// Checks that a backup can be written to `file`, before a passphrase is asked for.
 ///
 /// # Errors
 /// `backup_exists` (77), `backup_file`.
@@ -81,7 +82,7 @@ pub fn check_file(dir: &Path, wish_file: &Path, replaces: bool) -> Result<()> {
     if folder.is_some_and(|folder| folder.starts_with(real(dir))) {
         let message = format!("{} is in the folder of the store itself", file.display());
         return Err(Error::new(Kind::Usage, "backup_file", message)
-            .hint("Name a file elsewhere, better on another disk"));
+            .hint("Name a file elsewhere, preferably on another disk"));
     }
     match file.symlink_metadata() {
         Ok(found) if found.is_dir() => {
@@ -93,20 +94,22 @@ pub fn check_file(dir: &Path, wish_file: &Path, replaces: bool) -> Result<()> {
     }
 }
 
-/// Takes the right to write a backup of the store in `dir`, and to make a store of one: an account is not forgotten meanwhile.
+/// Locks the store in `dir` for writing a backup of it or restoring one into it: no account is deleted
+/// meanwhile.
 ///
 /// # Errors
-/// `backup_running`, naming the process that has it; `own_data_dir` (77).
+/// `backup_running`, naming the process that holds the lock; `own_data_dir` (77).
 pub fn lock(dir: &Path) -> Result<DirLock> {
     let private = PrivateDir::create_named(dir).map_err(|error| super::unusable(dir, error))?;
     let locked = super::lock_named(&private, BACKING_UP, BACKED_UP_BY);
     locked.map_err(|error| super::unusable(dir, error))?.map_err(|by| {
-        let message = format!("Another pdpp{by} writes a backup of {} now", dir.display());
-        Error::failed("backup_running", message).hint("Wait until it has ended, then run this again")
+        let message = format!("Another pdpp{by} is writing a backup of {}", dir.display());
+        Error::failed("backup_running", message).hint("Wait until it has finished, then run this again")
     })
 }
 
-/// Removes what a process left in `dir` that was killed while it wrote a backup or made a store of one. For whoever holds the lock.
+/// Removes what a process left in `dir` that was killed during a backup or a restore. Only for the holder
+/// of the lock.
 ///
 /// # Errors
 /// `own_data_dir`.
@@ -130,7 +133,7 @@ pub fn back_up(dir: &Path, wish: &Wish<'_>, watch: &Watch<'_>) -> Result<BackedU
     let stop = || watch.stop.load(Ordering::Relaxed);
     let store = super::open_store(dir)?;
     if store.is_erasing().map_err(failed)? {
-        // What is to be forgotten gets into no backup.
+        // What is to be forgotten must not get into a backup.
         let _alone = super::lock(dir)?;
         drop(super::make_store(dir)?);
     }
@@ -169,13 +172,12 @@ pub fn back_up(dir: &Path, wish: &Wish<'_>, watch: &Watch<'_>) -> Result<BackedU
         Ok(read) if read == manifest => {}
         Err(Unreadable::Stopped) => return Err(stopped()),
         other => {
-            let why =
-                other.map_or_else(|why| why.to_string(), |_| "it says something else of itself".to_owned());
+            let why = other.map_or_else(|why| why.to_string(), |_| "its manifest differs".to_owned());
             let message =
-                format!("What was written to {} is not what was read from there", wish.file.display());
+                format!("What was written to {} differs from what was read back", wish.file.display());
             return Err(Error::failed("backup_unsound", message)
                 .because(why)
-                .hint("Try another disk: this one does not keep what is written to it"));
+                .hint("Try another disk: this one does not store what is written to it"));
         }
     }
     let is_private = file.is_private();
@@ -196,7 +198,7 @@ fn read_again(
     source.reader(stop)?.read(&mut Look::default())
 }
 
-/// The file in which the snapshot is, while this is there.
+/// The file with the snapshot, which is removed when this is dropped.
 struct Snapshot<'a>(&'a PrivateDir);
 
 impl<'a> Snapshot<'a> {
@@ -232,7 +234,7 @@ fn written(
     let (sha256, bytes) = bundle::sum(open()?, stop).map_err(of_snapshot)?;
     let database = bundle::Database { format: held.format, bytes, sha256 };
     let copies = dir.path().join(COPIES);
-    // First each is taken for what it is called; where one is not, all are looked at.
+    // First, each copy is assumed to match its name; if one does not, all of them are checked.
     for is_looked_at in [false, true] {
         let sound = sound_copies(&copies, held, is_looked_at, stop).map_err(of_snapshot)?;
         let manifest = Manifest::new(
@@ -269,7 +271,7 @@ fn written(
     Err(failed(Unwritten::Changed))
 }
 
-/// The copies that are there, with their sizes; where `is_looked_at`, those that are what they are called.
+/// The existing copies, with their sizes; with `is_looked_at`, only those that match their name.
 fn sound_copies(
     dir: &Path,
     held: &Holdings,
@@ -293,11 +295,11 @@ fn sound_copies(
     Ok(sound)
 }
 
-/// Where a backup goes.
+/// The destination of a backup.
 enum Target {
-    /// To a file that gets its name when it is whole.
+    /// A file that gets its name when it is complete.
     New(NewFile),
-    /// To one that was opened by whoever wants it.
+    /// A file that the caller opened.
     Handed(File),
 }
 
@@ -319,7 +321,7 @@ impl Target {
         }
     }
 
-    /// The same file, to read it from its beginning.
+    /// Opens the same file again, to read it from its beginning.
     fn reopen(&self) -> io::Result<File> {
         match self {
             Self::New(file) => file.reopen(),
@@ -362,7 +364,7 @@ impl Write for Target {
     }
 }
 
-/// What the archive is written to.
+/// The writer of the archive.
 enum Output<W: Write> {
     Plain(W),
     Sealed(Box<Sealer<W>>),
@@ -400,7 +402,7 @@ impl<W: Write> Write for Output<W> {
     }
 }
 
-/// That the disks have room for the snapshot and for the backup.
+/// Checks that the disks have room for the snapshot and for the backup.
 fn check_room(dir: &PrivateDir, file: &Path) -> Result<()> {
     let database = database_size(dir);
     let copies = std::fs::read_dir(dir.path().join(COPIES)).into_iter().flatten().flatten();
@@ -429,7 +431,7 @@ fn is_one_disk(_: &Path, _: &Path) -> bool {
     false
 }
 
-/// That `bytes` are free at `path`, as far as that is known.
+/// Checks that `bytes` are free at `path`, as far as the system knows.
 fn need_room(path: &Path, bytes: u64) -> Result<()> {
     match fs::free_space(path) {
         Some(free) if free < bytes => Err(disk_full(path, bytes, Some(free))),
@@ -441,7 +443,7 @@ fn disk_full(path: &Path, bytes: u64, free: Option<u64>) -> Error {
     let size = |bytes| indicatif::DecimalBytes(bytes);
     let message = match free {
         Some(free) => format!(
-            "The disk of {} has not enough room: {} are needed, and {} are free",
+            "The disk of {} does not have enough room: {} are needed, and {} are free",
             path.display(),
             size(bytes),
             size(free)
@@ -457,12 +459,12 @@ fn is_full(error: &io::Error) -> bool {
 }
 
 fn exists(file: &Path) -> Error {
-    let message = format!("{} is there already", file.display());
+    let message = format!("{} already exists", file.display());
     Error::new(Kind::Refused, "backup_exists", message)
-        .hint("Name another file, or add --overwrite to have this one replaced")
+        .hint("Name another file, or add --overwrite to replace this one")
 }
 
-/// Why `file` is not written.
+/// Why `file` could not be written.
 pub fn unwritable(file: &Path, error: io::Error) -> Error {
     if is_full(&error) {
         return disk_full(file, 0, None);
@@ -471,16 +473,16 @@ pub fn unwritable(file: &Path, error: io::Error) -> Error {
         return exists(file);
     }
     let hint = match error.kind() {
-        io::ErrorKind::NotFound => "Name a file in a folder that is there",
+        io::ErrorKind::NotFound => "Name a file in an existing folder",
         io::ErrorKind::FileTooLarge => {
-            "Name a file on a disk that takes files of that size: FAT ends at 4 GB"
+            "Name a file on a disk that accepts files of that size: the limit of FAT is 4 GB"
         }
-        _ => "Name a file in a folder of yours",
+        _ => "Name a file in a folder that you can write to",
     };
     Error::failed("backup_file", format!("Could not write {}", file.display())).because(error).hint(hint)
 }
 
-/// Why the snapshot was not taken.
+/// Why there is no snapshot.
 fn store_failed(dir: &Path, stop: Stop<'_>, error: rusqlite::Error) -> Error {
     match error.sqlite_error_code() {
         Some(ErrorCode::OperationInterrupted) if stop() => stopped(),

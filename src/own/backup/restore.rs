@@ -1,7 +1,8 @@
-//! A store that is made of a backup: all of it, or nothing.
+//! Makes a store from a backup: all of it, or nothing.
 //!
-//! The file is looked through before anything is made. Then the copies of attachments are written, a database without grants, and
-//! the database of records last, under another name until it is whole: without that there is no store.
+//! The file is checked before anything is created. Then the copies of attachments are written, then a
+//! database without grants, and last the database of records, under a temporary name until it is
+//! complete: without that database there is no store.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -24,24 +25,24 @@ use crate::vault::store::blobs::COPIES;
 use crate::vault::store::snapshot::{self, Unsound};
 use crate::vault::store::{self, Store};
 
-/// The database while it is no store yet.
+/// The database before it becomes a store.
 pub(super) const RESTORED: &str = ".tmp-restored.db";
 
-/// A backup that is to be restored.
+/// A backup to restore.
 pub struct Opened {
     path: PathBuf,
     source: Source,
 }
 
-/// A store that was made of a backup.
+/// A store that was made from a backup.
 #[derive(Debug)]
 pub struct Restored {
-    /// What the backup says of itself.
+    /// The manifest of the backup.
     pub manifest: Manifest,
 }
 
-/// Whether parts of a store are in `dir` without its database: what was moved away may come back to them. What a restore left
-/// that was killed is none.
+/// Whether `dir` has parts of a store without its database: the database may have been moved away, and
+/// may come back. What a killed restore left behind does not count.
 fn has_parts(dir: &Path) -> bool {
     let is_there = |name: &str| dir.join(name).symlink_metadata().is_ok_and(|found| found.len() > 0);
     let beside = ["-wal", "-journal"].map(|beside| format!("{}{beside}", PROFILE.database));
@@ -49,10 +50,10 @@ fn has_parts(dir: &Path) -> bool {
     !is_there(RESTORED) && (beside.iter().any(|name| is_there(name)) || has_copies())
 }
 
-/// That a store can be made in `dir`: none is there, or one with nothing in it. Touches nothing.
+/// Checks that a store can be made in `dir`: it has none, or an empty one. Touches nothing.
 ///
 /// # Errors
-/// `restore_not_empty` (77); those of opening a store that is there.
+/// `restore_not_empty` (77); the errors of opening an existing store.
 pub fn check_empty(dir: &Path, file: &Path) -> Result<()> {
     own::check_place(dir)?;
     if !own::is_there(dir) {
@@ -71,8 +72,10 @@ pub fn check_empty(dir: &Path, file: &Path) -> Result<()> {
 }
 
 fn not_empty(dir: &Path, file: &Path) -> Error {
-    let message =
-        format!("The store in {} is not empty, and a backup is only restored to one that is", dir.display());
+    let message = format!(
+        "The store in {} is not empty, and a backup can only be restored to an empty one",
+        dir.display()
+    );
     if let Some(uid) = own::separate::place::person_of(dir) {
         return Error::new(Kind::Refused, "restore_not_empty", message).hint(emptied(uid, dir, file));
     }
@@ -81,28 +84,30 @@ fn not_empty(dir: &Path, file: &Path) -> Error {
     let beside = Command::new("provider restore")
         .value(file.display().to_string())
         .option("--data-dir", beside.display().to_string());
-    Error::new(Kind::Refused, "restore_not_empty", message)
-        .hint(Hint::new("Make another store of it, which commands mean with --data-dir: ").run(beside))
+    Error::new(Kind::Refused, "restore_not_empty", message).hint(
+        Hint::new("Restore to another directory, and name it in commands with --data-dir: ").run(beside),
+    )
 }
 
-/// How the store of a service is made an empty one, in which `file` is restored then: beside it none is served.
+/// How to empty the store of a service before `file` is restored into it: a store elsewhere would not be
+/// served.
 fn emptied(uid: u32, dir: &Path, file: &Path) -> String {
     let again = Command::new("provider restore")
         .value(file.display().to_string())
         .option("--data-dir", dir.display().to_string());
     format!(
-        "Keep it, or have all that is in it deleted and restore then: sudo pdpp provider uninstall --for {uid} --delete-data, \
-         sudo pdpp provider install --for {uid}, sudo {again}"
+        "Keep it; or delete everything in it, then restore: sudo pdpp provider uninstall --for {uid} \
+         --delete-data, sudo pdpp provider install --for {uid}, sudo {again}"
     )
 }
 
-/// Opens the file at `path` as a backup, which its messages call `shown`.
+/// Opens the file at `path` as a backup; messages call it `shown`.
 ///
 /// # Errors
 /// `backup_file`, `backup_foreign`, `backup_truncated`, `backup_damaged`.
 pub fn open(path: &Path, shown: &Path) -> Result<Opened> {
     let unreadable = |error| told(shown, Unreadable::Read(error));
-    // A link to a backup is as good as the backup.
+    // A link to a backup is accepted like the backup.
     let real = path.canonicalize().map_err(unreadable)?;
     let source = Source::new(fs::open_plain(&real).map_err(unreadable)?);
     Ok(Opened { path: shown.to_owned(), source: source.map_err(|error| locked(shown, error))? })
@@ -114,7 +119,7 @@ impl Opened {
         self.source.is_encrypted()
     }
 
-    /// Opens it with `passphrase`; false if it is another one's.
+    /// Opens it with `passphrase`; returns false if the passphrase is wrong.
     ///
     /// # Errors
     /// `backup_damaged`.
@@ -130,7 +135,7 @@ impl Opened {
     }
 }
 
-/// Makes a store in `dir` of `backup`.
+/// Makes a store in `dir` from `backup`.
 ///
 /// # Errors
 /// `restore_not_empty` (77), `backup_file`, `backup_foreign`, `backup_newer`, `backup_truncated`, `backup_damaged`,
@@ -139,7 +144,7 @@ pub fn restore(dir: &Path, backup: &Opened, watch: &Watch<'_>) -> Result<Restore
     let stop = || watch.stop.load(Ordering::Relaxed);
     let unreadable = |error| told(&backup.path, error);
     check_empty(dir, &backup.path)?;
-    (watch.say)("Looking through the backup");
+    (watch.say)("Checking the backup");
     let reader = backup.source.reader(&stop).map_err(unreadable)?;
     let manifest = reader.manifest();
     if manifest.database.format > store::FORMAT {
@@ -152,9 +157,9 @@ pub fn restore(dir: &Path, backup: &Opened, watch: &Watch<'_>) -> Result<Restore
     (watch.say)("Making the store");
     let is_new = !dir.exists();
     let alone = (own::lock(dir)?, super::lock(dir)?);
-    // A server would go on with what it has open.
+    // A server would continue with the files that it has open.
     own::check_not_served(dir)?;
-    // Somebody may have been first.
+    // Another process may have been faster.
     check_empty(dir, &backup.path)?;
     let private = PrivateDir::open_named(dir).map_err(|error| own::unusable(dir, error))?;
     let mut filling = Filling::new(&private, is_new);
@@ -172,10 +177,10 @@ pub fn restore(dir: &Path, backup: &Opened, watch: &Watch<'_>) -> Result<Restore
     Ok(Restored { manifest })
 }
 
-/// A store that is being made. What was made of it goes if it does not become one.
+/// A store that is being made. If it is not completed, its parts are removed.
 struct Filling<'a> {
     dir: &'a PrivateDir,
-    /// Whether the directory was made for it.
+    /// Whether the directory was created for it.
     is_new: bool,
     is_done: bool,
     manifest: Option<Manifest>,
@@ -200,7 +205,7 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Removes what is there of a store that never became one.
+    /// Removes the parts of a store that was not completed.
     fn clear(&mut self) {
         self.current = None;
         let _ = super::remove_leftovers(self.dir.path());
@@ -212,16 +217,18 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// The database came whole: what it holds has to be what the manifest says.
+    /// Checks that the database, which has arrived, matches the manifest.
     fn check_database(&mut self) -> Result<(), Unreadable> {
         let path = self.dir.path().join(RESTORED);
         let never = || false;
         let stop = self.stop.unwrap_or(&never);
-        // Before anything is looked up in it.
+        // Before any query.
         let examined = snapshot::check_tables(&path, PROFILE.application_id, stop)
             .and_then(|()| snapshot::examine(&path, PROFILE.application_id, stop));
         let held = examined.map_err(|error| match error {
-            Unsound::Foreign => Unreadable::Foreign("its database is another kind of store's".to_owned()),
+            Unsound::Foreign => {
+                Unreadable::Foreign("its database belongs to another kind of store".to_owned())
+            }
             Unsound::Sqlite(_) if self.stop.is_some_and(|stop| stop()) => Unreadable::Stopped,
             other => Unreadable::Damaged(format!("its database: {other}")),
         })?;
@@ -229,20 +236,20 @@ impl<'a> Filling<'a> {
         if (held.records, held.accounts, held.format, &held.store_id)
             != (manifest.records, manifest.accounts, manifest.database.format, &manifest.store_id)
         {
-            return Err(Unreadable::Damaged("its database holds something else than it says".to_owned()));
+            return Err(Unreadable::Damaged("its database does not match its manifest".to_owned()));
         }
         self.wanted = held.copies;
-        // One of an older release is brought forward before it is a store.
+        // The database of an older release is migrated before it becomes a store.
         let opened = Store::open(Some(&path), PROFILE.application_id, None);
         drop(opened.map_err(|error| Unreadable::Damaged(format!("its database: {error}")))?);
         Ok(())
     }
 
-    /// Makes it a store.
+    /// Turns it into a store.
     fn install(&mut self) -> Result<(), Unreadable> {
         let explained = |error| Unreadable::Write(io::Error::other(error));
         vault::without_grants(self.dir, &PROFILE).map_err(explained)?;
-        // An old log beside a new file would not be one of its own.
+        // An old log next to a new file would not belong to it.
         for beside in ["-wal", "-shm", "-journal", ""] {
             self.dir.remove(&format!("{}{beside}", PROFILE.database)).map_err(Unreadable::Write)?;
         }
@@ -267,7 +274,7 @@ impl Take for Filling<'_> {
             }
             Member::Copy(_) => {
                 return Err(Unreadable::Damaged(
-                    "it has an attachment that its database does not know".to_owned(),
+                    "it has an attachment that its database does not mention".to_owned(),
                 ));
             }
         };
@@ -319,17 +326,17 @@ fn locked(file: &Path, error: Locked) -> Error {
 }
 
 fn newer(file: &Path, written_by: &str) -> Error {
-    // Nobody vouches for what it says.
+    // The manifest is not trusted yet.
     let written_by = text::one_line(text::prefix(written_by, 40));
     let message =
         format!("{} was written by pdpp {written_by}, which is newer than this one", file.display());
-    Error::failed("backup_newer", message).hint(format!("Install pdpp {written_by} or a later one"))
+    Error::failed("backup_newer", message).hint(format!("Install pdpp {written_by} or later"))
 }
 
-/// Why a file is not restored.
+/// Why a file was not restored.
 fn told(file: &Path, error: Unreadable) -> Error {
     let shown = file.display();
-    let again = "Take another copy of it; nothing was restored";
+    let again = "Use another copy of it; nothing was restored";
     match error {
         Unreadable::Stopped => stopped(),
         Unreadable::Foreign(why) => Error::failed(
@@ -337,7 +344,7 @@ fn told(file: &Path, error: Unreadable) -> Error {
             format!("{shown} is not a backup that `pdpp provider backup` wrote"),
         )
         .because(why)
-        .hint("Name one that it wrote; an export is brought in by `pdpp import`"),
+        .hint("Name a file that it wrote; to import an export, use `pdpp import`"),
         Unreadable::Newer { written_by, .. } => newer(file, &written_by),
         Unreadable::Truncated => {
             Error::failed("backup_truncated", format!("{shown} is cut short")).hint(again)
@@ -348,7 +355,7 @@ fn told(file: &Path, error: Unreadable) -> Error {
         Unreadable::Read(error) | Unreadable::Write(error) => {
             Error::failed("backup_file", format!("Could not read {shown}"))
                 .because(error)
-                .hint("Name a file that is there and yours to read")
+                .hint("Name an existing file that you can read")
         }
     }
 }
@@ -363,8 +370,9 @@ mod tests {
         let next = told.next().unwrap().to_string();
         assert_eq!(
             next,
-            "Keep it, or have all that is in it deleted and restore then: sudo pdpp provider uninstall --for 1000 --delete-data, sudo \
-             pdpp provider install --for 1000, sudo pdpp provider restore /home/ana/my.pdpp --data-dir /var/lib/pdpp/1000"
+            "Keep it; or delete everything in it, then restore: sudo pdpp provider uninstall --for 1000 \
+             --delete-data, sudo pdpp provider install --for 1000, sudo pdpp provider restore \
+             /home/ana/my.pdpp --data-dir /var/lib/pdpp/1000"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! A file that is read as a backup, from its beginning as often as wanted.
+//! A file that is read as a backup, from its beginning and as often as needed.
 
 use std::cmp::Ordering;
 use std::fs::File;
@@ -19,7 +19,7 @@ pub struct Source {
 type Read = Box<dyn io::Read>;
 
 impl Source {
-    /// Looks at how `file` begins.
+    /// Examines the beginning of `file`.
     ///
     /// # Errors
     /// [`Locked`].
@@ -29,7 +29,7 @@ impl Source {
         file.rewind()?;
         file.by_ref().take(age::MAGIC.len() as u64).read_to_end(&mut first)?;
         let mut source = Self { file, length, header: None, key: None };
-        // Its beginning alone, where that is all that is left.
+        // Only its beginning, if that is all that is left.
         if first == age::MAGIC || (first.len() >= 4 && age::MAGIC.starts_with(&first)) {
             source.header = Some(Header::read(&mut source.start()?)?);
         }
@@ -72,8 +72,8 @@ impl Source {
         let read = Opener::new(from, key)
             .map_err(Unreadable::from)
             .and_then(|from| Reader::new(Box::new(from) as Read, stop, compared));
-        // A database alone is longer than the first chunk: where that is not there, the rest is gone, and what is left of it
-        // cannot be told from what was changed.
+        // A database alone is longer than the first chunk. If that chunk is incomplete, the rest is
+        // missing, and what is left cannot be told from a changed file.
         let is_cut = self.length < header.whole_length(age::CHUNK as u64);
         read.map_err(|error| if is_cut { Unreadable::Truncated } else { error })
     }

@@ -1,4 +1,5 @@
-//! The person's side of the owner's socket: asks the service for one thing, and answers what it asks.
+//! The person's side of the owner's socket: it asks the service for one thing, and answers the service's
+//! questions.
 
 use std::fs::File;
 use std::os::fd::AsFd as _;
@@ -23,7 +24,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Begins one.
+    /// Begins a conversation.
     ///
     /// # Errors
     /// `owner_service_away` (69); `owner_socket_unsafe` (77).
@@ -31,25 +32,25 @@ impl Caller {
         Self::begin_as(socket, peer::own_user())
     }
 
-    /// The same for the person with the user id `person`.
+    /// Begins a conversation for the person with the user id `person`.
     ///
     /// # Errors
-    /// As [`Caller::begin`].
+    /// The errors of [`Caller::begin`].
     pub fn begin_as(socket: &Socket, person: u32) -> Result<Self> {
         let stream = UnixStream::connect(&socket.path).map_err(|error| {
             let message = format!("The service at {} does not answer", socket.path.display());
             Error::new(Kind::Unavailable, "owner_service_away", message)
                 .because(error)
-                .hint(format!("Have it started: {}", peer::start()))
+                .hint(format!("To start it: {}", peer::start()))
         })?;
         peer::check_service(socket, &stream, person)?;
         Ok(Self { wire: Wire::new(stream, MOST_TOLD) })
     }
 
-    /// Who is there.
+    /// Asks who answers.
     ///
     /// # Errors
-    /// `owner_service_gone`; those of the service.
+    /// `owner_service_gone`; the errors of the service.
     pub fn hello(self) -> Result<Hello> {
         match self.ask(&Asked::Hello, None, &mut Nobody)? {
             Told::Hello(hello) => Ok(hello),
@@ -57,10 +58,10 @@ impl Caller {
         }
     }
 
-    /// A link to the owner's page, good once.
+    /// A link to the owner's page that works once.
     ///
     /// # Errors
-    /// `owner_page_missing`; as [`Caller::hello`].
+    /// `owner_page_missing`; the errors of [`Caller::hello`].
     pub fn owner_link(self) -> Result<String> {
         match self.ask(&Asked::Open, None, &mut Nobody)? {
             Told::Link { url } => Ok(url),
@@ -68,25 +69,26 @@ impl Caller {
         }
     }
 
-    /// Asks for one thing, with an open file where it takes one, and gives what it comes to.
+    /// Asks for one thing, with an open file if it needs one, and returns the result.
     ///
     /// # Errors
-    /// Those of `person` and of the service; `owner_service_gone`.
+    /// The errors of `person` and of the service; `owner_service_gone`.
     pub fn ask(self, asked: &Asked, file: Option<&File>, person: &mut dyn Person) -> Result<Told> {
         let sent = match file {
             Some(file) => self.wire.send_with(asked, file.as_fd()),
             None => self.wire.send(asked),
         };
-        // Where it took nothing, it has said why.
+        // If the service accepted nothing, it has sent the reason.
         drop(sent);
         self.heard(person)
     }
 
-    /// Hands `paths` over, and has the service import them. With `is_dry` it gives what that would come to. Tells besides what was
-    /// handed over.
+    /// Hands `paths` over, and has the service import them; with `is_dry`, it only returns what an import
+    /// would do. Also returns what was handed over.
     ///
     /// # Errors
-    /// `import_path`; those of `person` and of the service; `interrupted` (130); `owner_service_gone`.
+    /// `import_path`; the errors of `person` and of the service; `interrupted` (130);
+    /// `owner_service_gone`.
     pub fn import(
         &self,
         asked: ImportAsked,
@@ -108,12 +110,12 @@ impl Caller {
         Ok((heard?, handed.unwrap_or_default()))
     }
 
-    /// Has an import stop after the batch at work.
+    /// Makes an import stop after the current batch.
     pub fn stop(&self) {
         self.wire.send_aside(&Said::Stop);
     }
 
-    /// What the service says, up to what it comes to.
+    /// What the service sends, up to the result.
     fn heard(&self, person: &mut dyn Person) -> Result<Told> {
         let say = |said: &Said| self.wire.send(said).map_err(|error| gone(&Broken::Socket(error)));
         loop {
@@ -145,7 +147,7 @@ impl Caller {
     }
 }
 
-/// A person who is shown a plan: where it is all that was asked for, it is kept.
+/// A person who is shown a plan; the plan is kept, in case it is all that was asked for.
 struct Planned<'a> {
     person: &'a mut dyn Person,
     is_dry: bool,
@@ -174,7 +176,7 @@ impl Person for Planned<'_> {
     }
 }
 
-/// Whoever is asked for nothing.
+/// A person who is never asked.
 struct Nobody;
 
 impl Person for Nobody {
@@ -186,7 +188,8 @@ impl Person for Nobody {
 pub(super) fn gone(broken: &Broken) -> Error {
     Error::failed(
         "owner_service_gone",
-        "The service ended before it was done; what was imported is kept, and goes on from there",
+        "The service stopped before it was done; what was imported is kept, and the next import \
+         continues from there",
     )
     .because(broken.to_string())
     .run(Command::typed_again("provider"))
@@ -194,5 +197,5 @@ pub(super) fn gone(broken: &Broken) -> Error {
 
 fn misunderstood() -> Error {
     Error::failed("owner_service", "The service and this pdpp do not understand each other")
-        .hint("Have both updated to the same release")
+        .hint("Update both to the same release")
 }

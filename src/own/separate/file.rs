@@ -1,7 +1,8 @@
-//! Open files that a caller hands over: what they have to be.
+//! Checks open files that a caller hands over.
 //!
-//! A caller chooses what is behind a descriptor, so nothing is believed of it, and nothing of it is waited for that need not be: it is
-//! asked what it is, and only a plain file is read, from its beginning to the length that it had.
+//! A caller chooses what is behind a descriptor, so nothing about it is trusted, and nothing is waited
+//! for without need: the system is asked what it is, and only a plain file is read, from its beginning up
+//! to its length at that time.
 
 use std::fs::File;
 use std::io;
@@ -9,26 +10,26 @@ use std::os::fd::AsFd as _;
 
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
 
-/// That `file` is a plain file that can be read.
+/// Checks that `file` is a plain file that can be read.
 ///
 /// # Errors
-/// What it is instead.
+/// States what it is instead.
 pub(super) fn check_readable(file: &File) -> io::Result<()> {
     let flags = check_plain(file)?;
     if flags.contains(OFlags::WRONLY) {
-        return Err(refused("it is open to be written, not to be read"));
+        return Err(refused("it is open for writing, not for reading"));
     }
     Ok(())
 }
 
-/// That `file` is an empty plain file that can be written and read again.
+/// Checks that `file` is an empty plain file that can be written and read again.
 ///
 /// # Errors
-/// What it is instead.
+/// States what it is instead.
 pub(super) fn check_writable(file: &File) -> io::Result<()> {
     let flags = check_plain(file)?;
     if !flags.contains(OFlags::RDWR) || flags.contains(OFlags::APPEND) {
-        return Err(refused("it is not open to be written and read again"));
+        return Err(refused("it is not open for writing and reading"));
     }
     if file.metadata()?.len() > 0 {
         return Err(refused("it is not empty"));
@@ -39,7 +40,7 @@ pub(super) fn check_writable(file: &File) -> io::Result<()> {
 fn check_plain(file: &File) -> io::Result<OFlags> {
     let flags = fcntl_getfl(file.as_fd())?;
     if flags.contains(OFlags::PATH) {
-        return Err(refused("it is a place of a file, not an open one"));
+        return Err(refused("it only names a file, and is not open"));
     }
     match FileType::from_raw_mode(fstat(file.as_fd())?.st_mode) {
         FileType::RegularFile => Ok(flags),

@@ -1,7 +1,9 @@
-//! Frames on a socket between two processes of one machine: a kind, a length, and so many bytes; with some an open file.
+//! Frames on a socket between two processes of one machine: a kind, a length and that many bytes; some
+//! come with an open file.
 //!
-//! Each is read to its last byte and no further, so that a file that comes with one is never taken for another's. What is too
-//! long, takes too long, or brings files that nobody asked for, ends the connection; the kernel closes what there is no room for.
+//! Each frame is read exactly to its last byte, so that a file that comes with one is never assigned to
+//! another. A frame that is too long, takes too long or brings unexpected files ends the connection; the
+//! kernel closes the files that do not fit.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Write as _};
@@ -21,17 +23,18 @@ use serde::de::DeserializeOwned;
 
 use crate::secret::Passphrase;
 
-/// A frame that a caller sends at most, in bytes.
+/// The longest frame that a caller sends, in bytes.
 pub const MOST_ASKED: usize = 64 << 10;
-/// A frame that the service sends at most: a plan names each file that no format knows.
+/// The longest frame that the service sends: a plan names each file that no format recognises.
 pub const MOST_TOLD: usize = 64 << 20;
-/// From the first byte of a frame to its last.
+/// The most time from the first byte of a frame to its last.
 const FRAME_TIME: Duration = Duration::from_secs(10);
-/// How long a frame may take to be sent where the other end takes nothing.
+/// How long sending a frame may take if the other end reads nothing.
 const SEND_TIME: Duration = Duration::from_mins(1);
-/// Open files that are taken with a message. One is meant; of more, so many are seen, and the kernel closes the rest.
+/// Open files that are accepted with a message. One is expected; of more, this many are seen, and the
+/// kernel closes the rest.
 const FILES: usize = 4;
-/// Before files are sent again for which the kernel had no room.
+/// The pause before files are sent again that the kernel had no room for.
 const FULL_PAUSE: Duration = Duration::from_millis(20);
 
 /// What comes before the bytes: the kind and their number.
@@ -39,34 +42,34 @@ const HEAD: usize = 5;
 const JSON: u8 = b'j';
 const SECRET: u8 = b's';
 
-/// What a frame holds.
+/// The content of a frame.
 #[derive(Debug)]
 pub enum Frame {
-    /// JSON, not yet looked at.
+    /// JSON that was not parsed yet.
     Json(Vec<u8>),
-    /// A passphrase: it is in no buffer that outlives it.
+    /// A passphrase: no buffer that outlives it has a copy.
     Secret(Passphrase),
 }
 
-/// A frame that came.
+/// A frame that arrived.
 #[derive(Debug)]
 pub struct Received {
-    /// What it holds.
+    /// Its content.
     pub frame: Frame,
     /// The open file that came with it.
     pub file: Option<File>,
 }
 
-/// Why no frame came.
+/// Why no frame arrived.
 #[derive(Debug, thiserror::Error)]
 pub enum Broken {
     /// The other end is gone.
     #[error("the other end is gone")]
     Gone,
-    /// It said nothing, or too slowly.
-    #[error("the other end said nothing for too long")]
+    /// It sent nothing, or too slowly.
+    #[error("the other end sent nothing for too long")]
     Silent,
-    /// It said what nobody says.
+    /// It broke the protocol.
     #[error("the other end broke the protocol: {0}")]
     Wrong(&'static str),
     /// The socket failed.
@@ -78,14 +81,14 @@ pub enum Broken {
 #[derive(Debug)]
 pub struct Wire {
     stream: UnixStream,
-    /// The longest frame that is taken.
+    /// The longest frame that is accepted.
     most: usize,
     /// Held while a frame is sent.
     sending: Mutex<()>,
 }
 
 impl Wire {
-    /// An end that takes frames of `most` bytes at most.
+    /// An end that accepts frames of at most `most` bytes.
     pub const fn new(stream: UnixStream, most: usize) -> Self {
         Self { stream, most, sending: Mutex::new(()) }
     }
@@ -98,7 +101,7 @@ impl Wire {
     /// Sends `what`.
     ///
     /// # Errors
-    /// The other end is gone, or takes nothing.
+    /// If the other end is gone, or reads nothing.
     pub fn send(&self, what: &impl Serialize) -> io::Result<()> {
         self.send_bytes(JSON, &serde_json::to_vec(what)?, None)
     }
@@ -106,7 +109,7 @@ impl Wire {
     /// Sends `what` and an open file.
     ///
     /// # Errors
-    /// As [`Wire::send`].
+    /// The errors of [`Wire::send`].
     pub fn send_with(&self, what: &impl Serialize, file: BorrowedFd<'_>) -> io::Result<()> {
         self.send_bytes(JSON, &serde_json::to_vec(what)?, Some(file))
     }
@@ -114,12 +117,12 @@ impl Wire {
     /// Sends a passphrase.
     ///
     /// # Errors
-    /// As [`Wire::send`].
+    /// The errors of [`Wire::send`].
     pub fn send_secret(&self, secret: &Passphrase) -> io::Result<()> {
         self.send_bytes(SECRET, secret.expose(), None)
     }
 
-    /// Sends `what` from another thread than the one that has the conversation, unless that one sends something now.
+    /// Sends `what` from a thread other than that of the conversation, unless that thread is sending.
     pub fn send_aside(&self, what: &impl Serialize) {
         if let (Ok(_alone), Ok(bytes)) = (self.sending.try_lock(), serde_json::to_vec(what)) {
             let _ = self.send_frame(JSON, &bytes, None);
@@ -148,7 +151,8 @@ impl Wire {
             match sendmsg(self.stream.as_fd(), &parts, &mut control, SendFlags::NOSIGNAL) {
                 Ok(sent) => break sent,
                 Err(rustix::io::Errno::INTR) => {}
-                // So many are on their way that the system allows no more: the other end takes them one after the other.
+                // The system allows no more files in flight; the other end accepts them one after the
+                // other.
                 Err(rustix::io::Errno::TOOMANYREFS) if began.elapsed() < SEND_TIME => {
                     std::thread::sleep(FULL_PAUSE);
                 }
@@ -161,7 +165,7 @@ impl Wire {
         (&self.stream).write_all(&bytes[sent.saturating_sub(HEAD)..])
     }
 
-    /// The next frame, which begins within `patience` if there is one.
+    /// The next frame, if one begins within `patience`.
     ///
     /// # Errors
     /// [`Broken`].
@@ -188,7 +192,7 @@ impl Wire {
                 Frame::Secret(secret)
             }
             JSON | SECRET => return Err(Broken::Wrong("a frame is too long")),
-            _ => return Err(Broken::Wrong("a frame is of no kind that is known")),
+            _ => return Err(Broken::Wrong("a frame is of an unknown kind")),
         };
         let mut files = files.into_iter();
         match (files.next(), files.next()) {
@@ -197,7 +201,7 @@ impl Wire {
         }
     }
 
-    /// Reads as many bytes as `to` has room for, and takes the files that come with them.
+    /// Reads as many bytes as `to` has room for, and accepts the files that come with them.
     fn fill(&self, to: &mut [u8], until: Option<Instant>, files: &mut Vec<OwnedFd>) -> Result<(), Broken> {
         let mut at = 0;
         while at < to.len() {
@@ -235,18 +239,18 @@ impl Wire {
 }
 
 impl Received {
-    /// What it says, where no file comes with that.
+    /// Its content, if no file came with it.
     ///
     /// # Errors
     /// [`Broken::Wrong`].
     pub fn plain<T: DeserializeOwned>(self) -> Result<T, Broken> {
         match self.with_file()? {
             (what, None) => Ok(what),
-            _ => Err(Broken::Wrong("an open file came with a frame that takes none")),
+            _ => Err(Broken::Wrong("an open file came with a frame that needs none")),
         }
     }
 
-    /// What it says, and the file.
+    /// Its content, and the file.
     ///
     /// # Errors
     /// [`Broken::Wrong`].
@@ -254,8 +258,12 @@ impl Received {
         let Frame::Json(bytes) = self.frame else {
             return Err(Broken::Wrong("a passphrase came where none was asked for"));
         };
-        let what =
-            serde_json::from_slice(&bytes).map_err(|_| Broken::Wrong("a frame says what nobody says"))?;
+        let what = serde_json::from_slice(&bytes).map_err(|_| {
+            Broken::Wrong(
+                "the content of a frame is not \
+                known",
+            )
+        })?;
         Ok((what, self.file))
     }
 
@@ -334,7 +342,7 @@ mod tests {
 
     #[test]
     fn o9_2_surplus_files_are_closed_at_once() {
-        // A pipe ends once the last one that could be written to is closed.
+        // A pipe ends once its last writer is closed.
         let is_closed = |count: usize, send: &dyn Fn(&UnixStream, BorrowedFd<'_>)| {
             let (end, file) = std::io::pipe().unwrap();
             let (ours, wire) = pair(MOST_ASKED);
@@ -347,7 +355,7 @@ mod tests {
         for count in [2, 3, 4, 5, 100, 253] {
             is_closed(count, &|ours, file| send_files(ours, &framed(JSON, b"1"), &vec![file; count]));
         }
-        // One with each part of a frame.
+        // A frame with each part in a separate message.
         is_closed(0, &|ours, file| {
             for byte in framed(JSON, b"[1, 2]") {
                 send_files(ours, &[byte], &[file]);

@@ -1,5 +1,6 @@
-//! Passphrases that come over the socket. Any program of the person's may try one: so each conversation waits longer after a wrong
-//! one, all of them together try one at a time, and none within a second after a wrong one.
+//! Checks passphrases that come over the socket. Any of the person's programs may try one. So each
+//! conversation waits longer after a wrong one, only one is tried at a time across all conversations, and
+//! none within a second after a wrong one.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,18 +12,19 @@ use crate::vault::Vault;
 use crate::vault::oauth::passphrase::{self, Tries};
 use crate::vault::time::now_ms;
 
-/// After a wrong one, whoever's it was. It is the least that keeps a program from trying thousands in a minute by new conversations, and
-/// costs the person who types one a second at most for each that is tried beside theirs.
+/// The pause after a wrong passphrase, from any conversation. It is short, but keeps a program from
+/// trying thousands a minute through new conversations; a person who types one loses at most a second for
+/// each that is tried at the same time.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The passphrases that are tried.
+/// The passphrases that are being tried.
 #[derive(Debug, Default)]
 pub(super) struct Guesses {
     last_wrong: Mutex<Option<Instant>>,
 }
 
 impl Guesses {
-    /// Whether `typed` is the owner's passphrase. It takes as long as `tries` says that it has to wait.
+    /// Whether `typed` is the owner's passphrase. The answer takes as long as `tries` requires.
     ///
     /// # Errors
     /// `own_store`.

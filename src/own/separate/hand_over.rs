@@ -1,4 +1,4 @@
-//! What the person named, opened with their own rights and handed over, file by file.
+//! Opens what the person named with their own rights, and hands it over file by file.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -13,23 +13,23 @@ use crate::error::{Error, Kind, Result};
 use crate::fs;
 use crate::import::survey;
 
-/// Folders inside each other at most.
+/// The most folders inside each other.
 const MAX_DEPTH: usize = 64;
-/// The longest reason that is told.
+/// The longest reason that is sent.
 const MOST_WHY: usize = 500;
 
-/// What was handed over of what the person named.
+/// Something that the person named and that was handed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handed {
     /// Where it is, without links.
     pub path: PathBuf,
-    /// What it was then; none of a folder.
+    /// Its stamp at that time; `None` for a folder.
     pub stamp: Option<Stamp>,
 }
 
-/// Why it goes no further.
+/// Why handing over stopped.
 enum Ended {
-    /// The service takes no more: it says why.
+    /// The service accepts no more; it sends the reason.
     Refused,
     Failed(Error),
 }
@@ -40,7 +40,7 @@ impl From<io::Error> for Ended {
     }
 }
 
-/// Hands `paths` over; gives nothing where the service takes no more.
+/// Hands `paths` over; returns `None` if the service accepts no more.
 ///
 /// # Errors
 /// `import_path`; `interrupted` (130).
@@ -82,7 +82,7 @@ impl Walk<'_> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let said = Said::Source { typed: text(typed), shown: text(&path), is_folder: found.is_dir() };
         if found.is_dir() {
-            // A folder that cannot be read at all is none.
+            // A folder that cannot be read at all counts as missing.
             drop(path.read_dir().map_err(unusable)?);
             self.wire.send(&said)?;
             self.folder(&path, Path::new(""), 0)?;
@@ -97,14 +97,14 @@ impl Walk<'_> {
 
     fn folder(&mut self, root: &Path, within: &Path, depth: usize) -> Result<(), Ended> {
         if depth > MAX_DEPTH {
-            return self.leave_out(within, "folders too deep inside each other", false);
+            return self.leave_out(within, "folders are nested too deeply", false);
         }
         let entries = root.join(within).read_dir().and_then(Iterator::collect::<io::Result<Vec<_>>>);
         let mut entries = match entries {
             Ok(entries) => entries,
             Err(error) => return self.leave_out(within, &error.to_string(), true),
         };
-        // In the same order on every machine.
+        // The order is the same on every machine.
         entries.sort_by_key(std::fs::DirEntry::file_name);
         for entry in entries {
             let within = within.join(entry.file_name());
@@ -129,9 +129,10 @@ impl Walk<'_> {
         }
         self.files += 1;
         if self.files > MAX_MEMBERS as u64 {
-            let message = "There are more than 1,000,000 files in what was named; nothing was imported";
+            let message = "The files and folders that you named contain more than 1,000,000 files; \
+                           nothing was imported";
             return Err(Ended::Failed(
-                Error::failed("import_handed_over", message).hint("Name a part of them at a time"),
+                Error::failed("import_handed_over", message).hint("Name only a part of them at a time"),
             ));
         }
         self.bytes = self.bytes.saturating_add(file.metadata().map_or(0, |found| found.len()));

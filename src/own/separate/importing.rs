@@ -1,7 +1,8 @@
-//! An import of what a caller hands over.
+//! Imports what a caller hands over.
 //!
-//! Any program of the person's may import into an account that is not there yet. What the store knows of earlier imports shows in
-//! a plan, so that is only told, and an account that is there only written to, once the passphrase was typed.
+//! Any of the person's programs may import into a new account. A plan reveals what the store knows of
+//! earlier imports, so it is only sent, and an existing account is only written to, after the passphrase
+//! was typed.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,23 +23,27 @@ use crate::own::import::{Heard, Knowing, Plan, Progress, Wanted};
 use crate::own::inbox::Inbox;
 use crate::vault::store::Store;
 
-/// Between what is handed over: the caller's disk may be slow.
+/// The most time between two things that are handed over: the caller's disk may be slow.
 const HANDING_TIME: Duration = Duration::from_mins(1);
-/// The longest path that is taken, in bytes.
+/// The longest path that is accepted, in bytes.
 const MOST_PATH: usize = 4096;
-/// The longest reason for what is not handed over.
+/// The longest reason why something is not handed over.
 const MOST_WHY: usize = 512;
-/// How often a caller is told how far it is.
+/// How often a caller gets the progress.
 const TOLD_EVERY: Duration = Duration::from_millis(500);
-/// How often it is looked whether all is done, while a stop is waited for.
+/// How often the end is checked for while a stop is waited for.
 const LISTEN_TIME: Duration = Duration::from_millis(200);
 
-/// Imports.
+/// Runs an import.
 pub(super) fn import(talk: &mut Talk<'_>, asked: ImportAsked) -> Result<(), Ended> {
     let wanted = Wanted { copies_attachments: true, ..asked.wanted };
     check(&wanted)?;
     if !talk.place.hands_over() {
-        let busy = Error::failed("owner_service_busy", "The service takes files of too many callers at once");
+        let busy = Error::failed(
+            "owner_service_busy",
+            "The service is receiving files from too many \
+                                                        callers at once",
+        );
         return Err(busy.hint("Wait a little, then run it again").into());
     }
     let inbox = Inbox::begin(talk.dir())?;
@@ -57,7 +62,7 @@ pub(super) fn import(talk: &mut Talk<'_>, asked: ImportAsked) -> Result<(), Ende
         Said::Go { is_agreed: false } | Said::Stop => return Ok(()),
         _ => return Err(Broken::Wrong("nothing was decided").into()),
     }
-    // An account may have come meanwhile.
+    // An account may have been added meanwhile.
     unlock_for_known(talk, &survey)?;
     does(talk, Doing::Works)?;
     let (stop, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -89,22 +94,25 @@ fn does(talk: &Talk<'_>, doing: Doing) -> Result<(), Ended> {
     if talk.place.does(doing) { Ok(()) } else { Err(Ended::Gone) }
 }
 
-/// That what the person said makes sense, before anything is handed over.
+/// Checks that the person's options make sense, before anything is handed over.
 fn check(wanted: &Wanted) -> Result<(), Error> {
     wanted.request(Vec::new())?;
     match &wanted.format {
         Some(name) if formats::ALL.iter().all(|format| format.name() != name) => {
             let message = "The service does not know the format that --as names";
-            Err(Error::new(Kind::Usage, "import_format", message).hint("Leave --as out: the contents decide"))
+            Err(Error::new(Kind::Usage, "import_format", message).hint(
+                "Leave out --as: the contents \
+                decide",
+            ))
         }
         _ => Ok(()),
     }
 }
 
-/// Takes what is handed over.
+/// Receives what is handed over.
 fn take_all(talk: &Talk<'_>, inbox: &Inbox) -> Result<(), Ended> {
     let mut current = None;
-    let none = || Ended::from(Broken::Wrong("a file of no source was handed over"));
+    let none = || Ended::from(Broken::Wrong("a file without a source was handed over"));
     loop {
         let (said, file) = talk.hear(HANDING_TIME)?.with_file::<Said>()?;
         match (said, file) {
@@ -118,7 +126,7 @@ fn take_all(talk: &Talk<'_>, inbox: &Inbox) -> Result<(), Ended> {
                 let (source, typed) = current.as_ref().ok_or_else(none)?;
                 let refused = |error: std::io::Error| {
                     let message =
-                        format!("A file of {} was not taken; nothing was imported", typed.display());
+                        format!("A file of {} was not accepted; nothing was imported", typed.display());
                     Error::failed("import_handed_over", message)
                         .because(error)
                         .hint("Name plain files, and folders of plain files")
@@ -135,21 +143,21 @@ fn take_all(talk: &Talk<'_>, inbox: &Inbox) -> Result<(), Ended> {
             }
             (Said::Whole, None) if current.is_some() => return Ok(()),
             (Said::Stop, None) => return Err(Ended::Gone),
-            _ => return Err(Broken::Wrong("what was handed over is not what an import takes").into()),
+            _ => return Err(Broken::Wrong("something was handed over that an import does not accept").into()),
         }
     }
 }
 
-/// What was asked and answered, to be answered alike when it is asked again.
+/// Questions with their choices and answers, so that a repeated question gets the same answer.
 type Answers = Vec<(String, Vec<String>, Option<String>)>;
 
-/// What would be imported. Where that depends on what is in the store, the passphrase was typed.
+/// What would be imported. If that depends on what the store has, the passphrase was typed.
 fn surveyed(talk: &mut Talk<'_>, request: &Request) -> Result<Survey, Ended> {
     let store = own::open_store(talk.dir())?;
     if talk.is_unlocked() {
         return look(talk, request, Some(&store), &mut Vec::new());
     }
-    // As if nothing were in the store: this tells of the files alone.
+    // As if the store were empty: this reveals only the files.
     let mut answers = Vec::new();
     let blind = look(talk, request, None, &mut answers)?;
     if is_empty(&store)? {
@@ -177,7 +185,8 @@ fn is_empty(store: &Store) -> Result<bool, Error> {
     Ok(count.map_err(super::guess::failed)? == 0)
 }
 
-/// Asks for the passphrase where something would go into an account that is there. Whether a grant is on it is not told before.
+/// Asks for the passphrase if an existing account would be added to. Until then, nothing reveals whether
+/// it is granted.
 fn unlock_for_known(talk: &mut Talk<'_>, survey: &Survey) -> Result<(), Ended> {
     let store = own::open_store(talk.dir())?;
     let ids: Vec<String> = survey.jobs.iter().map(Job::connection).collect();
@@ -211,7 +220,7 @@ fn look(
         }
         let mut ask = || -> Result<Option<String>, Ended> {
             if store.is_some() {
-                // What it asks may name accounts.
+                // Its question may name accounts.
                 talk.unlock()?;
             }
             talk.tell(&Told::Question { text: question.to_owned(), choices: choices.to_vec() })?;
@@ -240,7 +249,7 @@ fn look(
     }
 }
 
-/// Stops an import where the caller wants that, or is gone.
+/// Stops an import if the caller asks for that, or is gone.
 fn listen(wire: &Wire, stop: &AtomicBool, is_over: &AtomicBool) {
     while !is_over.load(Ordering::Relaxed) {
         if !matches!(wire.receive(Some(LISTEN_TIME)), Err(Broken::Silent)) {
@@ -250,7 +259,7 @@ fn listen(wire: &Wire, stop: &AtomicBool, is_over: &AtomicBool) {
     }
 }
 
-/// Tells the caller how it goes on.
+/// Sends the caller the progress.
 struct Telling<'a> {
     wire: &'a Wire,
     place: &'a Place,

@@ -1,10 +1,11 @@
-//! The separate set-up: the store belongs to a user of its own, whose service (`pdpp provider serve --owner-socket`) is asked over a
-//! socket by the person whose data it is. What the person's programs can read they hand over as open files.
+//! The separate set-up: the store belongs to a separate user, whose service (`pdpp provider serve
+//! --owner-socket`) the owner of the data reaches over a socket. What the owner's programs can read, they
+//! hand over as open files.
 //!
-//! A caller is known by its user id alone ([`peer`]), and any program of the person's has that: what would tell something of
-//! the store, change what an agent can read, or delete, needs the passphrase besides ([`service`]).
-//! [`place`] says where everything of it is. [`install`] makes it and takes it away, as root; [`which`] says which set-up a person
-//! has.
+//! A caller is known only by its user id ([`peer`]), and any of the person's programs has that. So
+//! everything that would reveal something about the store, change what an agent can read, or delete also
+//! needs the passphrase ([`service`]). [`place`] says where everything is. [`install`] creates and
+//! removes it, as root; [`which`] says which set-up a person has.
 
 #[cfg(target_os = "linux")]
 pub mod caller;
@@ -40,7 +41,7 @@ pub use peer::{Socket, of_this_user, socket_of_this_user};
 #[cfg(target_os = "linux")]
 pub use service::Service;
 
-/// The socket of the separate set-up of whoever started this process: there is none on this system.
+/// The socket of the separate set-up of the person who started this process: this system has none.
 ///
 /// # Errors
 /// None here.

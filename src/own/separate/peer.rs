@@ -1,7 +1,8 @@
-//! Who is at the other end of the owner's socket, and whether a socket is to be believed.
+//! Who is at the other end of the owner's socket, and whether a socket can be trusted.
 //!
-//! A program of the person's could put up a socket of its own and ask for the passphrase. So a socket counts only where the
-//! person can put none: it, and each folder above it, belongs to somebody else, and nobody but its owner can change what is in there.
+//! One of the person's programs could put up a fake socket and ask for the passphrase. So a socket counts
+//! only in a place where the person cannot put one: it and each folder above it belong to another user,
+//! and only their owner can change what is in there.
 
 use std::ffi::OsStr;
 use std::io;
@@ -14,10 +15,10 @@ use crate::error::{Error, Kind, Result};
 
 const ROOT: u32 = 0;
 
-/// The user that the process at the other end of `socket` acts as; of a listener, the one that listens.
+/// The user that the process at the other end of `socket` acts as; for a listener, the user that listens.
 ///
 /// # Errors
-/// Whatever the system says.
+/// The errors of the system.
 pub fn user_of(socket: impl AsFd) -> io::Result<u32> {
     Ok(rustix::net::sockopt::socket_peercred(socket)?.uid.as_raw())
 }
@@ -27,16 +28,17 @@ pub fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// A socket of a separate set-up that can be believed.
+/// A socket of a separate set-up that can be trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Socket {
     /// Where it is.
     pub path: PathBuf,
-    /// The user whose it is: no other one may answer there.
+    /// The user that owns it: no other user may answer there.
     pub service: u32,
 }
 
-/// The separate set-up of whoever started this process, unless they `named` the directory of a store of their own.
+/// The separate set-up of the person who started this process, unless they `named` the directory of their
+/// own store.
 ///
 /// # Errors
 /// `owner_socket_unsafe` (77); `owner_service_away` (69).
@@ -52,36 +54,36 @@ pub fn of_this_user(named: Option<&Path>) -> Result<Option<Socket>> {
     Ok(found)
 }
 
-/// That no service has the data in `dir` and does not run now: else it would be imported a second time, to where each program of the
-/// person's can read it.
+/// Checks that the data in `dir` does not belong to a service that is not running now: otherwise it would
+/// be imported a second time, to a place where each of the person's programs can read it.
 fn check_nobody_is_away(dir: &Path, person: u32) -> Result<()> {
     let is_theirs = |found: std::fs::Metadata| found.is_dir() && found.uid() != person;
     if !dir.symlink_metadata().is_ok_and(is_theirs) {
         return Ok(());
     }
-    let message = "Your own data is kept by a service of this computer, and that does not run now";
+    let message = "A service of this computer keeps your own data, and it is not running now";
     Err(Error::new(Kind::Unavailable, "owner_service_away", message)
-        .because(format!("{} belongs to it", dir.display()))
+        .because(format!("{} belongs to the service", dir.display()))
         .hint(format!(
-            "Have it started: {}; --data-dir names a store of your own, which your programs can read",
+            "To start it: {}; --data-dir names a store of your own, which your programs can read",
             start()
         )))
 }
 
-/// The socket of the separate set-up of whoever started this process, if they have one.
+/// The socket of the separate set-up of the person who started this process, if they have one.
 ///
 /// # Errors
-/// As [`of_this_user`].
+/// The errors of [`of_this_user`].
 pub fn socket_of_this_user() -> Result<Option<PathBuf>> {
     Ok(of_this_user(None)?.map(|socket| socket.path))
 }
 
-/// What starts the service again, for whoever may.
+/// The command that starts the service again, for a person who may.
 pub(super) fn start() -> String {
     which::systemctl("start", own_user())
 }
 
-/// The socket at `path`, for the person with the user id `person`; none where there is none.
+/// The socket at `path`, for the person with the user id `person`; `None` if there is none.
 ///
 /// # Errors
 /// `owner_socket_unsafe` (77).
@@ -91,7 +93,7 @@ pub fn find(path: &Path, person: u32) -> Result<Option<Socket>> {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }
-        Err(error) => return Err(unsafe_socket(path, path, &format!("cannot be looked at: {error}"))),
+        Err(error) => return Err(unsafe_socket(path, path, &format!("cannot be examined: {error}"))),
     };
     if !found.file_type().is_socket() {
         return Err(unsafe_socket(path, path, "is not a socket"));
@@ -104,15 +106,16 @@ pub fn find(path: &Path, person: u32) -> Result<Option<Socket>> {
     for dir in path.ancestors().skip(1).filter(|dir| *dir != OsStr::new("")) {
         let found = dir
             .symlink_metadata()
-            .map_err(|error| unsafe_socket(path, dir, &format!("cannot be looked at: {error}")))?;
+            .map_err(|error| unsafe_socket(path, dir, &format!("cannot be examined: {error}")))?;
         let is_sticky = found.mode() & 0o1000 != 0;
         let why = if !found.is_dir() {
-            "is not a folder, or a link to one"
+            "is neither a folder nor a link to one"
         } else if found.uid() == person {
             "belongs to you"
         } else if found.mode() & 0o022 != 0 && (!is_sticky || dir == folder) {
-            // In one that is sticky nobody takes away what is another's; but anybody may put a socket there.
-            "can be written to by others than its owner"
+            // In a sticky folder nobody can remove what belongs to another user, but anyone can put a
+            // socket there.
+            "can be written to by users other than its owner"
         } else {
             continue;
         };
@@ -125,7 +128,7 @@ pub fn find(path: &Path, person: u32) -> Result<Option<Socket>> {
     Ok(Some(Socket { path: path.to_owned(), service }))
 }
 
-/// Whether whoever is at the other end of `stream` is whose the socket is, and not the person.
+/// Checks that the other end of `stream` is the user that owns the socket, and not the person.
 ///
 /// # Errors
 /// `owner_socket_unsafe` (77).
@@ -138,23 +141,24 @@ pub(super) fn check_service(socket: &Socket, stream: impl AsFd, person: u32) -> 
     Err(unsafe_socket(
         &socket.path,
         &socket.path,
-        &format!("is answered by the user {user}, whose it is not"),
+        &format!("is answered by the user {user}, who does not own it"),
     ))
 }
 
 fn unsafe_socket(socket: &Path, which: &Path, why: &str) -> Error {
     let message = format!(
-        "The socket {} cannot be trusted, so nothing was said to it: {} {why}",
+        "The socket {} cannot be trusted, so nothing was sent to it: {} {why}",
         socket.display(),
         which.display()
     );
     Error::new(Kind::Refused, "owner_socket_unsafe", message).hint(
-        "A program of yours may have put it there to learn your passphrase: type that nowhere, and have whoever set the service up look at it",
+        "One of your programs may have put it there to learn your passphrase: do not type it anywhere, \
+         and have the person who set up the service look at it",
     )
 }
 
 #[cfg(test)]
-#[allow(clippy::disallowed_methods, reason = "folders are made wrong on purpose")]
+#[allow(clippy::disallowed_methods, reason = "the folders are made wrong on purpose")]
 mod tests {
     use std::fs::{Permissions, create_dir, set_permissions};
     use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -162,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    /// Somebody else than whoever runs the tests.
+    /// A user other than the one that runs the tests.
     const PERSON: u32 = 54_321;
 
     #[test]
@@ -185,13 +189,13 @@ mod tests {
         let stream = UnixStream::connect(&path).unwrap();
         check_service(&socket, &stream, PERSON).unwrap();
 
-        // What belongs to the person.
+        // Places that belong to the person.
         assert_eq!(find(&path, own_user()).unwrap_err().code(), "owner_socket_unsafe");
         assert_eq!(check_service(&socket, &stream, own_user()).unwrap_err().code(), "owner_socket_unsafe");
-        // Another one answers than whose the folder is.
+        // A user other than the folder's owner answers.
         let other = Socket { service: own_user() + 1, ..socket.clone() };
         assert_eq!(check_service(&other, &stream, PERSON).unwrap_err().code(), "owner_socket_unsafe");
-        // Folders that others can write to; a sticky one above is no way in, but the last one is.
+        // Folders that others can write to; a sticky one is safe above, but not as the last one.
         for (dir, bits, is_safe) in [
             (&run, 0o777, false),
             (&run, 0o775, false),
@@ -204,7 +208,7 @@ mod tests {
             assert_eq!(find(&path, PERSON).is_ok(), is_safe, "{dir:?} {bits:o}");
             mode(dir, 0o755);
         }
-        // A link on the way, and what is no socket.
+        // A link on the way, and something that is not a socket.
         let link = root.path().join("link");
         symlink(&run, &link).unwrap();
         let through = link.join("1000/owner.sock");

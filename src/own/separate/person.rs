@@ -1,4 +1,4 @@
-//! Whoever sits where the service was asked something.
+//! The person who answers the service's questions.
 
 use super::words::Which;
 use crate::error::Result;
@@ -6,54 +6,54 @@ use crate::import::tally::{BadItem, Unread};
 use crate::own::import::{Plan, Progress};
 use crate::secret::Passphrase;
 
-/// Whoever sits there.
+/// A person who answers questions.
 pub trait Person {
     /// Types a passphrase.
     ///
     /// # Errors
-    /// Nobody can be asked for one, or nobody typed it.
+    /// If there is no one to ask, or the person typed nothing.
     fn passphrase(&mut self, which: Which, is_wrong: bool) -> Result<Passphrase>;
 
-    /// Answers a question; `None` where nobody can.
+    /// Answers a question; `None` if there is no one to ask.
     fn answer(&mut self, question: &str, choices: &[String]) -> Option<String> {
         let _ = (question, choices);
         None
     }
 
-    /// Whether to import what the plan shows.
+    /// Asks whether to import what the plan shows.
     ///
     /// # Errors
-    /// Nobody can be asked, or nobody agreed.
+    /// If there is no one to ask, or the person did not agree.
     fn plan(&mut self, plan: &Plan) -> Result<()> {
         let _ = plan;
         Ok(())
     }
 
-    /// Whether to delete the account of this name.
+    /// Asks whether to delete the account with this name.
     ///
     /// # Errors
-    /// As [`Person::plan`].
+    /// The errors of [`Person::plan`].
     fn account(&mut self, name: &str) -> Result<()> {
         let _ = name;
         Ok(())
     }
 
-    /// Is told how it goes on.
+    /// Receives the progress.
     fn hear(&mut self, news: News<'_>) {
         let _ = news;
     }
 }
 
-/// How it goes on.
+/// The progress of a request.
 pub enum News<'a> {
-    /// So many files with so many bytes were handed over.
+    /// This many files, with this many bytes, were handed over.
     Handed(u64, u64),
-    /// How far an import is.
+    /// How far an import has come.
     Progress(Progress),
     /// An item could not be read.
     Bad(&'a BadItem),
-    /// A member was not read to its end.
+    /// A member was not read to the end.
     Unread(&'a Unread),
-    /// What is done now.
+    /// The current step.
     Does(&'a str),
 }

@@ -1,28 +1,28 @@
-//! Where everything of the separate set-up is. Nothing names another place: what a variable or a file of the person's could move,
-//! a program that runs as them could move too.
+//! The paths of the separate set-up. They are fixed: what a variable or a file of the person's could
+//! move, a program that runs as them could move too.
 
 use std::path::{Path, PathBuf};
 
-/// The folder that holds the stores, one for each person. It is root's.
+/// The folder of the stores, one for each person. It belongs to root.
 pub const STORES: &str = "/var/lib/pdpp";
-/// The folder that holds the owners' sockets, one folder for each person. The system empties it when it starts.
+/// The folder of the owners' sockets, with one folder for each person. The system empties it at start-up.
 pub const SOCKETS: &str = "/run/pdpp";
-/// The folder of the program that the services run. It is root's.
+/// The folder of the program that the services run. It belongs to root.
 pub const PROGRAM_DIR: &str = "/usr/local/lib/pdpp";
 /// The program that the services run: a copy that the person cannot change.
 pub const PROGRAM: &str = "/usr/local/lib/pdpp/pdpp";
 /// Where an administrator's units are.
 pub const UNITS: &str = "/etc/systemd/system";
 
-/// What the names of the folders begin with that no service has.
+/// The prefix of folders that no service uses.
 const KEPT: &str = "kept-";
-/// What the names of the services begin with, and end with.
+/// The prefix and the suffix of the names of the services.
 const UNIT: (&str, &str) = ("pdpp-provider-", ".service");
-/// What the names of the system users begin with.
+/// The prefix of the names of the system users.
 const USER: &str = "pdpp-";
 /// The longest name of a user on Linux, in bytes.
 const MAX_USER: usize = 32;
-/// Digits of the SHA-256 that tell apart names which look alike once they are made plain.
+/// Digits of the SHA-256 that distinguish names that look alike once they are simplified.
 const DIGITS: usize = 8;
 
 /// The store of the person whose user id is `uid`.
@@ -30,35 +30,35 @@ pub fn data_dir(uid: u32) -> PathBuf {
     Path::new(STORES).join(uid.to_string())
 }
 
-/// Where that store is kept while no service has it.
+/// Where that store is kept while no service uses it.
 pub fn kept_dir(uid: u32) -> PathBuf {
     Path::new(STORES).join(format!("{KEPT}{uid}"))
 }
 
-/// The folder of their owner's socket: while the service runs it is there.
+/// The folder of that person's socket; it exists while the service runs.
 pub fn socket_dir(uid: u32) -> PathBuf {
     Path::new(SOCKETS).join(uid.to_string())
 }
 
-/// The socket at which the service of the person with the user id `uid` hears its owner.
+/// The socket at which the service of the person with the user id `uid` listens to its owner.
 pub fn socket_path(uid: u32) -> PathBuf {
     socket_dir(uid).join("owner.sock")
 }
 
-/// The person whose store is in `dir`, if that is a place of this set-up.
+/// The person whose store is in `dir`, if that is a path of this set-up.
 pub fn person_of(dir: &Path) -> Option<u32> {
     let uid = dir.strip_prefix(STORES).ok()?.to_str()?.parse().ok()?;
     (data_dir(uid) == dir).then_some(uid)
 }
 
-/// Whose store `path` is, or is in, if it is in a place of this set-up: one that is kept too.
+/// The person whose store `path` is or is in, if it is a path of this set-up; a kept store counts.
 pub fn whose(path: &Path) -> Option<u32> {
     let first = path.strip_prefix(STORES).ok()?.components().next()?.as_os_str().to_str()?;
     let uid = first.strip_prefix(KEPT).unwrap_or(first).parse().ok()?;
     path.ancestors().any(|dir| dir == data_dir(uid) || dir == kept_dir(uid)).then_some(uid)
 }
 
-/// The system user that has the store of the person called `user`.
+/// The system user that owns the store of the person called `user`.
 pub fn system_user(user: &str) -> String {
     format!("{USER}{}", plain(user))
 }
@@ -73,13 +73,13 @@ pub fn unit_path(user: &str) -> PathBuf {
     Path::new(UNITS).join(unit_name(user))
 }
 
-/// Whether a file of [`UNITS`] is called as units of this set-up are.
+/// Whether a file in [`UNITS`] has the name of a unit of this set-up.
 pub fn is_unit(name: &str) -> bool {
     name.strip_prefix(UNIT.0).is_some_and(|rest| rest.len() > UNIT.1.len() && rest.ends_with(UNIT.1))
 }
 
-/// `user` as a part of the name of a system user and of a unit: as it is where that can be, else made plain, with digits that tell
-/// it from others.
+/// `user` as a part of the name of a system user and of a unit: unchanged if possible, otherwise
+/// simplified, with digits that distinguish it from others.
 fn plain(user: &str) -> String {
     let most = MAX_USER - USER.len();
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');

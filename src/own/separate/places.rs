@@ -1,5 +1,6 @@
-//! Who is connected to the owner's socket: so many at once, and where there is no room, whoever has been silent for the longest time
-//! goes. So nobody keeps the person out by saying nothing, and nothing grows.
+//! The connections to the owner's socket. Their number is limited: if there is no room, the one that has
+//! been silent for longest is closed. So nobody keeps the person out by staying silent, and nothing grows
+//! without limit.
 
 use std::collections::HashMap;
 use std::net::Shutdown;
@@ -8,22 +9,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Conversations at once of the person, and as many of root.
+/// The most conversations of the person at once, and as many of root.
 pub(super) const MOST: usize = 16;
-/// Threads at once: one whose conversation was ended may wait for a disk still.
+/// The most threads at once: one whose conversation has ended may still wait for a disk.
 const MOST_THREADS: usize = 64;
-/// How long one is waited for that goes.
+/// How long to wait for a conversation that is closing.
 const GOING_TIME: Duration = Duration::from_secs(1);
-/// Conversations in which files are handed over, at once.
+/// The most conversations at once in which files are handed over.
 const MOST_HANDING: usize = 4;
-/// Threads of such conversations, those among them that were ended and read a file still.
+/// The most threads of such conversations, including those that have ended but still read a file.
 const MOST_HANDING_THREADS: usize = 8;
 
 /// The conversations.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     inner: Mutex<Inner>,
-    /// A thread has ended.
+    /// Signals that a thread has ended.
     left: Condvar,
 }
 
@@ -31,7 +32,7 @@ pub(super) struct Places {
 struct Inner {
     next: u64,
     threads: usize,
-    /// Those of them in which files are handed over.
+    /// How many of them hand over files.
     handing: usize,
     open: HashMap<u64, Open>,
 }
@@ -40,7 +41,7 @@ struct Inner {
 struct Open {
     stream: UnixStream,
     is_root: bool,
-    /// When it was last heard, or did something.
+    /// When it last sent or did something.
     heard: Instant,
     doing: Doing,
 }
@@ -50,13 +51,13 @@ struct Open {
 pub(super) enum Doing {
     /// It waits for the caller.
     Listens,
-    /// It waits for the caller, and takes files.
+    /// It waits for the caller, and receives files.
     Takes,
-    /// It works: it is not ended for its silence.
+    /// It is working, and is not closed for its silence.
     Works,
 }
 
-/// One conversation's place, as long as its thread lives.
+/// The place of one conversation, for as long as its thread lives.
 #[derive(Debug)]
 pub(super) struct Place {
     places: Arc<Places>,
@@ -65,10 +66,10 @@ pub(super) struct Place {
 }
 
 impl Places {
-    /// A place for `stream`; `None` where there is none, since all work.
+    /// A place for `stream`; `None` if there is none, because all are working.
     pub(super) fn enter(self: &Arc<Self>, stream: &UnixStream, is_root: bool) -> Option<Place> {
         let stream = stream.try_clone().ok()?;
-        // Those whose conversation was ended go as soon as they see that.
+        // Conversations that were ended leave as soon as they notice.
         let is_full = |inner: &mut Inner| inner.threads >= MOST_THREADS;
         let waited = self.left.wait_timeout_while(self.lock(), GOING_TIME, is_full);
         let (mut inner, waited) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -93,7 +94,7 @@ impl Places {
         }
     }
 
-    /// How many threads there are still.
+    /// How many threads are left.
     pub(super) fn threads(&self) -> usize {
         self.lock().threads
     }
@@ -114,14 +115,14 @@ impl Inner {
 }
 
 impl Place {
-    /// It was heard, or has got further.
+    /// Notes that it sent something, or made progress.
     pub(super) fn is_heard(&self) {
         if let Some(open) = self.places.lock().open.get_mut(&self.id) {
             open.heard = Instant::now();
         }
     }
 
-    /// Files are handed over in it from now on; false where there are too many such.
+    /// Marks it as handing over files; returns false if there are too many such conversations.
     pub(super) fn hands_over(&self) -> bool {
         let mut inner = self.places.lock();
         if inner.handing >= MOST_HANDING_THREADS || self.hands_over.swap(true, Ordering::Relaxed) {
@@ -131,7 +132,7 @@ impl Place {
         true
     }
 
-    /// What it does from now on; false where it has no place any more.
+    /// Sets what it does from now on; returns false if it has lost its place.
     pub(super) fn does(&self, doing: Doing) -> bool {
         let mut inner = self.places.lock();
         if !inner.open.contains_key(&self.id) {
@@ -198,7 +199,7 @@ mod tests {
         let _ = others.pop();
         assert!(enter(false).is_some());
 
-        // Threads in which files are handed over are few, whether or not their conversation was ended.
+        // Threads that receive files are limited, even those whose conversation has ended.
         let places = Arc::new(Places::default());
         let enter = || places.enter(&UnixStream::pair().unwrap().0, false).unwrap();
         let mut handing: Vec<_> = (0..MOST_HANDING_THREADS).map(|_| enter()).collect();

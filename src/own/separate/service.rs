@@ -1,10 +1,11 @@
-//! The owner's socket: who may speak there, and what each request does.
+//! The owner's socket: who may use it, and what each request does.
 //!
 //! | Request | Passphrase |
 //! | --- | --- |
 //! | hello, a link to the owner's page, ending a grant by its whole id | no |
-//! | import into an account that is not there yet | no |
-//! | import into one that is, status, grants, sources, forget, backup, another passphrase | yes |
+//! | import into a new account | no |
+//! | import into an existing account, status, grants, sources, forget, backup, changing the passphrase |
+//! yes |
 
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -35,21 +36,21 @@ use crate::vault::{OpenError, Vault};
 
 pub use super::talk::Link;
 
-/// How long a caller may take to ask.
+/// How long a caller may take to send its request.
 const ASKING_TIME: Duration = Duration::from_secs(10);
-/// How long an end waits for what is at work.
+/// How long the end of the service waits for work in progress.
 const END_TIME: Duration = Duration::from_secs(5);
-/// How often it looks.
+/// How often it checks.
 const END_PAUSE: Duration = Duration::from_millis(20);
-/// After an `accept` that failed: there are no more files to open.
+/// The pause after an `accept` that failed because no more files can be opened.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const ROOT: u32 = 0;
 
-/// What a service is to be.
+/// The settings of a service.
 pub struct Settings {
-    /// Where its socket is to be.
+    /// The path of its socket.
     pub socket: PathBuf,
-    /// The user id of the person whose data it is: they may speak there, and root.
+    /// The user id of the person whose data it is: only they and root may use the socket.
     pub person: u32,
     /// The store's directory.
     pub dir: PathBuf,
@@ -57,7 +58,7 @@ pub struct Settings {
     pub url: String,
     /// The vault that is served there.
     pub vault: Arc<Vault>,
-    /// Gives a link to the owner's page.
+    /// Creates a link to the owner's page.
     pub link: Link,
 }
 
@@ -70,19 +71,19 @@ pub struct Service {
     thread: Option<JoinHandle<()>>,
 }
 
-/// That the vault in `dir` has a passphrase, without which no request would be answered.
+/// Checks that the vault in `dir` has a passphrase: without one, no request would be answered.
 ///
 /// # Errors
-/// `passphrase_missing` (78); those of the store.
+/// `passphrase_missing` (78); the errors of the store.
 pub fn check_passphrase(dir: &std::path::Path) -> Result<()> {
     let vault = own::open(dir)?;
     if passphrase::is_set(vault.grants()).map_err(failed)? {
         return Ok(());
     }
-    let message = "The service has no passphrase yet, and without one nothing would be approved";
+    let message = "The service has no passphrase yet, and without one nothing can be approved";
     let error = Error::new(Kind::NotConnected, "passphrase_missing", message);
     Err(match place::person_of(dir) {
-        // Nobody but root acts as the store's user.
+        // Only root can act as the store's user.
         Some(uid) => error.hint(format!("sudo pdpp provider install --for {uid}")),
         None => {
             error.run(Command::new("provider passphrase").option("--data-dir", dir.display().to_string()))
@@ -91,7 +92,7 @@ pub fn check_passphrase(dir: &std::path::Path) -> Result<()> {
 }
 
 impl Service {
-    /// Begins to answer.
+    /// Starts answering.
     ///
     /// # Errors
     /// `owner_socket`; `own_data_dir` (77).
@@ -100,7 +101,7 @@ impl Service {
         let no_socket = |error| {
             Error::failed("owner_socket", format!("Could not listen on the socket {}", socket.display()))
                 .because(error)
-                .hint("Name a place in a folder of the service's own: --owner-socket PATH")
+                .hint("Name a path in the service's own folder: --owner-socket PATH")
         };
         inbox::clean(&dir)?;
         let listener = Arc::new(crate::fs::listen_at(&socket).map_err(no_socket)?);
@@ -119,7 +120,7 @@ impl Drop for Service {
     fn drop(&mut self) {
         self.stops.store(true, Ordering::Relaxed);
         crate::fs::end_listening(&self.socket);
-        // Whoever waits for a caller wakes up.
+        // Threads that wait for a caller wake up.
         let _ = rustix::net::shutdown(&*self.listener, rustix::net::Shutdown::Both);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -147,7 +148,7 @@ fn accept(
         if stops.load(Ordering::Relaxed) {
             return;
         }
-        // Nobody else is told anything.
+        // Other users get no answer.
         let Ok(user) = peer::user_of(&stream) else { continue };
         if user != person && user != ROOT {
             continue;
@@ -158,15 +159,15 @@ fn accept(
         };
         let house = Arc::clone(house);
         let converse = move || converse(stream, &place, &house);
-        // Where there is no thread for it, its place is free again.
+        // If there is no thread for it, its place is free again.
         let _ = std::thread::Builder::new().name("owner-talk".to_owned()).spawn(converse);
     }
 }
 
 fn refuse_busy(stream: UnixStream) {
-    let busy = Error::failed("owner_service_busy", "The service works for too many callers at once")
+    let busy = Error::failed("owner_service_busy", "The service is working for too many callers at once")
         .hint("Wait a little, then run it again");
-    // Its buffer is empty: nobody is waited for.
+    // Its buffer is empty, so this does not block.
     let _ = Wire::new(stream, MOST_ASKED).send(&Told::Failed(Failure::from(&busy)));
 }
 
@@ -183,9 +184,7 @@ fn answer(talk: &mut Talk<'_>) -> Result<(), Ended> {
     let received: Received = talk.hear(ASKING_TIME)?;
     let (asked, file) = received.with_file::<Asked>()?;
     if file.is_some() != matches!(asked, Asked::Backup { .. }) {
-        return Err(
-            Broken::Wrong("an open file belongs to a backup, and to nothing else that is asked").into()
-        );
+        return Err(Broken::Wrong("an open file belongs to a backup, and to no other request").into());
     }
     let vault = &talk.house.vault;
     match asked {
@@ -198,7 +197,7 @@ fn answer(talk: &mut Talk<'_>) -> Result<(), Ended> {
         Asked::Open => {
             let url = (talk.house.link)().ok_or_else(|| {
                 Error::failed("owner_page_missing", "The service has no owner's page")
-                    .hint("Have the service updated to the same release as this pdpp")
+                    .hint("Update the service to the same release as this pdpp")
             })?;
             talk.tell(&Told::Link { url })
         }
@@ -244,7 +243,7 @@ fn answer(talk: &mut Talk<'_>) -> Result<(), Ended> {
             let new = talk.passphrase(Which::New, false)?;
             if new.characters() < passphrase::LEAST {
                 let message = format!(
-                    "A passphrase has at least {} characters; nothing was changed",
+                    "A passphrase needs at least {} characters; nothing was changed",
                     passphrase::LEAST
                 );
                 return Err(Error::new(Kind::Refused, "passphrase_not_chosen", message)
@@ -259,7 +258,8 @@ fn answer(talk: &mut Talk<'_>) -> Result<(), Ended> {
     }
 }
 
-/// Ends a grant. Whoever knows its whole id learns nothing by that, so no passphrase is needed to take away.
+/// Ends a grant. A caller that knows its whole id learns nothing by this, so ending it needs no
+/// passphrase.
 fn revoke(talk: &Talk<'_>, id: &str) -> Result<(), Ended> {
     let vault = &talk.house.vault;
     let made = made(vault)?;
@@ -279,7 +279,7 @@ fn forget(talk: &mut Talk<'_>, account: &str) -> Result<(), Ended> {
     let found = forget::find(&store, account)?;
     drop(store);
     let Some(found) = found else {
-        // What was begun goes on.
+        // An unfinished deletion continues.
         drop(own::make_store(talk.dir())?);
         return talk.tell(&Told::Gone);
     };
@@ -303,9 +303,9 @@ fn forget(talk: &mut Talk<'_>, account: &str) -> Result<(), Ended> {
 fn back_up(talk: &mut Talk<'_>, file: &std::fs::File, is_encrypted: bool) -> Result<(), Ended> {
     talk.unlock()?;
     let refused = |error: std::io::Error| {
-        Error::failed("backup_file", "The file that was handed over for the backup is not used")
+        Error::failed("backup_file", "The file that was handed over for the backup cannot be used")
             .because(error)
-            .hint("Name a file in a folder of yours")
+            .hint("Name a file in a folder that you can write to")
     };
     file::check_writable(file).map_err(refused)?;
     let passphrase = if is_encrypted { Some(talk.passphrase(Which::Backup, false)?) } else { None };

@@ -1,4 +1,5 @@
-//! The service's side of one conversation: what it hears and says, and whether the passphrase was typed.
+//! The service's side of one conversation: what it receives and sends, and whether the passphrase was
+//! typed.
 
 use std::io;
 use std::path::Path;
@@ -14,15 +15,15 @@ use crate::secret::Passphrase;
 use crate::vault::Vault;
 use crate::vault::oauth::passphrase::Tries;
 
-/// How long somebody may take to type or to decide.
+/// How long a person may take to type or to decide.
 pub(super) const TYPING_TIME: Duration = Duration::from_mins(10);
 /// Passphrases that may be typed in one conversation.
 const TRIES: u32 = 3;
 
-/// Gives a link to the owner's page, good once.
+/// Creates a link to the owner's page that works once.
 pub type Link = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
-/// What the service has for every conversation.
+/// What the service shares with every conversation.
 pub(super) struct House {
     /// The store's directory.
     pub dir: std::path::PathBuf,
@@ -34,11 +35,11 @@ pub(super) struct House {
     pub guesses: Guesses,
 }
 
-/// How a conversation ends that comes to nothing.
+/// How a conversation fails.
 pub(super) enum Ended {
-    /// There is nobody to tell it.
+    /// The caller is gone.
     Gone,
-    /// The caller is told why.
+    /// The caller receives the reason.
     Failed(Error),
 }
 
@@ -54,7 +55,7 @@ impl From<Broken> for Ended {
             Broken::Wrong(why) => Self::Failed(
                 Error::failed("owner_service", "The service did not understand the request")
                     .because(why.to_owned())
-                    .hint("Have the service updated to the same release as this pdpp"),
+                    .hint("Update the service to the same release as this pdpp"),
             ),
             Broken::Gone | Broken::Silent | Broken::Socket(_) => Self::Gone,
         }
@@ -107,7 +108,7 @@ impl<'a> Talk<'a> {
         Ok(self.hear(TYPING_TIME)?.secret()?)
     }
 
-    /// Goes on where the owner's passphrase was typed.
+    /// Asks for the owner's passphrase, and succeeds only if it is right.
     pub(super) fn unlock(&mut self) -> Result<(), Ended> {
         let mut is_wrong = false;
         for _ in 0..TRIES {
@@ -122,7 +123,7 @@ impl<'a> Talk<'a> {
             return Ok(());
         }
         Err(Error::new(Kind::Refused, "passphrase_wrong", "The passphrase is wrong; nothing was changed")
-            .hint("Run it again with the one that was chosen for the service")
+            .hint("Run it again with the passphrase that was chosen for the service")
             .into())
     }
 }

@@ -1,4 +1,4 @@
-//! Which set-up the person has who runs this.
+//! Which set-up the person who runs this has.
 
 use std::path::{Path, PathBuf};
 
@@ -13,15 +13,15 @@ use crate::own;
 pub enum SetUp {
     /// There is no own data on this computer.
     None,
-    /// The store in this directory is the person's.
+    /// The store in this directory belongs to the person.
     Simple(PathBuf),
-    /// The store is a system user's.
+    /// The store belongs to a system user.
     Separate {
         /// Its directory.
         dir: PathBuf,
-        /// Whether its service is there now.
+        /// Whether its service is running.
         runs: bool,
-        /// A store of the person's own beside it, which a program of theirs can read.
+        /// Another store that belongs to the person, and that their programs can read.
         beside: Option<PathBuf>,
     },
 }
@@ -34,12 +34,12 @@ pub enum Name {
     None,
     /// The person's own store.
     Simple,
-    /// A system user's.
+    /// The store of a system user.
     Separate,
 }
 
 impl SetUp {
-    /// What is on this computer for whoever runs this. Touches nothing.
+    /// The set-up of the person who runs this. Touches nothing.
     pub fn here(cache: &Cache) -> Self {
         let simple = own::dir(None, cache).ok().filter(|dir| own::is_there(dir));
         #[cfg(target_os = "linux")]
@@ -52,10 +52,10 @@ impl SetUp {
         simple.map_or(Self::None, Self::Simple)
     }
 
-    /// The same for the user `uid`, from what was found.
+    /// The set-up of the user `uid`, from what was found.
     #[cfg_attr(
         not(target_os = "linux"),
-        allow(dead_code, reason = "the separate set-up is built for Linux alone")
+        allow(dead_code, reason = "the separate set-up exists only on Linux")
     )]
     fn of(simple: Option<PathBuf>, uid: u32, runs: bool, units: &Path) -> Self {
         if runs || Installed::among(uid, units).is_some() {
@@ -64,7 +64,7 @@ impl SetUp {
         simple.map_or(Self::None, Self::Simple)
     }
 
-    /// What it is called.
+    /// The name of the set-up.
     pub const fn name(&self) -> Name {
         match self {
             Self::None => Name::None,
@@ -84,7 +84,7 @@ pub struct Installed {
 }
 
 impl Installed {
-    /// That of whoever has the user id `uid`.
+    /// The unit of the person with the user id `uid`.
     pub fn of(uid: u32) -> Option<Self> {
         Self::among(uid, Path::new(place::UNITS))
     }
@@ -103,7 +103,7 @@ impl Installed {
     }
 }
 
-/// What stops, or starts, the service of whoever has the user id `uid`: what root types.
+/// The command that stops or starts the service of the person with the user id `uid`; root types it.
 pub fn systemctl(verb: &str, uid: u32) -> String {
     let unit = Installed::of(uid).map_or_else(|| place::unit_name("NAME"), |found| found.unit);
     format!("sudo systemctl {verb} {}", unit.strip_suffix(".service").unwrap_or(&unit))
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    #[allow(clippy::disallowed_methods, reason = "a test's own file")]
+    #[allow(clippy::disallowed_methods, reason = "the file belongs to a test")]
     fn o9_1_each_set_up_is_told_from_the_others() {
         let units = tempfile::tempdir().unwrap();
         let own = PathBuf::from("/home/ana/own");
@@ -134,7 +134,7 @@ mod tests {
         };
         unit("pdpp-provider-ben.service", "11000");
         unit("other.service", "1000");
-        assert_eq!(of(None, false), SetUp::None, "another person's, and none of ours");
+        assert_eq!(of(None, false), SetUp::None, "another person's, and none of this one");
         unit("pdpp-provider-ana.service", "1000");
         assert_eq!(of(None, false), separate(false, None));
         let found = Installed::among(1000, units.path()).unwrap();

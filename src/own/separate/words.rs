@@ -1,4 +1,5 @@
-//! What a caller and the service say to each other. A conversation is one request, with what it takes to answer that.
+//! The messages between a caller and the service. A conversation is one request, with everything that is
+//! needed to answer it.
 
 use std::collections::BTreeMap;
 
@@ -15,50 +16,50 @@ use crate::own::state::{Made, State};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Asked {
-    /// Who is there.
+    /// Who answers.
     Hello,
-    /// A link to the owner's page, good once.
+    /// A link to the owner's page that works once.
     Open,
-    /// What is in the store. Takes the passphrase, as each that says so.
+    /// What the store has. Needs the passphrase, like each request that says it does.
     Status,
-    /// What was granted. Takes the passphrase.
+    /// The grants. Needs the passphrase.
     Grants,
-    /// What was imported, and from where. Takes the passphrase.
+    /// The sources that were imported. Needs the passphrase.
     Sources,
-    /// End the grant of this id.
+    /// End the grant with this id.
     Revoke {
-        /// All of it.
+        /// The whole id.
         grant: String,
     },
-    /// Delete an account. Takes the passphrase.
+    /// Delete an account. Needs the passphrase.
     Forget {
         /// Its name or id.
         account: String,
     },
-    /// Write a backup into the open file that comes with this. Takes the passphrase.
+    /// Write a backup into the open file that comes with this. Needs the passphrase.
     Backup {
-        /// Encrypt it, with a passphrase that is sent for that.
+        /// Encrypt it with a passphrase that is sent for this.
         is_encrypted: bool,
     },
-    /// Change the passphrase. Takes the one that there is.
+    /// Change the passphrase. Needs the current one.
     Passphrase,
     /// Import what is handed over next.
     Import(ImportAsked),
 }
 
-/// What is asked of an import.
+/// The request for an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImportAsked {
-    /// What the person said.
+    /// The person's options.
     pub wanted: Wanted,
-    /// Only say what it would come to.
+    /// Only return what it would do.
     pub is_dry: bool,
-    /// Try what could not be read before again, and name it.
+    /// Try again what could not be read before, and list it.
     pub names_bad: bool,
 }
 
-/// What a caller says further.
+/// What a caller sends after its request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Said {
@@ -66,133 +67,133 @@ pub enum Said {
     Source {
         /// As the person typed it.
         typed: String,
-        /// Where it is for the caller.
+        /// Its path on the caller's side.
         shown: String,
         /// Whether it is a folder.
         is_folder: bool,
     },
-    /// A file of the last source, which comes open with this.
+    /// A file of the last source; it comes open with this.
     File {
         /// Its path within a folder, as [`crate::archive::text_of_path`] writes it; empty for a file.
         name: String,
     },
-    /// What of the last source is not handed over.
+    /// Something in the last source that is not handed over.
     LeftOut {
         /// Its path within the source.
         label: String,
         /// Why, in a few words.
         why: String,
-        /// Whether it should have been, and cannot be read.
+        /// Whether it should have been handed over, but cannot be read.
         is_unreadable: bool,
     },
     /// All sources were handed over.
     Whole,
-    /// The answer to a question; none where nobody can be asked.
+    /// The answer to a question; `None` if there is no one to ask.
     Answer {
         /// In words, or one of the choices.
         text: Option<String>,
     },
     /// Whether to do what was shown.
     Go {
-        /// Whether somebody agreed.
+        /// Whether the person agreed.
         is_agreed: bool,
     },
-    /// Stop after the batch at work.
+    /// Stop after the current batch.
     Stop,
 }
 
-/// Which passphrase is to be typed.
+/// Which passphrase to type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Which {
-    /// The owner's.
+    /// The owner's current one.
     Present,
-    /// The one in its place.
+    /// The one that replaces it.
     New,
     /// One for a backup.
     Backup,
 }
 
-/// What the service says.
+/// What the service sends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Told {
-    /// Who is there.
+    /// Who answers.
     Hello(Hello),
-    /// A link to the owner's page, good once.
+    /// A link to the owner's page that works once.
     Link {
-        /// It.
+        /// The link.
         url: String,
     },
-    /// What is in the store.
+    /// What the store has.
     Status(Status),
-    /// What was granted.
+    /// The grants.
     Grants(Grants),
-    /// Where what was imported came from, the last one last.
+    /// Where the imports came from, the newest last.
     Sources {
         /// The paths.
         paths: Vec<String>,
     },
-    /// A grant is ended.
+    /// The grant has ended.
     Revoked {
-        /// Whether it was not before.
+        /// Whether it was live until now.
         was_live: bool,
     },
-    /// A passphrase is to be sent.
+    /// A request for a passphrase.
     Passphrase {
         /// Which.
         which: Which,
         /// Whether the one before was wrong.
         is_wrong: bool,
     },
-    /// A question, to be answered.
+    /// A question to answer.
     Question {
         /// In words.
         text: String,
-        /// The answers that there are; any where there are none.
+        /// The possible answers; empty if any answer is possible.
         choices: Vec<String>,
     },
-    /// What an import would come to.
+    /// What an import would do.
     Plan {
-        /// It.
+        /// The plan.
         plan: Plan,
     },
-    /// How far an import is.
+    /// How far an import has come.
     Progress(Progress),
     /// An item could not be read.
     Bad(BadItem),
-    /// A member was not read to its end.
+    /// A member was not read to the end.
     Unread(Unread),
-    /// What became of an import.
+    /// The result of an import.
     Imported(ImportTold),
-    /// The account that is meant, before it is deleted.
+    /// The account that matches, before it is deleted.
     Account {
-        /// What it is called.
+        /// Its name.
         name: String,
     },
-    /// It was forgotten before.
+    /// The account was deleted before.
     Gone,
-    /// An account is forgotten.
+    /// An account was deleted.
     Forgotten(ForgottenTold),
-    /// What a backup does now.
+    /// The current step of a backup.
     Does {
         /// In a few words.
         what: String,
     },
-    /// A backup is written.
+    /// A backup was written.
     BackedUp {
-        /// What it says of itself.
+        /// Its manifest.
         manifest: Manifest,
         /// Its size.
         bytes: u64,
     },
     /// It is done.
     Done,
-    /// It is not done.
+    /// It failed.
     Failed(Failure),
 }
 
-/// Who is there.
+/// Who answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// The release.
@@ -205,59 +206,59 @@ pub struct Hello {
     pub has_passphrase: bool,
 }
 
-/// What is in the store.
+/// What the store has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// Where it is.
     pub data_dir: String,
     /// Its id.
     pub store_id: Option<String>,
-    /// What it holds.
+    /// The state of the store.
     pub state: State,
     /// How many grants are live.
     pub live_grants: usize,
 }
 
-/// What was granted.
+/// The grants.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Grants {
     /// Where the store is.
     pub data_dir: String,
-    /// Grant by grant.
+    /// All grants.
     pub made: Vec<Made>,
-    /// What each account is called, by its id.
+    /// The name of each account, by its id.
     pub names: BTreeMap<String, String>,
-    /// When each grant was last read with, as the service noted it.
+    /// When each grant was last used to read, from the service's log.
     pub reads: BTreeMap<String, Timestamp>,
 }
 
-/// What became of an import.
+/// The result of an import.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ImportTold {
     /// Source by source.
     pub outcomes: Vec<Outcome>,
-    /// Why it went no further.
+    /// Why it stopped early.
     pub stopped: Option<Failure>,
     /// How many mails are kept apart.
     pub kept_apart: u64,
-    /// What the store takes on the disk; only told to whoever knew the passphrase.
+    /// The size of the store on the disk; only for a caller that knew the passphrase.
     pub store_bytes: Option<u64>,
 }
 
-/// What became of an account.
+/// The result of deleting an account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForgottenTold {
     /// Its id.
     pub id: String,
-    /// How many records went.
+    /// How many records were deleted.
     pub records: usize,
-    /// Grants that were on nothing else, and are ended.
+    /// Grants that covered only this account, and have ended.
     pub ended: Vec<String>,
-    /// Grants that go on without it.
+    /// Grants that continue without it.
     pub narrowed: Vec<String>,
 }
 
-/// A failure, on its way to whoever asked.
+/// A failure, on its way to the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// Its code.
@@ -284,8 +285,8 @@ impl From<&Error> for Failure {
     }
 }
 
-/// The codes of what fails at the service. A code is this program's own: one that a later release added is told as
-/// `owner_service`.
+/// The error codes that the service can send. Codes are fixed strings of this program: one that a later
+/// release added becomes `owner_service`.
 const CODES: [&str; 38] = [
     "backup_disk_full",
     "backup_file",

@@ -1,7 +1,7 @@
-//! The separate set-up is made, changed and taken away: by root, for one person at a time.
+//! Creates, changes and removes the separate set-up: as root, for one person at a time.
 //!
-//! Root makes files in folders of its own alone. What is in a store is written by the store's own user: root follows no path in a
-//! folder that belongs to somebody else.
+//! Root creates files only in its own folders. The store's own user writes what is in a store: root
+//! follows no path in a folder that belongs to another user.
 
 mod person;
 mod plan;
@@ -28,11 +28,11 @@ use crate::own::separate::place;
 use crate::secret::Passphrase;
 use undo::Undo;
 
-/// Whoever waits for it.
+/// The person who waits.
 pub struct Watch<'a> {
-    /// Whether it is to give up.
+    /// Whether to stop.
     pub stop: &'a AtomicBool,
-    /// What it does now.
+    /// Shows the current step.
     pub say: &'a dyn Fn(&str),
     /// Asks for the person's first passphrase.
     pub ask: &'a dyn Fn() -> Result<Passphrase>,
@@ -49,21 +49,23 @@ impl Watch<'_> {
     }
 }
 
-/// What was made.
+/// What was created.
 #[derive(Debug)]
 pub struct Installed {
     /// Whether the service runs.
     pub runs: bool,
-    /// Other people's services that were started anew with the same program.
+    /// Other people's services that were restarted with the same program.
     pub others: Vec<String>,
 }
 
-/// Does what `plan` says. What was done goes again where a step fails.
+/// Carries out `plan`. If a step fails, everything before it is undone.
 ///
 /// # Errors
-/// `interrupted` (130); `install_step_failed`, `install_program_missing`, `install_start_failed`; those of asking for a passphrase.
+/// `interrupted` (130); `install_step_failed`, `install_program_missing`, `install_start_failed`; the
+/// errors of asking for a passphrase.
 pub fn install(plan: &Plan, watch: &Watch<'_>) -> Result<Installed> {
-    // Asked for before anything is made: nobody has to wait then, and whoever goes away leaves nothing.
+    // Asked for before anything is created: nobody must wait then, and a person who goes away leaves
+    // nothing behind.
     let asked = if plan.is_new_store { Some((watch.ask)()?) } else { None };
     let mut undo = Undo::default();
     let made = make(plan, asked.as_ref(), watch, &mut undo);
@@ -79,14 +81,14 @@ fn make(
     let person = &plan.person.account;
     let uid = person.uid;
     if plan.starts && !plan.is_new_unit {
-        // The last that is taken back: program and unit are as they were then.
+        // This is undone last, when program and unit are as they were before.
         let before = place::unit_name(&person.name);
         undo.push(format!("the service {before}"), move || {
             services::restart(&before).map_err(|error| error.in_full())
         });
     }
 
-    watch.step("Making the system user")?;
+    watch.step("Creating the system user")?;
     let service = match &plan.service_user {
         Some(known) => known.clone(),
         None => make_user(&person.name, uid, undo)?,
@@ -96,7 +98,7 @@ fn make(
     make_dir(Path::new(place::PROGRAM_DIR), 0o755, None, undo)?;
     replace(Path::new(place::PROGRAM), &plan.program, 0o755, undo)?;
 
-    watch.step("Making the store")?;
+    watch.step("Creating the store")?;
     make_dir(Path::new(place::STORES), 0o755, None, undo)?;
     let store = place::data_dir(uid);
     if let Some(kept) = &plan.kept {
@@ -113,7 +115,7 @@ fn make(
     make_dir(Path::new(place::UNITS), 0o755, None, undo)?;
     let name = place::unit_name(&person.name);
     if plan.starts {
-        // Once its file is as it was.
+        // Undone once its file is as it was before.
         undo.push("what systemd knows of the unit", || services::reload().map_err(|error| error.in_full()));
     }
     replace(&place::unit_path(&person.name), plan.unit.to_text().as_bytes(), 0o644, undo)?;
@@ -132,13 +134,13 @@ fn make(
     services::enable(&name)?;
     services::restart(&name)?;
     services::wait_for(&name, &place::socket_path(uid), watch.stop)?;
-    // They run the program that was there before.
+    // They still run the previous program.
     let others =
         plan.other_units.iter().filter(|unit| services::runs(unit) && services::restart(unit).is_ok());
     Ok(Installed { runs: true, others: others.cloned().collect() })
 }
 
-/// Makes the system user that has the store of the person called `person`.
+/// Creates the system user that owns the store of the person called `person`.
 fn make_user(person: &str, uid: u32, undo: &mut Undo<'_>) -> Result<Account> {
     let name = place::system_user(person);
     let shell =
@@ -162,21 +164,22 @@ fn make_user(person: &str, uid: u32, undo: &mut Undo<'_>) -> Result<Account> {
         uninstall::remove_user(&made).map_err(|error| error.in_full())
     });
     let found = person::account(&name)?;
-    let found = found
-        .ok_or_else(|| programs::failed(&format!("The system user {name} was made, and is not there")))?;
+    let found = found.ok_or_else(|| {
+        programs::failed(&format!("The system user {name} was created, but does not exist"))
+    })?;
     if found.uid == 0 || found.uid == uid {
-        return Err(programs::failed(&format!("The system user {name} is no user of its own")));
+        return Err(programs::failed(&format!("The system user {name} is not a separate user")));
     }
     Ok(found)
 }
 
 fn make_dir(path: &Path, mode: u32, owner: Option<(u32, u32)>, undo: &mut Undo<'_>) -> Result<bool> {
-    // Those above it go too, if they were made for it.
+    // The folders above it go too, if they were created for it.
     let missing: Vec<_> = path.ancestors().take_while(|path| !path.exists()).map(Path::to_owned).collect();
     let is_new = system::make_dir(path, mode, owner).map_err(|error| unmade(path, error))?;
     for dir in missing.into_iter().rev() {
         let shown = dir.display().to_string();
-        undo.push(shown, move || if system::remove_empty(&dir) { Ok(()) } else { Err("something is in it") });
+        undo.push(shown, move || if system::remove_empty(&dir) { Ok(()) } else { Err("it is not empty") });
     }
     Ok(is_new)
 }
@@ -192,7 +195,7 @@ fn replace(path: &Path, bytes: &[u8], mode: u32, undo: &mut Undo<'_>) -> Result<
     Ok(())
 }
 
-/// What was replaced is not wanted back.
+/// Removes what was kept for an undo.
 pub fn tidy(plan: &Plan) {
     for path in [Path::new(place::PROGRAM), &place::unit_path(&plan.person.account.name)] {
         Aside::of(path).let_go();
@@ -200,16 +203,17 @@ pub fn tidy(plan: &Plan) {
 }
 
 fn unmade(path: &Path, error: std::io::Error) -> Error {
-    programs::failed(&format!("Could not make {}", path.display())).because(error)
+    programs::failed(&format!("Could not create {}", path.display())).because(error)
 }
 
-/// Makes an empty store in `dir`, or leaves the one that is there, and sees to it that it has a passphrase: all of it as its own user.
+/// Creates an empty store in `dir`, or leaves an existing one, and makes sure that it has a passphrase;
+/// all of this runs as the store's own user.
 fn make_store(service: &Account, dir: &Path, asked: Option<&Passphrase>, watch: &Watch<'_>) -> Result<()> {
     let has_one = prepare(service, dir, asked)?;
     if has_one {
         return Ok(());
     }
-    // One that is there already, without: an installation was killed before it came to that.
+    // The store may exist without one: an installation was killed before that step.
     let asked = (watch.ask)()?;
     if prepare(service, dir, Some(&asked))? {
         return Ok(());
@@ -217,7 +221,7 @@ fn make_store(service: &Account, dir: &Path, asked: Option<&Passphrase>, watch: 
     Err(programs::failed("The passphrase was not kept"))
 }
 
-/// Runs `pdpp provider prepare` as `service`. Says whether the store has a passphrase then.
+/// Runs `pdpp provider prepare` as `service`, and returns whether the store then has a passphrase.
 pub(super) fn prepare(service: &Account, dir: &Path, passphrase: Option<&Passphrase>) -> Result<bool> {
     let dir = dir.display().to_string();
     let arguments = ["provider", "prepare", "--data-dir", &dir, "--json"];
@@ -225,7 +229,8 @@ pub(super) fn prepare(service: &Account, dir: &Path, passphrase: Option<&Passphr
     let said: serde_json::Value = serde_json::from_str(&said).unwrap_or_default();
     said.get("has_passphrase").and_then(serde_json::Value::as_bool).ok_or_else(|| {
         programs::failed(
-            "The program that was copied is another one: it did not say whether there is a passphrase",
+            "The program that was copied is a different one: it did not report whether there is a \
+             passphrase",
         )
     })
 }

@@ -1,4 +1,4 @@
-//! Whose store it is to be, and the system's users.
+//! The owner of a store, and the system's users.
 
 use rustix::process::geteuid;
 
@@ -12,11 +12,11 @@ use crate::text::{one_line, shell_word};
 pub struct Account {
     /// Its name.
     pub name: String,
-    /// Its id.
+    /// Its user id.
     pub uid: u32,
     /// The id of its first group.
     pub gid: u32,
-    /// What its list of users says of it.
+    /// Its comment in the list of users.
     pub comment: String,
     /// Its home directory.
     pub home: String,
@@ -27,28 +27,29 @@ pub struct Account {
 pub struct Person {
     /// Their own user.
     pub account: Account,
-    /// What files know them by.
+    /// Their user id and groups, which decide what files they reach.
     pub reach: Reach,
-    /// Groups of theirs that are as good as root.
+    /// Groups of theirs that give as much power as root.
     pub mighty_groups: Vec<String>,
 }
 
-/// Groups whose members can make themselves root, or read any disk: by containers, by devices, by the hashes of passwords.
+/// Groups whose members can make themselves root, or read any disk: through containers, devices or the
+/// hashes of passwords.
 const MIGHTY: [&str; 7] = ["docker", "lxd", "incus-admin", "podman", "disk", "shadow", "libvirt"];
 
-/// That this process is root's.
+/// Checks that root runs this process.
 ///
 /// # Errors
-/// `install_needs_root` (77), with the line to type.
+/// `install_needs_root` (77), with the command to type.
 pub fn check_root() -> Result<()> {
     if geteuid().is_root() {
         return Ok(());
     }
-    let message = "This makes a system user and a service, so root has to run it; nothing was changed";
+    let message = "This creates a system user and a service, so root must run it; nothing was changed";
     Err(Error::new(Kind::Refused, "install_needs_root", message).hint(with_sudo()))
 }
 
-/// What was typed, with `sudo` and the whole path: root looks for programs elsewhere.
+/// The typed command, with `sudo` and the whole path: root looks for programs elsewhere.
 fn with_sudo() -> String {
     let program =
         std::env::current_exe().map_or_else(|_| "pdpp".to_owned(), |path| path.display().to_string());
@@ -56,10 +57,10 @@ fn with_sudo() -> String {
     format!("sudo {}{}", shell_word(&program), typed.strip_prefix("pdpp").unwrap_or(&typed))
 }
 
-/// The person who is `named`, or who typed `sudo`; where this is not root, whoever runs it.
+/// The person who is `named`, or who typed `sudo`; without root, the person who runs this.
 ///
 /// # Errors
-/// `install_no_person` (2): nobody is named; `install_unknown_user` (2); `install_for_root` (77).
+/// `install_no_person` (2) if nobody is named; `install_unknown_user` (2); `install_for_root` (77).
 pub fn person(named: Option<&str>) -> Result<Person> {
     let by_sudo = std::env::var("SUDO_USER").ok().filter(|name| !name.is_empty());
     let name = match (named, by_sudo) {
@@ -67,7 +68,7 @@ pub fn person(named: Option<&str>) -> Result<Person> {
         (None, Some(name)) if geteuid().is_root() => name,
         (None, _) if !geteuid().is_root() => geteuid().as_raw().to_string(),
         (None, _) => {
-            let message = "It is not known whose data it is: root runs this, and nobody typed sudo";
+            let message = "Whose data it is cannot be known: root runs this, and nobody typed sudo";
             return Err(
                 Error::new(Kind::Usage, "install_no_person", message).hint("Name the user with --for USER")
             );
@@ -75,11 +76,12 @@ pub fn person(named: Option<&str>) -> Result<Person> {
     };
     let account = account(&name)?.ok_or_else(|| unknown(&name))?;
     if account.uid == 0 {
-        let message = "Root reads everything on this computer, so no set-up keeps a store from it";
+        let message = "Root can read everything on this computer, so no set-up can keep a store from \
+                       root";
         return Err(Error::new(Kind::Refused, "install_for_root", message)
-            .hint("Name the user whose agent is to be kept out with --for USER"));
+            .hint("Name the user whose agent must not read it, with --for USER"));
     }
-    // No option, whatever it is called: that is a name that the list of users has.
+    // Not an option, whatever its name: this must be a name from the list of users.
     let groups = programs::run("id", &["-G", "--", &account.name])?;
     let groups = groups.split_whitespace().filter_map(|id| id.parse().ok()).collect();
     let called = programs::run("id", &["-Gn", "--", &account.name])?;
@@ -93,12 +95,12 @@ fn unknown(name: &str) -> Error {
         .hint("Name one that `getent passwd` lists, with --for USER")
 }
 
-/// The user called `name`, or with that number.
+/// The user called `name`, or with that number as its id.
 ///
 /// # Errors
-/// Those of `getent`.
+/// The errors of `getent`.
 pub fn account(name: &str) -> Result<Option<Account>> {
-    // What could be two lines, or an option, names nobody.
+    // A name that could be two lines, or an option, matches nobody.
     if name.is_empty() || name.starts_with('-') || name.contains([':', '\n', '\0']) {
         return Ok(None);
     }
@@ -106,11 +108,11 @@ pub fn account(name: &str) -> Result<Option<Account>> {
     match ran.status.code() {
         Some(0) => Ok(String::from_utf8_lossy(&ran.stdout).lines().next().and_then(parse)),
         Some(2) => Ok(None),
-        _ => Err(programs::failed("The list of users could not be asked (getent passwd)")),
+        _ => Err(programs::failed("The list of users could not be read (getent passwd)")),
     }
 }
 
-/// A line as passwd(5) has it.
+/// Parses a line in the format of passwd(5).
 fn parse(line: &str) -> Option<Account> {
     let mut fields = line.split(':');
     let (name, _, uid, gid) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
@@ -124,7 +126,7 @@ fn parse(line: &str) -> Option<Account> {
     })
 }
 
-/// Whether `name` may use sudo without a password, as far as sudo says.
+/// Whether `name` may use sudo without a password, as far as sudo reports it.
 pub fn has_free_sudo(name: &str) -> bool {
     let asked = programs::output("sudo", &["-n", "-l", "-U", name]);
     asked.is_ok_and(|said| {

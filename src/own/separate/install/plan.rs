@@ -1,4 +1,4 @@
-//! What is to be made for a person, found out before anything is.
+//! What the set-up for a person needs, determined before anything is created.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -16,33 +16,34 @@ use crate::hex;
 use crate::own::{self, separate::place};
 use crate::text::one_line;
 
-/// Ports that are tried for a new service, from the usual one on: below those that a system gives away by itself.
+/// Ports to try for a new service, from the usual one upwards: below those that a system assigns
+/// automatically.
 const PORTS: u16 = 200;
-/// A program at most, in bytes.
+/// The largest program, in bytes.
 const MAX_PROGRAM: u64 = 512 << 20;
 
-/// What was asked for.
+/// The person's options.
 #[derive(Debug, Default)]
 pub struct Wish {
-    /// Where it is to listen.
+    /// Where it should listen.
     pub listen: Option<SocketAddr>,
-    /// Whether the service is not to be started.
+    /// Whether not to start the service.
     pub no_start: bool,
 }
 
-/// What is to be made.
+/// What is to be created.
 #[derive(Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a finding of its own")]
+#[allow(clippy::struct_excessive_bools, reason = "each is a separate finding")]
 pub struct Plan {
     /// Whose store it is.
     pub person: Person,
     /// Their service.
     pub unit: Unit,
-    /// The system user that has the store, where it is there already.
+    /// The system user that owns the store, if it exists already.
     pub service_user: Option<Account>,
     /// Whether there is no store yet.
     pub is_new_store: bool,
-    /// The store that was kept when the set-up was taken away, if it is to be used again.
+    /// The store that was kept when the set-up was removed, if it is to be used again.
     pub kept: Option<PathBuf>,
     /// Whether there is no unit yet.
     pub is_new_unit: bool,
@@ -54,23 +55,24 @@ pub struct Plan {
     pub program_sha256: String,
     /// The file that it is copied from.
     pub program_from: PathBuf,
-    /// Whether the service is started: systemd runs here, and nobody said otherwise.
+    /// Whether the service is started: systemd runs here, and the person did not say otherwise.
     pub starts: bool,
     /// Whether systemd runs this system.
     pub has_systemd: bool,
-    /// What is to be thought of.
+    /// What the person should consider.
     pub warnings: Vec<String>,
     /// A store of the simple set-up that the person has.
     pub simple_store: Option<PathBuf>,
 }
 
-/// What the list of users says of the system user that has the store of the person with the id `uid`.
+/// The comment in the list of users for the system user that owns the store of the person with the id
+/// `uid`.
 pub fn comment_of(uid: u32) -> String {
     format!("pdpp, own data of user {uid}")
 }
 
 impl Plan {
-    /// Finds out what is to be made for `person`. Changes nothing.
+    /// Determines what to create for `person`. Changes nothing.
     ///
     /// # Errors
     /// `install_listen` (2), `install_place` (77), `install_user_taken` (77), `install_step_failed`, `install_program_missing`.
@@ -101,7 +103,8 @@ impl Plan {
         let simple_store = Some(simple_store).filter(|dir| own::is_there(dir));
         if let Some(dir) = &simple_store {
             warnings.push(format!(
-                "{name} has a store of the simple set-up in {}. It stays, and a program that runs as {name} can read it: import the exports anew, then forget its accounts there",
+                "{name} has a store of the simple set-up in {}. It stays, and a program that runs as \
+                 {name} can read it: import the exports again, then forget its accounts there",
                 dir.display()
             ));
         }
@@ -132,7 +135,7 @@ impl Plan {
         let mut line = |what: &str, of: String| {
             let _ = writeln!(text, "  {what:<14} {of}");
         };
-        line("system user", format!("{user} ({})", state(self.service_user.is_none(), "as it is")));
+        line("system user", format!("{user} ({})", state(self.service_user.is_none(), "unchanged")));
         line(
             "store",
             format!(
@@ -140,7 +143,7 @@ impl Plan {
                 place::data_dir(uid).display(),
                 state(
                     self.is_new_store,
-                    if self.kept.is_some() { "the one that was kept" } else { "as it is" }
+                    if self.kept.is_some() { "the one that was kept" } else { "unchanged" }
                 )
             ),
         );
@@ -156,14 +159,14 @@ impl Plan {
         );
         line(
             "service",
-            format!("{} ({})", place::unit_path(name).display(), state(self.is_new_unit, "made anew")),
+            format!("{} ({})", place::unit_path(name).display(), state(self.is_new_unit, "rewritten")),
         );
-        line("address", format!("http://{}, for this computer alone", self.unit.listen));
+        line("address", format!("http://{}, for this computer only", self.unit.listen));
         line("owner's socket", place::socket_path(uid).display().to_string());
         text.trim_end().to_owned()
     }
 
-    /// How the service is started without systemd: what root types.
+    /// How to start the service without systemd: the commands that root types.
     pub fn by_hand(&self) -> Vec<String> {
         let user = place::system_user(&self.unit.person);
         let sockets = place::socket_dir(self.unit.uid);
@@ -200,34 +203,34 @@ impl Plan {
     }
 }
 
-/// That the person cannot put something in the place of `path`, nor of what leads to it.
+/// Checks that the person cannot replace `path`, nor any folder above it.
 fn check_place(path: &Path, person: &Person) -> Result<()> {
     let Some(weak) = system::changeable(path, &person.reach) else { return Ok(()) };
     let message = format!(
-        "{} has to be root's alone, and is not: {} {}",
+        "{} must belong to root only, and does not: {} {}",
         path.display(),
         one_line(&weak.path.display().to_string()),
         weak.why
     );
     Err(Error::new(Kind::Refused, "install_place", message).hint(format!(
-        "Make it root's, and writable for root alone: chown root, chmod go-w {}",
+        "Make it root's, and writable only for root: chown root, chmod go-w {}",
         weak.path.display()
     )))
 }
 
-/// The system user of the person, if there is one; none may have its name that is not it.
+/// The system user of the person, if it exists; no other user may have its name.
 fn service_user(person: &str, uid: u32) -> Result<Option<Account>> {
     let name = place::system_user(person);
     let Some(found) = person::account(&name)? else { return Ok(None) };
     if found.comment == comment_of(uid) && found.uid != uid && found.uid != 0 {
         return Ok(Some(found));
     }
-    let message = format!("The user {name} is there already, and was not made for {person}'s store");
+    let message = format!("The user {name} already exists, and was not created for {person}'s store");
     Err(Error::new(Kind::Refused, "install_user_taken", message)
         .hint(format!("If nobody needs it: userdel {name}; then run this again")))
 }
 
-/// Whether there is no store yet. One that is there has to be its own user's alone.
+/// Whether there is no store yet. An existing one must belong only to its own user.
 fn is_new_store(dir: &Path, user: Option<&Account>) -> Result<bool> {
     let owner = system::dir_owner(dir).map_err(|error| super::unmade(dir, error))?;
     match (owner, user) {
@@ -235,11 +238,14 @@ fn is_new_store(dir: &Path, user: Option<&Account>) -> Result<bool> {
         (Some((owner, 0o700)), Some(user)) if owner == user.uid => Ok(false),
         (Some((owner, mode)), _) => {
             let message = format!(
-                "{} is there already, and belongs to user {owner} (mode {mode:03o}), not to the system user that is to have it",
+                "{} already exists, and belongs to user {owner} (mode {mode:03o}), not to the system \
+                 user that should own it",
                 dir.display()
             );
-            Err(Error::new(Kind::Refused, "install_place", message)
-                .hint("Move it away, or give it back to the user that had it, mode 700; then run this again"))
+            Err(Error::new(Kind::Refused, "install_place", message).hint(
+                "Move it away, or give it back to the user that owned it, mode 700; then run this \
+                       again",
+            ))
         }
     }
 }
@@ -251,13 +257,14 @@ pub fn units() -> Vec<(PathBuf, String)> {
     units.filter_map(|entry| Some((entry.path(), std::fs::read_to_string(entry.path()).ok()?))).collect()
 }
 
-/// The names of all `units` but the one at `own`.
+/// The names of all `units` except the one at `own`.
 fn others(units: &[(PathBuf, String)], own: &Path) -> Vec<String> {
     let others = units.iter().filter(|(path, _)| path != own).filter_map(|(path, _)| path.file_name());
     others.map(|name| name.to_string_lossy().into_owned()).collect()
 }
 
-/// Where the service is to listen: as it is wished, else as before, else at a port that is free, of this set-up and of others.
+/// The address of the service: the one that is wanted, else the one before, else a port that is free,
+/// both in this set-up and on the computer.
 fn listen(
     wished: Option<SocketAddr>,
     own: Option<&str>,
@@ -281,25 +288,23 @@ fn listen(
             Err(refused(format!("Your own data is served on loopback only, not on {}", wished.ip())))
         }
         (Some(wished), _) if wished.port() == 0 => {
-            Err(refused("A service has one port, and 0 is another one each time".to_owned()))
+            Err(refused("A service has one fixed port, and 0 is a different one each time".to_owned()))
         }
         (Some(wished), before) if before == Some(wished) || is_free(wished) => Ok(wished),
         (Some(wished), _) => Err(refused(format!("{wished} is taken"))),
         (None, Some(before)) => Ok(before),
         (None, None) => {
-            // Where whoever adds a public name has their proxy lead, unless they say otherwise.
+            // The port where a person who adds a public name has their proxy lead by default.
             let ports =
                 (own::DEFAULT_PORT..own::DEFAULT_PORT + PORTS).filter(|port| *port != own::PROXY_PORT);
             let addresses = ports.map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
             let mut free = addresses.filter(|address| is_free(*address));
-            free.next().ok_or_else(|| {
-                refused("No port of this computer is free where one was looked for".to_owned())
-            })
+            free.next().ok_or_else(|| refused("No free port was found on this computer".to_owned()))
         }
     }
 }
 
-/// The program that runs, whatever is at its path by now, and that path.
+/// The running program, whatever is at its path now, and that path.
 fn this_program() -> Result<(Vec<u8>, PathBuf)> {
     let unread = |error| super::programs::failed("This program could not read itself").because(error);
     let from = std::env::current_exe().map_err(unread)?;
@@ -309,25 +314,28 @@ fn this_program() -> Result<(Vec<u8>, PathBuf)> {
     Ok((bytes, from))
 }
 
-/// What keeps the set-up from holding against a program that runs as the person.
+/// What weakens the protection against a program that runs as the person.
 fn warnings(person: &Person, program: &Path, sha256: &str) -> Vec<String> {
     let name = &person.account.name;
     let mut warnings = Vec::new();
     if let Some(weak) = system::changeable(program, &person.reach) {
         let weak = format!("{} {}", one_line(&weak.path.display().to_string()), weak.why);
         warnings.push(format!(
-            "{} could have been changed by others than root: {weak}. What is copied now runs with {name}'s data for good; compare its SHA-256 with the one that you were given: {sha256}",
+            "Others than root could have changed {}: {weak}. The copy now runs with {name}'s data \
+             permanently; compare its SHA-256 with the one that you were given: {sha256}",
             one_line(&program.display().to_string())
         ));
     }
     if person::has_free_sudo(name) {
         warnings.push(format!(
-            "{name} may use sudo without a password, and so may every program that runs as {name}: such a program reads the store. Take that right away"
+            "{name} may use sudo without a password, and so may every program that runs as {name}: such \
+             a program can read the store. Take that right away"
         ));
     }
     for group in &person.mighty_groups {
         warnings.push(format!(
-            "{name} is in the group {group}, whose members can make themselves root: a program that runs as {name} can read the store so"
+            "{name} is in the group {group}, whose members can make themselves root: a program that \
+             runs as {name} can read the store that way"
         ));
     }
     warnings
@@ -390,13 +398,13 @@ mod tests {
         let own = place::unit_path("ana");
         let found = listen(None, None, &[], &own).unwrap();
         assert!(found.ip().is_loopback() && (7378..7578).contains(&found.port()), "{found}");
-        // One that another person's service has is not taken, whether or not that runs.
+        // A port of another person's service is not used, whether or not that service runs.
         let ben = [unit_of("ben", found)];
         let next = listen(None, None, &ben, &own).unwrap().port();
         assert!(next != found.port() && next != own::PROXY_PORT, "{next}");
         let taken = listen(Some(found), None, &ben, &own).unwrap_err();
         assert_eq!((taken.code(), taken.kind()), ("install_listen", Kind::Usage));
-        // It stays, though the service itself listens there.
+        // The port stays, although the service itself listens there.
         let busy = TcpListener::bind(at(0)).unwrap();
         let busy = busy.local_addr().map(|address| (address, busy)).unwrap();
         let text = unit_of("ana", busy.0).1;
@@ -413,7 +421,7 @@ mod tests {
         let program = root.path().join("pdpp");
         system::replace(&program, b"x", 0o777).unwrap();
         let warned = warnings(&ana(), &program, "5f3c");
-        assert!(warned[0].contains("could have been changed") && warned[0].ends_with(": 5f3c"), "{warned:?}");
+        assert!(warned[0].contains("could have changed") && warned[0].ends_with(": 5f3c"), "{warned:?}");
         assert_eq!(warnings(&ana(), Path::new("/usr/bin/env"), "5f3c"), Vec::<String>::new());
         let mut mighty = ana();
         mighty.mighty_groups = vec!["docker".to_owned()];

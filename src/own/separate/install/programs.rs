@@ -1,6 +1,7 @@
-//! The system's programs, and this one as another user.
+//! Runs the system's programs, and this program as another user.
 //!
-//! A program is looked for in the system's own folders, whatever `PATH` says, and gets no variable of whoever started this one.
+//! A program is looked for in the system's own folders, whatever `PATH` says, and gets no variables of
+//! the user who started this one.
 
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
@@ -14,7 +15,7 @@ use crate::text;
 
 /// The system's folders of programs.
 const DIRS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-/// Characters at most of what a program said.
+/// The most characters of a program's message that are shown.
 const MOST_SAID: usize = 400;
 
 /// The file of the program `name`, if the system has it.
@@ -28,7 +29,7 @@ fn command(program: &Path) -> Command {
     command
 }
 
-/// Runs the program `name`, and gives what it ends with.
+/// Runs the program `name`, and returns its output.
 ///
 /// # Errors
 /// `install_program_missing`; `install_step_failed` if it does not start.
@@ -41,10 +42,10 @@ pub fn output(name: &str, arguments: &[&str]) -> Result<Output> {
     ran.map_err(|error| failed(&format!("{} did not start", path.display())).because(error))
 }
 
-/// The same for one that has to succeed; gives what it printed.
+/// Runs a program that must succeed, and returns what it printed.
 ///
 /// # Errors
-/// As [`output`]; `install_step_failed` if it fails.
+/// The errors of [`output`]; `install_step_failed` if it fails.
 pub fn run(name: &str, arguments: &[&str]) -> Result<String> {
     let ran = output(name, arguments)?;
     if ran.status.success() {
@@ -53,14 +54,15 @@ pub fn run(name: &str, arguments: &[&str]) -> Result<String> {
     Err(failed(&format!("`{name} {}` failed", arguments.join(" "))).because(said(&ran)))
 }
 
-/// Runs the services' program as `user`, with `input` on its standard input and nothing else of this process's.
+/// Runs the services' program as `user`, with `input` on its standard input and nothing else of this
+/// process.
 ///
 /// # Errors
-/// `install_step_failed` if it does not start, or fails: with what it said.
+/// `install_step_failed`, with the program's message, if it does not start or fails.
 pub fn as_user(user: &Account, arguments: &[&str], input: &[u8]) -> Result<String> {
     let mut command = command(Path::new(place::PROGRAM));
-    // With the user's id all groups of this process's go (std::os::unix::process). A group of its own: Ctrl-C at the terminal is
-    // this process's to hear.
+    // With the user's id, all groups of this process are dropped (std::os::unix::process). It gets its
+    // own process group, because Ctrl-C at the terminal is for this process.
     command.args(arguments).uid(user.uid).gid(user.gid).process_group(0);
     let ran = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().and_then(
         |mut child| {
@@ -79,7 +81,7 @@ pub fn as_user(user: &Account, arguments: &[&str], input: &[u8]) -> Result<Strin
     Err(failed(&format!("`pdpp {}` failed as {}", arguments.join(" "), user.name)).because(said(&ran)))
 }
 
-/// Runs the services' program as `user` at this process's terminal. Gives its exit code.
+/// Runs the services' program as `user` at this process's terminal, and returns its exit code.
 ///
 /// # Errors
 /// `install_step_failed` if it does not start.
@@ -97,17 +99,16 @@ pub fn at_the_terminal(user: &Account, arguments: &[&str]) -> Result<u8> {
 }
 
 pub fn failed(message: &str) -> Error {
-    Error::failed("install_step_failed", message)
-        .hint("Put right what it says, then run the same command again")
+    Error::failed("install_step_failed", message).hint("Fix what it reports, then run the same command again")
 }
 
-/// What a program said, in short.
+/// A program's message, shortened.
 fn said(ran: &Output) -> String {
     let said = String::from_utf8_lossy(&ran.stderr);
     let said = if said.trim().is_empty() { String::from_utf8_lossy(&ran.stdout) } else { said };
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
     match words.as_str() {
-        "" => format!("it ended with {}", ran.status),
+        "" => format!("it exited with {}", ran.status),
         words => text::one_line(text::prefix(words, MOST_SAID)).into_owned(),
     }
 }

@@ -1,4 +1,5 @@
-//! A backup becomes the store of the separate set-up: root opens the file, and the store's own user reads it.
+//! Restores a backup as the store of the separate set-up: root opens the file, and the store's own user
+//! reads it.
 
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use crate::fs::{self, system};
 use crate::own::separate::place;
 use crate::secret::Passphrase;
 
-/// A store of this set-up that is to be made of a backup.
+/// A store of this set-up that is to be restored from a backup.
 #[derive(Debug)]
 pub struct Restoring {
     uid: u32,
@@ -22,15 +23,16 @@ pub struct Restoring {
     unit: Option<String>,
 }
 
-/// Whether a restore into `dir` is one of this set-up: `dir` is a store of it, and root asks.
+/// A restore into `dir`, if `dir` is a store of this set-up and root asks.
 ///
 /// # Errors
-/// `install_needs_root` (77) for anybody else; `own_missing` (78), where there is no such service; those of the list of users.
+/// `install_needs_root` (77) for any other user; `own_missing` (78) if there is no such service; the
+/// errors of the list of users.
 pub fn restoring(dir: &Path) -> Result<Option<Restoring>> {
     let Some(uid) = place::person_of(dir) else { return Ok(None) };
     let owner = system::dir_owner(dir).ok().flatten().map(|(owner, _)| owner);
     if geteuid().is_root() && owner.is_none_or(|owner| owner == 0) {
-        // A store of root's there would be served by nobody, and stand in the way of the installation.
+        // No service would serve a store that belongs to root, and it would block the installation.
         let message =
             format!("{} is for the service of the user {uid}, which is not installed", dir.display());
         return Err(Error::new(Kind::NotConnected, "own_missing", message)
@@ -38,9 +40,10 @@ pub fn restoring(dir: &Path) -> Result<Option<Restoring>> {
     }
     let Some(owner) = owner.filter(|owner| *owner != geteuid().as_raw()) else { return Ok(None) };
     if !geteuid().is_root() {
-        let message = format!("{} belongs to another user, and only root puts a backup there", dir.display());
+        let message =
+            format!("{} belongs to another user, and only root can restore a backup there", dir.display());
         return Err(Error::new(Kind::Refused, "install_needs_root", message)
-            .hint("Type the same command with sudo, and the whole path of pdpp"));
+            .hint("Run the same command with sudo, and the whole path of pdpp"));
     }
     let user = person::account(&owner.to_string())?.filter(|user| user.comment == plan::comment_of(uid));
     let Some(user) = user else { return Ok(None) };
@@ -50,11 +53,13 @@ pub fn restoring(dir: &Path) -> Result<Option<Restoring>> {
 }
 
 impl Restoring {
-    /// Makes the store of the backup `file`, at this process's terminal; the service is stopped meanwhile. Gives the exit code of the
-    /// restore. A passphrase is asked for by `ask` where the store has none, before anything is restored.
+    /// Restores the backup `file` at this process's terminal; the service is stopped meanwhile. Returns
+    /// the exit code of the restore. If the store has no passphrase, `ask` asks for one before anything
+    /// is restored.
     ///
     /// # Errors
-    /// `backup_file`; `own_in_use`: the service runs, and systemd does not know it; those of the steps; those of `ask`.
+    /// `backup_file`; `own_in_use` if the service runs without systemd; the errors of the steps and of
+    /// `ask`.
     pub fn restore(&self, file: &Path, is_json: bool, ask: &dyn Fn() -> Result<Passphrase>) -> Result<u8> {
         let unread = |error| {
             Error::failed("backup_file", format!("Could not read {}", file.display()))
@@ -70,7 +75,7 @@ impl Restoring {
         let copy = Path::new(place::STORES).join(format!(".restoring-{}", std::process::id()));
         let done =
             self.check_stopped().and_then(|()| self.restore_copy(&copy, file, &mut from, is_json, ask));
-        // Whatever came of it: the copy goes, and the service goes on.
+        // In every case the copy is removed, and the service continues.
         let removed = system::remove(&copy).map_err(|error| {
             programs::failed(&format!("Could not remove {}", copy.display())).because(error)
         });
@@ -80,14 +85,17 @@ impl Restoring {
         Ok(code)
     }
 
-    /// That nobody answers at the owner's socket any more.
+    /// Checks that nobody answers at the owner's socket any more.
     fn check_stopped(&self) -> Result<()> {
         if UnixStream::connect(place::socket_path(self.uid)).is_err() {
             return Ok(());
         }
-        let message = format!("The service of {} runs, and systemd does not know it", self.dir.display());
-        Err(Error::failed("own_in_use", message)
-            .hint("Stop the process that serves it, as it was started; then run the same command again"))
+        let message =
+            format!("The service of {} is running, but systemd did not start it", self.dir.display());
+        Err(Error::failed("own_in_use", message).hint(
+            "Stop the process that serves it in the way that it was started; then run the same \
+                   command again",
+        ))
     }
 
     fn restore_copy(
@@ -98,7 +106,8 @@ impl Restoring {
         is_json: bool,
         ask: &dyn Fn() -> Result<Passphrase>,
     ) -> Result<u8> {
-        // A restore leaves it, and whoever goes away at the question leaves all as it is.
+        // A restore leaves the passphrase, and a person who goes away at the question leaves everything
+        // unchanged.
         if !prepare(&self.user, &self.dir, None)? {
             prepare(&self.user, &self.dir, Some(&ask()?))?;
         }

@@ -1,4 +1,4 @@
-//! systemd, by its own program.
+//! Controls systemd with its own program.
 
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -10,17 +10,17 @@ use super::programs;
 use crate::error::{Error, Kind, Result};
 use crate::text;
 
-/// The longest that a service takes to begin.
+/// The longest that a service may take to start.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Lines of what the service said that are shown: why it ended, what to do and the code, each on one.
+/// Lines of the service's log that are shown: why it ended, what to do and the code, each on one line.
 const LINES: &str = "4";
 
-/// Whether systemd runs this system, as `sd_booted` finds out.
+/// Whether systemd runs this system, checked like `sd_booted`.
 pub fn is_here() -> bool {
     Path::new("/run/systemd/system").is_dir()
 }
 
-/// Has systemd read its units again.
+/// Makes systemd read its units again.
 ///
 /// # Errors
 /// `install_step_failed`.
@@ -28,7 +28,7 @@ pub fn reload() -> Result<()> {
     programs::run("systemctl", &["daemon-reload"]).map(drop)
 }
 
-/// Has the service `unit` begin with the system.
+/// Makes the service `unit` start with the system.
 ///
 /// # Errors
 /// `install_step_failed`.
@@ -36,7 +36,7 @@ pub fn enable(unit: &str) -> Result<()> {
     programs::run("systemctl", &["--quiet", "enable", unit]).map(drop)
 }
 
-/// Starts the service `unit` anew.
+/// Restarts the service `unit`.
 ///
 /// # Errors
 /// `install_step_failed`.
@@ -60,7 +60,7 @@ pub fn stop(unit: &str) -> Result<()> {
     programs::run("systemctl", &["stop", unit]).map(drop)
 }
 
-/// Stops the service `unit`, and has it begin no more with the system.
+/// Stops the service `unit`, and no longer starts it with the system.
 ///
 /// # Errors
 /// `install_step_failed`.
@@ -75,10 +75,10 @@ pub fn runs(unit: &str) -> bool {
             .is_ok_and(|ran| ran.status.success())
 }
 
-/// Waits until the service `unit` takes connections at `socket`.
+/// Waits until the service `unit` accepts connections at `socket`.
 ///
 /// # Errors
-/// `install_start_failed`, with the last that it said; `interrupted`.
+/// `install_start_failed`, with the last lines of its log; `interrupted`.
 pub fn wait_for(unit: &str, socket: &Path, stop: &AtomicBool) -> Result<()> {
     let end = Instant::now() + PATIENCE;
     while UnixStream::connect(socket).is_err() {
@@ -87,12 +87,12 @@ pub fn wait_for(unit: &str, socket: &Path, stop: &AtomicBool) -> Result<()> {
         }
         let failed = programs::output("systemctl", &["--quiet", "is-failed", unit]);
         if Instant::now() > end || failed.is_ok_and(|ran| ran.status.success()) {
-            // Its own words, and not what systemd says of it.
+            // Its own messages, and not those of systemd about it.
             let journal =
                 ["--no-pager", "--output=cat", "--lines", LINES, "--identifier=pdpp", "--unit", unit];
             let said = programs::run("journalctl", &journal);
             let said = said.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-            return Err(Error::failed("install_start_failed", format!("The service {unit} did not begin"))
+            return Err(Error::failed("install_start_failed", format!("The service {unit} did not start"))
                 .because(text::one_line(text::prefix(&said, 800)).into_owned())
                 .hint(format!("journalctl --unit {unit}")));
         }

@@ -1,21 +1,21 @@
-//! What was made so far, and how it goes again.
+//! The steps so far, and how to undo them.
 
 use crate::error::Error;
 
-/// What takes a step back; or why that failed.
+/// Undoes a step; the error is the reason why that failed.
 type Back<'a> = Box<dyn FnOnce() -> Result<(), String> + 'a>;
 
-/// Steps that were taken, the last one last.
+/// The steps so far, the last one last.
 #[derive(Default)]
 pub struct Undo<'a>(Vec<(String, Back<'a>)>);
 
 impl<'a> Undo<'a> {
-    /// A step was taken: `what` is there now, until `back` takes it away.
+    /// Adds a step: `what` now exists, until `back` removes it.
     pub fn push<E: ToString>(&mut self, what: impl Into<String>, back: impl FnOnce() -> Result<(), E> + 'a) {
         self.0.push((what.into(), Box::new(move || back().map_err(|error| error.to_string()))));
     }
 
-    /// Takes all steps back, the last one first, and says of `error` what is left.
+    /// Undoes all steps, the last one first, and adds to `error` what is left.
     pub fn roll_back(self, error: &Error) -> Error {
         let mut left = Vec::new();
         for (what, back) in self.0.into_iter().rev() {
@@ -24,8 +24,8 @@ impl<'a> Undo<'a> {
             }
         }
         let end = match left.as_slice() {
-            [] => "All is as it was before".to_owned(),
-            left => format!("This is left of it: {}", left.join("; ")),
+            [] => "Everything is as it was before".to_owned(),
+            left => format!("This is left: {}", left.join("; ")),
         };
         let told = Error::new(
             error.kind(),
@@ -60,7 +60,7 @@ mod tests {
         }
         let told = undo.roll_back(&failed());
         assert_eq!(*taken.borrow(), ["unit", "folder", "user"]);
-        assert_eq!(told.message(), "It failed: the disk is full. All is as it was before");
+        assert_eq!(told.message(), "It failed: the disk is full. Everything is as it was before");
         assert_eq!(
             (told.kind(), told.code(), told.next_step().as_deref()),
             (Kind::Refused, "code", Some("df"))
@@ -70,6 +70,6 @@ mod tests {
         undo.push("the user pdpp-ana", || Err("it is busy".to_owned()));
         undo.push("the unit", || Ok::<_, String>(()));
         let told = undo.roll_back(&failed());
-        assert!(told.message().ends_with(". This is left of it: the user pdpp-ana (it is busy)"), "{told}");
+        assert!(told.message().ends_with(". This is left: the user pdpp-ana (it is busy)"), "{told}");
     }
 }

@@ -1,4 +1,4 @@
-//! The separate set-up of a person is taken away; the data only where that was said.
+//! Removes the separate set-up of a person; the data only if that was asked for.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,29 +13,29 @@ use crate::error::{Error, Kind, Result};
 use crate::fs::system;
 use crate::own::separate::place;
 
-/// How long a process has to end by itself.
+/// How long a process has to end on its own.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What there is of a person's set-up.
+/// The existing parts of a person's set-up.
 #[derive(Debug)]
 pub struct Removal {
     /// The person's name.
     pub person: String,
     /// Their user id.
     pub uid: u32,
-    /// The unit, where it is there.
+    /// The unit, if it exists.
     pub unit: Option<PathBuf>,
-    /// The store, where it is there.
+    /// The store, if it exists.
     pub store: Option<PathBuf>,
-    /// The store that was kept before, where it is there.
+    /// The store that was kept before, if it exists.
     pub kept: Option<PathBuf>,
-    /// The system user, where it is there.
+    /// The system user, if it exists.
     pub user: Option<Account>,
     /// Whether the program goes too: no other person's service runs it.
     pub program: bool,
 }
 
-/// What was taken away.
+/// What was removed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Taken {
     /// The store that was kept.
@@ -43,10 +43,11 @@ pub struct Taken {
 }
 
 impl Removal {
-    /// What there is of the set-up of the person called `name`, who may be gone by now.
+    /// The existing parts of the set-up of the person called `name`, whose user may no longer exist.
     ///
     /// # Errors
-    /// `install_unknown_user` (2), where nothing tells whose it would be; those of the list of users.
+    /// `install_unknown_user` (2) if nothing shows whose set-up it would be; the errors of the list of
+    /// users.
     pub fn of(name: &str) -> Result<Self> {
         let units = plan::units();
         let known = person::account(name)?;
@@ -56,7 +57,7 @@ impl Removal {
         let uid = known.map(|known| known.uid).or_else(|| own.and_then(|(_, text)| unit::owner_of(text)));
         let uid = uid.ok_or_else(|| {
             let message =
-                format!("This system has no user {}, and no service of theirs", crate::text::one_line(&name));
+                format!("This system has no user {}, and no service for one", crate::text::one_line(&name));
             Error::new(Kind::Usage, "install_unknown_user", message).hint("Name one with --for USER")
         })?;
         let user =
@@ -73,12 +74,12 @@ impl Removal {
         })
     }
 
-    /// Whether there is nothing of it.
+    /// Whether none of its parts exist.
     pub const fn is_nothing(&self) -> bool {
         self.unit.is_none() && self.store.is_none() && self.kept.is_none() && self.user.is_none()
     }
 
-    /// That the store can be kept: where it would be is nothing yet.
+    /// Checks that the store can be kept: the place for it is free.
     ///
     /// # Errors
     /// `install_place`.
@@ -86,28 +87,26 @@ impl Removal {
         match (&self.store, &self.kept) {
             (Some(store), Some(kept)) => {
                 let message = format!(
-                    "{} cannot be kept as {}: what was kept before is there",
+                    "{} cannot be kept as {}: a store that was kept before is there",
                     store.display(),
                     kept.display()
                 );
                 Err(Error::failed("install_place", message)
-                    .hint("Move one of the two away; or delete both with --delete-data"))
+                    .hint("Move one of the two away, or delete both with --delete-data"))
             }
             _ => Ok(()),
         }
     }
 
-    /// Takes it away, the store only if `deletes_data`. What it finds gone is no failure: what a failure left is taken the next time.
+    /// Removes the set-up, the store only with `deletes_data`. Parts that no longer exist are not a
+    /// failure: what a failed attempt left is removed the next time.
     ///
     /// # Errors
-    /// `install_step_failed`, naming what is still there.
+    /// `install_step_failed`, naming what still exists.
     pub fn take(&self, deletes_data: bool, say: &dyn Fn(&str)) -> Result<Taken> {
         let undone = |path: &Path, error: std::io::Error| {
-            programs::failed(&format!(
-                "Could not remove {}; what is named after it is still there",
-                path.display()
-            ))
-            .because(error)
+            programs::failed(&format!("Could not remove {}; what the plan lists after it still exists", path.display()))
+                .because(error)
         };
         if let Some(unit) = &self.unit {
             say("Stopping the service");
@@ -133,10 +132,11 @@ impl Removal {
         if !deletes_data && (self.store.is_some() || self.kept.is_some()) {
             let kept = place::kept_dir(self.uid);
             if let Some(store) = &self.store {
-                // Under this name it is nobody's that runs: the person's own commands ask no service for it any more.
+                // A kept store belongs to no running service: the person's commands no longer ask a
+                // service for it.
                 system::rename_dir(store, &kept).map_err(|error| undone(store, error))?;
             }
-            // With the system user: a number that is free becomes another's.
+            // The data goes with the system user, because a free user id is given to another user.
             return Ok(Taken { kept: Some(kept) });
         }
         for store in self.store.iter().chain(&self.kept) {
@@ -162,7 +162,7 @@ pub fn remove_user(name: &str) -> Result<()> {
     programs::run("userdel", &[name]).map(drop)
 }
 
-/// Has every process of the user `uid` end, and waits for that.
+/// Makes every process of the user `uid` end, and waits for that.
 fn stop_all_of(uid: u32) -> Result<()> {
     let end = Instant::now() + PATIENCE;
     let mut signal = Signal::TERM;
@@ -172,7 +172,7 @@ fn stop_all_of(uid: u32) -> Result<()> {
             return Ok(());
         }
         for pid in &running {
-            // Held by what cannot become another process, and looked at once more then.
+            // Opened first, so that the id cannot become another process, and then checked once more.
             if let Some(handle) =
                 Pid::from_raw(*pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
                 && is_of(*pid, uid)
@@ -196,7 +196,8 @@ fn processes_of(uid: u32) -> Vec<i32> {
     ids.filter(|pid| is_of(*pid, uid)).collect()
 }
 
-/// Whether a process runs as `uid`. Its folder is root's where it lets nobody look at its memory; its list of ids is true.
+/// Whether a process runs as `uid`. Its folder belongs to root if nobody may look at its memory; its list
+/// of ids is always right.
 fn is_of(pid: i32, uid: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"));

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use crate::own::separate::place;
 
-/// What a unit is made of.
+/// The values that a unit is made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unit {
     /// The person's name.
@@ -17,7 +17,7 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// The words of the service's command.
+    /// The arguments of the service's command.
     pub fn command(&self) -> Vec<String> {
         let words = [
             place::PROGRAM,
@@ -37,12 +37,13 @@ impl Unit {
 
     /// The text of the file.
     ///
-    /// Without `PrivateUsers=`, which would hide from the service who is at its socket. Without `ProcSubset=pid`: the processors and
-    /// the memory of the computer are read from `/proc`.
+    /// Without `PrivateUsers=`, which would hide from the service who is at its socket. Without
+    /// `ProcSubset=pid`, because the processors and the memory of the computer are read from `/proc`.
     pub fn to_text(&self) -> String {
         let user = place::system_user(&self.person);
         let mut text = String::from(
-            "# Made by `pdpp provider install`, which makes it anew each time. Changes of your own belong in a drop-in:\n",
+            "# Made by `pdpp provider install`, which rewrites it each time. Put your own changes into \
+             a drop-in:\n",
         );
         let _ = writeln!(text, "# systemctl edit {}", place::unit_name(&self.person));
         let _ = write!(
@@ -60,14 +61,14 @@ Group={user}
 StateDirectory=pdpp/{uid}
 StateDirectoryMode=0700
 RuntimeDirectory=pdpp/{uid}
-# Its owner has to get to the socket in it.
+# Its owner must be able to reach the socket in it.
 RuntimeDirectoryMode=0755
 WorkingDirectory=/
 Restart=on-failure
 RestartSec=5
-# A wrong command line, a refusal and a missing store do not mend themselves.
+# A wrong command line, a refusal and a missing store do not fix themselves.
 RestartPreventExitStatus=2 77 78
-# An import ends its batch.
+# An import finishes its batch.
 TimeoutStopSec=30
 {HARDENING}
 # Loopback only, and only this port.
@@ -88,7 +89,7 @@ WantedBy=multi-user.target
     }
 }
 
-/// What keeps the service from all that it has no need of.
+/// Restricts the service to what it needs.
 const HARDENING: &str = "
 UMask=0077
 LimitCORE=0
@@ -167,7 +168,7 @@ mod tests {
 
     #[test]
     fn nothing_in_the_unit_is_a_specifier_or_a_variable() {
-        // A name of a user gets in as a part of plain names only.
+        // Only simple parts of a user's name get in.
         let text = Unit { person: "a%n$a\nExecStartPre=/bin/sh".to_owned(), ..unit() }.to_text();
         assert!(!text.contains(['%', '$']), "{text}");
         assert_eq!(text.matches("\nExecStart").count(), 1);
