@@ -1,4 +1,4 @@
-//! Arguments of any shape: taken, or refused with a bounded error that names a next step (R3.0, R5.2).
+//! Arguments of any shape are accepted, or refused with a bounded error that names a next step (R3.0, R5.2).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -25,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
     let Some((&tool, data)) = data.split_first() else { return };
     let Ok(given) = serde_json::from_slice::<Map<String, Value>>(data) else { return };
     let tool = Tool::ALL[usize::from(tool) % Tool::ALL.len()];
-    // Into the tool's own arguments too.
+    // The arguments are also parsed into the tool's own type.
     if let Err(error) = ToolCall::parse(tool.name(), given.clone(), Bounds::default()) {
         check(&error);
     }

@@ -1,8 +1,8 @@
-//! A resource server's answers of any shape, through the tools: both views stay within their bounds and
-//! hold nothing hidden (R4.8, R4.9, R5.5).
+//! Answers of any shape from a resource server, through the tools: both views stay within their bounds and contain nothing hidden
+//! (R4.8, R4.9, R5.5).
 //!
-//! Input: a byte for the tool, one for the call, one for the status, then bodies parted by a zero byte: the
-//! last answers every read but the schema, which the first answers if there are two.
+//! Input: a byte for the tool, one for the call, one for the status, then bodies separated by a zero byte. If there are two, the
+//! first one answers the schema read. The last one answers all other reads.
 #![no_main]
 
 use std::io::{BufRead, BufReader, Write};

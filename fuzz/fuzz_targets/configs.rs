@@ -1,7 +1,7 @@
-//! Hosts' files, edited: what comes out parses, has every other value as it was, and is undone to the same bytes
-//! (R8.2). JSON is read again by a parser that the edits do not use.
+//! Edits to hosts' files: the result parses, keeps every other value, and can be undone to the same bytes (R8.2). JSON is checked
+//! by a parser that the edits do not use.
 //!
-//! Input: a byte for the format, one for what is done, then the file.
+//! Input: a byte for the format, one for the edit, then the file.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -53,7 +53,7 @@ fuzz_target!(|data: &[u8]| {
         assert!(edit::take(format, text, place).is_err());
         return;
     };
-    // An empty file is taken for an empty object.
+    // An empty file counts as an empty object.
     let is_strict = format == Format::Json && !text.trim().is_empty();
     let others = |text: &str| others(format, text, place, is_strict);
     let before = others(text);
@@ -66,7 +66,7 @@ fuzz_target!(|data: &[u8]| {
             assert_eq!(others(&added), before, "{added}");
             assert_eq!(edit::put(format, Some(&added), place, &wanted), Ok(Edited::Unchanged), "{added}");
             assert_eq!(edit::take(format, &added, place), Ok(Edited::Removed(text.to_owned())), "{added}");
-            // Another place of the program, then gone: as if it had never been there.
+            // The program's path changes, then the entry is removed: nothing remains of it.
             let moved = fields("/opt/pdpp 2/pdpp", 60);
             match edit::update(format, &added, place, &moved) {
                 Ok(Edited::Updated(updated)) => {
@@ -74,7 +74,7 @@ fuzz_target!(|data: &[u8]| {
                     let read = edit::read(format, &updated).expect("it parses");
                     let entry = edit::entry(&read, place).expect("it is there");
                     assert_eq!(entry["command"], "/opt/pdpp 2/pdpp");
-                    assert_eq!(entry["timeout"].as_u64(), Some(30), "the person's");
+                    assert_eq!(entry["timeout"].as_u64(), Some(30), "the user's own value");
                     assert_eq!(
                         edit::take(format, &updated, place),
                         Ok(Edited::Removed(text.to_owned())),

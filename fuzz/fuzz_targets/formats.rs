@@ -1,8 +1,8 @@
-//! A person's exports through every format: recognised or not, planned or refused, split into items that follow each other,
-//! parsed into records that are declared. An import that is cut off goes on to the same items (O4.5, O4.14, O8.5).
+//! Exports through every format: recognised or not, planned or refused, split into consecutive items, and parsed into records
+//! that are declared. An interrupted import resumes with the same items (O4.5, O4.14, O8.5).
 //!
-//! Input: a byte for the format, one for where the import is cut off, then the file. `PDPP_FUZZ_FORMAT`, a format's name, takes
-//! the place of the first byte, so that each can be given its time.
+//! Input: a byte for the format, one for where the import is interrupted, then the file. `PDPP_FUZZ_FORMAT`, a format's name,
+//! replaces the first byte, so that each format can be given its own time.
 #![no_main]
 
 use std::io::{self, BufRead, Cursor, Read};
@@ -39,7 +39,7 @@ fn ask(date_order: Option<DateOrder>) -> Ask {
     }
 }
 
-/// A file, for formats that read here and there in it too.
+/// A file, for formats that also read at arbitrary positions.
 struct InFolder(Cursor<Vec<u8>>);
 
 impl Read for InFolder {
@@ -122,7 +122,7 @@ fuzz_target!(|data: &[u8]| {
     let format = ONLY.unwrap_or(formats::ALL[usize::from(*which) % formats::ALL.len()]);
     let head = &file[..file.len().min(PEEK)];
     let peek = Peek { label: LABEL, head, is_whole: head.len() == file.len() };
-    // A person's file is planned only then: of any other one tables are not found again.
+    // Only a recognised file is planned. In any other file, tables cannot be found again.
     let is_recognised = format.sniff(&peek).is_some();
     assert!(format.why_not(&peek).is_none_or(|why| why.len() < 200));
     let open = || -> io::Result<Box<dyn ReadFrom + Send>> { Ok(Box::new(Cursor::new(file.to_vec()))) };
@@ -137,7 +137,7 @@ fuzz_target!(|data: &[u8]| {
         Ok(plans) => plans,
         Err(refused) => return assert!(!refused.to_string().is_empty()),
     };
-    // Known by now: what is declared stays.
+    // In the second plan, the streams are known, and what is declared stays.
     let mut again = ask(Some(DateOrder::MonthDayYear));
     again.known = plans.iter().map(|plan| plan.connector.clone()).collect();
     let later = format.plan(std::slice::from_ref(&member), &mut again).expect("planned again");
@@ -153,17 +153,18 @@ fuzz_target!(|data: &[u8]| {
     }
     for plan in plans.iter().filter(|plan| !plan.units.is_empty()) {
         let (items, end) = split(format, plan, file, 0, usize::MAX);
-        // Numbers of items are no places in the file.
+        // The offsets of these formats are numbers of items, not positions in the file.
         let most = if format.counts_items() { u64::MAX } else { file.len() as u64 };
         assert!(end <= most);
         let mut at = 0;
         for raw in &items {
-            // One that leads to its own beginning is read again, and so is one that leads to the beginning of the one before it.
+            // An item whose `next` is its own offset is read again, and so is one whose `next` is the offset of the item before
+            // it.
             assert!(raw.offset >= at && raw.next >= at && raw.next <= most, "in order");
             at = raw.next;
             check(format, plan, raw);
         }
-        // What was cut off behind an item goes on with the next one.
+        // An import that is interrupted after an item resumes with the next one.
         let first = usize::from(*cut);
         if (1..items.len()).contains(&first) {
             let (begun, at) = split(format, plan, file, 0, first);

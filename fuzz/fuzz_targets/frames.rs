@@ -1,4 +1,4 @@
-//! Lines on stdin: each is a message or is answered with a JSON-RPC error (R1.4, R1.7).
+//! Lines on stdin: each is a message, or is answered with a JSON-RPC error (R1.4, R1.7).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,7 @@
-//! HTTP requests to the hosted endpoint, without sockets: each is answered once, within its bounds, with a status
-//! that fits, and reads nothing without the right bearer (R7.1, R7.2, R4.9).
+//! HTTP requests to the hosted endpoint, without sockets: each is answered once, within its bounds and with a suitable status,
+//! and reads nothing without the right bearer token (R7.1, R7.2, R4.9).
 //!
-//! Input: a byte of what is given beside, then `METHOD TARGET`, header fields a line, an empty line, the body.
+//! Input: a byte that selects the request's options, then `METHOD TARGET`, one header field per line, an empty line, the body.
 #![no_main]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 const BEARER: &str = "canary-bearer";
 const MOST: usize = 4_096;
 
-/// Counts what gets through to it.
+/// Counts the reads that reach it.
 #[derive(Default)]
 struct Reads(AtomicUsize);
 
@@ -70,7 +70,7 @@ static FIXTURE: LazyLock<Fixture> = LazyLock::new(|| {
     Fixture { runtime, served: Mcp::new(Arc::new(endpoint), Arc::new(OneBearer(Arc::clone(&reads)))), reads }
 });
 
-/// Head and body, parted by the first empty line.
+/// Splits the data into head and body at the first empty line.
 fn parted(data: &[u8]) -> (&[u8], &[u8]) {
     data.windows(2).position(|two| two == b"\n\n").map_or((data, &[]), |at| (&data[..at], &data[at + 2..]))
 }
@@ -151,7 +151,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// One message, or a refusal with a code; to the request that was made.
+/// The answer is one message that belongs to the request, or a refusal with a code.
 fn checked(answer: &Value, body: &[u8], status: u16) {
     let hidden = |text: &str| pdpp::text::exposed(text).next().is_some();
     if answer.get("jsonrpc").is_none() {

@@ -1,4 +1,4 @@
-//! Record handles: whatever parses has one handle that reads back as the same record (R3.70 to R3.73).
+//! Record handles: each value that parses has one handle, which reads back as the same record (R3.70 to R3.73).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

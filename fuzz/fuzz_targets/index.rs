@@ -1,5 +1,5 @@
-//! The cache's files: read or refused; what is read is written back as the same (R1.2). The index with what each grant
-//! gave, a secret's file, the lines of the access log.
+//! The cache's files: the index with the streams of each grant, a secret's file, and the lines of the access log. Each is read or
+//! refused, and what was read is written back unchanged (R1.2).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -13,7 +13,7 @@ fuzz_target!(|data: &[u8]| {
         let written = index.to_bytes().expect("what was read can be written");
         assert_eq!(Index::parse(&written).expect("our own index"), index);
         for credential in &index.credentials {
-            // Not parsed with the index, but when a renewal asks.
+            // The streams are parsed only when a renewal needs them, not with the index.
             if let Ok(streams) = credential.given.streams() {
                 let written = Given::from(streams.clone());
                 assert_eq!(written.streams().expect("our own streams"), streams);

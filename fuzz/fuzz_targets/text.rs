@@ -1,5 +1,5 @@
-//! The text renderer: whatever a provider sent stays on its line and in its quotes (R4.9), and marks are
-//! balanced or gone (R3.34).
+//! The text renderer: whatever a provider sends stays on its line and in its quotes (R4.9), and marks are balanced or removed
+//! (R3.34).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -26,7 +26,7 @@ fn balanced(snippet: &str) -> bool {
 fuzz_target!(|data: &[u8]| {
     let Some((&max, data)) = data.split_first() else { return };
     let max = usize::from(max);
-    // JSON text can hold lone surrogates only as escapes, which serde_json refuses.
+    // JSON text can contain lone surrogates only as escapes, which serde_json refuses.
     let from = String::from_utf8_lossy(data);
     for written in [line::token(&from), line::rest_of_line(&from), line::quoted(&from)] {
         assert!(text::exposed(&written).next().is_none(), "{written:?}");

@@ -18,7 +18,7 @@ fn o4_4_one_file_that_does_not_fit_is_told_and_the_others_are_planned() {
     let ran = desk.run(&folder, &["--dry-run"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("a table in a CSV or TSV file, 1 file"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("as HTML") && ran.stdout.contains(": messages.html"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("in HTML") && ran.stdout.contains(": messages.html"), "{}", ran.stdout);
     assert!(ran.stdout.contains("left out, it is empty: empty.csv"), "{}", ran.stdout);
     let empty = desk.run(&folder.join("empty.csv"), &["--dry-run"]);
     assert!(empty.stderr.contains("empty.csv: it is empty"), "{}", empty.stderr);
@@ -32,11 +32,11 @@ fn o2_3_a_dry_run_and_a_refusal_create_nothing() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("a table in a CSV or TSV file, 1 file"), "{}", ran.stdout);
     // Only where there are times does their zone matter.
-    assert!(!ran.stdout.contains("times that name no zone"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("times without a time zone"), "{}", ran.stdout);
     let times = desk.file("times.csv", "id,at\n1,2026-01-02 03:04:05\n2,2026-01-03 03:04:05\n");
     let ran = desk.run(&times, &["--dry-run", "--timezone", "Europe/Oslo"]);
-    assert!(ran.stdout.contains("Times that name no zone are read as of Europe/Oslo"), "{}", ran.stdout);
-    assert!(!ran.stdout.contains("times that name no zone"), "it is said once: {}", ran.stdout);
+    assert!(ran.stdout.contains("Times without a time zone are read in Europe/Oslo"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("times without a time zone"), "it is said once: {}", ran.stdout);
     let ran = desk.run(&path, &["--dry-run", "--json"]);
     assert_eq!(json(&ran)["plan"][0]["format"], "csv");
     // O2.4: nobody is there to be asked.
@@ -63,10 +63,10 @@ fn o2_3_a_dry_run_and_a_refusal_create_nothing() {
     // Which line it is, and why.
     let ragged = format!("a,b,c\n{}1,2\n3,4\n5,6,7\n", "1,2,3\n".repeat(8));
     for (name, text, options, why) in [
-        ("rag.csv", ragged.as_str(), &["--yes"][..], "rag.csv: line 10 has 2 cells, the header 3"),
-        ("rag", ragged.as_str(), &["--yes", "--as", "csv"], "rag: line 10 has 2 cells, the header 3"),
-        ("x.jsonl", "{\"a\":1}\n{\"a\":\nno\n", &["--yes"], "x.jsonl: line 2 is no JSON"),
-        ("one.csv", "words\nand words\n", &["--yes"], "one.csv: its lines have no comma"),
+        ("rag.csv", ragged.as_str(), &["--yes"][..], "rag.csv: line 10 has 2 cells, but the header has 3"),
+        ("rag", ragged.as_str(), &["--yes", "--as", "csv"], "rag: line 10 has 2 cells, but the header has 3"),
+        ("x.jsonl", "{\"a\":1}\n{\"a\":\nno\n", &["--yes"], "x.jsonl: line 2 is not JSON"),
+        ("one.csv", "words\nand words\n", &["--yes"], "one.csv: no comma"),
     ] {
         let ran = desk.run(&desk.file(name, text.as_bytes()), options);
         assert_eq!((ran.code, ran.stderr.contains(why)), (Some(1), true), "{}", ran.stderr);
@@ -174,14 +174,14 @@ fn o2_1_what_cannot_be_imported_is_told_with_its_reason_and_what_to_type() {
     desk.file("ragged.csv", "a,b,c\n1,2\n3,4,5,6\nx\n");
     has(
         &told("ragged.csv", &[]),
-        &["ragged.csv: line 2 has 2 cells, the header 3", "code: import_unrecognised"],
+        &["ragged.csv: line 2 has 2 cells, but the header has 3", "code: import_unrecognised"],
     );
     has(
         &told("ragged.csv", &["--as", "csv"]),
         &["because: ragged.csv: line 2 ", "code: import_format", "next: Without --as"],
     );
     desk.file("x.jsonl", "{\"a\":1}\nnot json\n[1]\nnope\n");
-    has(&told("x.jsonl", &[]), &["because: x.jsonl: line 2 is no object"]);
+    has(&told("x.jsonl", &[]), &["because: x.jsonl: line 2 is not an object"]);
     desk.file("x.csv", b"SQLite format 3\0 and more");
     has(&told("x.csv", &[]), &["an SQLite database"]);
     // One that is not there, and one that is called much the same.

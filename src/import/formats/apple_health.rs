@@ -1,7 +1,7 @@
-//! Apple Health: `export.xml` of the export that an iPhone makes, or `export.zip` with it. It may be gigabytes large, and is
-//! called differently in each language; `<HealthData` tells it.
+//! Apple Health: the `export.xml` that an iPhone exports, or the `export.zip` that contains it. The file may be gigabytes in
+//! size, and its name depends on the phone's language, so `<HealthData` identifies it.
 //!
-//! Times are written in the zone that the phone was in when it exported: the instant counts, not how it is written.
+//! Times are written in the zone that the phone was in at the time of the export. Only the instant counts, not how it is written.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -25,16 +25,16 @@ use crate::vault::time;
 /// Apple Health.
 pub struct AppleHealth;
 
-/// What the account is called unless the person names it: the export does not say whose it is.
+/// The account's name unless the owner gives another one: the export does not name its owner.
 const KEY: &str = "apple-health";
 const RECORDS: &str = "records";
 const WORKOUTS: &str = "workouts";
-/// Records that are told apart at most: of more of them, equal ones are one.
+/// How many distinct elements are remembered. Beyond that, equal elements count as one.
 const REMEMBERED: usize = 7_000_000;
-/// What Apple puts before the kind of a record, and of a workout.
+/// The prefixes that Apple puts before the type of a record or a workout.
 const PREFIXES: [&str; 4] =
     ["HKQuantityTypeIdentifier", "HKCategoryTypeIdentifier", "HKDataTypeIdentifier", "HKWorkoutActivityType"];
-/// What is skipped by its name, told as such: it is a file of its own.
+/// What a file next to the export contains. Such files are skipped and counted under these names.
 const ECG: &str = "an electrocardiogram";
 const ROUTE: &str = "the route of a workout";
 const CLINICAL: &str = "a clinical document, which repeats the export";
@@ -95,9 +95,9 @@ impl Format for AppleHealth {
         (is_export(peek.head) || beside(peek.label, peek.head).is_some()).then_some(Sure::Certain)
     }
 
-    /// Electrocardiograms and routes only beside an export: they are files that others have too.
+    /// Claims electrocardiograms and routes only if there is an export with them, because other programs write such files too.
     fn claims(&self, members: &[Peek<'_>]) -> Vec<bool> {
-        // Of very many members, the last ones have no beginning.
+        // When an import has very many members, the last ones have no head.
         let is_one =
             |peek: &Peek<'_>| is_export(peek.head) || peek.head.is_empty() && ends(peek.label, ".xml");
         vec![members.iter().any(is_one); members.len()]
@@ -108,7 +108,7 @@ impl Format for AppleHealth {
             .map_err(|error| Refused::Unreadable(error.to_string()))?;
         if members.iter().all(|member| beside(member.label, member.head).is_some()) {
             return Err(Refused::Unfit {
-                why: "it has electrocardiograms or routes alone: name the whole export, with its export.xml"
+                why: "it has only electrocardiograms or routes: name the whole export, with its export.xml"
                     .to_owned(),
             });
         }
@@ -118,8 +118,8 @@ impl Format for AppleHealth {
         ];
         if ask.account.is_none() {
             notes.push(format!(
-                "An export does not say whose it is, so the account is called {KEY}. --account gives it another name: two \
-                 people's exports would be one."
+                "The export does not name its owner, so the account is called {KEY}. --account gives it another name: two \
+                 people's exports would be merged."
             ));
         }
         Ok(vec![Plan::of_all(connector, KEY, members, ask, notes)])
@@ -139,7 +139,7 @@ impl Format for AppleHealth {
             }
             return Ok(End { at: 1 });
         }
-        // Also what was read before: equal records are counted from the first one.
+        // Reads from the start even when resuming, because equal records are counted from the first one.
         let mut copies = Copies::default();
         let mut end = from;
         let root = xml_elements::scan(&mut unit.bytes, xml_elements::LONGEST, &mut |element| {
@@ -158,7 +158,7 @@ impl Format for AppleHealth {
             end = element.next;
             out(Raw { offset: element.offset, next: element.next, line: None, bytes, facts, copy })
         })?;
-        // Where `out` ended it, that is where the last child ended.
+        // If `out` stopped the reading, the last child ended here.
         Ok(End { at: root.max(end) })
     }
 
@@ -167,7 +167,7 @@ impl Format for AppleHealth {
             return match raw.facts.split(['\n', ' ']).next() {
                 Some("long") => Err(Bad("an element of more than 64 MiB")),
                 Some("deep") => Err(Bad("an element with others nested too deeply")),
-                Some("open") => Err(Bad("a value without its quotation mark")),
+                Some("open") => Err(Bad("a value without its closing quotation mark")),
                 _ => Ok(Parsed::Skipped(
                     [ECG, ROUTE, CLINICAL]
                         .into_iter()
@@ -182,7 +182,7 @@ impl Format for AppleHealth {
         match first.name {
             "Record" => record(&first, raw.copy),
             "Workout" => workout(&first, tags, raw.copy),
-            "Correlation" => Ok(Parsed::Skipped("a correlation, whose records stand beside it")),
+            "Correlation" => Ok(Parsed::Skipped("a correlation, whose records are listed separately")),
             "ActivitySummary" => Ok(Parsed::Skipped("the rings of a day")),
             "Me" => Ok(Parsed::Skipped("date of birth, sex and blood type")),
             "ExportDate" => Ok(Parsed::Skipped("the date of the export")),
@@ -206,7 +206,7 @@ fn ends(label: &str, end: &str) -> bool {
         .is_some_and(|tail| tail.eq_ignore_ascii_case(end))
 }
 
-/// What a file beside the export is; `None` where it is none of those.
+/// What kind of extra file this is, or `None` if it is not one of the known kinds.
 fn beside(label: &str, head: &[u8]) -> Option<&'static str> {
     let is_in = |folder: &str| label.rsplit('/').nth(1) == Some(folder);
     match () {
@@ -219,7 +219,7 @@ fn beside(label: &str, head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// How many equal ones were before, of elements that mean the same: most are there once.
+/// Counts how many equal elements came before. Most elements occur only once.
 #[derive(Default)]
 struct Copies {
     seen: HashSet<u64, FixedState>,
@@ -233,7 +233,7 @@ impl Copies {
         let values = tag.values().filter(|(name, _)| {
             matches!(*name, "type" | "workoutActivityType" | "sourceName" | "startDate" | "endDate" | "value")
         });
-        // In whatever order they stand.
+        // The order of the attributes does not matter.
         let hash = values.fold(0_u64, |all, pair| all.wrapping_add(FixedState::default().hash_one(pair)));
         if self.seen.len() >= REMEMBERED || self.seen.insert(hash) {
             return 0;
@@ -278,7 +278,7 @@ fn workout<'a>(tag: &Tag<'_>, inner: impl Iterator<Item = Tag<'a>>, copy: u32) -
         #[allow(clippy::cast_precision_loss, reason = "a workout is short")]
         Number::from_f64(ms as f64 / 60_000.0)
     });
-    // Newer exports say it in elements within; those of a part of the workout are deeper.
+    // Newer exports put the totals in child elements. Those of a part of the workout are nested deeper.
     let (has_energy, has_distance) = (energy.is_some(), distance.is_some());
     for statistics in inner.filter(|tag| tag.name == "WorkoutStatistics" && tag.depth == 1) {
         let kind = statistics.value("type").unwrap_or_default();
@@ -305,11 +305,11 @@ fn workout<'a>(tag: &Tag<'_>, inner: impl Iterator<Item = Tag<'a>>, copy: u32) -
 }
 
 fn draft(stream: &'static str, id: &str, record: &impl Serialize) -> Result<Parsed, Bad> {
-    let data = serde_json::to_string(record).map_err(|_| Bad("no record"))?;
+    let data = serde_json::to_string(record).map_err(|_| Bad("cannot be written as a record"))?;
     Ok(Parsed::Records(vec![Draft::new(stream, id, data)]))
 }
 
-/// What a record and a workout both have.
+/// The fields that records and workouts share.
 struct Common<'a> {
     source: Option<Cow<'a, str>>,
     start: i64,
@@ -318,7 +318,7 @@ struct Common<'a> {
 
 impl<'a> Common<'a> {
     fn of(tag: &Tag<'a>) -> Result<Self, Bad> {
-        // `Ana’s Apple Watch` has a no-break space in it, which nobody types.
+        // `Ana’s Apple Watch` contains a no-break space, which nobody types in a search.
         let source = tag.value("sourceName").filter(|source| !source.is_empty()).map(|source| {
             if source.contains('\u{a0}') { Cow::from(source.replace('\u{a0}', " ")) } else { source }
         });
@@ -338,7 +338,7 @@ impl<'a> Common<'a> {
     }
 }
 
-/// A kind without what Apple puts before all of them: `StepCount`.
+/// A type without Apple's prefix: `StepCount`.
 fn bare(kind: &str) -> &str {
     PREFIXES
         .iter()
@@ -347,7 +347,7 @@ fn bare(kind: &str) -> &str {
         .unwrap_or(kind)
 }
 
-/// A number with its digits.
+/// Parses a number and keeps its digits.
 fn number(text: &str) -> Option<Number> {
     let text = text.trim();
     serde_json::from_str(text).ok().or_else(|| {
@@ -356,7 +356,7 @@ fn number(text: &str) -> Option<Number> {
     })
 }
 
-/// A number in another unit: `None` for one that is not known, 1 leaves the digits as they are.
+/// Converts a number to another unit. Returns `None` if the unit is unknown; a factor of 1 leaves the digits unchanged.
 fn converted(value: Number, factor: Option<f64>) -> Option<Number> {
     let factor = factor?;
     if (factor - 1.0).abs() < f64::EPSILON {
@@ -365,7 +365,7 @@ fn converted(value: Number, factor: Option<f64>) -> Option<Number> {
     Number::from_f64(rounded(value.as_f64()? * factor))
 }
 
-/// Without the digits that a conversion makes up.
+/// Removes the spurious digits that a conversion adds.
 fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
@@ -411,7 +411,7 @@ fn in_minutes(unit: &str) -> Option<f64> {
     }
 }
 
-/// `2026-01-31 14:03:22 +0100` in milliseconds since 1970.
+/// Parses `2026-01-31 14:03:22 +0100` to milliseconds since 1970.
 fn instant(text: &str) -> Option<i64> {
     let (local, offset) = text.trim().rsplit_once(' ')?;
     let (date, clock) = local.split_once(' ')?;
@@ -437,7 +437,7 @@ mod tests {
         Counts, Kept, ask, assert_twice_is_once_in_any_order, imported, plan, sniff, split,
     };
 
-    /// With a declaration that is broken, as Apple's is.
+    /// The head of an export, with a broken document type declaration such as Apple writes.
     const HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE HealthData [\n<!-- HealthKit [Export] > -->\n<!ELEMENT HealthData (ExportDate,Me,(Record|Workout)*)>\n\
         <!ATTLIST Record\n  type CDATA #REQUIRED\n  unit\n<!ENTITY a \"<Record/>\">\n]>\n<HealthData locale=\"nb_NO\">\n <ExportDate value=\"2026-02-01 10:00:00 +0100\"/>\n\
         <Me HKCharacteristicTypeIdentifierDateOfBirth=\"1990-01-01\" HKCharacteristicTypeIdentifierBiologicalSex=\"HKBiologicalSexFemale\"/>\n";
@@ -529,7 +529,7 @@ mod tests {
         ));
         assert_eq!(records(&kept, RECORDS).len(), 1);
         for why in [
-            "a correlation, whose records stand beside it",
+            "a correlation, whose records are listed separately",
             "the rings of a day",
             "a clinical record",
             "another kind of element",
@@ -606,8 +606,11 @@ mod tests {
         let (kept, counts) = import(&format!("{broken}{deep}{}", steps("2026-01-31 15:00:00 +0100", "2")));
         assert_eq!(
             counts.bad,
-            [("a value without its quotation mark", 1), ("an element with others nested too deeply", 1)]
-                .into()
+            [
+                ("a value without its closing quotation mark", 1),
+                ("an element with others nested too deeply", 1)
+            ]
+            .into()
         );
         assert_eq!(records(&kept, RECORDS)[0]["value"], 2);
         let whole = export(&steps("2026-01-31 15:00:00 +0100", "2"));

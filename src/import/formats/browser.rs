@@ -1,5 +1,5 @@
-//! A browser's history: Firefox's `places.sqlite`, `History` of Chrome and those that share its ground, Safari's `History.db`, and the
-//! `History.json` of Google Takeout. The databases are told apart by their tables.
+//! Browser history: Firefox's `places.sqlite`, the `History` of Chrome and other Chromium browsers, Safari's `History.db`, and
+//! the `History.json` of Google Takeout. The tables of a database show which browser it belongs to.
 
 use std::io::{self, BufRead};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::import::json_elements;
 use crate::import::others_database::{MAGIC, OthersDatabase};
 use crate::vault::time::format_ms;
 
-/// The format.
+/// Browser history.
 pub struct Browser;
 
 const KEY: &str = "browser";
@@ -34,18 +34,18 @@ const STREAMS: [StreamLine; 1] = [StreamLine {
 
 /// The longest address or title that is read, in bytes.
 const LONGEST: usize = 64 * 1024;
-/// The longest visit of a Takeout, in bytes.
+/// The longest visit in a Takeout file, in bytes.
 const LONGEST_ELEMENT: usize = 1024 * 1024;
-/// The array of a Takeout that has the visits.
+/// The array of a Takeout file that holds the visits.
 const TAKEOUT_ARRAY: &[u8] = b"\"Browser History\"";
-/// Times before or behind that are none: 1990 and 2100, in microseconds since 1970.
+/// Times outside this range are not accepted: 1990 to 2100, in microseconds since 1970.
 const SANE_US: std::ops::Range<i64> = 631_152_000_000_000..4_102_444_800_000_000;
 /// From 1601 to 1970, in microseconds.
 const FROM_1601: i64 = 11_644_473_600_000_000;
 /// From 1970 to 2001, in seconds.
 const TO_2001: f64 = 978_307_200.0;
 
-/// Whose file it is.
+/// The browser family that wrote a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Family {
     Firefox,
@@ -54,16 +54,16 @@ enum Family {
     Takeout,
 }
 
-/// A visit, as it stands in a file: an item's bytes, as JSON.
+/// A visit as the file has it. This is an item's content, as JSON.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Seen {
     family: Family,
-    /// Where it is not there, what it was is deleted, or too long.
+    /// `None` if the page was deleted, or the address is too long.
     url: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_too_long: bool,
     title: Option<String>,
-    /// As it is written there.
+    /// The time as the file has it.
     time: String,
     transition: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -85,7 +85,7 @@ struct Visit<'a> {
     profile: &'a str,
 }
 
-/// Where the files lie.
+/// Where the files are.
 struct Place {
     path: String,
     is_file: bool,
@@ -97,7 +97,7 @@ impl Format for Browser {
     }
 
     fn title(&self) -> &'static str {
-        "a browser's history (Firefox, Chrome, Edge, Brave, Safari, or Chrome's in a Takeout)"
+        "a browser's history (Firefox, Chrome, Edge, Brave, Safari, or Chrome's in a Takeout export)"
     }
 
     fn counts_items(&self) -> bool {
@@ -121,7 +121,7 @@ impl Format for Browser {
         if tables.iter().any(|words| words.iter().all(|word| has(word))) {
             return Some(Sure::Certain);
         }
-        // The list of a large database's tables may go on anywhere in the file: `split` reads it.
+        // In a large database, the list of tables may continue anywhere in the file, and only `split` reads it.
         let name = peek.label.rsplit('/').next().unwrap_or_default();
         let known = ["places.sqlite", "History", "History.db"];
         known.iter().any(|known| name.eq_ignore_ascii_case(known)).then_some(Sure::Likely)
@@ -133,7 +133,7 @@ impl Format for Browser {
         let mut notes = Vec::new();
         if ask.account.is_none() {
             notes.push(format!(
-                "A browser's history does not say whose it is, so the account is called {KEY}, and each record names its browser \
+                "Browser history does not name its owner, so the account is called {KEY}, and each record names its browser \
                  and profile. --account gives it another name."
             ));
         }
@@ -169,7 +169,7 @@ impl Format for Browser {
         };
         if seen.is_hidden {
             return Ok(Parsed::Skipped(
-                "hidden by the browser: a frame, or a page that only led to another one",
+                "hidden by the browser: a frame, or a page that only redirected to another one",
             ));
         }
         let transition = transition(seen.family, seen.transition.as_deref());
@@ -179,8 +179,8 @@ impl Format for Browser {
         let scheme = url.split(':').next().unwrap_or_default().to_ascii_lowercase();
         match scheme.as_str() {
             "http" | "https" | "ftp" => {}
-            "file" => return Ok(Parsed::Skipped("a file of the computer")),
-            _ => return Ok(Parsed::Skipped("not a page of the web, but the browser's own")),
+            "file" => return Ok(Parsed::Skipped("a file on the computer")),
+            _ => return Ok(Parsed::Skipped("a page of the browser itself, not of the web")),
         }
         let at_us = at_us(seen.family, &seen.time).filter(|at| SANE_US.contains(at)).ok_or(Bad("no time"))?;
         let parsed = Url::parse(&url).ok();
@@ -196,20 +196,20 @@ impl Format for Browser {
             transition,
             profile,
         };
-        let data = serde_json::to_string(&visit).map_err(|_| Bad("no record"))?;
+        let data = serde_json::to_string(&visit).map_err(|_| Bad("cannot be written as a record"))?;
         Ok(Parsed::Records(vec![Draft::new("visits", id.clone(), data)]))
     }
 }
 
-/// What the facts of a Takeout's visits begin with, before the profile.
+/// How the facts of a Takeout visit begin, before the profile.
 const TAKEOUT_FACT: &str = "takeout ";
 
-/// What is asked of a database: `{}` stands for columns that older versions do not have.
+/// How to query a database: `{}` stands for columns that older versions lack.
 struct Query {
     family: Family,
-    /// A table of visits and one of pages, with the columns that have to be there.
+    /// The table of visits and the table of pages, with the columns that each must have.
     tables: [(&'static str, &'static [&'static str]); 2],
-    /// The columns that give the page's address, the title, when, how, and whether it is hidden.
+    /// The columns for the page's address, the title, the time, the transition, and whether the page is hidden.
     values: [&'static str; 5],
     page_of: &'static str,
 }
@@ -230,14 +230,14 @@ const QUERIES: [Query; 3] = [
     Query {
         family: Family::Safari,
         tables: [("history_visits", &["history_item", "visit_time"]), ("history_items", &["id", "url"])],
-        // What another visit led to by itself has that one's number.
+        // A visit that another one redirected to has that one's number here.
         values: ["p.url", "v.title", "v.visit_time", "v.redirect_source", "p.hidden"],
         page_of: "history_item",
     },
 ];
 
 impl Query {
-    /// The columns of both tables, if this is what the database is.
+    /// The columns of both tables, if the database has them.
     fn fits(&self, database: &mut OthersDatabase) -> io::Result<Option<[Vec<String>; 2]>> {
         let mut found = [Vec::new(), Vec::new()];
         for ((table, needed), columns) in self.tables.iter().zip(&mut found) {
@@ -269,7 +269,7 @@ impl Query {
     }
 }
 
-/// Gives the visits of a database.
+/// Passes on the visits of a database.
 fn visits(database: &mut OthersDatabase, from: u64, path: &str, out: &mut Out<'_>) -> io::Result<End> {
     let mut found = None;
     for query in &QUERIES {
@@ -284,7 +284,7 @@ fn visits(database: &mut OthersDatabase, from: u64, path: &str, out: &mut Out<'_
     };
     let facts = profile(family, path);
     let mut end = from;
-    // No browser numbers from below 0, and what does is counted all the same.
+    // No browser uses negative ids, but a negative one is still counted.
     let first = if from == 0 { i64::MIN } else { i64::try_from(from).unwrap_or(i64::MAX) };
     database.rows(&sql, [first], &mut |row| {
         let number: i64 = row.get(0)?;
@@ -309,7 +309,7 @@ fn seen(family: Family, row: &Row<'_>) -> rusqlite::Result<Seen> {
     })
 }
 
-/// A value of whatever type, as text.
+/// A value of any type, as text.
 fn text(value: ValueRef<'_>) -> Option<String> {
     match value {
         ValueRef::Null => None,
@@ -326,7 +326,7 @@ fn of_database(raw: &Raw) -> Result<Seen, Bad> {
     serde_json::from_slice(&raw.bytes).map_err(|_| Bad("not a visit"))
 }
 
-/// Gives the visits of a Takeout.
+/// Passes on the visits of a Takeout file.
 fn takeout(unit: &mut Unit<'_>, from: u64, path: &str, out: &mut Out<'_>) -> io::Result<End> {
     let begin = if from == 0 {
         find_array(&mut unit.bytes)?
@@ -343,9 +343,9 @@ fn takeout(unit: &mut Unit<'_>, from: u64, path: &str, out: &mut Out<'_>) -> io:
     Ok(End { at: end })
 }
 
-/// Reads up to where the array of visits begins; where that is.
+/// Reads up to the array of visits and returns where it begins.
 fn find_array(bytes: &mut dyn BufRead) -> io::Result<u64> {
-    // How much of the name was there, then of what is behind it.
+    // How much of the name was matched, then of what follows it.
     let (mut at, mut matched) = (0_u64, 0);
     let all = TAKEOUT_ARRAY.len();
     loop {
@@ -389,7 +389,7 @@ fn of_takeout(raw: &Raw) -> Result<Seen, Bad> {
     if raw.bytes.is_empty() {
         return Err(Bad("a visit of more than 1 MiB"));
     }
-    // A list of four would be one too.
+    // Otherwise, a list of four values would pass as a visit.
     let object = Some(&raw.bytes[..]).filter(|bytes| bytes.starts_with(b"{")).ok_or(Bad("not a visit"))?;
     let visit: TakeoutVisit = serde_json::from_slice(object).map_err(|_| Bad("not a visit"))?;
     let text = |value: serde_json::Value| match value {
@@ -415,7 +415,7 @@ fn at_us(family: Family, time: &str) -> Option<i64> {
     match family {
         Family::Firefox => {
             let at: i64 = time.parse().ok()?;
-            // Firefox on a phone counts milliseconds.
+            // Firefox on a phone writes milliseconds.
             if at < SANE_US.start / 100 { at.checked_mul(1000) } else { Some(at) }
         }
         Family::Takeout => time.parse().ok(),
@@ -424,7 +424,7 @@ fn at_us(family: Family, time: &str) -> Option<i64> {
             let seconds = time.parse::<f64>().ok().filter(|seconds| seconds.is_finite())? + TO_2001;
             #[allow(
                 clippy::cast_possible_truncation,
-                reason = "what is out of bounds is no time, and is looked for"
+                reason = "a time out of bounds is rejected by its caller"
             )]
             let at = (seconds * 1e6).round() as i64;
             Some(at)
@@ -432,7 +432,7 @@ fn at_us(family: Family, time: &str) -> Option<i64> {
     }
 }
 
-/// How a page was come to, in the same words for all browsers.
+/// How the visitor came to a page, in the same words for all browsers.
 fn transition(family: Family, value: Option<&str>) -> Option<&'static str> {
     const FIREFOX: [&str; 9] = [
         "link",
@@ -462,7 +462,7 @@ fn transition(family: Family, value: Option<&str>) -> Option<&'static str> {
     let number = || value.parse::<i64>().ok();
     match family {
         Family::Firefox => FIREFOX.get(usize::try_from(number()?.checked_sub(1)?).ok()?).copied(),
-        // The last byte says how; the others that it was a redirect, by "back", and the like.
+        // The low byte is the transition; the other bits qualify it, for example as a redirect or a use of "back".
         Family::Chromium => CHROMIUM.get(usize::try_from(number()? & 0xff).ok()?).map(|(_, word)| *word),
         Family::Safari => Some("redirect"),
         Family::Takeout => {
@@ -472,7 +472,7 @@ fn transition(family: Family, value: Option<&str>) -> Option<&'static str> {
     }
 }
 
-/// Folders that a browser keeps its profiles in, in lower case, and what people call it.
+/// The folders in which browsers keep their profiles, in lower case, and the names that people use for the browsers.
 const BROWSERS: [(&str, &str); 26] = [
     ("firefox", "Firefox"),
     ("org.mozilla.firefox", "Firefox"),
@@ -502,7 +502,7 @@ const BROWSERS: [(&str, &str); 26] = [
     ("safari", "Safari"),
 ];
 
-/// The browser and its profile by where the file lies: `Firefox ab12cd34.default-release`, `Chrome Profile 1`.
+/// The browser and its profile, from the path of the file: `Firefox ab12cd34.default-release`, `Chrome Profile 1`.
 fn profile(family: Family, path: &str) -> String {
     let name = match family {
         Family::Firefox => "Firefox",
@@ -518,7 +518,7 @@ fn profile(family: Family, path: &str) -> String {
     match found {
         Some((at, browser)) if at + 1 < above.len() => format!("{browser} {folder}"),
         Some((_, browser)) => browser.to_owned(),
-        // A profile that was copied elsewhere.
+        // A profile that was copied to another folder.
         None if folder == "Default" || folder.starts_with("Profile ") || folder.contains(".default") => {
             format!("{name} {folder}")
         }
@@ -527,7 +527,7 @@ fn profile(family: Family, path: &str) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::disallowed_methods, reason = "the databases of a test are its own")]
+#[allow(clippy::disallowed_methods, reason = "a test opens databases that it made itself")]
 mod tests {
     use proptest::prelude::*;
     use rusqlite::Connection;
@@ -558,7 +558,7 @@ mod tests {
             history_item INTEGER NOT NULL REFERENCES history_items(id) ON DELETE CASCADE, visit_time REAL NOT NULL,
             title TEXT NULL, load_successful BOOLEAN NOT NULL DEFAULT 1, redirect_source INTEGER NULL UNIQUE);";
 
-    /// The bytes of a database that these statements make.
+    /// The bytes of a database that these statements create.
     fn database(sql: &str) -> Vec<u8> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("database");
@@ -653,7 +653,7 @@ mod tests {
                        "host": "example.org", "transition": "typed", "profile": "Firefox"}),
                 json!({"visited_at": "2026-01-31T18:30:05.123Z", "url": "https://xn--bcher-kva.example/",
                        "host": "xn--bcher-kva.example", "transition": "redirect_temporary", "profile": "Firefox"}),
-                // Milliseconds, as on a phone; a way that is not known.
+                // Milliseconds, as on a phone, and an unknown transition.
                 json!({"visited_at": "2026-01-31T18:31:05.123Z", "url": "https://xn--bcher-kva.example/",
                        "host": "xn--bcher-kva.example", "profile": "Firefox"}),
             ]
@@ -749,7 +749,7 @@ mod tests {
         ] {
             assert_eq!(profile(family, path), wanted, "{path}");
         }
-        // The folder, the profile, the file: the same visit.
+        // The folder, the profile or the file: each gives the same visit.
         let bytes = chromium();
         let keys = |path: &str, is_file, label: &str| {
             let ask = Ask { source_path: path.into(), is_file, ..harness::ask() };
@@ -796,13 +796,13 @@ mod tests {
         };
         let other = database("CREATE TABLE visits (id INTEGER PRIMARY KEY, url TEXT)");
         assert_eq!(split(&other), (0, Err("it has none of the tables of a browser's history".to_owned())));
-        // Nothing that runs: a view and a module in the place of a table.
+        // Nothing in the file may run: a view or a module replaces a table.
         let view = database(&format!(
             "{FIREFOX} DROP TABLE moz_historyvisits; CREATE VIEW moz_historyvisits AS
              WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS id, i AS place_id, i AS visit_date FROM n"
         ));
         assert_eq!(split(&view).1, Err("it has none of the tables of a browser's history".to_owned()));
-        // What a column's check or value would work out for days runs within one step: no clock stops it.
+        // A column's check or default that would compute for days runs within one step, so no timer could stop it.
         let slow = database(&format!(
             "{FIREFOX} PRAGMA ignore_check_constraints = on;
              CREATE TABLE slow (a, CHECK (instr(zeroblob(3000000), zeroblob(1500000) || x'01') = 0));

@@ -1,7 +1,7 @@
-//! ChatGPT's export: `conversations.json`, or `conversations-000.json` and so on, an array with an element for each conversation.
+//! ChatGPT's export: `conversations.json`, or `conversations-000.json` and so on, an array with one element per conversation.
 //!
-//! A conversation is a tree of nodes: an answer that was asked for again is a branch. `user.json` says whose it is, and a map
-//! of names what the files were called that lie beside it as `.dat`.
+//! A conversation is a tree of nodes: each regenerated answer is a branch. `user.json` names the owner. A map of names gives the
+//! original names of the files that are stored next to it as `.dat`.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -27,7 +27,7 @@ const KEY: &str = "chatgpt";
 const CONVERSATIONS: &str = "conversations";
 const MESSAGES: &str = "messages";
 const ATTACHMENTS: &str = "attachments";
-/// How many nodes that give no message are passed on the way to one's parent.
+/// How many nodes without a message may lie between a message and its parent.
 const MOST_PASSED: usize = 16;
 
 const STREAMS: [StreamLine; 3] = [
@@ -94,19 +94,19 @@ struct Attachment<'a> {
     create_time: Option<&'a str>,
 }
 
-/// What an export says of a message that a later one may say differently: when the conversation was changed, and whether the
-/// message is on its current branch. The latest counts.
+/// What an export says of a message and a later export may say differently: when the conversation was changed, and whether the
+/// message is on its current branch. The latest one counts.
 #[derive(Serialize, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 struct Branch(Option<String>, Option<bool>);
 
-/// What an export's members are.
+/// What a member of an export contains.
 enum Part {
     Conversations,
     User(Value),
     Names(Map<String, Value>),
 }
 
-/// What files were called, by their ids.
+/// The original file names, by file id.
 type Names = HashMap<String, String>;
 
 impl Format for ChatGpt {
@@ -129,10 +129,10 @@ impl Format for ChatGpt {
             b'[' if has("\"mapping\"") && (has("\"current_node\"") || has("\"children\"")) => {
                 Some(Sure::Certain)
             }
-            // Elements without a mapping are bad ones: those of a file that says in two ways whose it is.
+            // Elements without a mapping are bad items of a file that is still recognised by these two names.
             b'[' if has("\"conversation_id\"") && has("\"current_node\"") => Some(Sure::Likely),
             b'{' if has("\"chatgpt_plus_user\"") && has("\"id\"") => Some(Sure::Certain),
-            // Of an account that says nothing of what it pays.
+            // A user file of an account that has no information about its plan.
             b'{' if peek.label.ends_with("user.json") && is_user(&head) => Some(Sure::Certain),
             b'{' if is_names(&head) => Some(Sure::Certain),
             _ => None,
@@ -171,7 +171,7 @@ impl Format for ChatGpt {
             ];
             if !of.is_known {
                 notes.push(format!(
-                    "No user.json says whose chats these are, so the account is called {KEY}. --account gives \
+                    "No user.json names the owner of these chats, so the account is called {KEY}. --account gives \
                      it another name."
                 ));
             }
@@ -289,7 +289,7 @@ struct Tree<'a> {
     mapping: &'a Map<String, Value>,
     names: &'a Names,
     update_time: Option<String>,
-    /// The nodes that give a message.
+    /// The nodes that become messages.
     kept: HashSet<&'a str>,
 }
 
@@ -314,7 +314,7 @@ impl<'a> Tree<'a> {
         tree
     }
 
-    /// The nodes from `node` to the root. A circle ends where it begins.
+    /// The nodes from `node` to the root. A cycle ends where it begins.
     fn branch(&self, node: &'a str) -> HashSet<&'a str> {
         let mut branch = HashSet::new();
         let mut next = Some(node);
@@ -332,18 +332,18 @@ impl<'a> Tree<'a> {
         self.mapping.get(node).map(|node| &node["message"]).filter(|message| message.is_object())
     }
 
-    /// The id of a message. Nodes are copied into the conversations that were branched off, under the ids that they have.
+    /// The id of a message. Nodes are copied under their existing ids into conversations that were branched off.
     fn key(&self, node: &str) -> String {
         format!("{}:{node}", self.id)
     }
 
-    /// The nearest node above that has a message.
+    /// The nearest ancestor that has a message.
     fn parent_key(&self, node: &'a str) -> Option<String> {
         let above = std::iter::successors(self.parent(node), |node| self.parent(node));
         above.take(MOST_PASSED).find(|node| self.kept.contains(node)).map(|node| self.key(node))
     }
 
-    /// Whether a node is one of `calls`, or a tool's message below it: what the call gave.
+    /// Whether a node is one of `calls`, or a tool's message below it, which is the result of the call.
     fn is_below(&self, node: &'a str, calls: &HashSet<&str>) -> bool {
         let above = std::iter::successors(Some(node), |node| self.parent(node)).take(MOST_PASSED);
         for node in above {
@@ -357,7 +357,7 @@ impl<'a> Tree<'a> {
         false
     }
 
-    /// The records of a node, if it has any.
+    /// Adds the records of a node, if it has any.
     fn message(&self, node: &'a str, branch: Option<&HashSet<&str>>, drafts: &mut Vec<Draft>) {
         let Some(message) = self.said(node).filter(|_| self.kept.contains(node)) else {
             return;
@@ -400,7 +400,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// Whether a message is there for the model alone.
+/// Whether a message is meant only for the model.
 fn is_hidden(message: &Value) -> bool {
     let metadata = &message["metadata"];
     metadata["is_visually_hidden_from_conversation"] == true
@@ -411,8 +411,8 @@ fn is_hidden(message: &Value) -> bool {
         )
 }
 
-/// Whether a message is a call of this program's own tools, or names them as where it is from: a second copy of what they gave
-/// would escape the limits of a grant.
+/// Whether a message is a call of pdpp's own tools, or names them as its source. A second copy of their results would escape the
+/// limits of a grant.
 fn is_of_pdpp(message: &Value) -> bool {
     let author = &message["author"];
     if author["role"] == "tool" {
@@ -430,7 +430,7 @@ struct File<'a> {
     size: Option<u64>,
 }
 
-/// The files that were sent with a message, and then those that stand in it.
+/// The files that were attached to a message, then those in its content.
 fn files_of(message: &Value) -> Vec<File<'_>> {
     let mut files: Vec<File<'_>> = Vec::new();
     for sent in message["metadata"]["attachments"].as_array().into_iter().flatten() {
@@ -454,7 +454,7 @@ fn files_of(message: &Value) -> Vec<File<'_>> {
     files
 }
 
-/// The words of a message; what is no text is named.
+/// The text of a message. Content that is not text is named.
 fn content_of(message: &Value) -> Cow<'_, str> {
     let content = &message["content"];
     let lists = [("parts", ""), ("thoughts", "content")];
@@ -513,7 +513,7 @@ mod tests {
             "current_node": current, "conversation_id": id, "id": id, "is_archived": false, "gizmo_id": null})
     }
 
-    /// A question, an answer that was asked for again, and a thank you.
+    /// A question, an answer that was regenerated, and a thank-you.
     fn garden(id: &str) -> Value {
         let mut hidden = said("system", &json!(["Be kind."]));
         hidden["metadata"]["is_visually_hidden_from_conversation"] = true.into();
@@ -569,7 +569,7 @@ mod tests {
             })
         );
         assert_eq!(record(&kept, MESSAGES, "c1:a2")["on_current_branch"], true);
-        // Neither the root without a message nor the hidden one is a parent.
+        // Neither the root without a message nor the hidden message is a parent.
         assert_eq!(record(&kept, MESSAGES, "c1:q")["parent_id"], Value::Null);
         assert_eq!((counts.read, counts.new), (1, 1));
     }
@@ -714,7 +714,7 @@ mod tests {
         assert_eq!(record(&kept, ATTACHMENTS, "c1:u:2")["filename"], "voice.wav");
         assert_eq!(record(&kept, MESSAGES, "c1:th")["content"], "Beds?");
         assert_eq!(record(&kept, MESSAGES, "c1:co")["content"], "1 + 1");
-        // No time: in no grant that is limited by time.
+        // A record without a time is in no grant with a time limit.
         assert_eq!(record(&kept, MESSAGES, "c1:co")["create_time"], Value::Null);
     }
 
@@ -786,7 +786,7 @@ mod tests {
         assert_eq!(split(&ChatGpt, plan, "c.json", &whole, end), (Vec::new(), end));
     }
 
-    /// What a node says does not change from one export to the next, unlike which of them are there.
+    /// The content of a node does not change from one export to the next, unlike the set of nodes.
     fn conversations() -> impl Strategy<Value = Vec<Value>> {
         let one = (0_u32..3, 0_u32..3, 0_usize..6, 0_usize..6).prop_map(|(id, time, size, current)| {
             let nodes: Vec<_> = (0..size)

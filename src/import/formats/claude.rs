@@ -1,6 +1,6 @@
-//! Claude's export: `conversations.json`, an array with an element for each conversation, and `projects.json`.
+//! Claude's export: `conversations.json`, an array with one element per conversation, and `projects.json`.
 //!
-//! `users.json` says whose it is. A large export comes in several zip files, each with some of the conversations.
+//! `users.json` names the owner. A large export comes in several zip files, each with some of the conversations.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use crate::import::format::{
 /// Claude's export.
 pub struct Claude;
 
-/// What the account is called if nothing says whose it is.
+/// The account's name if the export does not name its owner.
 const SOMEBODY: &str = "claude";
 const CONVERSATIONS: &str = "conversations";
 const MESSAGES: &str = "messages";
@@ -152,13 +152,13 @@ impl Format for Claude {
         }
         let plans = by_account(members, units, &accounts, ask, SOMEBODY).into_iter().map(|of| {
             let mut notes = vec![
-                "Of files that were sent in these chats, the text that Claude took from them is imported. Documents of \
-                 projects, and what tools gave, are not."
+                "Of files that were sent in these chats, the text that Claude extracted is imported. Documents of \
+                 projects, and the results of tools, are not."
                     .to_owned(),
             ];
             if !of.is_known {
                 notes.push(format!(
-                    "No users.json says whose chats these are, so the account is called {SOMEBODY}. --account \
+                    "No users.json names the owner of these chats, so the account is called {SOMEBODY}. --account \
                      gives it another name."
                 ));
             }
@@ -229,12 +229,12 @@ fn as_json(record: &impl Serialize) -> String {
     serde_json::to_string(record).unwrap_or_default()
 }
 
-/// A record of which exports say different things; the one that was changed last counts.
+/// A record that may differ between exports; the one that was changed last counts.
 fn dated(stream: &'static str, id: &str, data: String) -> Draft {
     Draft { sighting: Some(data.clone()), ..Draft::new(stream, id, data) }
 }
 
-/// The records of a message, if it says anything.
+/// Adds the records of a message, if it has any content.
 fn said(conversation: &str, model: Option<&str>, message: &Value, drafts: &mut Vec<Draft>) {
     let text = |value: &'_ Value, key: &str| value[key].as_str().and_then(name).map(str::to_owned);
     let Some(id) = message["uuid"].as_str().and_then(name) else {
@@ -277,7 +277,7 @@ fn said(conversation: &str, model: Option<&str>, message: &Value, drafts: &mut V
     }
 }
 
-/// The words of a message: of its blocks, since `text` repeats them, or leaves out what is no text.
+/// The text of a message, from its blocks: `text` repeats them, or leaves out blocks that are not text.
 fn content_of(message: &Value) -> Cow<'_, str> {
     let Some(blocks) = message["content"].as_array().filter(|blocks| !blocks.is_empty()) else {
         return message["text"].as_str().unwrap_or_default().into();
@@ -370,7 +370,7 @@ mod tests {
             "blob_ref": null, "text": "north", "create_time": "2026-03-01T10:00:00.123Z"})
         );
         assert_eq!(record(&kept, ATTACHMENTS, "m1:1")["filename"], "bed.png");
-        // O5.5: what tools gave is named, whoever's tools they were.
+        // O5.5: the results of tools are named but not imported, whichever tools they are.
         assert!(kept.records.values().all(|data| !data.contains("clinic")));
     }
 

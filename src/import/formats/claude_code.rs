@@ -1,7 +1,7 @@
-//! Sessions of Claude Code: `~/.claude/projects/DIRECTORY/SESSION.jsonl`, and those of its subagents below.
+//! Claude Code sessions: `~/.claude/projects/DIRECTORY/SESSION.jsonl`, and those of its subagents in folders below.
 //!
-//! A line with a `uuid` is an event of the conversation. A session that is resumed or forked begins with copies of the lines
-//! before, in some versions under its own id: the same `uuid` is the same message.
+//! A line with a `uuid` is an event of the conversation. A session that is resumed or forked begins with copies of the earlier
+//! lines, in some versions under its own session id. Lines with the same `uuid` are the same message.
 
 use std::borrow::Cow;
 use std::io;
@@ -22,14 +22,14 @@ use crate::import::json_value;
 use crate::import::lines::Line;
 use crate::vault::time;
 
-/// Sessions of Claude Code.
+/// Claude Code sessions.
 pub struct ClaudeCode;
 
 const KEY: &str = "claude-code";
 const SESSIONS: &str = "sessions";
 const MESSAGES: &str = "messages";
 const ATTACHMENTS: &str = "attachments";
-/// Why a line is left out that is the program's note on a session.
+/// Why a line is skipped that Claude Code wrote for its own use.
 const BOOKKEEPING: &str = "not part of the conversation";
 
 const STREAMS: [StreamLine; 3] = [
@@ -110,7 +110,7 @@ struct Attachment<'a> {
     timestamp: Option<String>,
 }
 
-/// What copies of one line may say differently. The copy whose session is the smallest counts, so its id stands first.
+/// Where copies of one line may differ. The copy with the smallest session id counts, so the id comes first.
 #[derive(Serialize, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 struct Origin(String, Option<String>, Option<bool>, Option<String>, Option<String>);
 
@@ -131,7 +131,7 @@ impl Format for ClaudeCode {
         let mut sure = None;
         let text = String::from_utf8_lossy(peek.head);
         for line in text.lines().filter(|line| line.starts_with('{')).take(200) {
-            // The last line may be cut off: then only its beginning tells.
+            // The last line may be cut off. Then only its beginning can be checked.
             let (has_id, has_session) = match serde_json::from_str::<Light<'_>>(line) {
                 Ok(light) if light.kind.is_none() => continue,
                 Ok(light) => (light.uuid.is_some(), light.session_id.is_some() || light.leaf_uuid.is_some()),
@@ -154,8 +154,8 @@ impl Format for ClaudeCode {
             .map_err(|error| Refused::Unreadable(error.to_string()))?;
         Ok(vec![Plan::of_all(connector, KEY, members, ask, vec![
                 NOTE.to_owned(),
-                "What Claude Code read through pdpp is left out: calls of servers named pdpp and their results. What was said \
-                 about it in messages stays."
+                "What Claude Code read through pdpp is left out: calls to servers named pdpp and their results. What messages \
+                 say about it is kept."
                     .to_owned(),
             ])])
     }
@@ -222,7 +222,7 @@ impl Format for ClaudeCode {
     }
 }
 
-/// `data` with what `change` does to it.
+/// Returns `data` with `change` applied to it.
 fn copied<'a, T: Deserialize<'a> + Serialize>(data: &'a str, change: impl FnOnce(&mut T)) -> String {
     let Ok(mut record) = serde_json::from_str::<T>(data) else {
         return data.to_owned();
@@ -231,7 +231,7 @@ fn copied<'a, T: Deserialize<'a> + Serialize>(data: &'a str, change: impl FnOnce
     serde_json::to_string(&record).unwrap_or_else(|_| data.to_owned())
 }
 
-/// What of a line is looked at before it is parsed.
+/// The members of a line that are read before it is parsed.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Light<'a> {
@@ -287,7 +287,7 @@ struct LightBlock<'a> {
     text: Option<&'a RawValue>,
 }
 
-/// Remembers what a line says of its session, and which of its results are left out.
+/// Remembers what a line says about its session, and which of its results are left out.
 fn look(at: &Line<'_>, text: &str, seen: &mut Seen) -> Facts {
     let mut facts = Facts::default();
     let Ok(light) = serde_json::from_str::<Light<'_>>(text) else {
@@ -319,7 +319,7 @@ fn look(at: &Line<'_>, text: &str, seen: &mut Seen) -> Facts {
     let Some(session) = session else {
         return facts;
     };
-    // A name that is given again counts more than the one before.
+    // A later custom title replaces an earlier one.
     let latest = u64::MAX - at.offset;
     for (kind, title) in [(TitleKind::Given, light.custom_title), (TitleKind::Made, light.ai_title)] {
         if let Some(title) = raw_text(title) {
@@ -339,7 +339,7 @@ fn look(at: &Line<'_>, text: &str, seen: &mut Seen) -> Facts {
             && !is(light.is_compact_summary);
         if is_by_the_person && !sighting.has_title(TitleKind::Made) {
             let words = raw_text(content).or_else(|| blocks.iter().find_map(|block| raw_text(block.text)));
-            // The program wraps what it puts into a person's mouth into tags.
+            // Claude Code wraps text that it inserts into a user message in tags.
             if let Some(words) = words.filter(|words| !words.trim_start().starts_with('<')) {
                 let order = time.unsigned_abs();
                 sighting.title(TitleKind::FirstMessage, order, &words);
@@ -366,7 +366,7 @@ fn line(line: &Value, hidden: &[String]) -> Result<Parsed, Bad> {
     };
     match text("type") {
         Some("user" | "assistant") if line["isMeta"] == true => Ok(Parsed::Skipped(INJECTED)),
-        // The model's own summary of what was before, in the person's mouth.
+        // A compact summary is written by the model but stored as a user message.
         Some("user") if line["isCompactSummary"] == true => Ok(event.message("summary", hidden)),
         Some(kind @ ("user" | "assistant")) => Ok(event.message(kind, hidden)),
         Some("system") => Ok(line["content"]
@@ -451,11 +451,11 @@ impl Event<'_> {
         }
     }
 
-    /// What the program put beside the conversation. What the person did is kept.
+    /// Reads an attachment that Claude Code added to the conversation. Only what the user did is kept.
     fn attached(&self, attachment: &Value) -> Parsed {
         let kind = attachment["type"].as_str().unwrap_or_default();
         match kind {
-            // Typed while the agent was working.
+            // A message that was typed while the agent was working.
             "queued_command" => match text_of(&attachment["prompt"]) {
                 text if text.trim().is_empty() => Parsed::Skipped(NO_TEXT),
                 text => Parsed::Records(vec![self.draft(Some("user"), "user", &text)]),
@@ -463,7 +463,7 @@ impl Event<'_> {
             "mcp_resource" if attachment["server"].as_str().is_none_or(is_pdpp) => {
                 Parsed::Skipped(READ_THROUGH_PDPP)
             }
-            // Named by the person, or changed by them.
+            // A file or folder that the user named or changed.
             "file"
             | "edited_text_file"
             | "directory"
@@ -529,7 +529,7 @@ impl Event<'_> {
     }
 }
 
-/// The text of a result: as it is, or of its blocks; other blocks are named.
+/// The text of a result, or of its blocks. Blocks that are not text are named.
 fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -541,7 +541,7 @@ fn text_of(content: &Value) -> String {
             });
             texts.collect::<Vec<_>>().join("\n")
         }
-        // The contents of a file: `{"type":"text","file":{"filePath":…,"content":…}}`.
+        // The content of a file: `{"type":"text","file":{"filePath":…,"content":…}}`.
         Value::Object(_) => {
             let file = &content["file"]["content"];
             file.as_str().or_else(|| content["text"].as_str()).unwrap_or_default().to_owned()
@@ -564,7 +564,7 @@ mod tests {
     const FIRST: &str = "0a000000-0000-4000-8000-000000000001";
     const SECOND: &str = "0b000000-0000-4000-8000-000000000002";
 
-    /// A line as the program writes it.
+    /// A line as Claude Code writes it.
     fn event(
         session: &str,
         id: &str,
@@ -678,7 +678,7 @@ mod tests {
         assert_eq!(record(&kept, ATTACHMENTS, "u5:0")["content_preview"], "north\n[image]");
         assert_eq!((counts.read, counts.new), (8, 6));
         assert_eq!(counts.skipped, [(BOOKKEEPING, 1), (INJECTED, 1)].into());
-        // Declared order, whatever order the line has.
+        // The fields are in the declared order, not in the order of the line.
         let message = &kept.records[&(KEY.to_owned(), MESSAGES.to_owned(), "u1".to_owned())];
         assert!(message.starts_with("{\"id\":\"u1\",\"session_id\":"), "{message}");
     }
@@ -704,7 +704,7 @@ mod tests {
             sure(&[json!({"type": "summary", "summary": "Beds", "leafUuid": "u6"})]),
             Some(Sure::Likely)
         );
-        // The program's history of prompts, a table, a session of Codex.
+        // Claude Code's prompt history, a table, and a Codex session.
         assert_eq!(
             sure(&[json!({"display": "x", "timestamp": 1, "project": "/", "sessionId": FIRST})]),
             None
@@ -712,7 +712,7 @@ mod tests {
         assert_eq!(sure(&[json!({"id": 1, "uuid": "x"})]), None);
         assert_eq!(sure(&[json!({"type": "session_meta", "payload": {"id": FIRST}})]), None);
         assert_eq!(sniff(&ClaudeCode, "session.jsonl", b""), None);
-        // A first line longer than what is looked at.
+        // A first line that is longer than the head that is read.
         let long = event(FIRST, "u1", None, "user", 1, &json!("x"));
         let long = long
             .to_string()
@@ -730,7 +730,8 @@ mod tests {
             event(FIRST, "u1", None, "user", 1, &json!("Plan")),
             event(FIRST, "u2", Some("u1"), "assistant", 2, &call("t1", "Read", &json!({}))),
         ];
-        // Forked under its own id; resumed by a version that left the old one; branched by one that names where it is from.
+        // Forked under its own session id; resumed by a version that kept the old id; branched by a version that names its
+        // source.
         let mut forked: Vec<Value> = first.clone();
         for line in &mut forked {
             line["sessionId"] = SECOND.into();
@@ -778,7 +779,7 @@ mod tests {
         for cut in last..whole.len() - 1 {
             assert_eq!(split(&ClaudeCode, plan, "a", &whole[..cut], 0).1, last as u64, "{cut}");
         }
-        // Only its end is missing.
+        // Only the last line's end is missing.
         assert_eq!(split(&ClaudeCode, plan, "a", &whole[..whole.len() - 1], 0).1, whole.len() as u64 - 1);
         let (rest, end) = split(&ClaudeCode, plan, "a", &whole, whole.len() as u64 - 1);
         assert_eq!((rest.len(), end), (0, whole.len() as u64 - 1));
@@ -840,7 +841,7 @@ mod tests {
         assert_eq!(keys(&kept, ATTACHMENTS), ["u3:0", "u5:0"]);
         assert_eq!(record(&kept, MESSAGES, "u4")["content"], "Go on.");
         assert!(kept.records.values().all(|data| !data.contains(secret)));
-        // A file that grew behind any line, the call before it and its result behind.
+        // A file that grew after any line, with the call before that line and its result after it.
         for (cut, _) in whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
             let mut grown = Kept::default();
             grown.import_some(&ClaudeCode, &[("a", &whole[..=cut])], ask(), usize::MAX);
@@ -904,7 +905,7 @@ mod tests {
         assert_eq!(record(&kept, MESSAGES, "u9")["content"], "A\u{fffd}B");
     }
 
-    /// Lines of two sessions that share messages. Copies differ in what copies differ in.
+    /// Lines of two sessions that share messages. The copies differ only in fields in which real copies differ.
     fn lines() -> impl Strategy<Value = Vec<Value>> {
         let line = (0_usize..2, 0_u32..12, proptest::option::of(0_u32..12), any::<bool>()).prop_map(
             |(session, id, parent, is_sidechain)| {

@@ -1,7 +1,7 @@
-//! Sessions of Codex: `~/.codex/sessions/YEAR/MONTH/DAY/rollout-TIME-ID.jsonl`.
+//! Codex sessions: `~/.codex/sessions/YEAR/MONTH/DAY/rollout-TIME-ID.jsonl`.
 //!
-//! A file is one session, whose first line says which. What the model was sent and answered stands in `response_item` lines;
-//! other lines repeat it for the program's screen. Old files have the items without the envelope.
+//! A file is one session, and its first line names it. `response_item` lines hold what the model received and answered; other
+//! lines repeat it for the screen. Old files have the items without the envelope.
 
 use std::borrow::Cow;
 use std::io;
@@ -22,16 +22,16 @@ use crate::import::json_value;
 use crate::import::lines::Line;
 use crate::vault::time;
 
-/// Sessions of Codex.
+/// Codex sessions.
 pub struct Codex;
 
 const KEY: &str = "codex";
 const SESSIONS: &str = "sessions";
 const MESSAGES: &str = "messages";
 const CALLS: &str = "function_calls";
-/// What a file says of a message of its own.
+/// The sighting of a message by its own file.
 const HERE: &str = "\"here\"";
-/// Why a line is left out that says again what another one says.
+/// Why a line is skipped that repeats another line.
 const REPEATED: &str = "repeats another line";
 
 const STREAMS: [StreamLine; 3] = [
@@ -59,7 +59,7 @@ const STREAMS: [StreamLine; 3] = [
 ];
 const DECLARED: &[Declared] = &[Declared { registry: Registry::Upstream, key: KEY, streams: &STREAMS }];
 
-/// How the program's own words begin that it puts into a person's mouth, in files that do not say whose they are.
+/// How text begins that Codex inserts into a user message, in files that do not mark who wrote it.
 const INJECTED_BEGINNINGS: [&str; 12] = [
     "# AGENTS.md instructions",
     "<INSTRUCTIONS>",
@@ -112,7 +112,7 @@ struct Message<'a> {
     timestamp: Option<String>,
 }
 
-/// A call, of which one line says what was asked, and another what came of it.
+/// A tool call. One line has its arguments, and another its output.
 #[allow(clippy::struct_field_names, reason = "the record's own names")]
 #[derive(Clone, Serialize, Deserialize)]
 struct Call {
@@ -126,7 +126,7 @@ struct Call {
 }
 
 impl Call {
-    /// What both say, in whatever order.
+    /// Merges two lines about the call, in any order.
     fn and(self, other: Self) -> Self {
         Self {
             name: self.name.max(other.name),
@@ -163,7 +163,7 @@ impl Format for Codex {
         let text = String::from_utf8_lossy(peek.head);
         let mut lines = text.lines();
         let first = lines.next()?;
-        // Its instructions can make the first line longer than what is looked at, so it may not parse.
+        // The instructions can make the first line longer than the head that is read, so it may not parse.
         let is_meta =
             [r#""type":"session_meta""#, r#""type": "session_meta""#].iter().any(|mark| first.contains(mark));
         if is_meta && first.starts_with('{') {
@@ -191,8 +191,8 @@ impl Format for Codex {
             .map_err(|error| Refused::Unreadable(error.to_string()))?;
         Ok(vec![Plan::of_all(connector, KEY, members, ask, vec![
                 NOTE.to_owned(),
-                "What Codex read through pdpp is left out: calls of servers named pdpp and their results. What was said about \
-                 it in messages stays."
+                "What Codex read through pdpp is left out: calls to servers named pdpp and their results. What messages say about \
+                 it is kept."
                     .to_owned(),
             ])])
     }
@@ -243,7 +243,7 @@ impl Format for Codex {
     }
 }
 
-/// What of a line is looked at before it is parsed: of its envelope, or of an item without one.
+/// The members of a line that are read before it is parsed: of its envelope, or of an item without one.
 #[derive(Deserialize, Default)]
 struct Light<'a> {
     #[serde(borrow, rename = "type")]
@@ -278,7 +278,7 @@ struct LightItem<'a> {
     action: Option<&'a RawValue>,
 }
 
-/// Remembers what a line says of the session, and whether it is a call that is left out.
+/// Remembers what a line says about the session, and whether it is a call that is left out.
 fn look(session: &mut Option<String>, at: &Line<'_>, text: &str, seen: &mut Seen) -> Facts {
     let light = serde_json::from_str::<Light<'_>>(text).unwrap_or_default();
     let kind = raw_text(light.kind);
@@ -324,7 +324,7 @@ fn look(session: &mut Option<String>, at: &Line<'_>, text: &str, seen: &mut Seen
     facts
 }
 
-/// The session that a file begins with.
+/// The session that the file's first line names.
 fn begin(line: &str, seen: &mut Seen) -> Option<String> {
     let line = json_value::read(line.as_bytes()).ok()?;
     let facts = match line["type"].as_str() {
@@ -332,7 +332,7 @@ fn begin(line: &str, seen: &mut Seen) -> Option<String> {
         Some(_) => return None,
         None => &line,
     };
-    // Before there was an envelope around it, and for a while within that.
+    // Some versions have no envelope, and some have the facts in a `meta` member of it.
     let facts = facts.get("meta").unwrap_or(facts);
     let text = |value: &Value| value.as_str().and_then(name).map(str::to_owned);
     let id = text(&facts["id"])?;
@@ -353,7 +353,7 @@ fn line(line: &Value, facts: &Facts) -> Result<Parsed, Bad> {
         return Err(Bad("not a JSON object"));
     }
     let (Some(session), Some(number)) = (facts.session.as_deref(), facts.line) else {
-        return Err(Bad("no session before it"));
+        return Err(Bad("no session is named before it"));
     };
     if !facts.hidden.is_empty() {
         return Ok(Parsed::Skipped(READ_THROUGH_PDPP));
@@ -381,7 +381,7 @@ fn time_of(line: &Value) -> Option<String> {
     line["timestamp"].as_str().and_then(timestamp)
 }
 
-/// Why a line for the program's screen is left out.
+/// Why a line that is meant for the screen is skipped.
 fn event(payload: &Value) -> &'static str {
     match payload["type"].as_str().unwrap_or_default() {
         "user_message"
@@ -401,7 +401,7 @@ fn event(payload: &Value) -> &'static str {
     }
 }
 
-/// What the model was sent, or answered.
+/// An item that the model received or produced.
 struct Item<'a> {
     payload: &'a Value,
     session: &'a str,
@@ -465,7 +465,7 @@ impl Item<'_> {
             timestamp: self.timestamp.clone(),
         };
         let data = serde_json::to_string(&message).unwrap_or_default();
-        // That its file speaks of it: it is gone when the file is.
+        // The sighting ties the message to its file: it is deleted with the file.
         Parsed::Records(vec![Draft { sighting: Some(HERE.to_owned()), ..Draft::new(MESSAGES, key, data) }])
     }
 
@@ -493,7 +493,7 @@ impl Item<'_> {
     }
 }
 
-/// The words of a message; of a person's only those that the person wrote, where `is_their_own` asks for that.
+/// The text of a message. With `is_their_own`, text that Codex inserted into a user message is left out.
 fn text_of(item: &Value, is_their_own: bool) -> String {
     let origins = &item["internal_chat_message_metadata_passthrough"]["content_item_metadata"];
     let blocks = match &item["content"] {
@@ -523,7 +523,7 @@ fn text_of(item: &Value, is_their_own: bool) -> String {
     parts.join("\n\n")
 }
 
-/// The text of what a tool gave.
+/// The text of a tool's output.
 fn output_of(output: &Value) -> String {
     match output {
         Value::String(text) => text.clone(),
@@ -552,7 +552,7 @@ mod tests {
 
     const ID: &str = "0c000000-0000-7000-8000-000000000001";
 
-    /// A line as the program writes it.
+    /// A line as Codex writes it.
     fn line(kind: &str, second: u32, payload: &Value) -> Value {
         json!({"timestamp": format!("2026-03-01T10:00:{second:02}.500Z"), "type": kind, "payload": payload})
     }
@@ -807,7 +807,7 @@ mod tests {
         assert_eq!(counts.bad, [("not JSON", 1), ("not a JSON object", 1)].into());
         assert_eq!(record(&kept, MESSAGES, ":5")["content"], "A\u{fffd}B");
         let (_, counts) = import(&[("a", &file(&garden()[1..3]))]);
-        assert_eq!(counts.bad, [("no session before it", 2)].into());
+        assert_eq!(counts.bad, [("no session is named before it", 2)].into());
     }
 
     fn lines() -> impl Strategy<Value = Vec<Value>> {

@@ -1,5 +1,5 @@
-//! Tables of text: a row a line, its cells apart by a comma, semicolon, tab or bar. [`crate::import::table`] has what becomes
-//! of their columns.
+//! Tables of text: one row per line, with cells separated by a comma, semicolon, tab or bar. [`crate::import::table`] decides how
+//! columns become fields.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, BufRead, BufReader, Read};
@@ -18,29 +18,29 @@ use crate::import::table::{
 };
 use crate::vault::declaration::Stream;
 
-/// What cells may be apart by, the likeliest first.
+/// The possible delimiters, the most likely one first.
 pub(super) const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
-/// Rows that say whether a file is a table.
+/// How many rows are read to decide whether a file is a table.
 const SAMPLE: usize = 50;
-/// They are fewer where they are long.
+/// The most bytes that are read for that, if the rows are long.
 const SAMPLE_BYTES: u64 = 4 * 1024 * 1024;
-/// A row at most, in cells.
+/// The most cells in a row.
 const MAX_CELLS: usize = 1 << 16;
-/// A row at most, in bytes.
+/// The longest row, in bytes.
 const MAX_ROW: usize = 64 * 1024 * 1024;
-/// How much is read twice at most where a quote is never closed, in bytes.
+/// How many bytes may be read twice because of quotes that are never closed.
 const MAX_AGAIN: usize = MAX_ROW;
-/// Lines above the header at most: who the bank's customer is, and which days the rows are of.
+/// The most lines above the header, such as a bank's customer name and date range.
 const MOST_ABOVE: usize = 20;
-/// Why they are left out.
+/// Why lines above the header are skipped.
 const ABOVE: &str = "above the table's header";
-/// Behind the facts of such a line.
+/// Follows the layout in the facts of a line above the header.
 const ABOVE_MARK: &str = "^";
 /// The only stream.
 const ROWS: &str = "rows";
-/// Behind the facts of a row that is in the second of two equal hours.
+/// Follows the layout in the facts of a row that is in the second pass of an hour that occurs twice.
 const LATE: &str = "+";
-/// What a column is called in records where the table has one called like the key, and it names no rows.
+/// The field for a column that has the key's name but does not identify the rows.
 const OTHER_KEY: &str = "id_column";
 
 /// CSV and TSV.
@@ -50,26 +50,26 @@ pub struct Csv;
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Layout {
     charset: Charset,
-    /// How long the byte order mark is.
+    /// The length of the byte order mark.
     mark: usize,
     delimiter: u8,
-    /// The columns' names, as fields; the key's among them where a column names the rows.
+    /// The columns' names as fields. The key is among them if a column identifies the rows.
     names: Vec<String>,
     has_header: bool,
     /// How many rows are above the header.
     above: usize,
-    /// Which column names the rows.
+    /// The column that identifies the rows.
     key: Option<usize>,
     places: Vec<Option<Place>>,
-    /// The column of the rows' own time.
+    /// The column with the rows' own time.
     time: Option<usize>,
 }
 
 struct State {
     stream: Stream,
-    /// By what is in [`Raw::facts`].
+    /// The layouts by the content of [`Raw::facts`].
     layouts: HashMap<String, (Layout, Cutter)>,
-    /// By label.
+    /// The layout names by label.
     members: HashMap<String, String>,
 }
 
@@ -113,9 +113,9 @@ impl Format for Csv {
             .and_then(|state| state.members.get(unit.label).map(|facts| (facts, state)))
             .and_then(|(facts, state)| state.layouts.get(facts).map(|(layout, _)| (facts, layout)))
         else {
-            return Err(io::Error::other("this file was not there when it was planned"));
+            return Err(io::Error::other("this file did not exist when the import was planned"));
         };
-        // Also what was read in an earlier run: equal rows are counted from the beginning.
+        // Reads from the start even when resuming, because equal rows are counted from the first one.
         let mut rows = Rows::new(&mut unit.bytes, layout.charset, layout.mark, layout.delimiter)?;
         rows.skip_separator_line()?;
         let mut copies = Copies::default();
@@ -123,7 +123,7 @@ impl Format for Csv {
         let mut header = layout.has_header;
         let mut above = layout.above;
         let mut end = 0;
-        // A row above the header has as many cells as it likes.
+        // A row above the header may have any number of cells.
         rows.columns = (above == 0).then_some(layout.names.len());
         while let Some(row) = rows.next()? {
             if above > 0 {
@@ -152,7 +152,7 @@ impl Format for Csv {
             };
             let is_late =
                 row.cells.as_ref().is_ok_and(|cells| layout.is_late(cells, &mut overlap, &plan.zone));
-            // A last line without an end may not be all of it: it is read again when the file grew.
+            // A last line without a line end may be incomplete. It is read again if the file grows.
             end = if row.is_ended { row.next } else { row.offset };
             if row.offset < from {
                 continue;
@@ -177,7 +177,7 @@ impl Format for Csv {
             .ok_or(Bad("changed while it was read"))?;
         let cells = cutter.cells(&raw.bytes)?;
         if !fits(&cells, layout.names.len()) {
-            return Err(Bad("not as many cells as there are columns"));
+            return Err(Bad("the number of cells differs from the number of columns"));
         }
         let key = match layout.key.and_then(|key| cells.get(key)).map(str::trim) {
             None | Some("") => row_name(&layout.names, &cells, raw.copy),
@@ -202,7 +202,7 @@ impl Format for Csv {
 }
 
 impl Layout {
-    /// Whether a row is in the second of two equal hours.
+    /// Whether a row is in the second pass of an hour that occurs twice.
     fn is_late(&self, cells: &Cells, overlap: &mut Overlap, zone: &TimeZone) -> bool {
         let place = self.time.and_then(|at| Some((self.places.get(at)?.as_ref()?, cells.get(at)?)));
         place.is_some_and(|(place, cell)| overlap.is_late(place, cell, zone))
@@ -213,7 +213,7 @@ fn state(plan: &Plan) -> Option<&State> {
     plan.state.downcast_ref()
 }
 
-/// The key of a row without a name: what its cells say, in whatever order the columns stand.
+/// The key of a row that no column identifies: a digest of its cells that does not depend on the order of the columns.
 fn row_name(names: &[String], cells: &Cells, copy: u32) -> String {
     let mut parts: Vec<(&str, &str)> =
         names.iter().map(String::as_str).zip(cells.iter()).filter(|(_, cell)| !cell.is_empty()).collect();
@@ -226,12 +226,12 @@ fn hash(cells: &Cells) -> u64 {
     table::hash(cells.iter().map(str::as_bytes))
 }
 
-/// Whether a row has this many cells; more of them have to be empty.
+/// Whether a row has this many cells. Any further cells must be empty.
 fn fits(cells: &Cells, columns: usize) -> bool {
     cells.len() >= columns && cells.iter().skip(columns).all(|cell| cell.trim().is_empty())
 }
 
-/// What is seen of a file before its columns are declared.
+/// What the survey of a file finds before its columns are declared.
 struct Survey {
     charset: Charset,
     mark: usize,
@@ -260,13 +260,13 @@ fn plan(
         let seen = survey(member, head, &mut columns, known).map_err(|error| unreadable(member, &error))?;
         if !seen.has_header {
             notes.push(format!(
-                "{} has no row of names: its columns are called column_1 to column_{}",
+                "{} has no header row: its columns are called column_1 to column_{}",
                 member.label,
                 seen.names.len()
             ));
         }
         if seen.above > 0 {
-            notes.push(format!("{}: {} lines above the header are left out", member.label, seen.above));
+            notes.push(format!("{}: {} lines above the header are skipped", member.label, seen.above));
         }
         surveys.push((member.label, seen));
     }
@@ -303,7 +303,7 @@ fn plan(
     })
 }
 
-/// What the beginning of a file says of how its rows are read.
+/// What the beginning of a file reveals about how its rows are read.
 struct Head {
     charset: Charset,
     mark: usize,
@@ -342,7 +342,7 @@ fn survey(
 ) -> io::Result<Survey> {
     let Head { charset, mark, delimiter, above, names, has_header } = head;
     let key = names.iter().position(|name| name == KEY);
-    // Whether it names the rows is known only behind the last one, and then it is no column.
+    // Only the last row settles whether this column identifies the rows. If it does, it is not a normal column.
     let mut unique = Names::default();
     let mut others = Columns::default();
     let mut rows = open(member, charset, mark, delimiter)?;
@@ -371,7 +371,7 @@ fn survey(
             }
         }
     }
-    // A table whose rows were named by it goes on so.
+    // If this column identified the rows of the table before, it still does.
     let was_key = known.map(|known| known.field(OTHER_KEY).is_none());
     let has_unique_key = key.is_some() && was_key.unwrap_or_else(|| unique.are_unique());
     let mut names = names;
@@ -382,7 +382,7 @@ fn survey(
     Ok(Survey { charset, mark, delimiter, names, has_header, above, has_unique_key })
 }
 
-/// The names of the columns, and whether the first row has them.
+/// The names of the columns, and whether the first row contains them.
 fn names<R: BufRead>(mut rows: Rows<R>, above: usize) -> io::Result<(Vec<String>, bool)> {
     let mut sample = Vec::new();
     for _ in 0..above {
@@ -423,8 +423,8 @@ fn is_value(cell: &str) -> bool {
     column.is_typed()
 }
 
-/// How many rows stand above the header: they have fewer cells than the others, or nothing in their last ones. The header's cells
-/// are names, all of them different, and a value stands below.
+/// How many rows are above the header: they have fewer cells than the others, or their last cells are empty. The header's cells
+/// are distinct names, with a value below each.
 fn above(rows: &[Cells], width: usize) -> usize {
     // A header may end with a delimiter.
     let filled = |cells: &Cells| {
@@ -440,7 +440,7 @@ fn above(rows: &[Cells], width: usize) -> usize {
     if is_header { at } else { 0 }
 }
 
-/// A column's name as a field: `Amount (EUR)` is `amount_eur`.
+/// A column's name as a field name: `Amount (EUR)` is `amount_eur`.
 fn field_name(text: &str) -> String {
     let lower = text.chars().take(100).collect::<String>().to_lowercase();
     let words: Vec<&str> =
@@ -456,7 +456,8 @@ fn most_frequent(values: impl Iterator<Item = usize>) -> Option<(usize, usize)> 
     counts.into_iter().max_by_key(|(value, count)| (*count, *value))
 }
 
-/// Whether a beginning is no text: it has a NUL, or control characters again and again. A single one may stand in what somebody wrote.
+/// Whether the beginning of a file is not text: it has a NUL byte or many control characters. A few control characters may occur
+/// in text that people write.
 fn is_binary(head: &[u8]) -> bool {
     if Charset::of_head(head)
         .is_some_and(|(charset, _)| matches!(charset, Charset::Utf16Le | Charset::Utf16Be))
@@ -467,8 +468,8 @@ fn is_binary(head: &[u8]) -> bool {
     head.contains(&0) || head.iter().filter(is_control).count() * 100 > head.len().max(100)
 }
 
-/// What the cells of a table are apart by, and how many rows stand above its header; `None` where it is no table: nearly all of
-/// the first rows have the same number of cells.
+/// The delimiter of a table and the number of rows above its header, or `None` if the file is not a table. In a table, nearly all
+/// of the first rows have the same number of cells.
 fn delimiter(head: &[u8], is_whole: bool) -> Option<(u8, usize)> {
     let (charset, mark) = Charset::of_head(head).unwrap_or((Charset::Utf8, 0));
     let first: String = charset.decode(&head[mark..head.len().min(mark + 64)]).chars().take(8).collect();
@@ -484,7 +485,7 @@ fn delimiter(head: &[u8], is_whole: bool) -> Option<(u8, usize)> {
         let mut sample = Vec::new();
         while sample.len() < SAMPLE + MOST_ABOVE {
             match rows.next() {
-                // The last row of a beginning is cut off.
+                // The last row of a cut-off head is incomplete.
                 Ok(Some(row)) if is_whole || row.next < head.len() as u64 => {
                     sample.push(row.cells.unwrap_or_default());
                 }
@@ -506,16 +507,16 @@ fn delimiter(head: &[u8], is_whole: bool) -> Option<(u8, usize)> {
     best.map(|(.., delimiter, above)| (delimiter, above))
 }
 
-/// How many rows have the most frequent number of cells, and which that is; the rows, by line, and how many cells each has.
+/// How many rows have the most frequent number of cells, and that number; then each row's line and number of cells.
 type Seen = (usize, usize, Vec<(u64, usize)>);
 
-/// The first row of what nearly is a table that has another number of cells than the first one.
+/// Describes the first row with a different number of cells than the header, in a file that is almost a table.
 fn misfit(head: &[u8], is_whole: bool) -> Option<String> {
     if kind_of_file::of(head).is_some() {
         return None;
     }
     if is_binary(head) {
-        return Some("it is no text: it has control characters".to_owned());
+        return Some("it is not text: it contains control characters".to_owned());
     }
     let (charset, mark) = Charset::of_head(head).unwrap_or((Charset::Utf8, 0));
     let mut best: Option<Seen> = None;
@@ -533,18 +534,18 @@ fn misfit(head: &[u8], is_whole: bool) -> Option<String> {
         }
     }
     let Some((_, _, sample)) = best else {
-        return Some("its lines have no comma, semicolon, tab or bar that makes columns of them".to_owned());
+        return Some("no comma, semicolon, tab or bar divides its lines into columns".to_owned());
     };
     let (_, header) = *sample.first()?;
     let (line, cells) = sample.iter().find(|(_, cells)| *cells != header)?;
     let plural = if *cells == 1 { "cell" } else { "cells" };
     Some(match cells {
-        0 => format!("line {line} cannot be taken apart in cells: a quote in it is not closed"),
-        cells => format!("line {line} has {cells} {plural}, the header {header}"),
+        0 => format!("line {line} cannot be split into cells: a quote in it is not closed"),
+        cells => format!("line {line} has {cells} {plural}, but the header has {header}"),
     })
 }
 
-/// The delimiter that a first line `sep=;` names, for Excel.
+/// The delimiter that a first line such as `sep=;` names for Excel.
 fn separator_line(text: &str) -> Option<u8> {
     let mut rest = text.trim_start_matches('"').strip_prefix("sep=")?.chars();
     let named = rest.next().and_then(|c| u8::try_from(c).ok())?;
@@ -555,12 +556,13 @@ fn separator_line(text: &str) -> Option<u8> {
     .then_some(named)
 }
 
-/// Takes rows apart.
+/// Splits rows into cells.
 #[derive(Clone)]
 pub(super) struct Cutter {
     charset: Charset,
     delimiter: u8,
-    /// As it is at a row's beginning. Its table would be slower to build than a row is to read without one.
+    /// The reader's state at the beginning of a row. Building the reader's table would take longer than reading a row without
+    /// one.
     core: csv_core::Reader,
 }
 
@@ -603,12 +605,12 @@ impl Cutter {
                 }
                 csv_core::ReadRecordResult::OutputEndsFull => return Err(Bad("too many cells")),
                 csv_core::ReadRecordResult::Record => break,
-                csv_core::ReadRecordResult::End => return Err(Bad("no row")),
+                csv_core::ReadRecordResult::End => return Err(Bad("not a row")),
             }
         }
         output.truncate(written);
         ends.truncate(cells);
-        let text = String::from_utf8(output).map_err(|_| Bad("no row"))?;
+        let text = String::from_utf8(output).map_err(|_| Bad("not a row"))?;
         Ok(Cells { text, ends })
     }
 }
@@ -616,7 +618,7 @@ impl Cutter {
 /// The cells of a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Cells {
-    /// One behind the other.
+    /// The cells, one after another.
     text: String,
     ends: Vec<usize>,
 }
@@ -636,7 +638,7 @@ impl Cells {
     }
 }
 
-/// Where the reading of a row is.
+/// The position of the reader within a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Quote {
     /// Before a cell.
@@ -645,7 +647,7 @@ enum Quote {
     Outside,
     /// In a quoted cell.
     Inside,
-    /// Behind a quote in a quoted cell: it ends, or the quote is doubled.
+    /// After a quote in a quoted cell: the cell ends, or the quote is doubled.
     Behind,
 }
 
@@ -667,25 +669,25 @@ impl Quote {
     }
 }
 
-/// A row, as it stands in a file.
+/// A row as the file has it.
 pub(super) struct Row {
     pub(super) offset: u64,
     pub(super) next: u64,
     pub(super) line: u64,
     pub(super) bytes: Vec<u8>,
     pub(super) cells: Result<Cells, Bad>,
-    /// Whether a line break is behind it.
+    /// Whether a line break follows the row.
     pub(super) is_ended: bool,
 }
 
-/// The rows of a file, in any charset, with their places.
+/// The rows of a file in any charset, with their positions.
 pub(super) struct Rows<R> {
     reader: R,
-    /// What was read and is read again.
+    /// Bytes that were read and are read again.
     again: Vec<u8>,
     again_at: usize,
     cutter: Cutter,
-    /// How many cells a row has, once that is known.
+    /// How many cells a row has, once known.
     pub(super) columns: Option<usize>,
     offset: u64,
     line: u64,
@@ -707,7 +709,7 @@ impl<R: BufRead> Rows<R> {
         })
     }
 
-    /// Leaves out `sep=;`.
+    /// Skips a `sep=;` line.
     pub(super) fn skip_separator_line(&mut self) -> io::Result<()> {
         let before = (self.offset, self.line);
         let Some((bytes, _)) = self.read(true)? else { return Ok(()) };
@@ -738,7 +740,7 @@ impl<R: BufRead> Rows<R> {
                 (Ok(_), None) => true,
                 (Err(_), _) => false,
             };
-            // A quote that nobody closed has taken lines in that are rows of their own: its line alone is bad.
+            // A quote that was not closed swallowed the rows after it. Only its own line is bad; the others are read again.
             if !is_whole && self.line > line + 1 && bytes.len() <= self.left_again {
                 self.left_again -= bytes.len();
                 self.put_back(&bytes);
@@ -753,7 +755,7 @@ impl<R: BufRead> Rows<R> {
         }
     }
 
-    /// What is left of a line that is too long for a row belongs to it, and is no row of its own.
+    /// Skips the rest of a line that is too long for a row, so that it is not read as a separate row.
     fn skip_rest(&mut self, mut length: usize, mut is_ended: bool) -> io::Result<bool> {
         while !is_ended && length >= MAX_ROW {
             let Some((rest, is_end)) = self.read(true)? else { break };
@@ -762,13 +764,13 @@ impl<R: BufRead> Rows<R> {
         Ok(is_ended)
     }
 
-    /// Whether white space between delimiters is a row: with tabs, an empty one.
+    /// Whether whitespace contains delimiters: in a table with tabs, it is an empty row.
     fn is_delimiter_blank(&self, bytes: &[u8]) -> bool {
         self.cutter.delimiter.is_ascii_whitespace()
             && self.cutter.charset.decode(bytes).contains(char::from(self.cutter.delimiter))
     }
 
-    /// The bytes up to the end of a row, or of a line, and whether a line break ends them.
+    /// The bytes up to the end of a row or of a line, and whether a line break ends them.
     fn read(&mut self, is_line: bool) -> io::Result<Option<(Vec<u8>, bool)>> {
         let width = self.cutter.charset.width();
         let mut bytes = Vec::new();
@@ -798,7 +800,7 @@ impl<R: BufRead> Rows<R> {
                     _ => u16::from(*byte),
                 };
                 if after_return && unit != u16::from(b'\n') {
-                    // It belongs to the next row, with its first byte.
+                    // The line break belongs to the next row, with its first byte.
                     if width == 2 {
                         first_byte = bytes.pop();
                     }
@@ -875,7 +877,7 @@ mod tests {
         (kept, counts)
     }
 
-    /// Without their keys, in the order of the file.
+    /// The rows without their keys, in the order of the file.
     fn rows(text: impl AsRef<[u8]>) -> Vec<Json> {
         let bytes = text.as_ref();
         let plan = plan_of(bytes);
@@ -1017,7 +1019,7 @@ mod tests {
         let euros = "was;betrag\nx;1,50 €\ny;2,50 €\n";
         let told = notes(euros.as_bytes());
         assert!(told.contains("The amounts of `betrag` are in €: they stand in `betrag_eur`"), "{told}");
-        // They do not agree.
+        // The currencies differ.
         let mixed = "was;betrag\nx;1,50 €\ny;2,50 $\nz;3,50 €\n";
         assert_eq!(rows(mixed)[1], json!({"was": "y", "betrag": "2,50 $"}));
         let told = notes(mixed.as_bytes());
@@ -1039,7 +1041,7 @@ mod tests {
             "{told}"
         );
         later(&mut kept, "what,amount\ne,5.50\n");
-        // One that is not, among many.
+        // One value of many is in another currency.
         let (told, _) = later(&mut kept, &format!("what,amount\n{}g,US$ 7.50\n", "f,6.50 €\n".repeat(150)));
         assert!(told.contains("1 of 151 values of `amount` are not numbers in €"), "{told}");
         let stream = kept.connectors["table-table"].stream("rows").unwrap().clone();
@@ -1059,7 +1061,7 @@ mod tests {
         let sum = |field: &str| -> f64 { values.iter().filter_map(|data| data[field].as_f64()).sum() };
         assert_eq!((sum("amount_eur"), sum("amount_dollar"), sum("amount")), (4.0 + 150.0 * 6.5, 8.0, 5.5));
         assert!(values.iter().any(|data| data["amount_text"] == "US$ 7.50"));
-        // A column that is called so keeps its name.
+        // A column with that name keeps it.
         assert_eq!(
             rows("what,amount (EUR)\na,\"1,50 €\"\n")[0].to_string(),
             r#"{"amount_eur":1.50,"what":"a"}"#
@@ -1077,7 +1079,7 @@ mod tests {
         let told = notes(b"created,n\n3rd of May,1\n4th of May,2\n");
         assert!(told.contains("`created` is no date or time here: 2 of its 2 values"), "{told}");
         assert!(notes(b"a,n\nx,1\ny,2\n").contains("No column is a date or a time"));
-        // 99 % are dates: the table has a time, and the others are counted.
+        // 99% of the values are dates: the table has a time, and the other values are counted.
         let most = format!("day,n\n{}soon,2\n", "2026-01-02,1\n".repeat(150));
         let told = notes(most.as_bytes());
         assert!(told.contains("1 of 151 values of `day` are not dates (the first in line 152)"), "{told}");
@@ -1107,7 +1109,7 @@ mod tests {
             kept.records.keys().map(|(account, ..)| account.as_str()).collect::<Vec<_>>(),
             ["export", "export-2"]
         );
-        // Each goes on where its columns are, with more of them or fewer too, and what a person says counts.
+        // Each file goes to the table with its columns, even with more or fewer of them, and the owner's choice takes precedence.
         for (text, wanted) in [
             (one, "table-export"),
             (other, "table-export-2"),
@@ -1119,7 +1121,7 @@ mod tests {
             assert_eq!(name(&kept, text, None).0, wanted, "{text}");
         }
         assert_eq!(name(&kept, "when,what,where\n2026-01-03,a,b\n", Some("mine")).0, "table-export");
-        // Of one folder too.
+        // This also holds for files of one folder.
         let both = harness::plan(
             &Csv,
             &[
@@ -1170,10 +1172,10 @@ mod tests {
             assert_eq!((counts.read, counts.new), (lines + 2, 2), "{above}");
             let told = notes(text.as_bytes());
             assert!(
-                told.contains(&format!("table.csv: {lines} lines above the header are left out")),
+                told.contains(&format!("table.csv: {lines} lines above the header are skipped")),
                 "{told}"
             );
-            // A run that was cut off goes on anywhere.
+            // An interrupted import resumes anywhere.
             let plan = plan_of(text.as_bytes());
             let (all, _) = harness::split(&Csv, &plan, "table.csv", text.as_bytes(), 0);
             for at in 1..all.len() {
@@ -1181,7 +1183,7 @@ mod tests {
                 assert_eq!(rest, all[at..]);
             }
         }
-        // A first row with nothing in its last cells is a row.
+        // A first row with empty last cells is a normal row.
         let sparse = "2026-01-01,x,,\n2026-01-02,y,z,5\n2026-01-03,y,z,6\n";
         assert_eq!(rows(sparse).len(), 3);
         let named = "name,city,,\nAna,Oslo,north,5\nBo,Rome,south,6\n";
@@ -1210,7 +1212,7 @@ mod tests {
         for bytes in all {
             assert_eq!(harness::sniff(&Csv, "a", &bytes), Some(Sure::Fallback));
             assert_eq!(kept(&bytes).0.records, expected);
-            // Offsets are the file's.
+            // Offsets are positions in the file.
             let plan = plan_of(&bytes);
             let (items, end) = harness::split(&Csv, &plan, "table.csv", &bytes, 0);
             assert_eq!(end, bytes.len() as u64);
@@ -1233,7 +1235,10 @@ mod tests {
     fn o5_ragged_rows_are_bad_and_the_next_goes_on() {
         let text = "a,b\n1,2\n3\n4,5,6\n7,8,\n\n9,10";
         let (kept, counts) = kept(text);
-        assert_eq!(counts.bad, BTreeMap::from([("not as many cells as there are columns", 2)]));
+        assert_eq!(
+            counts.bad,
+            BTreeMap::from([("the number of cells differs from the number of columns", 2)])
+        );
         assert_eq!((counts.read, counts.new, kept.records.len()), (5, 3, 3));
     }
 
@@ -1254,7 +1259,7 @@ mod tests {
         let text = b"2026-01-01,5,x\n2026-01-02,6,y\n";
         assert_eq!(rows(text)[0], json!({"column_1": "2026-01-01", "column_2": 5, "column_3": "x"}));
         assert_eq!(rows(text).len(), 2);
-        assert!(notes(text).contains("no row of names"));
+        assert!(notes(text).contains("no header row"));
         let doubled = rows("Amount,Amount,\n1,2,3\n");
         assert_eq!(doubled[0], json!({"amount": 1, "amount_2": 2, "column_3": 3}));
         let texts = rows("name,city\nAna,Oslo\n");
@@ -1325,7 +1330,7 @@ mod tests {
         assert!(kept.records.keys().map(|(.., key)| key.as_str()).eq(["7", "8"]));
         let (_, counts) = later(&mut kept, "id,status\n7,paid\n8,open\n");
         assert_eq!((counts.changed, counts.same, kept.records.len()), (1, 1, 2));
-        // One that is there twice is two records, with nothing lost.
+        // A row that occurs twice becomes two records, so nothing is lost.
         let (_, counts) = later(&mut kept, "id,status\n9,a\n9,b\n9,b\n");
         assert_eq!((counts.new, counts.same), (2, 1));
         assert!(kept.records.keys().map(|(.., key)| key.as_str()).eq(["7", "8", "9", "9#2"]));
@@ -1363,7 +1368,7 @@ mod tests {
         let ask = crate::import::format::Ask { date_order: Some(DateOrder::MonthDayYear), ..harness::ask() };
         let plan = harness::plan(&Csv, &files, ask).unwrap().remove(0);
         assert!(plan.notes.join("\n").contains("Dates are read as month, day, year"));
-        // The same day in both orders needs no answer.
+        // A date that is the same day in both orders needs no answer.
         assert_eq!(day("day,x\n01/01/2026,a\n2026-03-04,b\n"), json!("2026-01-01"));
     }
 
@@ -1525,7 +1530,7 @@ mod tests {
                 bytes
             };
             let (charset, mark) = Charset::of_head(&bytes).unwrap_or((Charset::Utf8, 0));
-            // A buffer as small as this cuts units and line ends.
+            // A buffer this small splits code units and line ends.
             let reader = BufReader::with_capacity(3, &bytes[..]);
             let mut read = Rows::new(reader, charset, mark, DELIMITERS[delimiter]).unwrap();
             let mut found = Vec::new();
@@ -1562,7 +1567,7 @@ mod tests {
         fn o4_13_overlapping_exports_come_in_any_order(
             days in proptest::collection::vec((1..4_u8, 0..3_u8), 1..15),
         ) {
-            // As exports are: days in order, each whole.
+            // As in exports: the days are in order, and each is complete.
             let mut days = days;
             days.sort_unstable();
             let text = |days: &[(u8, u8)]| {

@@ -1,4 +1,4 @@
-//! Reading lists: `# Reading list of ana`, then a book on each line, `2026-01-31 | Title | Author`.
+//! Reading lists: `# Reading list of ana`, then one book per line, `2026-01-31 | Title | Author`.
 
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const STREAMS: [StreamLine; 1] = [StreamLine {
     relations: "",
 }];
 
-/// A record, its fields in the declared order.
+/// A record, with its fields in the declared order.
 #[derive(Serialize)]
 struct Book<'a> {
     id: &'a str,
@@ -36,11 +36,11 @@ struct Book<'a> {
     read_on: String,
 }
 
-/// Whose list it is, as far as its heading says.
+/// The name of the list's owner, if the heading gives one.
 fn name(member: &Member<'_>) -> io::Result<String> {
     let (mut head, mut line) = (member.head, Vec::new());
     head.read_until(b'\n', &mut line)?;
-    // Of very many members, the head is short or empty.
+    // When an import has very many members, the head may be short or empty.
     if !line.ends_with(b"\n") {
         line.clear();
         (member.open)()?.take(LONGEST_HEADING).read_until(b'\n', &mut line)?;
@@ -76,7 +76,7 @@ impl Format for ReadingList {
             };
             let account = if account.is_empty() {
                 notes.push(format!(
-                    "The list names nobody, so the account is called {KEY}. --account names another."
+                    "The list names no owner, so the account is called {KEY}. --account gives it another name."
                 ));
                 KEY.to_owned()
             } else {
@@ -99,14 +99,15 @@ impl Format for ReadingList {
     }
 
     fn split(&self, _plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
-        // Also what was read before: lines are numbered from the first one.
+        // Reads from the start even when resuming, because lines are numbered from the first one.
         let mut lines = Lines::new(&mut unit.bytes);
         let mut end = from;
         while let Some(line) = lines.read()? {
             if line.offset < from {
                 continue;
             }
-            // A last line without its end may be whole, or grow: it is given, and the next import begins with it.
+            // A last line without a line end may be complete or may still grow. It is passed on now, and the next import reads it
+            // again.
             end = if line.has_end { line.next } else { line.offset };
             if line.bytes.starts_with(b"#") {
                 continue;
@@ -139,11 +140,11 @@ impl Format for ReadingList {
             return Err(Bad("not a date, a title and an author"));
         };
         let day: jiff::civil::Date = read_on.parse().map_err(|_| Bad("no date"))?;
-        // Not of the author: of a last line, some of that may be missing.
+        // The author is not part of the id, because it may be incomplete in the last line of a growing file.
         let id = digest::name([read_on.as_bytes(), title.as_bytes()]);
         let author = Some(author).filter(|author| !author.is_empty());
         let book = Book { id: &id, title, author, read_on: day.to_string() };
-        let data = serde_json::to_string(&book).map_err(|_| Bad("no record"))?;
+        let data = serde_json::to_string(&book).map_err(|_| Bad("cannot be written as a record"))?;
         Ok(Parsed::Records(vec![Draft::new("books", id.clone(), data)]))
     }
 }
@@ -179,7 +180,7 @@ mod tests {
         assert_eq!(counts.bad, BTreeMap::from([("not a date, a title and an author", 1)]));
         assert_eq!(counts.skipped, BTreeMap::from([("an empty line", 1)]));
         assert!(kept.records.keys().all(|(account, stream, _)| account == "ana" && stream == "books"));
-        // Twice is once, and cut anywhere and finished is whole.
+        // Importing twice changes nothing, and an import that stopped anywhere and then resumed is complete.
         let whole = kept.records.clone();
         assert_eq!(kept.import(&ReadingList, &[("books.txt", LIST)]).new, 0);
         for cut in 0..5 {
@@ -196,7 +197,7 @@ mod tests {
         let grown = format!("{start}ert\n2026-04-01 | Emma | Austen");
         let mut whole = Kept::default();
         assert_eq!(whole.import(&ReadingList, &[("books.txt", grown.as_bytes())]).new, 3);
-        // Also where the first import was cut off behind each of its items.
+        // This also holds if the first import stopped after any one of its items.
         for cut in [1, 2, usize::MAX] {
             let mut kept = Kept::default();
             let counts =

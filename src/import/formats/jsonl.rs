@@ -1,5 +1,5 @@
-//! JSON Lines: an object a line. Lines that a PDPP connector wrote (`{"type":"RECORD","stream":…,"key":…,"data":…}`) go where
-//! they say; others are rows, and [`crate::import::table`] has what becomes of their members.
+//! JSON Lines: one object per line. Lines that a PDPP connector wrote (`{"type":"RECORD","stream":…,"key":…,"data":…}`) go to the
+//! stream that they name. Other lines are rows, and [`crate::import::table`] decides how their members become fields.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -22,18 +22,18 @@ use crate::import::table::{
 };
 use crate::json;
 
-/// How deep lists and objects may lie in each other.
+/// How deeply lists and objects may be nested.
 const MAX_DEPTH: usize = 128;
-/// Lines that say what a file is.
+/// How many lines are read to decide what a file is.
 const SAMPLE: usize = 20;
-/// The stream of lines that name none.
+/// The stream of lines that name no stream.
 const ROWS: &str = "rows";
-/// What a member is called in records where it is called like the key, and names no rows.
+/// The field for a member that has the key's name but does not identify the rows.
 const OTHER_KEY: &str = "id_column";
-/// Lines that say which members its objects have, at most, and in how many bytes.
+/// How many lines, and how many bytes, are read to learn which members the objects have.
 const SHAPED: usize = 500;
 const SHAPED_BYTES: u64 = 4 * 1024 * 1024;
-/// Streams of one file at most.
+/// The most streams in one file.
 const MOST_STREAMS: usize = 100;
 
 /// JSON Lines.
@@ -42,9 +42,9 @@ pub struct Jsonl;
 /// What the lines of a file are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// A PDPP connector's messages.
+    /// Messages of a PDPP connector.
     Records,
-    /// Objects; whether their `id` names them.
+    /// Objects, and whether their `id` identifies them.
     Rows { is_named: bool },
 }
 
@@ -70,7 +70,7 @@ impl Mode {
 struct State {
     streams: BTreeMap<String, Declared>,
     members: HashMap<String, Mode>,
-    /// What makes the same line another item where it is read in another way.
+    /// Makes the same line another item if it is read in another way.
     read_as: String,
 }
 
@@ -80,7 +80,7 @@ impl Format for Jsonl {
     }
 
     fn title(&self) -> &'static str {
-        "JSON Lines with an object on each line"
+        "JSON Lines, with one object per line"
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
@@ -98,7 +98,7 @@ impl Format for Jsonl {
         }
         if is_one_object(peek) {
             return Some(
-                "it is one JSON object, and not one on each line: --as jsonl reads it as one".to_owned(),
+                "it is a single JSON object, not one per line: --as jsonl reads it as one record".to_owned(),
             );
         }
         let mut lines = Lines::new(peek.head);
@@ -111,7 +111,7 @@ impl Format for Jsonl {
                 Line::read(&line).and_then(|text| text.members().map(|members| members.all.is_empty()));
             match found {
                 Ok(false) => {}
-                Ok(true) => return Some(format!("line {} is an object with nothing in it", line.number)),
+                Ok(true) => return Some(format!("line {} is an empty object", line.number)),
                 Err(Bad(why)) => return Some(format!("line {} is {why}", line.number)),
             }
         }
@@ -139,9 +139,9 @@ impl Format for Jsonl {
         let Some((state, mode)) =
             state(plan).and_then(|state| Some((state, *state.members.get(unit.label)?)))
         else {
-            return Err(io::Error::other("this file was not there when it was planned"));
+            return Err(io::Error::other("this file did not exist when the import was planned"));
         };
-        // Also what was read in an earlier run: equal lines are counted from the beginning.
+        // Reads from the start even when resuming, because equal lines are counted from the first one.
         let mut lines = Lines::new(&mut unit.bytes);
         let mut copies = Copies::default();
         let mut end = 0;
@@ -157,7 +157,7 @@ impl Format for Jsonl {
                     Some(id) => copies.of(table::hash([id.as_bytes()]), whole),
                     None => copies.before(whole),
                 },
-                // A message that is there again says again what it said, whatever was said in between.
+                // A repeated message takes effect again, even if other messages about the same record came in between.
                 _ => copies.before(whole),
             };
             if line.offset < from {
@@ -193,20 +193,20 @@ fn state(plan: &Plan) -> Option<&State> {
     plan.state.downcast_ref()
 }
 
-/// What the file is instead, in a person's words.
+/// What the file is instead, in words that the owner knows.
 fn unfit(head: &[u8]) -> Option<String> {
-    let wanted = "file with an object on each line (JSON Lines)";
+    let wanted = "file with one object per line (JSON Lines)";
     if let Some(kind) = kind_of_file::of(head) {
         return Some(kind_of_file::not_a(wanted, kind));
     }
     if Charset::of_head(head).is_some_and(|(charset, _)| charset != Charset::Utf8) {
-        return Some(format!("It is not a {wanted} in UTF-8, but text in UTF-16: save it as UTF-8"));
+        return Some(format!("It is not a {wanted} in UTF-8, but text in UTF-16. Save it as UTF-8"));
     }
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     match text.first() {
         Some(b'[') => Some(format!(
-            "It is not a {wanted}, but one JSON array: write its elements on lines of their own, \
+            "It is not a {wanted}, but one JSON array. Write each element on its own line, \
              for example with `jq -c '.[]' FILE > FILE.jsonl`"
         )),
         Some(b'{')
@@ -218,7 +218,7 @@ fn unfit(head: &[u8]) -> Option<String> {
                 matches!(is_one, Some(Ok(_))) || sample(head, false).is_none_or(|seen| seen.objects == 0);
             is_spread.then(|| {
                 format!(
-                    "It is not a {wanted}, but JSON over several lines: write each object on one line, \
+                    "It is not a {wanted}, but JSON over several lines. Write each object on one line, \
                      for example with `jq -c . FILE > FILE.jsonl`"
                 )
             })
@@ -257,7 +257,7 @@ fn sample(head: &[u8], is_whole: bool) -> Option<Sample> {
         }
         let read = Line::read(&line);
         let members = read.as_ref().ok().and_then(|line| line.members().ok());
-        // The last line of a beginning is cut off: where it is the only one, it begins like an object.
+        // The last line of a cut-off head is incomplete. If it is the only line, check whether it begins like an object.
         if !is_whole && !line.has_end {
             if seen.lines == 0 && text.starts_with(b"{\"") {
                 return Some(Sample { lines: 1, objects: 1, records: usize::from(begins_like_record(text)) });
@@ -266,7 +266,7 @@ fn sample(head: &[u8], is_whole: bool) -> Option<Sample> {
         }
         seen.lines += 1;
         if let Some(members) = members {
-            // Settings that nobody made are `{}`.
+            // Settings that were never changed are `{}`.
             seen.objects += usize::from(!members.all.is_empty());
             seen.records += usize::from(is_message(&members));
         }
@@ -274,7 +274,8 @@ fn sample(head: &[u8], is_whole: bool) -> Option<Sample> {
     Some(seen)
 }
 
-/// Whether a file is one object on one line that nothing ends: settings of a program are that, and rows that somebody exported hardly.
+/// Whether a file is a single object on one line without a line end. A program's settings look like this, but exported rows
+/// hardly ever do.
 fn is_one_object(peek: &Peek<'_>) -> bool {
     let is_one_line = peek.is_whole && !peek.head.contains(&b'\n');
     let is_one = |seen: Sample| seen.lines == 1 && seen.objects == 1 && seen.records == 0;
@@ -286,21 +287,21 @@ fn begins_like_record(line: &[u8]) -> bool {
     start.starts_with(br#"{"type":"RECORD""#)
 }
 
-/// A line without white space around it, and without a mark before the first one.
+/// A line without surrounding whitespace, and without the byte order mark on the first one.
 fn text_of<'a>(line: &lines::Line<'a>) -> &'a [u8] {
     let bytes = if line.offset == 0 { line.bytes.strip_prefix(json::BYTE_ORDER_MARK) } else { None };
     bytes.unwrap_or(line.bytes).trim_ascii()
 }
 
-/// A line as text that `serde_json` reads.
+/// A line as text that `serde_json` can read.
 struct Line<'a> {
     text: Cow<'a, str>,
-    /// Whether it holds what no text can, as U+FFFD and what stands behind that.
+    /// Whether it contains data that text cannot represent, encoded as U+FFFD and noncharacters after it.
     is_damaged: bool,
 }
 
-/// Sixteen characters that no text has (Unicode's noncharacters): behind U+FFFD they say what was there, so that two keys that
-/// differ in it alone stay two.
+/// Sixteen characters that never occur in text (Unicode noncharacters). After a U+FFFD, they encode the original value, so that
+/// two keys that differ only there stay distinct.
 const NIBBLES: u32 = 0xfdd0;
 
 fn mark(out: &mut String, digits: u32, value: u32) {
@@ -348,7 +349,7 @@ impl<'a> Line<'a> {
                 Cow::Owned(marked)
             }
         };
-        // Names that `serde_json` keeps for itself.
+        // Escapes member names that `serde_json` reserves.
         let text = match json::repaired(text.as_bytes()) {
             Cow::Borrowed(_) => text,
             Cow::Owned(repaired) => Cow::Owned(String::from_utf8_lossy(&repaired).into_owned()),
@@ -360,7 +361,7 @@ impl<'a> Line<'a> {
         members(&self.text, self.is_damaged)
     }
 
-    /// The text of the member that may name a row.
+    /// The text of the member that may identify a row.
     fn id(&self) -> Option<String> {
         self.members().ok()?.key_text(KEY)
     }
@@ -384,7 +385,7 @@ fn is_too_deep(bytes: &[u8]) -> bool {
     false
 }
 
-/// The text with a mark for each escape that is half a character; `None` where there is none.
+/// The text with a mark for each escape that is half of a surrogate pair, or `None` if there are none.
 fn lone_surrogates_marked(text: &str) -> Option<String> {
     if !text.contains("\\ud") && !text.contains("\\uD") {
         return None;
@@ -417,7 +418,7 @@ fn lone_surrogates_marked(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// The members of an object, in order; of two with one name the last.
+/// The members of an object, in order. Of two with the same name, the last one counts.
 struct Members<'a> {
     all: Vec<(String, &'a str)>,
     is_damaged: bool,
@@ -448,11 +449,11 @@ fn members(text: &str, is_damaged: bool) -> Result<Members<'_>, Bad> {
         }
     }
     if !text.starts_with('{') {
-        return Err(Bad("no object"));
+        return Err(Bad("not an object"));
     }
     let mut reader = serde_json::Deserializer::from_str(text);
-    let all = reader.deserialize_map(Object).map_err(|_| Bad("no JSON"))?;
-    reader.end().map_err(|_| Bad("no JSON"))?;
+    let all = reader.deserialize_map(Object).map_err(|_| Bad("not JSON"))?;
+    reader.end().map_err(|_| Bad("not JSON"))?;
     Ok(Members { all, is_damaged })
 }
 
@@ -465,12 +466,12 @@ impl<'a> Members<'a> {
         serde_json::from_str(self.get(name)?).ok()
     }
 
-    /// A string or number as a part of a key.
+    /// A string or number, as a part of a key.
     fn key_text(&self, name: &str) -> Option<String> {
         key_part(self.get(name)?)
     }
 
-    /// Each member with its value; null is none.
+    /// Each member with its value. Members that are null are left out.
     fn values(&self) -> impl Iterator<Item = (Cow<'_, str>, Owned<'a>)> {
         self.all.iter().filter_map(|(name, value)| {
             Some((
@@ -481,7 +482,7 @@ impl<'a> Members<'a> {
     }
 }
 
-/// What a value says, unescaped where it is a string.
+/// A value, unescaped if it is a string.
 enum Owned<'a> {
     Text(String),
     Other(Cow<'a, str>),
@@ -515,7 +516,8 @@ fn unmarked(text: &str) -> String {
     text.chars().filter(|c| !is_mark(*c)).collect()
 }
 
-/// A key as a person and a program can type it: what no text can hold is U+FFFD, and behind `~` stands what it was.
+/// A key that people and programs can type: text cannot represent some values, so these become U+FFFD, and the original values
+/// follow a `~`.
 fn typed_key(marked: &str) -> String {
     let was: String = marked
         .chars()
@@ -533,7 +535,7 @@ fn key_part(json: &str) -> Option<String> {
     }
 }
 
-/// The parts of an envelope's key.
+/// The parts of the key in an envelope.
 fn key_parts(json: &str) -> Option<Vec<String>> {
     if !json.starts_with('[') {
         return Some(vec![key_part(json)?]);
@@ -545,7 +547,7 @@ fn key_parts(json: &str) -> Option<Vec<String>> {
     parts.iter().map(|part| key_part(part.get())).collect()
 }
 
-/// Whether an object is a message of a connector: a record, or another that is none.
+/// Whether an object is a connector's message: a record, or another kind of message.
 fn is_message(members: &Members<'_>) -> bool {
     let kind = members.string("type");
     let has_stream = members.string("stream").is_some();
@@ -576,7 +578,7 @@ fn is_stream_name(name: &str) -> bool {
 struct Stream {
     columns: Columns,
     records: u64,
-    /// How many records have a key of so many parts.
+    /// How many records have a key with this many parts.
     lengths: BTreeMap<usize, u64>,
     /// How often a member held a part of the key.
     held: HashMap<(usize, String), u64>,
@@ -601,7 +603,7 @@ impl Stream {
         }
     }
 
-    /// The members that hold the key, part by part; a part that none holds becomes one.
+    /// The members that hold the parts of the key. A part that no member holds gets a new field.
     fn key_fields(&self) -> Vec<String> {
         let length = self.lengths.iter().max_by_key(|(_, count)| **count).map_or(1, |(length, _)| *length);
         let mut fields: Vec<String> = Vec::new();
@@ -625,7 +627,7 @@ impl Stream {
     }
 }
 
-/// Whether a file's lines are a connector's messages.
+/// Whether the lines of a file are a connector's messages.
 fn is_records(member: &Member<'_>) -> io::Result<bool> {
     let head = member.beginning()?;
     let is_whole = member.size.is_some_and(|size| size == head.len() as u64);
@@ -676,7 +678,7 @@ fn plan(
         state.members.insert(member.label.to_owned(), mode);
     }
     for (stream, seen) in streams {
-        // Deletions alone say nothing about a stream.
+        // Deletions alone reveal nothing about a stream.
         if seen.records == 0 {
             continue;
         }
@@ -698,7 +700,7 @@ fn plan(
     })
 }
 
-/// What the lines of a file are, all of them read.
+/// Reads all lines of a file and decides what they are.
 fn survey(
     member: &Member<'_>,
     streams: &mut BTreeMap<String, Stream>,
@@ -733,7 +735,7 @@ fn survey(
     if is_records {
         return Ok(Mode::Records);
     }
-    // Rows that were named by it go on so.
+    // If `id` identified the rows of the table before, it still does.
     let was_named = known.map(|known| known.field(OTHER_KEY).is_none());
     let is_named = was_named.unwrap_or_else(|| unique.are_unique());
     if !is_named && let Some(stream) = streams.get_mut(ROWS) {
@@ -742,7 +744,7 @@ fn survey(
     Ok(Mode::Rows { is_named })
 }
 
-/// A message of a connector.
+/// A connector's message.
 enum Message<'a> {
     Record { stream: String, key: Vec<String>, data: &'a str },
     Deletion { stream: String, key: Vec<String> },
@@ -758,7 +760,7 @@ fn message<'a>(members: &Members<'a>) -> Result<Message<'a>, Bad> {
     match members.string("op").as_deref() {
         Some("delete") => return Ok(Message::Deletion { stream, key }),
         None | Some("upsert") => {}
-        Some(_) => return Err(Bad("neither written nor deleted")),
+        Some(_) => return Err(Bad("the operation is neither upsert nor delete")),
     }
     let data = members.get("data").filter(|data| data.starts_with('{')).ok_or(Bad("no data"))?;
     Ok(Message::Record { stream, key, data })
@@ -777,10 +779,10 @@ fn record(state: &State, plan: &Plan, members: &Members<'_>) -> Result<Parsed, B
         Message::Other => return Ok(Parsed::Skipped("a message that is not a record")),
         Message::Deletion { stream, key } => {
             let Some(declared) = plan.connector.stream(&stream) else {
-                return Ok(Parsed::Skipped("a deletion of what is not there"));
+                return Ok(Parsed::Skipped("a deletion in a stream that does not exist"));
             };
             if declared.primary_key.len() != key.len() {
-                return Err(Bad("its key has another number of parts"));
+                return Err(Bad("the key has the wrong number of parts"));
             }
             let draft = Draft {
                 stream: stream.into(),
@@ -801,12 +803,12 @@ fn record(state: &State, plan: &Plan, members: &Members<'_>) -> Result<Parsed, B
     }))?;
     let fields = &declared.stream.primary_key;
     if fields.len() != key.len() {
-        return Err(Bad("its key has another number of parts"));
+        return Err(Bad("the key has the wrong number of parts"));
     }
     let data = self::members(data, members.is_damaged)?;
     for (field, part) in fields.iter().zip(&key) {
         if data.get(field).is_some_and(|json| json != "null" && key_part(json).as_deref() != Some(part)) {
-            return Err(Bad("its key is not the one in its data"));
+            return Err(Bad("the key differs from the one in the data"));
         }
     }
     let typed: Vec<String> = key.iter().map(|part| table::string(&typed_key(part))).collect();
@@ -837,7 +839,7 @@ fn row(state: &State, plan: &Plan, line: &Line<'_>, is_named: bool, raw: &Raw) -
 }
 
 impl Members<'_> {
-    /// With the member that is called like the key under its other name.
+    /// Renames the member that has the key's name.
     fn renamed(mut self) -> Self {
         for (name, _) in &mut self.all {
             if name == KEY {
@@ -920,7 +922,7 @@ mod tests {
         for other in ["", "\n", "[{\"a\":1}]", "a,b\n1,2\n", "{\n \"a\": 1\n}\n", "{\"a\":1}\nx\ny\n"] {
             assert_eq!(of(other), None, "{other}");
         }
-        // One object that is all of a file is a row where somebody says so.
+        // A single object that is the whole file is a row if the owner names the format.
         let claims =
             |text: &str| Jsonl.claims(&[Peek { label: "a.json", head: text.as_bytes(), is_whole: true }]);
         assert_eq!(claims("{\"a\":1}"), [false]);
@@ -981,9 +983,9 @@ mod tests {
     fn r8_6_a_key_that_is_not_the_one_in_its_data_is_bad() {
         let text = envelope("x", &json!("27"), &json!({"id": "other"}));
         let (kept, counts) = kept(&text);
-        assert_eq!(counts.bad, BTreeMap::from([("its key is not the one in its data", 1)]));
+        assert_eq!(counts.bad, BTreeMap::from([("the key differs from the one in the data", 1)]));
         assert!(kept.records.is_empty());
-        // As a string and as a number it is the same key.
+        // As a string or as a number, it is the same key.
         let (_, counts) = self::kept(envelope("x", &json!("27"), &json!({"id": 27})));
         assert_eq!(counts.new, 1);
     }
@@ -1013,7 +1015,7 @@ mod tests {
         assert_eq!(all[0].1, "caf\u{fffd}~e8");
         assert_eq!(all[1].1, "caf\u{fffd}~e9");
         assert_eq!(all[1].2, json!({"id": "caf\u{fffd}~e9", "t": "na\u{fffd}ve"}));
-        // And those that name rows.
+        // Rows with names as well.
         let (kept, _) =
             self::kept(b"{\"id\":\"caf\xe9\"}\n{\"id\":\"caf\xe8\"}\n{\"id\":\"caf\xef\xbf\xbd\"}\n");
         assert_eq!(kept.records.len(), 3);
@@ -1033,7 +1035,7 @@ mod tests {
         assert_eq!(all[1].1, "a\u{fffd}~d800");
         assert_eq!(all[1].2["t"], "\u{fffd}\u{1f600} \\ud800");
         assert_eq!(all[2].1, "a\u{fffd}~d801");
-        // Two of three are texts: the list is kept as its text.
+        // Two of three values are text, so the list is kept as its text.
         assert_eq!(all[2].2["t"], "[\"x\u{fffd}\"]");
     }
 
@@ -1046,7 +1048,10 @@ mod tests {
         let (kept, counts) = kept(&text);
         assert_eq!(kept.records.len(), 3);
         assert_eq!(counts.read, 8);
-        assert_eq!(counts.bad, BTreeMap::from([("no JSON", 2), ("no object", 2), ("nested too deeply", 1)]));
+        assert_eq!(
+            counts.bad,
+            BTreeMap::from([("not JSON", 2), ("not an object", 2), ("nested too deeply", 1)])
+        );
         let plan = &harness::plan(&Jsonl, &[("a.jsonl", text.as_bytes())], harness::ask()).unwrap()[0];
         let (items, end) = harness::split(&Jsonl, plan, "a.jsonl", text.as_bytes(), 0);
         assert_eq!((items[2].line, items[2].offset), (Some(4), 19));
@@ -1123,7 +1128,7 @@ mod tests {
         ] {
             let why = refusal(bytes);
             assert!(
-                why.contains(part) && why.starts_with("It is not a file with an object on each line"),
+                why.contains(part) && why.starts_with("It is not a file with one object per line"),
                 "{why}"
             );
         }

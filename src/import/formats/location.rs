@@ -1,8 +1,8 @@
-//! Google's location history, in each of the shapes that it came in: `locations` (Records.json), a month of `timelineObjects`
-//! (Semantic Location History), what an Android phone exports itself (`semanticSegments`, `rawSignals`), and an iPhone's array.
+//! Google location history, in each of its formats: `locations` (Records.json), a month of `timelineObjects` (Semantic Location
+//! History), the export of an Android phone (`semanticSegments`, `rawSignals`), and an iPhone's array.
 //!
-//! A point has no id but what it is. The same hour in two shapes is told in two ways, so its records stay two, each with its
-//! `source_format`.
+//! A point has no id except its content. Two formats describe the same hour differently, so both sets of records are kept, each
+//! with its `source_format`.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,17 +23,17 @@ use crate::import::{json_elements, json_tree, json_value};
 use crate::json;
 use crate::vault::time;
 
-/// A location history.
+/// Google location history.
 pub struct Location;
 
 const KEY: &str = "google-maps";
 const POINTS: &str = "timeline_points";
 const SEGMENTS: &str = "timeline_segments";
-/// What an item's facts begin with that is too long.
+/// How the facts of an item begin if it is too long.
 const LONG: &str = "too long: ";
-/// Points of one way at most.
+/// The most points of one path.
 const MOST_POINTS: usize = 100_000;
-/// Visits within a visit at most.
+/// The most visits within a visit.
 const MOST_CHILDREN: usize = 1_000;
 
 const STREAMS: [StreamLine; 2] = [
@@ -56,7 +56,7 @@ const STREAMS: [StreamLine; 2] = [
     },
 ];
 
-/// There may be millions: what is not said takes no room.
+/// There may be millions of points, so absent fields are not written.
 #[derive(Serialize)]
 struct Point {
     id: String,
@@ -96,7 +96,7 @@ struct Span<'a> {
     unrecognized_kind: Option<String>,
 }
 
-/// A place on earth: degrees north and east.
+/// A position: degrees north and east.
 type Place = (f64, f64);
 
 impl Format for Location {
@@ -138,7 +138,7 @@ impl Format for Location {
         ];
         if ask.account.is_none() {
             notes.push(format!(
-                "A location history does not say whose it is, so the account is called {KEY}. --account gives it another name."
+                "A location history does not name its owner, so the account is called {KEY}. --account gives it another name."
             ));
         }
         let mut shapes: BTreeMap<&'static str, usize> = BTreeMap::new();
@@ -147,7 +147,7 @@ impl Format for Location {
         }
         if shapes.len() > 1 {
             notes.push(
-                "These files tell of the same days in different ways. Each is kept, and source_format says which one a record is of."
+                "These files describe the same days in different formats. All are kept, and source_format shows which one a record comes from."
                     .to_owned(),
             );
         }
@@ -155,7 +155,7 @@ impl Format for Location {
     }
 
     fn split(&self, _: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
-        // Which member of the object an element is in, only what is before it says.
+        // The member that an element belongs to is named before the element, so the scan starts at the beginning.
         let at = json_tree::scan_members(&mut unit.bytes, json_elements::LONGEST, &mut |name, element| {
             if element.offset < from {
                 return ControlFlow::Continue(());
@@ -184,7 +184,7 @@ impl Format for Location {
         }
         let element = json_value::read(&raw.bytes)?;
         if !element.is_object() {
-            return Err(Bad("no object"));
+            return Err(Bad("not an object"));
         }
         let mut found = Found::default();
         match raw.facts.as_str() {
@@ -194,18 +194,18 @@ impl Format for Location {
                 return found.signal(&element["rawSignal"]["signal"]["position"], "timeline_edits");
             }
             "semanticSegments" => found.segment(&element, "semantic_segments")?,
-            // Of an iPhone, or a month's objects without what they stand in.
+            // An iPhone's element, or a month's objects without the enclosing object.
             _ if element.get("placeVisit").is_some() || element.get("activitySegment").is_some() => {
                 found.object(&element)?;
             }
             "" => found.segment(&element, "ios_timeline")?,
-            _ => return Ok(Parsed::Skipped("no visit and no way")),
+            _ => return Ok(Parsed::Skipped("neither a visit nor a journey")),
         }
         Ok(Parsed::Records(found.drafts()))
     }
 }
 
-/// Which shape a file has.
+/// Which format a file has.
 fn shape(head: &str) -> &'static str {
     if head.starts_with('[') {
         return "array";
@@ -221,7 +221,7 @@ fn shape(head: &str) -> &'static str {
 struct Found {
     points: BTreeMap<String, String>,
     segments: Vec<(String, String)>,
-    /// How many segments have been called the same.
+    /// How many segments have had the same id.
     named: BTreeMap<String, u32>,
 }
 
@@ -235,14 +235,14 @@ impl Found {
         if self.points.len() >= MOST_POINTS {
             return;
         }
-        // A point is all that is said of it: two devices may say two things of one moment.
+        // All of a point's content identifies it, because two devices may report different things at one moment.
         let data = as_json(&point);
         point.id = digest::name([data.as_bytes()]);
         let data = as_json(&point);
         self.points.insert(point.id, data);
     }
 
-    /// A place that something was at, and when.
+    /// Adds a point, if both its time and its position are known.
     fn at(&mut self, ms: Option<i64>, place: Option<Place>, format: &'static str, kind: &'static str) {
         if let (Some(ms), Some(place)) = (ms, place) {
             self.point(Point { source_kind: kind, ..bare(ms, place, format) });
@@ -255,7 +255,7 @@ impl Found {
         segment.end_time = ms.1.map(time::format_ms);
         segment.duration_seconds = ms.1.and_then(|end| end.checked_sub(start)).map(|lasted| lasted / 1000);
         let end = segment.end_time.as_deref().unwrap_or_default();
-        // A shop within a mall is visited at the same time as the mall.
+        // A shop in a mall may be visited at the same time as the mall.
         let level = level.to_string();
         let parts = [segment.source_format, segment.segment_kind, &level, &segment.start_time, end];
         let id = digest::name(parts.map(str::as_bytes));
@@ -269,7 +269,7 @@ impl Found {
         self
     }
 
-    /// An element of `locations`.
+    /// Reads an element of `locations`.
     fn record(mut self, element: &Value) -> Result<Parsed, Bad> {
         let ms = instant(&element["timestamp"])
             .or_else(|| instant(&element["timestampMs"]))
@@ -277,7 +277,7 @@ impl Found {
         if element.get("latitudeE7").is_none() {
             return Ok(Parsed::Skipped("a measurement without a place"));
         }
-        let place = place(element).ok_or(Bad("no place on earth"))?;
+        let place = place(element).ok_or(Bad("no valid position"))?;
         self.point(Point {
             accuracy_meters: measure(&element["accuracy"]),
             altitude_m: json::number(&element["altitude"]),
@@ -289,13 +289,13 @@ impl Found {
         Ok(Parsed::Records(self.drafts()))
     }
 
-    /// What a phone measured.
+    /// Reads a phone's measurement.
     fn signal(mut self, position: &Value, format: &'static str) -> Result<Parsed, Bad> {
         if !position.is_object() {
             return Ok(Parsed::Skipped("a signal without a place"));
         }
         let ms = instant(&position["timestamp"]).ok_or(Bad("no time"))?;
-        let place = place(position).ok_or(Bad("no place on earth"))?;
+        let place = place(position).ok_or(Bad("no valid position"))?;
         let accuracy = measure(&position["accuracyMeters"])
             .or_else(|| measure(&position["accuracyMm"]).map(|thousandths| thousandths / 1000.0));
         self.point(Point {
@@ -308,7 +308,7 @@ impl Found {
         Ok(Parsed::Records(self.drafts()))
     }
 
-    /// A segment as phones export it.
+    /// Reads a segment in the format of a phone's export.
     fn segment(&mut self, element: &Value, format: &'static str) -> Result<(), Bad> {
         let ends = (instant(&element["startTime"]), instant(&element["endTime"]));
         let (visit, activity) = (&element["visit"], &element["activity"]);
@@ -372,7 +372,7 @@ impl Found {
         Ok(())
     }
 
-    /// An element of `timelineObjects`.
+    /// Reads an element of `timelineObjects`.
     fn object(&mut self, element: &Value) -> Result<(), Bad> {
         const FORMAT: &str = "timeline_objects";
         let activity = &element["activitySegment"];
@@ -430,7 +430,7 @@ impl Found {
         self.raw_path(visit, format);
         if level == 0 {
             for child in visit["childVisits"].as_array().into_iter().flatten().take(MOST_CHILDREN) {
-                // One that has no time of its own is a part of this one.
+                // A child visit without its own time is already covered by this one.
                 let _ = self.visit(child, 1, format);
             }
         }
@@ -451,7 +451,7 @@ impl Found {
     }
 }
 
-/// When something began and ended.
+/// The beginning and the end of a segment.
 type Ends = (Option<i64>, Option<i64>);
 
 fn ends_of(element: &Value) -> Ends {
@@ -483,7 +483,7 @@ fn text(value: &Value) -> Option<&str> {
     value.as_str().map(str::trim).and_then(name)
 }
 
-/// A number that cannot be below zero.
+/// A number that is not negative.
 fn measure(value: &Value) -> Option<f64> {
     json::number(value).filter(|number| *number >= 0.0)
 }
@@ -492,18 +492,21 @@ fn only_chance(number: f64) -> Option<f64> {
     Some(number).filter(|number| (0.0..=1.0).contains(number))
 }
 
-/// A probability: from 0 to 1, in old files in percent.
+/// A probability from 0 to 1. Old files have it in percent.
 fn chance(value: &Value) -> Option<f64> {
     let number = json::number(value)?;
     only_chance(if number > 1.0 { number / 100.0 } else { number })
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "what is too large becomes the largest there is")]
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "a value that is too large becomes the largest possible one"
+)]
 const fn whole(number: f64) -> i64 {
     number as i64
 }
 
-/// What was most likely done, as far as it was told with a place.
+/// The most likely activity at a position.
 fn likeliest(element: &Value) -> Option<String> {
     let list = |value: &Value, names: [&str; 2]| {
         names.into_iter().find_map(|name| value.get(name).and_then(Value::as_array).cloned())
@@ -511,14 +514,14 @@ fn likeliest(element: &Value) -> Option<String> {
     let first = list(element, ["activity", "activitys"])?.into_iter().next()?;
     let kinds = list(&first, ["activity", "activities"])?;
     let sure = |kind: &Value| json::number(&kind["confidence"]).map_or(0, whole);
-    // Of equally likely ones the first.
+    // Of equally likely ones, the first counts.
     let best = kinds.iter().reduce(|best, kind| if sure(kind) > sure(best) { kind } else { best })?;
     text(&best["type"]).map(str::to_owned)
 }
 
-/// An instant in milliseconds since 1970: written out, or as milliseconds or seconds. Zero stands for none.
+/// An instant in milliseconds since 1970, from a date, milliseconds or seconds. Zero means none.
 fn instant(value: &Value) -> Option<i64> {
-    /// Seconds are less for some thousand years, and milliseconds more since 1973.
+    /// Seconds stay below this for some thousand years, and milliseconds have been above it since 1973.
     const MILLISECONDS_FROM: i64 = 100_000_000_000;
     let number = match value {
         Value::String(text) => {
@@ -534,7 +537,7 @@ fn instant(value: &Value) -> Option<i64> {
     ms.filter(|ms| *ms > 0 && Timestamp::from_millisecond(*ms).is_ok())
 }
 
-/// `2026-01-31T12:00:00.000+01:00`, also with blanks, and without colon in the offset.
+/// Parses `2026-01-31T12:00:00.000+01:00`, also with spaces, and without a colon in the offset.
 fn written(text: &str) -> Option<i64> {
     if text.len() > 64 {
         return None;
@@ -545,7 +548,7 @@ fn written(text: &str) -> Option<i64> {
     })
 }
 
-/// The minutes by which a time's zone is ahead, where it names an offset: `+01:00`. `Z` says nothing of a place.
+/// The offset in minutes that a time names: `+01:00`. `Z` says nothing about the place.
 fn offset_of(text: &str) -> Option<i64> {
     let tail = text.get(text.len().checked_sub(6)?..)?;
     let sign = match tail.as_bytes().first()? {
@@ -558,7 +561,7 @@ fn offset_of(text: &str) -> Option<i64> {
     (SignedDuration::from_mins(minutes) <= SignedDuration::from_hours(18)).then_some(sign * minutes)
 }
 
-/// A place, in whichever way it is written.
+/// A position in any notation.
 fn place(value: &Value) -> Option<Place> {
     if let Some(text) = value.as_str() {
         return degrees(text);
@@ -577,7 +580,7 @@ fn e7_place(value: &Value) -> Option<Place> {
     e7_pair(&value["latitudeE7"], &value["longitudeE7"]).or_else(|| e7_pair(&value["latE7"], &value["lngE7"]))
 }
 
-/// `52.52°, 13.40°`, `geo:52.52,13.40`.
+/// Parses `52.52°, 13.40°` and `geo:52.52,13.40`.
 fn degrees(text: &str) -> Option<Place> {
     let text = text.trim();
     if text.len() > 128 {
@@ -594,7 +597,7 @@ fn e7_pair(latitude: &Value, longitude: &Value) -> Option<Place> {
     on_earth(e7(latitude, 90)?, e7(longitude, 180)?)
 }
 
-/// Ten-millionths of a degree. Some files have them as numbers without a sign: what is beyond the poles is 2³² too much.
+/// Parses ten-millionths of a degree. Some files have them as unsigned numbers: a value out of range is 2³² too high.
 fn e7(value: &Value, most: i64) -> Option<f64> {
     const WRAPPED: i64 = 1 << 32;
     let number = json::number(value).map(whole)?;
@@ -606,7 +609,7 @@ fn e7(value: &Value, most: i64) -> Option<f64> {
     } else {
         number
     };
-    #[allow(clippy::cast_precision_loss, reason = "32 bits are less than a double holds")]
+    #[allow(clippy::cast_precision_loss, reason = "a double holds 32 bits exactly")]
     let degrees = number as f64 / 1e7;
     Some(degrees)
 }
@@ -677,13 +680,13 @@ mod tests {
             })
         );
         assert_eq!(point(&points[1]), ("2026-01-31T12:00:01.500Z", -11.2, -120.0, "raw_location"));
-        assert_eq!(counts.bad, [("no time", 1), ("no place on earth", 1), ("no object", 1)].into());
+        assert_eq!(counts.bad, [("no time", 1), ("no valid position", 1), ("not an object", 1)].into());
         assert_eq!(
             counts.skipped,
             [("a measurement without a place", 1), ("another part of the export", 1)].into()
         );
         assert_eq!((counts.read, counts.new), (7, 2));
-        // An older export of the same moment, in its own words.
+        // An older export of the same moment, in its own format.
         let old = json!({"locations": [{"timestampMs": "1769860800500", "latitudeE7": 523_000_000,
             "longitudeE7": -1_200_000_001, "accuracy": 20, "altitude": 31, "velocity": 2,
             "activitys": [{"timestampMs": "1", "activities": [{"type": "ON_BICYCLE", "confidence": 75}]}]}]});
@@ -767,7 +770,7 @@ mod tests {
     fn o5_1_months_of_visits_and_ways_become_segments() {
         let (kept, counts) = import(&month());
         assert_eq!((counts.new, &counts.bad), (2, &[("no time", 1)].into()));
-        assert_eq!(counts.skipped, [("no visit and no way", 1)].into());
+        assert_eq!(counts.skipped, [("neither a visit nor a journey", 1)].into());
         let segments = all(&kept, SEGMENTS);
         assert_eq!(
             without_id(segments[0].clone()),
@@ -983,7 +986,7 @@ mod tests {
         });
         prop_oneof![
             proptest::collection::vec(one, 0..6).prop_map(|list| json!({"locations": list})),
-            // Of one moment, each export says the same.
+            // Every export gives the same facts for one moment.
             proptest::collection::btree_map((0_u32..3, 0_u32..2), segment, 0..4).prop_map(|map| {
                 let list: Vec<Value> = map
                     .into_iter()

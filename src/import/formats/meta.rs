@@ -1,7 +1,7 @@
-//! Exports of Facebook and Instagram in JSON: chats in `messages/inbox/NAME_ID/message_1.json`, posts, comments and searches.
+//! Facebook and Instagram exports in JSON: chats in `messages/inbox/NAME_ID/message_1.json`, posts, comments and searches.
 //!
-//! The two write the same files into folders that have been called differently over the years. Texts are broken in most exports: the
-//! bytes of UTF-8 stand as letters of Latin-1 (`\u00c3\u00a9` for `é`).
+//! Both services write the same files, into folders whose names have changed over the years. Text is garbled in most exports:
+//! each UTF-8 byte is written as a Latin-1 character (`\u00c3\u00a9` for `é`).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -26,7 +26,7 @@ use crate::import::sent_file::{self, ATTACHMENTS, SentFile};
 use crate::import::table::{Copies, hash};
 use crate::vault::time;
 
-/// Exports of Facebook and Instagram.
+/// Facebook and Instagram exports.
 pub struct Meta;
 
 const CHATS: &str = "chats";
@@ -34,11 +34,11 @@ const MESSAGES: &str = "messages";
 const POSTS: &str = "posts";
 const COMMENTS: &str = "comments";
 const SEARCHES: &str = "searches";
-/// What is no element of a list is at most this long, in bytes: a title, the people of a chat.
+/// The longest value outside of a list, in bytes, such as a title or the people in a chat.
 const LONGEST_REST: usize = 4 << 20;
-/// People of a chat that are kept at most.
+/// The most people that are kept for a chat.
 const MOST_PEOPLE: usize = 2000;
-/// The newest time that is one, in milliseconds: the year 2200.
+/// The latest valid time, in milliseconds: the year 2200.
 const LATEST_MS: f64 = 7_258_118_400_000.0;
 
 const STREAMS: [StreamLine; 6] = [
@@ -131,7 +131,7 @@ struct Search<'a> {
     searched_at: String,
 }
 
-/// What one file says of its chat: a long chat is several files.
+/// What one file says about its chat. A long chat has several files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Chat {
@@ -158,7 +158,7 @@ impl Chat {
         serde_json::from_str(json).unwrap_or_default()
     }
 
-    /// What both say. The title and the people are those of the file with the newest message.
+    /// Merges two files' data. The title and the people come from the file with the newest message.
     fn and(self, other: Self) -> Self {
         let (first, last) =
             (self.first.into_iter().chain(other.first).min(), self.last.into_iter().chain(other.last).max());
@@ -180,7 +180,7 @@ impl Chat {
     }
 }
 
-/// Which of the two a file is of.
+/// The service that a file comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Service {
     Facebook,
@@ -202,7 +202,7 @@ impl Service {
         }
     }
 
-    /// The one that a path names.
+    /// The service that a path names.
     fn named(path: &str) -> Option<Self> {
         let path = path.to_ascii_lowercase();
         match (path.contains("facebook"), path.contains("instagram")) {
@@ -213,30 +213,30 @@ impl Service {
     }
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Messages of a chat.
+    /// The messages of a chat.
     Chat,
-    /// The same, as the export of encrypted chats has them.
+    /// The messages of a chat, in the format of an export of encrypted chats.
     SecureChat,
-    /// Posts of Facebook.
+    /// Facebook posts.
     Posts,
-    /// Posts and stories of Instagram.
+    /// Instagram posts and stories.
     Media(&'static str),
-    /// Comments of Facebook.
+    /// Facebook comments.
     Comments,
-    /// Comments of Instagram.
+    /// Instagram comments.
     MediaComments,
-    /// What was searched for.
+    /// Searches.
     Searches,
-    /// Whose export it is.
+    /// The profile of the export's owner.
     Profile(Service),
-    /// The form of the export that is for looking at.
+    /// The HTML form of the export.
     Html,
 }
 
-/// Lists by the key that an object begins with.
+/// The kinds of lists, by the first key of an object.
 const LISTS: [(&str, Kind); 18] = [
     ("messages", Kind::Chat),
     ("status_updates", Kind::Posts),
@@ -258,7 +258,7 @@ const LISTS: [(&str, Kind); 18] = [
     ("ig_other_media", Kind::Media("other")),
 ];
 
-/// Folders that an export has at its top.
+/// Folders at the top of an export.
 const TOP: [&str; 22] = [
     "your_facebook_activity",
     "your_instagram_activity",
@@ -284,11 +284,11 @@ const TOP: [&str; 22] = [
     "account_information",
 ];
 
-/// A file that is read.
+/// A file to read.
 #[derive(Debug, Clone)]
 struct File {
     kind: Kind,
-    /// The chat that it is of.
+    /// The chat that it belongs to.
     chat: String,
 }
 
@@ -336,7 +336,7 @@ impl Format for Meta {
         }
         if files.is_empty() {
             let why = if exports.values().any(|export| export.has_html) {
-                "it is an export in HTML, which is for looking at. Ask Facebook or Instagram for it again, and choose JSON as \
+                "it is an export in HTML, which pdpp cannot read. Ask Facebook or Instagram for it again, and choose JSON as \
                  its format (Accounts Centre, Your information and permissions, Export your information)"
             } else {
                 "this part of the export has no chats, posts, comments or searches: name the whole export"
@@ -359,7 +359,7 @@ impl Format for Meta {
                 .or(export.guess)
                 .or_else(|| Service::named(root))
                 .or_else(|| Service::named(&ask.source_name));
-            // Parts of one export: only one of them says whose it is.
+            // Only one part of an export names the owner, so it applies to the other parts.
             let only = || match owners.as_slice() {
                 [(of, owner)] if service.is_none_or(|service| service == *of) => Some((*of, owner.clone())),
                 _ => None,
@@ -382,8 +382,8 @@ impl Format for Meta {
             let Found { owner, mut units, files } = found;
             units.sort_by_key(|at| members[*at].label);
             let mut notes = vec![
-                "Chats, posts, comments and searches are imported, as far as they are there. Pictures and videos are named and \
-                 stay in the export."
+                "Any chats, posts, comments and searches are imported. Pictures and videos are listed by name but \
+                 not imported."
                     .to_owned(),
             ];
             if has_html {
@@ -391,7 +391,7 @@ impl Format for Meta {
             }
             if owner.is_none() && ask.account.is_none() {
                 notes.push(format!(
-                    "No file with personal information says whose export this is, so the account is called {account}. \
+                    "No file with personal information names the owner of this export, so the account is called {account}. \
                      --account gives it another name."
                 ));
             }
@@ -420,7 +420,7 @@ impl Format for Meta {
             is_over: false,
         };
         let is_list = |key: &str| key.is_empty() || LISTS.iter().any(|(known, _)| *known == key);
-        // Also what was read before: messages of one moment are counted from the first one.
+        // Reads from the start even when resuming, because messages with the same time are counted from the first one.
         let end = json_tree::parts(&mut unit.bytes, json_elements::LONGEST, &is_list, &mut |part| {
             if part.is_element {
                 return splitter.element(part.element, out);
@@ -483,7 +483,7 @@ impl Format for Meta {
     }
 }
 
-/// What is known of an export, or of a part of one.
+/// What is known about an export, or about a part of one.
 #[derive(Debug, Default)]
 struct Export {
     service: Option<Service>,
@@ -500,7 +500,7 @@ struct Found {
     files: HashMap<String, File>,
 }
 
-/// What goes through a file.
+/// The state while a file is split.
 struct Splitter {
     kind: Kind,
     chat: Chat,
@@ -515,7 +515,7 @@ impl Splitter {
         let Element { offset, next, bytes } = element;
         let (mut facts, mut copy) = (format!("long\n{offset}"), 0);
         if let Some(bytes) = &bytes {
-            // What is not JSON is found to be that when it is parsed.
+            // Content that is not JSON is detected when it is parsed.
             let light: Light = serde_json::from_slice(bytes).unwrap_or_default();
             let moment = light.moment();
             if matches!(self.kind, Kind::Chat | Kind::SecureChat)
@@ -524,7 +524,7 @@ impl Splitter {
                 self.chat.first = self.chat.first.into_iter().chain([ms]).min();
                 self.chat.last = self.chat.last.into_iter().chain([ms]).max();
             }
-            // Of what has another form, the bytes: equal ones are told apart, and so are not lost.
+            // Elements without a time are identified by their bytes. Equal ones are counted, so that none is lost.
             let name = moment.map_or_else(|| hash([&bytes[..]]), |ms| hash([&ms.to_be_bytes()[..]]));
             copy = self.copies.before(name);
             facts = match self.kind {
@@ -546,7 +546,7 @@ impl Splitter {
         flow
     }
 
-    /// What a chat's file says beside its messages.
+    /// Reads what a chat's file says apart from its messages.
     fn rest(&mut self, key: &str, element: Element) {
         let bytes = element.bytes.filter(|bytes| bytes.len() <= LONGEST_REST).unwrap_or_default();
         if !matches!(key, "participants" | "title" | "threadName") {
@@ -560,7 +560,7 @@ impl Splitter {
                     people.map(|name| mended(name).into_owned()).take(MOST_PEOPLE).collect();
             }
             "title" => self.chat.title = value.as_str().map(|title| mended(title).into_owned()),
-            // `Ben_7`: the number tells chats of one name apart.
+            // The number in `Ben_7` distinguishes chats with the same name.
             _ => {
                 let title = value.as_str().map(mended);
                 self.chat.title = title.map(|title| {
@@ -573,7 +573,7 @@ impl Splitter {
     }
 }
 
-/// What of an element is looked at before it is parsed.
+/// The fields of an element that are read before it is parsed.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Light {
@@ -588,7 +588,7 @@ impl Light {
     }
 }
 
-/// What a member is; `None` where it is nothing of an export that is read.
+/// The content of a member, or `None` if it is not a file that is read.
 fn kind_of(label: &str, head: &[u8]) -> Option<Kind> {
     let text = beginning(head);
     let is_in = |folder: &str| label.split('/').any(|part| part == folder);
@@ -608,7 +608,7 @@ fn kind_of(label: &str, head: &[u8]) -> Option<Kind> {
         if !inner.trim_start().starts_with('{') {
             return None;
         }
-        // The form since 2024 has names in the person's language, and is told by its file.
+        // Since 2024, names are in the owner's language, and the file name shows what a file is.
         let is_labelled = has("\"string_map_data\"") || has("\"label_values\"");
         return match () {
             () if is_labelled && (is_in("comments") || file.contains("comments")) => {
@@ -642,20 +642,20 @@ fn kind_of(label: &str, head: &[u8]) -> Option<Kind> {
             let is_secure = has("\"threadName\"") || has("\"senderName\"");
             Some(if is_secure { Kind::SecureChat } else { Kind::Chat })
         }
-        // Some programs sort the keys: then the people come last.
+        // Some programs sort the keys. Then the people come last.
         "messages" | "title" | "is_still_participant"
             if has("\"messages\"") && has("\"sender_name\"") && has("\"timestamp_ms\"") =>
         {
             Some(Kind::Chat)
         }
-        // These are called so elsewhere too.
+        // Other kinds of files use these keys too.
         "messages" => None,
         "comments" | "searches" if !has("\"timestamp\"") => None,
         key => LISTS.iter().find(|(known, _)| *known == key).map(|(_, kind)| *kind),
     }
 }
 
-/// The folder that an export is in, with the slash behind it.
+/// The path of the folder that contains an export, including the final slash.
 fn top(label: &str) -> &str {
     let mut at = 0;
     for part in label.split('/') {
@@ -667,7 +667,7 @@ fn top(label: &str) -> &str {
     label.rfind('/').map_or("", |at| &label[..=at])
 }
 
-/// Which service a file seems to be of.
+/// The service that a file seems to come from.
 fn guess(label: &str, head: &[u8], kind: Kind) -> Option<Service> {
     let head = beginning(head);
     let says = |mark: &str| label.contains(mark) || head.contains(mark);
@@ -687,13 +687,13 @@ fn guess(label: &str, head: &[u8], kind: Kind) -> Option<Service> {
     }
 }
 
-/// Whose export it is: an address or a name that nobody else has.
+/// The owner of an export: an address or a name that no one else has.
 fn owner(profile: &Value, service: Service) -> Option<String> {
     let found = match service {
         Service::Facebook => {
             let profile = profile.get("profile_v2").unwrap_or(&profile["profile"]);
             let named = || {
-                // A name alone is many people's.
+                // Many people have the same name, so the date of registration is added.
                 let since = instant(&profile["registration_timestamp"])?;
                 Some(format!("{} since {}", mended(profile["name"]["full_name"].as_str()?), time::day(since)))
             };
@@ -715,7 +715,7 @@ fn owner(profile: &Value, service: Service) -> Option<String> {
                 })
                 .collect();
             let is_name = |key: &str| {
-                // In the languages of most exports; the key is in the person's.
+                // The key is in the owner's language. These are the languages of most exports.
                 [
                     "username",
                     "benutzername",
@@ -749,7 +749,7 @@ fn owner(profile: &Value, service: Service) -> Option<String> {
     found.map(|owner| owner.trim().to_lowercase()).filter(|owner| name(owner).is_some())
 }
 
-/// The id of a chat: its folder's, without the name that goes before it and changes with the chat's.
+/// The id of a chat: its folder's name without the part that changes when the chat is renamed.
 fn chat_id(member: &Member<'_>, kind: Kind) -> Result<String, Refused> {
     let mut parts = member.label.rsplit('/');
     let file = parts.next().unwrap_or_default();
@@ -761,7 +761,7 @@ fn chat_id(member: &Member<'_>, kind: Kind) -> Result<String, Refused> {
     }
     let folder = match parts.next().filter(|_| folder_of(member.label).is_some()) {
         Some(folder) => folder.to_owned(),
-        // It was taken out of its place: its end says where that was.
+        // The file was moved out of its folder. Its end says where it was.
         None => thread_path(member)
             .map_err(|error| Refused::Unreadable(format!("{} cannot be read: {error}", member.label)))?,
     };
@@ -779,7 +779,7 @@ fn thread_path(member: &Member<'_>) -> io::Result<String> {
         }
         ControlFlow::Continue(())
     });
-    // A file that breaks off is told when it is read.
+    // A file that breaks off is reported when it is read.
     if let Err(error) = read
         && !matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData)
     {
@@ -789,7 +789,7 @@ fn thread_path(member: &Member<'_>) -> io::Result<String> {
     Ok(path.filter(|path: &String| name(path).is_some()).unwrap_or_else(folder))
 }
 
-/// Where a chat lies: `inbox`, `archived_threads`.
+/// The folder of a chat, such as `inbox` or `archived_threads`.
 fn folder_of(label: &str) -> Option<&str> {
     let folder = label.rsplit('/').nth(2)?;
     ["inbox", "archived_threads", "filtered_threads", "message_requests", "e2ee_cutover"]
@@ -804,7 +804,7 @@ fn message(message: &Value, chat: &str, copy: u32) -> Result<Parsed, Bad> {
         .ok_or(Bad("no time"))?;
     let sent_at = time::format_ms(ms);
     let text = |key: &str| message[key].as_str().filter(|text| !text.is_empty());
-    // Not by its author or its text: one is gone with the account, the other with the message.
+    // The id does not depend on the author or the text: a deleted account or message loses them.
     let id = digest::name([chat.as_bytes(), &ms.to_be_bytes(), &copy.to_be_bytes()]);
     let files = files(message);
     let share = &message["share"];
@@ -845,7 +845,7 @@ fn message(message: &Value, chat: &str, copy: u32) -> Result<Parsed, Bad> {
     Ok(Parsed::Records(drafts))
 }
 
-/// The files of a message, and what each is.
+/// The files of a message, and the kind of each.
 fn files(message: &Value) -> Vec<(&str, &'static str)> {
     let lists = [
         ("photos", "photo"),
@@ -894,7 +894,7 @@ fn post(post: &Value, copy: u32) -> Result<Parsed, Bad> {
     Ok(one(POSTS, &id, &record))
 }
 
-/// A post or a story of Instagram: the text of one with a single picture stands at the picture.
+/// An Instagram post or story. If it has a single picture, the text is stored with the picture.
 fn media(element: &Value, kind: &str, copy: u32) -> Result<Parsed, Bad> {
     let pictures: Vec<&Value> = match element["media"].as_array() {
         Some(pictures) => pictures.iter().collect(),
@@ -911,7 +911,7 @@ fn media(element: &Value, kind: &str, copy: u32) -> Result<Parsed, Bad> {
         .collect();
     texts.dedup();
     let media: Vec<&str> = pictures.iter().filter_map(|one| one["uri"].as_str()).map(file_name).collect();
-    // Several stories of one second are told apart by their files.
+    // The file names tell apart several stories in the same second.
     let first = media.first().copied().unwrap_or_default();
     let id = digest::name([kind.as_bytes(), &ms.to_be_bytes(), first.as_bytes(), &copy.to_be_bytes()]);
     let record = Post {
@@ -944,7 +944,7 @@ fn comment(element: &Value, copy: u32) -> Result<Parsed, Bad> {
     Ok(one(COMMENTS, &id, &record))
 }
 
-/// A comment of Instagram: its values have names in the person's language.
+/// An Instagram comment. The names of its values are in the owner's language.
 fn media_comment(element: &Value, copy: u32) -> Result<Parsed, Bad> {
     let values = values_of(element);
     let ms = values
@@ -961,7 +961,7 @@ fn media_comment(element: &Value, copy: u32) -> Result<Parsed, Bad> {
     let (text, about) = match texts.as_slice() {
         [] => return Err(Bad("no text")),
         [(_, text)] => (text.clone(), None),
-        // Beside it stands whose post it is about: a name, which is one word.
+        // The other value is the owner of the post: a name, which is one word.
         several => {
             let is_comment =
                 |(key, _): &&(&str, Cow<'_, str>)| matches!(*key, "Comment" | "Kommentar" | "Commentaire");
@@ -995,13 +995,13 @@ fn search(element: &Value, copy: u32) -> Result<Parsed, Bad> {
         })
         .or_else(|| element["title"].as_str())
         .filter(|query| !query.is_empty())
-        .ok_or(Bad("nothing was searched for"))?;
+        .ok_or(Bad("no search text"))?;
     let query = mended(query);
     let id = digest::name([b"search", &ms.to_be_bytes()[..], query.as_bytes(), &copy.to_be_bytes()]);
     Ok(one(SEARCHES, &id, &Search { id: &id, query: query.clone(), searched_at: time::format_ms(ms) }))
 }
 
-/// The values that Instagram names in the person's language.
+/// The values whose names are in the owner's language.
 fn values_of(element: &Value) -> Vec<(&str, &Value)> {
     if let Some(values) = element["label_values"].as_array() {
         return values.iter().map(|value| (value["label"].as_str().unwrap_or_default(), value)).collect();
@@ -1018,16 +1018,16 @@ fn one(stream: &'static str, id: &str, record: &impl Serialize) -> Parsed {
     Parsed::Records(vec![Draft::new(stream, id, as_json(record))])
 }
 
-/// A time in seconds or in milliseconds since 1970; 0 is none.
+/// A time in seconds or milliseconds since 1970; 0 means none.
 fn instant(value: &Value) -> Option<i64> {
     let number = crate::json::number(value).filter(|number| *number > 0.0)?;
-    // 100,000,000,000 seconds are the year 5138, as many milliseconds are in 1973.
+    // As seconds, 100,000,000,000 is in the year 5138; as milliseconds, it is in 1973.
     let ms = if number < 1e11 { number * 1000.0 } else { number };
-    #[allow(clippy::cast_possible_truncation, reason = "it is bounded")]
+    #[allow(clippy::cast_possible_truncation, reason = "the value is within bounds")]
     (ms < LATEST_MS).then_some(ms as i64)
 }
 
-/// A text whose bytes of UTF-8 stand as letters of Latin-1, as it was meant; any other as it is.
+/// Restores a text whose UTF-8 bytes were written as Latin-1 characters. Any other text is returned unchanged.
 fn mended(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return text.into();
@@ -1039,7 +1039,7 @@ fn mended(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The last part of a path or an address, without what follows a question mark.
+/// The last part of a path or an address, without a query.
 fn file_name(uri: &str) -> &str {
     let path = if uri.contains("://") { uri.split(['?', '#']).next().unwrap_or_default() } else { uri };
     path.rsplit('/').next().unwrap_or_default()
@@ -1085,7 +1085,7 @@ mod tests {
 
     const INBOX: &str = "your_facebook_activity/messages/inbox/bjrg_9876543210";
 
-    /// As the export writes a text: each byte of UTF-8 as a letter of its own.
+    /// A text as the export writes it: each UTF-8 byte as a separate character.
     fn broken(text: &str) -> String {
         text.bytes().map(char::from).collect()
     }
@@ -1096,7 +1096,7 @@ mod tests {
 
     fn chat(title: &str, people: &[&str], messages: &[Value]) -> Vec<u8> {
         let people: Vec<Value> = people.iter().map(|name| json!({"name": broken(name)})).collect();
-        // In the order of an export, which is not that of the alphabet.
+        // In the order of an export, which is not alphabetical.
         format!(
             r#"{{"participants": {}, "messages": {}, "title": {}, "is_still_participant": true, "thread_path": "inbox/bjrg_9876543210", "magic_words": []}}"#,
             Value::from(people),
@@ -1126,7 +1126,7 @@ mod tests {
             assert_eq!(mended(text), text);
             assert_eq!(mended(&broken(text)), text);
         }
-        // A byte of a letter is missing, or the text has letters beyond Latin-1.
+        // A byte of a character is missing, or the text has characters beyond Latin-1.
         assert_eq!(mended("\u{c3}"), "\u{c3}");
         assert_eq!(mended("\u{c3}\u{a9} 😀"), "\u{c3}\u{a9} 😀");
     }
@@ -1143,7 +1143,7 @@ mod tests {
         let files = [(&first[..], &newest[..]), (&second[..], &oldest[..])];
         assert_twice_is_once_in_any_order(&Meta, &files);
         let (kept, counts) = all_of(&files);
-        // Three messages, and what each of the two files says of the chat.
+        // Three messages, and the chat data of each of the two files.
         assert_eq!((counts.read, counts.new, counts.changed), (5, 4, 1));
         assert_eq!(
             record(&kept, CHATS, |_| true),
@@ -1221,7 +1221,7 @@ mod tests {
         let two = [said(1_000_000_000_000, "Ben", "a"), said(1_000_000_000_000, "Ben", "b")];
         let (mut kept, _) = all_of(&[(&format!("{INBOX}/message_1.json"), &chat("Ben", &[], &two))]);
         assert_eq!(count(&kept, MESSAGES), 2);
-        // He left: his name is gone, and the chat's folder is called otherwise.
+        // He left, so his name is gone and the chat's folder has another name.
         let two =
             [said(1_000_000_000_000, "Facebook user", "a"), said(1_000_000_000_000, "Facebook user", "b")];
         let counts = kept.import(
@@ -1243,7 +1243,7 @@ mod tests {
             ("messages/message_requests/ana_2222222222/message_1.json", &file),
         ]);
         assert_eq!((count(&kept, CHATS), count(&kept, MESSAGES)), (2, 2));
-        // A file alone says where it was.
+        // A single file says where it was.
         for label in ["message_1.json", "data/message_1.json"] {
             let (kept, _) = all_of(&[(label, &file)]);
             assert_eq!(record(&kept, CHATS, |_| true)["id"], "9876543210");
@@ -1402,7 +1402,7 @@ mod tests {
             of(&[(&at("a", "messages/inbox/x_1234567/message_1.json"), &file), (&at("a", facebook), nobody)]),
             [found("facebook", "ana hansen since 2010-01-01", 1)]
         );
-        // The second part of an export does not say whose it is.
+        // The second part of an export does not name its owner.
         assert_eq!(
             of(&[
                 (&at("1.zip", "messages/inbox/x_1234567/message_1.json"), &file),
@@ -1411,7 +1411,7 @@ mod tests {
             ]),
             [found("instagram", "ana_h", 2)]
         );
-        // Nobody says whose it is: the name of the folder says of which service.
+        // No file names the owner. The folder's name shows the service.
         assert_eq!(
             of(&[("instagram-ana-2026/messages/inbox/x_1234567/message_1.json", &file)]),
             [found("instagram", "instagram", 1)]
@@ -1474,7 +1474,7 @@ mod tests {
         ] {
             assert_eq!(sniff(&Meta, label, other.as_bytes()), None, "{other}");
         }
-        // Whatever it is called, also with spaces and a mark before it.
+        // With any file name, with spaces, and after a byte order mark.
         let pretty = [b"\xef\xbb\xbf\n", &chat("Ben", &["Ben"], &[])[..]].concat();
         assert_eq!(sniff(&Meta, "anything", &pretty), Some(Sure::Certain));
         let sorted = br#"{"is_still_participant":true,"messages":[{"sender_name":"Ana","timestamp_ms":1}],"title":"x"}"#;
@@ -1506,10 +1506,10 @@ mod tests {
             )
         });
         proptest::collection::vec(one, 0..6).prop_map(|mut all| {
-            // An export has each moment in one order, the newest first.
+            // An export sorts the messages by time, newest first.
             all.sort_by_key(|one| std::cmp::Reverse((one["timestamp_ms"].as_u64(), one.to_string())));
             all.dedup_by_key(|one| one["timestamp_ms"].as_u64());
-            // What one says is the same in each export.
+            // A given message is the same in each export.
             for one in &mut all {
                 let at = one["timestamp_ms"].as_u64().unwrap_or_default();
                 one["sender_name"] =

@@ -1,4 +1,4 @@
-//! The formats, one file each. docs/formats.md says how to write one.
+//! The formats, one file or folder for each. docs/formats.md describes how to write one.
 
 pub mod apple_health;
 pub mod bank;
@@ -27,7 +27,7 @@ pub mod x;
 use super::format::Format;
 use crate::vault::declaration::Connector;
 
-/// All formats, in the order in which help lists them.
+/// All formats, in the order in which the help lists them.
 pub const ALL: &[&dyn Format] = &[
     &mail::Mbox,
     &mail::Maildir,
@@ -58,8 +58,8 @@ pub const ALL: &[&dyn Format] = &[
     &jsonl::Jsonl,
 ];
 
-/// Marks the fields of `connector`, as it was declared in a store, that tell of later days than their records' own, as its format
-/// declares them now.
+/// Updates a `connector` that a store declared earlier: marks the fields that its format now declares to reveal events later than
+/// the record's own time.
 pub fn renew(connector: &mut Connector) {
     for declared in ALL.iter().flat_map(|format| format.declares()) {
         declared.renew(connector);

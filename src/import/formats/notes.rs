@@ -1,7 +1,7 @@
-//! Notes: Markdown files in folders. A folder with `.obsidian` is a vault of Obsidian; other folders are read where the person
-//! says that they hold notes.
+//! Notes: Markdown files in folders. A folder with `.obsidian` is an Obsidian vault. Other folders are read only if the owner
+//! says that they contain notes.
 //!
-//! A note is a file, named by its path: one that was renamed is a new note, and the old one is gone.
+//! A note is a file, identified by its path. A renamed note is a new note, and the old one is gone.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::{self, Read as _};
@@ -25,20 +25,20 @@ use crate::vault::time;
 /// Notes.
 pub struct Notes;
 
-/// What the account is called if there is no folder to call it by.
+/// The account's name if there is no folder to name it after.
 const KEY: &str = "notes";
 const NOTES: &str = "notes";
-/// The folder that makes another one a vault.
+/// The folder that marks its parent as a vault.
 const VAULT: &str = ".obsidian";
 /// The longest note that is read, in bytes.
 const LONGEST: usize = 16 << 20;
 /// The longest front matter, in bytes.
 const LONGEST_FRONT_MATTER: usize = 64 << 10;
-/// Brackets and dashes within each other, in front matter, at most.
+/// How deeply brackets and dashes may be nested in front matter.
 const DEEPEST: usize = 32;
-/// Tags and links of one note at most.
+/// The most tags, and the most links, of one note.
 const MOST: usize = 1000;
-/// Keys of front matter that say when a note was made, without spaces and dashes.
+/// Front matter keys for the time when a note was created, without spaces and dashes.
 const CREATED: [&str; 8] =
     ["created", "createdat", "createdtime", "datecreated", "creationdate", "createdon", "date", "ctime"];
 
@@ -50,7 +50,7 @@ const STREAMS: [StreamLine; 1] = [StreamLine {
     relations: "",
 }];
 
-/// A record, its fields in the declared order.
+/// A record, with its fields in the declared order.
 #[derive(Serialize)]
 struct Note<'a> {
     id: &'a str,
@@ -86,13 +86,13 @@ impl Format for Notes {
         let is_text = Charset::of_head(peek.head).is_some() || !peek.head.contains(&0);
         match end.to_ascii_lowercase().as_str() {
             "md" | "markdown" if is_text => Some(Sure::Certain),
-            // Only if the person says that these are notes.
+            // Only if the owner says that these are notes.
             "txt" if is_text => Some(Sure::Fallback),
             _ => None,
         }
     }
 
-    /// What lies in a vault.
+    /// Claims the notes that are in a vault.
     fn claims(&self, members: &[Peek<'_>]) -> Vec<bool> {
         let vaults: Vec<&str> = vaults(members.iter().map(|member| member.label)).into_iter().collect();
         let is_note = |label: &str| {
@@ -113,7 +113,7 @@ impl Format for Notes {
             if vault_around(member.label).is_some() {
                 continue;
             }
-            // Vaults may lie within each other: the innermost one counts.
+            // Vaults may be nested. The innermost one counts.
             let vault =
                 vaults.iter().filter(|vault| is_within(vault, member.label)).max_by_key(|vault| vault.len());
             let vault = vault.copied().unwrap_or_default();
@@ -128,7 +128,7 @@ impl Format for Notes {
             paths.insert(member.label.to_owned(), path.to_owned());
         }
         if by_vault.is_empty() {
-            return Err(Refused::Unfit { why: "there are no notes in it".to_owned() });
+            return Err(Refused::Unfit { why: "it contains no notes".to_owned() });
         }
         let plans = by_vault.into_iter().map(|(vault, (mut units, paths))| {
             units.sort_by_key(|at| members[*at].label);
@@ -136,7 +136,7 @@ impl Format for Notes {
             let account =
                 ask.account.clone().unwrap_or_else(|| folder.map_or_else(|| source.name.clone(), str::to_owned));
             let mut notes = vec![
-                "Pictures, canvases and other files beside the notes are not imported.".to_owned(),
+                "Pictures, canvases and other files that are not notes are not imported.".to_owned(),
             ];
             if hidden > 0 {
                 let are = if hidden == 1 { "1 note in a hidden folder, such as .trash, is".to_owned() } else { format!("{hidden} notes in hidden folders, such as .trash, are") };
@@ -145,7 +145,7 @@ impl Format for Notes {
             if ask.account.is_none() {
                 notes.push(format!(
                     "The account is called {account} after the folder. --account NAME gives it another name: two folders of \
-                     one name would be one."
+                     the same name would be merged."
                 ));
             }
             Plan {
@@ -161,7 +161,7 @@ impl Format for Notes {
         Ok(plans.collect())
     }
 
-    /// A note is one item, and read anew whenever its file changes.
+    /// A note is one item, and it is read again whenever its file changes.
     fn split(&self, plan: &Plan, unit: &mut Unit<'_>, _: u64, out: &mut Out<'_>) -> io::Result<End> {
         let mut bytes = Vec::new();
         (&mut unit.bytes).take(LONGEST as u64 + 1).read_to_end(&mut bytes)?;
@@ -184,10 +184,10 @@ impl Format for Notes {
         if is_cut {
             return Err(Bad("a note of more than 16 MiB"));
         }
-        // A file system or an archive may write letters and their accents apart.
+        // A file system or an archive may store letters and their accents separately.
         let path = ComposingNormalizerBorrowed::new_nfc().normalize(path);
         let path = name(&path).ok_or(Bad("a path of more than 1024 bytes"))?;
-        let (charset, mark) = Charset::of(&raw.bytes[..]).map_err(|_| Bad("no text"))?;
+        let (charset, mark) = Charset::of(&raw.bytes[..]).map_err(|_| Bad("not text"))?;
         let text = charset.decode(raw.bytes.get(mark..).unwrap_or_default());
         let (front, body) = front_matter(&text);
         let (folder, file) =
@@ -200,7 +200,7 @@ impl Format for Notes {
         tags.retain(|tag| known.insert(tag.to_lowercase()));
         tags.truncate(MOST);
         let created = front.created.as_deref().and_then(|text| instant(text, &plan.zone)).or_else(|| {
-            // The note of a day is called after it.
+            // A daily note is named after its day.
             stem.get(..10).and_then(|day| day.parse::<Date>().ok())?;
             instant(&stem[..10], &plan.zone)
         });
@@ -217,9 +217,9 @@ impl Format for Notes {
             created_at: created.map(time::format_ms),
             updated_at: modified.map(time::format_ms),
         };
-        let data = serde_json::to_string(&note).map_err(|_| Bad("no record"))?;
-        let told = note.created_at.is_none().then_some("a note that does not say when it was made");
-        // A backup has an older state of a note: the one that was changed last counts.
+        let data = serde_json::to_string(&note).map_err(|_| Bad("cannot be written as a record"))?;
+        let told = note.created_at.is_none().then_some("a note that does not say when it was created");
+        // A backup has an older version of a note. The version that was changed last counts.
         let sighting = Some(data.clone());
         Ok(Parsed::Records(vec![Draft { sighting, told, ..Draft::new(NOTES, path, data) }]))
     }
@@ -237,7 +237,7 @@ impl Format for Notes {
     }
 }
 
-/// The vault whose configuration a member is, with the slash behind it; empty for the source itself.
+/// The vault to which a configuration file belongs, including the final slash. Empty for the source itself.
 fn vault_around(label: &str) -> Option<&str> {
     let (before, _) = label.split_once(&format!("{VAULT}/"))?;
     (before.is_empty() || before.ends_with('/')).then_some(before)
@@ -251,14 +251,14 @@ fn is_within(vault: &str, label: &str) -> bool {
     label.starts_with(vault)
 }
 
-/// What the source is called, and what its paths begin with that is nothing but that name.
+/// The name of the source, and the beginning of its paths that only repeats that name.
 struct SourceFolder<'a> {
     name: String,
     stripped: &'a str,
 }
 
 fn source_folder<'a>(ask: &Ask, members: &[Member<'a>]) -> SourceFolder<'a> {
-    // A single file says nothing of a folder.
+    // A single file does not show what its folder is.
     if let [one] = members
         && one.label == ask.source_name
     {
@@ -267,7 +267,7 @@ fn source_folder<'a>(ask: &Ask, members: &[Member<'a>]) -> SourceFolder<'a> {
     let lower = ask.source_name.to_ascii_lowercase();
     let end = [".zip", ".tgz", ".tar.gz", ".tar"].into_iter().find(|end| lower.ends_with(end));
     let name = &ask.source_name[..ask.source_name.len() - end.map_or(0, str::len)];
-    // An archive of a folder has the folder in it.
+    // An archive of a folder contains the folder itself.
     let first = members.first().and_then(|member| {
         let length = member.label.find('/')? + 1;
         member.label.get(..length)
@@ -283,7 +283,7 @@ fn source_folder<'a>(ask: &Ask, members: &[Member<'a>]) -> SourceFolder<'a> {
     SourceFolder { name, stripped }
 }
 
-/// The name of a file without its end, and without the id that Notion puts behind it.
+/// The name of a file without its extension, and without the id that Notion appends.
 fn stem(file: &str) -> &str {
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
     match stem.rsplit_once(' ') {
@@ -292,7 +292,7 @@ fn stem(file: &str) -> &str {
     }
 }
 
-/// What front matter says.
+/// The content of front matter.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Front {
     title: Option<String>,
@@ -300,7 +300,8 @@ struct Front {
     created: Option<String>,
 }
 
-/// What the front matter of a note says, and the text behind it; all of it where the front matter does not read.
+/// Reads the front matter of a note and returns it with the text after it. If the front matter cannot be read, returns the whole
+/// text.
 fn front_matter(text: &str) -> (Front, &str) {
     let whole = (Front::default(), text);
     let Some(rest) = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n")) else {
@@ -345,7 +346,7 @@ fn read_front(text: &str) -> Option<Front> {
     Some(front)
 }
 
-/// Whether no line opens so much that reading it takes long or deep: a parser is not to be trusted with it.
+/// Whether no line nests so deeply that parsing it would take too long or too much stack. The parser has no such limit.
 fn is_tame(text: &str) -> bool {
     let mut open = 0_usize;
     text.lines().all(|line| {
@@ -380,7 +381,7 @@ fn scalar(value: &Yaml<'_>) -> Option<String> {
     Some(text)
 }
 
-/// Tags: a list, or a line of them.
+/// Tags as a list or in one line.
 fn words(value: &Yaml<'_>) -> Vec<String> {
     let tag = |text: &str| text.trim().trim_start_matches('#').to_owned();
     let all: Vec<String> = match value {
@@ -393,7 +394,7 @@ fn words(value: &Yaml<'_>) -> Vec<String> {
     all.into_iter().filter(|tag| name(tag).is_some()).take(MOST).collect()
 }
 
-/// What a note's text has in it.
+/// What the text of a note contains.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
     heading: Option<String>,
@@ -401,7 +402,7 @@ struct Seen {
     links: Vec<String>,
 }
 
-/// The first heading, the tags and the links of a text. What is code has none.
+/// The first heading, the tags and the links of a text. Code is skipped.
 fn look(body: &str) -> Seen {
     let mut seen = Seen::default();
     let mut links = HashSet::new();
@@ -425,7 +426,7 @@ fn look(body: &str) -> Seen {
             let heading = heading.trim().trim_end_matches('#').trim_end();
             seen.heading = Some(heading.to_owned()).filter(|heading| name(heading).is_some());
         }
-        // Between single backquotes is code too.
+        // Text between single backquotes is code too.
         for (at, part) in line.split('`').enumerate() {
             if at % 2 == 0 {
                 tags_of(part, &mut seen.tags);
@@ -436,7 +437,7 @@ fn look(body: &str) -> Seen {
     seen
 }
 
-/// Tags are `#` and a word with a letter in it, at a beginning or behind a space.
+/// A tag is `#` and a word with a letter in it, at the beginning or after a space.
 fn tags_of(text: &str, tags: &mut Vec<String>) {
     for word in text.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')')) {
         let Some(word) = word.strip_prefix('#') else { continue };
@@ -445,7 +446,7 @@ fn tags_of(text: &str, tags: &mut Vec<String>) {
         };
         let end = word.find(|c: char| !is_in(c)).unwrap_or(word.len());
         let tag = word[..end].trim_end_matches('/');
-        // `#fff;` in a style and `# heading` are none, nor is `#12`.
+        // `#fff;` in a style, `# heading` and `#12` are not tags.
         if tags.len() < MOST && tag.chars().any(|c| !c.is_ascii_digit()) && name(tag).is_some() {
             tags.push(tag.to_owned());
         }
@@ -456,7 +457,7 @@ fn is_punctuation(c: char) -> bool {
     matches!(c, '\u{2000}'..='\u{206f}' | '\u{3000}'..='\u{303f}' | '\u{ff00}'..='\u{ff0f}' | '\u{ff1a}'..='\u{ff20}')
 }
 
-/// `[[Note#Heading|shown]]`, `![[picture.png]]` and `[shown](Other%20note.md)`.
+/// Finds `[[Note#Heading|shown]]`, `![[picture.png]]` and `[shown](Other%20note.md)`.
 fn links_of(text: &str, known: &mut HashSet<String>, links: &mut Vec<String>) {
     let mut keep = |target: &str| {
         let target = target.split(['#', '|']).next().unwrap_or_default().trim().trim_end_matches('\\');
@@ -485,7 +486,7 @@ fn links_of(text: &str, known: &mut HashSet<String>, links: &mut Vec<String>) {
     }
 }
 
-/// A time of front matter, in milliseconds since 1970; in `zone` where it names none.
+/// A time in front matter, in milliseconds since 1970. It is in `zone` if it names none.
 fn instant(text: &str, zone: &TimeZone) -> Option<i64> {
     let text = text.trim();
     if text.len() > 10
@@ -546,7 +547,7 @@ mod tests {
         assert_eq!(note("Text")["title"], "North bed");
         assert_eq!(note("")["title"], "North bed");
         assert_eq!(note("---\ntitle: 2026\n---\n# First")["title"], "2026");
-        // Notion puts an id behind a page's name.
+        // Notion appends an id to a page's name.
         assert_eq!(stem("North bed 0123456789abcdef0123456789abcdef.md"), "North bed");
         assert_eq!(stem("North bed 0123.md"), "North bed 0123");
         assert_eq!(stem("Nr. 5.md"), "Nr. 5");
@@ -607,9 +608,9 @@ mod tests {
         ] {
             assert_eq!(instant(text, &oslo).map(time::format_ms).as_deref(), expected, "{text}");
         }
-        // The note of a day is called after it.
+        // A daily note is named after its day.
         let (kept, counts) = import(&[CONFIG, ("Garden/2026-01-31.md", b""), ("Garden/other.md", b"")]);
-        assert_eq!(counts.told, [("a note that does not say when it was made", 1)].into());
+        assert_eq!(counts.told, [("a note that does not say when it was created", 1)].into());
         let daily: Value = serde_json::from_str(kept.records.values().next().unwrap()).unwrap();
         assert_eq!(daily["created_at"], "2026-01-31T00:00:00.000Z");
     }
@@ -635,7 +636,7 @@ mod tests {
             [true, true, true, false, false]
         );
         assert_eq!(claims(&[".obsidian/app.json", "b.md"]), [true, true]);
-        // A folder that is only called so much as one.
+        // A folder whose name only ends like that is not a vault.
         assert_eq!(claims(&["x.obsidian/app.json", "b.md"]), [false, false]);
     }
 
@@ -668,7 +669,7 @@ mod tests {
             of(&[(".obsidian/app.json", b"{}"), ("1.md", b"")], "Garden"),
             [found("Garden", 1, "1.md")]
         );
-        // Named by the person: a folder, an archive of one, a file.
+        // The owner named a folder, an archive of one, or a file.
         assert_eq!(of(&[("Garden/1.md", b"")], "Garden"), [found("Garden", 1, "Garden/1.md")]);
         assert_eq!(of(&[("Garden/1.md", b"")], "Garden.zip"), [found("Garden", 1, "1.md")]);
         assert_eq!(of(&[("1.md", b"")], "1.md"), [found(KEY, 1, "1.md")]);
@@ -694,7 +695,7 @@ mod tests {
             .collect();
         assert_eq!(titles, ["Bjørg", "Bed", "Bjørg"]);
         assert_eq!(counts.bad, [("a note of more than 16 MiB", 1)].into());
-        // One file system has the accent apart, another not.
+        // Some file systems store the accent separately, and others do not.
         let (apart, _) = import(&[CONFIG, ("Garden/Cafe\u{301}.md", b"")]);
         assert_eq!(apart.records.keys().next().unwrap().2, "Caf\u{e9}.md");
     }

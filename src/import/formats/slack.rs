@@ -1,7 +1,8 @@
-//! Slack's export of a workspace: a zip or a folder with `channels.json`, `users.json` and so on, and a folder for each channel
-//! with a file for each day.
+//! Slack's export of a workspace: a zip file or folder with `channels.json`, `users.json` and other lists, and a folder for each
+//! channel with one file per day.
 //!
-//! Folders are called as their channels are; the lists say which ids those have. Users are ids in messages: the lists say their names.
+//! Folders have the names of their channels; the lists give the channels' ids. Messages refer to users by id; the lists give
+//! their names.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -31,11 +32,11 @@ const MESSAGE_ATTACHMENTS: &str = "message_attachments";
 const REACTIONS: &str = "reactions";
 const FILES: &str = "files";
 const TOO_LONG: &str = "too long";
-/// How deep blocks are looked into for words, and how much of them is taken, in bytes.
+/// How deeply blocks are searched for text, and how much of it is kept, in bytes.
 const DEEPEST_BLOCK: usize = 12;
 const LONGEST_BLOCKS: usize = 1 << 20;
 
-/// The lists, and what kind of channels each has.
+/// The lists, and the kind of channels in each.
 const LISTS: [(&str, Kind); 4] = [
     ("channels.json", Kind { is_private: false, is_im: false, is_mpim: false }),
     ("groups.json", Kind { is_private: true, is_im: false, is_mpim: false }),
@@ -186,7 +187,7 @@ struct FileRecord<'a> {
     created_at: Option<String>,
 }
 
-/// What one export says of a record: the latest one counts.
+/// What one export says about a record. The latest one counts.
 #[derive(Serialize, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 struct Said<'a> {
     #[serde(borrow)]
@@ -194,36 +195,36 @@ struct Said<'a> {
     data: Cow<'a, str>,
 }
 
-/// What an export's lists say.
+/// The content of an export's lists.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Lists {
-    /// Its last day.
+    /// The last day of the export.
     as_of: String,
-    /// The folder that a person named, where that is a channel's own.
+    /// The folder that the owner named, if it is a single channel's folder.
     alone: String,
-    /// The ids of channels, by the folders that they have.
+    /// The ids of channels, by folder.
     folders: HashMap<String, String>,
-    /// The names of users and channels, by their ids.
+    /// The names of users and channels, by id.
     users: HashMap<String, String>,
     channels: HashMap<String, String>,
-    /// Changes with the names.
+    /// A checksum that changes with the names.
     sum: String,
 }
 
-/// What a plan knows of each export, by its folder.
+/// What a plan knows about each export, by folder.
 struct State {
     exports: BTreeMap<String, Lists>,
 }
 
-/// What an item is, and what of its export counts for it.
+/// What an item is, and which data of its export affect it.
 #[derive(Serialize, Deserialize)]
 struct Facts<'a> {
-    /// `message` or the name of a list.
+    /// `message`, or the name of a list.
     #[serde(borrow)]
     part: Cow<'a, str>,
     /// The channel.
     channel: Cow<'a, str>,
-    /// The export's folder, its last day and its names.
+    /// The export's folder, its last day and the checksum of its names.
     export: Cow<'a, str>,
     as_of: Cow<'a, str>,
     sum: Cow<'a, str>,
@@ -266,13 +267,13 @@ impl Format for Slack {
             && exports.values().all(|export| !export.has_channels)
         {
             return Err(Refused::Unfit {
-                why: "this part of a Slack export has neither channels nor messages: name the zip file or the folder that has \
+                why: "this part of a Slack export contains no channels or messages: name the zip file or the folder that has \
                     channels.json"
                     .to_owned(),
             });
         }
         if let Some(export) = exports.get_mut("") {
-            // Of one file alone, nothing says which channel it is of.
+            // A single file does not show which channel it belongs to.
             let is_folder = !ask.source_name.is_empty() && !is_day(&ask.source_name);
             export.lists.alone = if is_folder { ask.source_name.clone() } else { "channel".to_owned() };
         }
@@ -284,23 +285,23 @@ impl Format for Slack {
             let team = export.team;
             let account = ask.account.clone().or_else(|| team.clone()).unwrap_or_else(|| KEY.to_owned());
             let mut notes = vec![
-                "Files are listed by name. The export does not hold them, and nothing is fetched.".to_owned(),
+                "Files are listed by name. The export does not contain them, and pdpp does not download them.".to_owned(),
             ];
             if !export.has_dms {
                 notes.push(
-                    "There are no direct messages in it: Slack gives those only to owners of a workspace that may export them.".to_owned(),
+                    "There are no direct messages in it: Slack exports them only for workspace owners with permission to export them.".to_owned(),
                 );
             }
             let is_listed = |folder: &&String| export.lists.folders.contains_key(*folder);
             let unlisted = export.seen_folders.iter().filter(|folder| !is_listed(folder)).count();
             if unlisted > 0 {
                 notes.push(format!(
-                    "Channels that are in no list, and are called as their folders: {unlisted}."
+                    "Channels that are not in any list are named after their folders: {unlisted}."
                 ));
             }
             if ask.account.is_none() && team.is_none() {
                 notes.push(format!(
-                    "The export does not say which workspace it is of, so the account is called {KEY}. --account gives it another \
+                    "The export does not name its workspace, so the account is called {KEY}. --account gives it another \
                      name."
                 ));
             }
@@ -325,7 +326,7 @@ impl Format for Slack {
         let folders: BTreeSet<&str> = members.iter().map(|member| folder(member.label)).collect();
         let is_part = |label: &str| {
             let name = file_name(label);
-            // What programs that fetch files put beside the messages, and lists that say nothing of them.
+            // Folders that download programs add next to the messages, and lists that are not about messages.
             let is_list = matches!(
                 name,
                 "integration_logs.json"
@@ -423,7 +424,7 @@ fn file_name(label: &str) -> &str {
     label.rsplit('/').next().unwrap_or(label)
 }
 
-/// Which list a member is called as.
+/// The list that a member's name stands for.
 fn list_of(label: &str) -> Option<&'static str> {
     let name = file_name(label);
     let users = ["users.json", "org_users.json"];
@@ -436,7 +437,7 @@ fn is_day(name: &str) -> bool {
     day.len() == 10 && day.parse::<jiff::civil::Date>().is_ok()
 }
 
-/// The folder of the export that a member is of: the one of the lists, which has a folder for each channel.
+/// The folder of the export that a member belongs to: the one that contains the lists and a folder for each channel.
 fn root(label: &str) -> &str {
     let own = folder(label);
     if list_of(label).is_some() { own } else { folder(own) }
@@ -463,10 +464,10 @@ fn is_messages(head: &str) -> bool {
         && (has("\"text\"") || has("\"user\"") || has("\"subtype\"") || has("\"blocks\""))
 }
 
-/// What stands of an export.
+/// What is found of an export.
 #[derive(Default)]
 struct Export {
-    /// Lists first.
+    /// Its members, lists first.
     units: Vec<usize>,
     lists: Lists,
     days: usize,
@@ -505,7 +506,7 @@ impl Export {
                 continue;
             }
             self.has_channels = true;
-            // A direct message's folder is its id.
+            // The folder of a direct message is named by its id.
             self.lists.folders.insert(id.to_owned(), id.to_owned());
             if let Some(named) = text("name") {
                 self.lists.folders.insert(named.to_owned(), id.to_owned());
@@ -526,7 +527,7 @@ impl Export {
 }
 
 impl Lists {
-    /// The id of the channel that a day's file is of.
+    /// The id of the channel that a day's file belongs to.
     fn channel(&self, label: &str) -> String {
         let folder = match file_name(folder(label)) {
             "" => &self.alone,
@@ -536,21 +537,21 @@ impl Lists {
     }
 }
 
-/// What a person is called: the name that they show, else the real one.
+/// A user's display name, or else the real name.
 fn user_name(user: &Value) -> Option<&str> {
     let profile = &user["profile"];
     let texts = [&profile["display_name"], &profile["real_name"], &user["real_name"], &user["name"]];
     texts.into_iter().filter_map(|value| value.as_str().and_then(name)).find(|name| !name.trim().is_empty())
 }
 
-/// A record without what opens files for whoever has it: an export's addresses of files end with a token. Wherever such an address
-/// stands in a record, it goes on without its query and fragment.
+/// A record without keys to files: in an export, file addresses end with a token. Any such address in a record is kept without
+/// its query and fragment.
 fn without_keys(data: String) -> String {
     let lower = data.to_ascii_lowercase();
     if !lower.contains("xoxe") && !lower.contains("slack") {
         return data;
     }
-    // What ends an address, in a text that is JSON.
+    // The characters that end an address in JSON text.
     let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\\' | '<' | '>' | '|');
     let mut out = String::with_capacity(data.len());
     for part in data.split_inclusive(is_end) {
@@ -565,7 +566,7 @@ fn without_keys(data: String) -> String {
     out
 }
 
-/// How much of an address is kept: all of it, if it is no key.
+/// How much of an address is kept: all of it, if it contains no key.
 fn end_of_address(word: &str) -> usize {
     let lower = word.to_ascii_lowercase();
     let token = lower.find("xoxe").filter(|_| lower.contains(['/', '%', '=']));
@@ -623,7 +624,7 @@ fn channel(element: &Value, kind: Option<Kind>, lists: &Lists, drafts: &mut Draf
     let id = element["id"].as_str().and_then(name).ok_or(Bad("no id"))?;
     let members: Vec<&str> =
         element["members"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    // A conversation of a few people has no name of its own.
+    // A group conversation has no name of its own, so it is named after its members.
     let people = || {
         let names = members.iter().map(|member| lists.users.get(*member).map_or(*member, String::as_str));
         names.collect::<Vec<_>>().join(", ")
@@ -653,7 +654,7 @@ fn channel(element: &Value, kind: Option<Kind>, lists: &Lists, drafts: &mut Draf
     Ok(())
 }
 
-/// `1769864602.000100`
+/// Whether a text is a timestamp such as `1769864602.000100`.
 fn is_ts(ts: &str) -> bool {
     let (seconds, rest) = ts.split_once('.').unwrap_or((ts, ""));
     let is_number = |text: &str| text.len() <= 12 && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -732,7 +733,7 @@ fn message(element: &Value, channel: &str, lists: &Lists, mut drafts: Drafts<'_>
                 filetype: text("filetype"),
                 size: file["size"].as_u64(),
                 uploader_id: text("user"),
-                // Never `url_private`: it is a key to the file.
+                // `url_private` is never imported: it is a key to the file.
                 permalink: text("permalink"),
                 hydration_status: "deferred",
                 created_at: instant(&file["created"]).or_else(|| Some(sent_at.clone())),
@@ -761,7 +762,7 @@ fn instant_of(ts: &str) -> Option<String> {
     instant(&Value::from(seconds)).filter(|_| seconds > 0.0)
 }
 
-/// Who says it: by the list, or by what the message says of them.
+/// The author's name, from the list or else from the message.
 fn author<'a>(element: &'a Value, lists: &'a Lists) -> Option<&'a str> {
     let user = element["user"].as_str();
     let listed = user.and_then(|user| lists.users.get(user)).map(String::as_str);
@@ -780,7 +781,7 @@ fn author<'a>(element: &'a Value, lists: &'a Lists) -> Option<&'a str> {
     listed.or_else(told).or_else(|| user.and_then(name))
 }
 
-/// What a link brought along, or what a program showed.
+/// Adds a link preview, or content that an app posted.
 fn attached(
     attachment: &Value,
     of: (&str, &str, &str),
@@ -830,7 +831,7 @@ fn attached(
     );
 }
 
-/// The words of blocks, where a message has no others.
+/// Collects the text of blocks, for a message that has no other text.
 fn blocks(value: &Value, lists: &Lists, mentions: &mut Vec<String>, depth: usize, words: &mut String) {
     if depth > DEEPEST_BLOCK || words.len() > LONGEST_BLOCKS {
         return;
@@ -883,7 +884,8 @@ fn blocks(value: &Value, lists: &Lists, mentions: &mut Vec<String>, depth: usize
     }
 }
 
-/// A text as people read it: `<@U123>` by name, `<https://…|words>` as both. The ids of whom it mentions go to `mentions`.
+/// A text in readable form: `<@U123>` becomes a name, and `<https://…|words>` becomes both parts. The ids of mentioned users are
+/// added to `mentions`.
 fn readable(text: &str, lists: &Lists, mentions: &mut Vec<String>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -902,7 +904,7 @@ fn readable(text: &str, lists: &Lists, mentions: &mut Vec<String>) -> String {
     out
 }
 
-/// Slack writes three characters so in its texts.
+/// Decodes the three characters that Slack escapes.
 fn plain(text: &str) -> Cow<'_, str> {
     if text.contains('&') {
         text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").into()
@@ -911,7 +913,7 @@ fn plain(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// What stands between `<` and `>`.
+/// The readable form of what is between `<` and `>`.
 fn reference(inner: &str, lists: &Lists, mentions: &mut Vec<String>) -> String {
     let (to, shown) = inner
         .split_once('|')
@@ -1101,7 +1103,7 @@ mod tests {
         assert!(
             plans[0]
                 .notes
-                .contains(&"Channels that are in no list, and are called as their folders: 1.".to_owned())
+                .contains(&"Channels that are not in any list are named after their folders: 1.".to_owned())
         );
         let channel = |id: &str| {
             let found = record(&kept, CHANNELS, id);
@@ -1232,7 +1234,7 @@ mod tests {
         let attached = of(MESSAGE_ATTACHMENTS, ":att:2");
         assert_eq!(attached["from_url"], "https://x.slack.com/archives/C1/p1?thread_ts=1.2&cid=C1");
         assert_eq!(attached["text"], "https://files.slack.com/a\nnext");
-        // What is no key stays.
+        // Text that is not a key is kept.
         for text in [
             "https://example.org/v?t=42",
             "what is xoxe?",
@@ -1315,7 +1317,7 @@ mod tests {
     }
 
     fn messages() -> impl Strategy<Value = Vec<Value>> {
-        // What a moment says does not change from one export to the next.
+        // The content of a moment does not change from one export to the next.
         proptest::collection::vec(0_u32..30, 0..8).prop_map(|moments| {
             let said = |at: u32| {
                 said(
@@ -1384,11 +1386,11 @@ mod tests {
     fn one_export_in_any_order_is_the_same() {
         let files = files(&garden(&[said("1769868202.000100", "U1", "x")]));
         let day = [("garden/2026-01-31.json", &files[2].1[..])];
-        // Without lists, nothing tells ids and names.
+        // Without lists, the names of ids are unknown.
         assert_twice_is_once_in_any_order(&Slack, &day);
         let (kept, _) = imported(&Slack, &day);
         assert_eq!(record(&kept, MESSAGES, "garden:1769868202.000100")["author"], "U1");
-        // Of a channel's folder alone, it is called as that.
+        // A channel's folder alone gives the channel its name.
         let (kept, _) = imported(&Slack, &[("2026-01-31.json", &files[2].1)]);
         assert_eq!(keys(&kept, MESSAGES), ["export:1769868202.000100"]);
     }

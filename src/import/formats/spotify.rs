@@ -1,8 +1,9 @@
-//! Spotify's streaming history: the extended one (`ms_played`), and the year of it that comes with the account's data
-//! (`msPlayed`), with music, podcasts and audiobooks.
+//! Spotify's streaming history, with music, podcasts and audiobooks: the extended history (`ms_played`), and the last year of it
+//! in the account data (`msPlayed`).
 //!
-//! The short form has a play's end to the minute and no id of a track. So what makes a play is what both forms say of it: by whom
-//! and what, the minute in which it ended, and how long it was. Of a play that both tell, the extended form counts.
+//! The short form has the end of a play to the minute, and no track id. A play is therefore identified by what both forms
+//! contain: the artist and title, the minute in which it ended, and its duration. If both forms have a play, the extended form
+//! counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -24,7 +25,7 @@ use crate::import::{json_elements, json_value};
 use crate::json;
 use crate::vault::time;
 
-/// A streaming history.
+/// Spotify's streaming history.
 pub struct Spotify;
 
 const KEY: &str = "spotify";
@@ -41,7 +42,7 @@ const STREAMS: [StreamLine; 1] = [StreamLine {
     relations: "",
 }];
 
-/// A record, its fields in the declared order.
+/// A record, with its fields in the declared order.
 #[derive(Serialize)]
 struct Play<'a> {
     id: &'a str,
@@ -89,7 +90,7 @@ impl Format for Spotify {
         let connector = connector(Registry::Upstream, KEY, "Spotify", &STREAMS)
             .map_err(|error| Refused::Unreadable(error.to_string()))?;
         let mut units = Vec::new();
-        // Who a file's own first plays are of, else whose data lie beside it.
+        // The user that a file's first plays name, or else the user file in the same folder.
         let mut named: BTreeMap<usize, String> = BTreeMap::new();
         let mut accounts: BTreeMap<&str, String> = BTreeMap::new();
         for (at, member) in members.iter().enumerate() {
@@ -106,8 +107,8 @@ impl Format for Spotify {
         }
         if units.is_empty() {
             return Err(Refused::Unfit {
-                why: "this part of a Spotify export has no streaming history: name the folder or the zip file that has \
-                    the files with StreamingHistory or Streaming_History in their names too"
+                why: "this part of a Spotify export has no streaming history: name the folder or the zip file that also has \
+                    the files with StreamingHistory or Streaming_History in their names"
                     .to_owned(),
             });
         }
@@ -119,7 +120,7 @@ impl Format for Spotify {
                 Some(user) => of_user.iter().map(|at| (folder(members[*at].label), user.clone())).collect(),
                 None => accounts.clone(),
             };
-            // A history without names is of the only person that the others are of.
+            // If all other files name one user, a history without names belongs to that user.
             let only = match (user, own.is_empty(), named.values().next()) {
                 (None, true, Some(first)) if named.values().all(|other| other == first) => {
                     Some(first.clone())
@@ -143,7 +144,7 @@ impl Format for Spotify {
                 vec!["IP addresses and the names of programs in the history are not imported.".to_owned()];
             if !of.is_known {
                 notes.push(format!(
-                    "No Userdata.json says whose history this is, so the account is called {KEY}. --account gives it another \
+                    "No Userdata.json names the owner of this history, so the account is called {KEY}. --account gives it another \
                      name, such as the one that your account data was imported into."
                 ));
             }
@@ -161,7 +162,7 @@ impl Format for Spotify {
     }
 
     fn split(&self, _: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
-        // Plays that are called the same are numbered from the first one on.
+        // Plays with the same id are numbered from the first one.
         let mut copies = Copies::default();
         let at = json_elements::scan(&mut unit.bytes, 0, json_elements::LONGEST, &mut |element| {
             let is_long = element.bytes.is_none();
@@ -187,14 +188,15 @@ impl Format for Spotify {
         let value = json_value::read(&raw.bytes)?;
         let heard = Heard::of(&value)?;
         let owner = plan.state.downcast_ref::<Option<String>>().and_then(Option::as_deref);
-        // A file whose first plays are of another.
+        // The file's first plays belong to another user.
         if let (Some(owner), Some(user)) = (owner, text(&value["username"]))
             && user.to_lowercase() != owner
         {
-            return Ok(Parsed::Skipped("played by another person"));
+            return Ok(Parsed::Skipped("played by another user"));
         }
         let id = heard.name(raw.copy);
-        let data = serde_json::to_string(&heard.play(&id, &value)).map_err(|_| Bad("no record"))?;
+        let data = serde_json::to_string(&heard.play(&id, &value))
+            .map_err(|_| Bad("cannot be written as a record"))?;
         Ok(Parsed::Records(vec![Draft { sighting: Some(data.clone()), ..Draft::new(PLAYS, id, data) }]))
     }
 
@@ -211,7 +213,7 @@ impl Format for Spotify {
     }
 }
 
-/// The extended history says more; of two of a kind, any rule will do that has no order.
+/// The extended history has more details. Between two of the same kind, any rule works that does not depend on their order.
 fn rank(said: &str) -> (bool, &str) {
     #[derive(Deserialize)]
     struct Source<'a> {
@@ -228,11 +230,11 @@ fn is_user(head: &str) -> bool {
     has("\"username\"") && has("\"birthdate\"") && (has("\"creationTime\"") || has("\"gender\""))
 }
 
-/// The first play's user name: older extended histories have it.
+/// The user name of the first play, which older extended histories have.
 fn username(head: &str) -> Option<String> {
     let (_, rest) = head.split_once("\"username\"")?;
     let rest = rest.trim_start().strip_prefix(':')?.trim_start();
-    // With escapes it is told by the file beside it, or by nobody.
+    // A name with escapes is not read here; the user file may give it.
     let (user, _) = rest.strip_prefix('"')?.split_once('"')?;
     name(user).filter(|user| !user.contains('\\')).map(str::to_lowercase)
 }
@@ -241,15 +243,15 @@ fn text(value: &Value) -> Option<&str> {
     value.as_str().map(str::trim).and_then(name)
 }
 
-/// What both forms say of a play.
+/// What both forms say about a play.
 struct Heard<'a> {
-    /// The track, the episode, or the chapter.
+    /// The track, the episode or the chapter.
     title: Option<&'a str>,
-    /// Its artist, show or book.
+    /// The artist, show or book.
     by: Option<&'a str>,
     uri: Option<&'a str>,
     kind: Option<&'static str>,
-    /// Whether it is in a show or a book, and by no artist.
+    /// Whether it belongs to a show or a book and not to an artist.
     is_spoken: bool,
     author: Option<&'a str>,
     album: Option<&'a str>,
@@ -266,7 +268,7 @@ impl<'a> Heard<'a> {
         let end_ms = end.as_str().and_then(instant).ok_or(Bad("no time"))?;
         let ms_played = json::number(&value[if is_extended { "ms_played" } else { "msPlayed" }])
             .filter(|ms| (0.0..1e15).contains(ms));
-        #[allow(clippy::cast_possible_truncation, reason = "it was bounded")]
+        #[allow(clippy::cast_possible_truncation, reason = "the value is within bounds")]
         let ms_played = ms_played.map(|ms| ms as i64);
         let blank = Self {
             title: None,
@@ -289,7 +291,7 @@ impl<'a> Heard<'a> {
                     ((title, by), _) => (title, by, Some("episode")),
                 };
             if title.is_none() && by.is_none() {
-                return Err(Bad("neither a name nor a number"));
+                return Err(Bad("neither a title nor an artist"));
             }
             return Ok(Self {
                 title,
@@ -333,14 +335,14 @@ impl<'a> Heard<'a> {
                 ..blank
             });
         }
-        // What it was is not told, but that something was played is.
+        // What was played is unknown, but the play itself is kept.
         Ok(blank)
     }
 
-    /// What a play is called in both forms.
+    /// The id of the play, the same in both forms.
     fn name(&self, copy: u32) -> String {
         let minute = self.end_ms.div_euclid(MINUTE_MS);
-        // Of what has no name, its id is all that there is, and no short form has that.
+        // A play without a name is identified by its URI, which the short form does not have.
         let (title, by) = match (self.title, self.by) {
             (None, None) => (self.uri.unwrap_or_default(), ""),
             (title, by) => (title.unwrap_or_default(), by.unwrap_or_default()),
@@ -384,7 +386,7 @@ impl<'a> Heard<'a> {
     }
 }
 
-/// `4uLU6hMCjMI75M1A2tKUQC` of `spotify:track:4uLU6hMCjMI75M1A2tKUQC`; a file of one's own has no id.
+/// `4uLU6hMCjMI75M1A2tKUQC` from `spotify:track:4uLU6hMCjMI75M1A2tKUQC`. A user's local file has no such id.
 fn bare_id(uri: &str) -> &str {
     let mut parts = uri.split(':');
     match (parts.next(), parts.next(), parts.next(), parts.next()) {
@@ -393,7 +395,7 @@ fn bare_id(uri: &str) -> &str {
     }
 }
 
-/// `2026-01-31T12:00:00Z`, `2026-01-31 12:00:00`, `2026-01-31 12:00`: all are in UTC.
+/// Parses `2026-01-31T12:00:00Z`, `2026-01-31 12:00:00` or `2026-01-31 12:00`, all in UTC.
 fn instant(written: &str) -> Option<i64> {
     let written = written.trim();
     if written.len() > 40 || written.len() < "2026-01-31 12:00".len() {
@@ -430,7 +432,7 @@ mod tests {
             "offline": false, "offline_timestamp": 1_769_860_800, "incognito_mode": true})
     }
 
-    /// The same in the account's data.
+    /// The same play in the account data.
     fn short(end: &str, track: &str, ms: i64) -> Value {
         json!({"endTime": end, "artistName": "The Kestrels", "trackName": track, "msPlayed": ms})
     }
@@ -494,7 +496,7 @@ mod tests {
             short("2026-01-31 12:03", "Reed", 180_500),
             short("2026-01-31 12:03", "Reed", 0),
             short("2026-01-31 12:03", "Reed", 0),
-            // The same track again, elsewhere.
+            // The same track again, played elsewhere.
             short("2026-01-31 15:03", "Reed", 180_500),
         ]);
         let named: [(&str, &[u8]); 2] = [("long.json", &long), ("brief.json", &brief)];
@@ -562,7 +564,7 @@ mod tests {
             plays[1],
             [json!("episode"), json!("E1"), json!("Moths"), json!("Night"), Value::Null, Value::Null]
         );
-        // In the account's data.
+        // In the account data.
         let (brief, counts) = import(&[
             json!({"endTime": "2026-01-31 12:03", "podcastName": "Night", "episodeName": "Moths", "msPlayed": 60_000}),
             json!({"endTime": "2026-01-31 12:03", "audiobookName": "The Moor", "chapterName": "One", "authorName": "Fen",
@@ -604,9 +606,12 @@ mod tests {
             "[1, {{\"ts\":\"soon\",\"ms_played\":1}}, {{\"endTime\":\"2026-01-31 12:00\",\"msPlayed\":1}}, {{\"a\" 1}}, {whole}]"
         );
         let (kept, counts) = imported(&Spotify, &[("a", text.as_bytes())]);
-        assert_eq!(counts.bad, [("no time", 2), ("neither a name nor a number", 1), ("not JSON", 1)].into());
+        assert_eq!(
+            counts.bad,
+            [("no time", 2), ("neither a title nor an artist", 1), ("not JSON", 1)].into()
+        );
         assert_eq!(kept.records.len(), 1);
-        // A play that is there twice was played twice.
+        // A play that occurs twice was played twice.
         assert_eq!(import(&[whole.clone(), whole]).1.new, 2);
     }
 
@@ -632,8 +637,8 @@ mod tests {
         assert!(plans.iter().all(|plan| plan.whose.is_sure && !plan.notes.concat().contains("--account")));
         let (kept, counts) = imported(&Spotify, &files);
         assert_eq!(kept.records.len(), 2);
-        assert_eq!(counts.skipped, [("played by another person", 1)].into());
-        // A newer extended history has no names: it is of the person whose data lie beside it, or of nobody.
+        assert_eq!(counts.skipped, [("played by another user", 1)].into());
+        // A newer extended history has no names. It belongs to the user of the user file next to it, if there is one.
         let new = file(&[played("2026-01-31T12:03:00Z", "Reed", 5)]);
         let with = plan(&Spotify, &[("e/Streaming_History_Audio_2026.json", &new), files[3]], ask()).unwrap();
         assert_eq!((with[0].account.as_str(), with[0].whose.is_sure), ("ana31", true));

@@ -1,7 +1,7 @@
-//! Telegram Desktop's export as JSON: `result.json`, of a whole account (`chats.list`) or of one chat (`messages`).
+//! Telegram Desktop's JSON export: `result.json` of a whole account (`chats.list`) or of one chat (`messages`).
 //!
-//! It may be larger than memory: it is walked message by message. A chat's first and last time and its people are known when its
-//! messages have been read; so the chat is an item behind them.
+//! The file may be larger than memory, so it is read message by message. A chat's people and its first and last time are known
+//! only after its messages have been read, so the chat becomes an item after them.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -28,23 +28,23 @@ use crate::import::json_value;
 use crate::import::sent_file::{self, ATTACHMENTS, SentFile};
 use crate::vault::time;
 
-/// Telegram Desktop's export as JSON.
+/// Telegram Desktop's JSON export.
 pub struct Telegram;
 
 const KEY: &str = "telegram";
 const CHATS: &str = "chats";
 const MESSAGES: &str = "messages";
-/// What an item is, before what belongs to it.
+/// The kind of an item, before the facts that belong to it.
 const CHAT: &str = "chat";
 const MESSAGE: &str = "message";
 const TOO_LONG: &str = "too long";
-/// People of a chat that are named, at most.
+/// The most people that are listed for a chat.
 const MOST_PEOPLE: usize = 2_000;
-/// Chats whose ids are looked up before they are read, at most.
+/// The most chats whose ids are found before they are read.
 const MOST_CHATS: usize = 200_000;
-/// What a member of an object that is looked at in a plan has at most, in bytes.
+/// The longest member of an object that is read for a plan, in bytes.
 const LONGEST_SMALL: usize = 1 << 20;
-/// Folders that lie beside `result.json`, with what was sent.
+/// The folders next to `result.json` that hold sent files.
 const FOLDERS: [&str; 14] = [
     "chats",
     "files",
@@ -61,7 +61,7 @@ const FOLDERS: [&str; 14] = [
     "js",
     "images",
 ];
-/// What Telegram calls the kinds of chats.
+/// Telegram's names for the kinds of chats.
 const KINDS: [&str; 12] = [
     "personal_chat",
     "bot_chat",
@@ -123,10 +123,10 @@ struct Message<'a> {
     is_system: bool,
 }
 
-/// What one export says of a chat.
+/// What one export says about a chat.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct AboutChat {
-    /// When the export's last message was: the latest one's title counts.
+    /// The time of the export's last message. The latest export's title counts.
     as_of: Option<i64>,
     id: String,
     title: Option<String>,
@@ -136,7 +136,7 @@ struct AboutChat {
     last: Option<i64>,
 }
 
-/// What one export says of a message: the one where it was edited last counts, then the latest.
+/// What one export says about a message. The version that was edited last counts, then the one from the latest export.
 #[derive(Serialize, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 struct Said<'a> {
     edited_at: Option<i64>,
@@ -145,7 +145,7 @@ struct Said<'a> {
     data: Cow<'a, str>,
 }
 
-/// What travels with a message.
+/// The facts that accompany a message.
 #[derive(Serialize, Deserialize)]
 struct Facts<'a> {
     #[serde(borrow)]
@@ -154,7 +154,7 @@ struct Facts<'a> {
     as_of: Option<i64>,
 }
 
-/// What of a message is looked at while a file is split.
+/// The members of a message that are read while a file is split.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Glance {
@@ -164,16 +164,16 @@ struct Glance {
     actor: Option<String>,
 }
 
-/// What a plan knows of its files, by their labels.
+/// What a plan knows about its files, by label.
 struct State {
     files: HashMap<String, File>,
 }
 
-/// What a plan knows of a file.
+/// What a plan knows about a file.
 struct File {
-    /// When its last message was.
+    /// The time of its last message.
     as_of: Option<i64>,
-    /// The ids of its chats, in its order: what makes an id may stand behind the messages.
+    /// The ids of its chats, in the order of the file. The parts of an id may come after the messages.
     ids: Vec<String>,
 }
 
@@ -247,8 +247,8 @@ impl Format for Telegram {
         }
         if of.is_empty() {
             return Err(Refused::Unfit {
-                why: "it is a Telegram export as HTML, which says no exact times. In Telegram Desktop choose Settings → Advanced → \
-                    Export Telegram data, and as format Machine-readable JSON"
+                why: "it is a Telegram export in HTML, which has no exact times. In Telegram Desktop, choose Settings → Advanced → \
+                    Export Telegram data, and the format Machine-readable JSON"
                     .to_owned(),
             });
         }
@@ -260,7 +260,7 @@ impl Format for Telegram {
             ];
             if ask.account.is_none() && account == KEY && whose.owner.is_none() {
                 notes.push(format!(
-                    "An export of one chat does not say whose it is, so the account is called {KEY}. --account gives it another \
+                    "An export of one chat does not name its owner, so the account is called {KEY}. --account gives it another \
                      name."
                 ));
             }
@@ -306,7 +306,7 @@ impl Format for Telegram {
             end = raw.next;
             if out(raw).is_continue() { Go::On } else { Go::Home }
         };
-        // What an earlier run read is read again: which chat a message is of stands before it.
+        // Reads from the start even when resuming, because a chat is named before its messages.
         each(
             &mut unit.bytes,
             &mut |item| {
@@ -344,7 +344,7 @@ impl Format for Telegram {
             return Err(Bad("a message of more than 64 MiB"));
         }
         if raw.facts == CHAT {
-            let chat: AboutChat = serde_json::from_slice(&raw.bytes).map_err(|_| Bad("no chat"))?;
+            let chat: AboutChat = serde_json::from_slice(&raw.bytes).map_err(|_| Bad("not a chat"))?;
             let sighting = String::from_utf8_lossy(&raw.bytes).into_owned();
             let draft =
                 Draft { sighting: Some(sighting), ..Draft::new(CHATS, chat.id.clone(), chat.record()) };
@@ -426,7 +426,7 @@ fn as_json(record: &impl Serialize) -> String {
     serde_json::to_string(record).unwrap_or_default()
 }
 
-/// Whether a file is a page of the export as HTML.
+/// Whether a file is a page of the HTML export.
 fn is_html(head: &str) -> bool {
     let start: String = head.chars().take(200).collect::<String>().to_ascii_lowercase();
     (start.starts_with("<!doctype html") || start.starts_with("<html"))
@@ -443,11 +443,11 @@ fn is_html(head: &str) -> bool {
 fn seconds(value: &Value) -> Option<i64> {
     let seconds = value.as_i64().or_else(|| value.as_str()?.parse().ok())?;
     let ms = seconds.checked_mul(1000)?;
-    // Telegram writes 0 where there is none.
+    // Telegram writes 0 if there is no time.
     (seconds > 0 && Timestamp::from_millisecond(ms).is_ok()).then_some(ms)
 }
 
-/// What is found in a file.
+/// A message or a chat in a file.
 enum Item<'a> {
     Message { chat: &'a str, offset: u64, next: u64, bytes: Option<Vec<u8>>, sent_at: Option<i64> },
     Chat { chat: AboutChat, offset: u64, next: u64 },
@@ -459,14 +459,14 @@ struct Chat {
     name: Option<String>,
     kind: Option<String>,
     number: Option<i64>,
-    /// Its id, where an earlier reading found that.
+    /// Its id, if an earlier pass found it.
     known: Option<String>,
     about: AboutChat,
     has_messages: bool,
     last: Option<Timestamp>,
 }
 
-/// Gives the messages of each chat of a file, and behind them the chat.
+/// Passes on the messages of each chat in a file, followed by the chat itself.
 fn each(
     bytes: &mut dyn io::BufRead,
     give: &mut dyn FnMut(Item<'_>) -> io::Result<Go>,
@@ -502,7 +502,7 @@ fn each(
 }
 
 impl Chat {
-    /// Takes a member of the object that a chat is.
+    /// Reads a member of a chat object.
     fn member(
         &mut self,
         walk: &mut Walk<'_>,
@@ -536,7 +536,7 @@ impl Chat {
         Ok(Go::On)
     }
 
-    /// The kind of a chat is part of its id: a person and a channel may have one number.
+    /// The chat's id. The kind of chat is part of it, because a person and a channel may have the same number.
     fn id(&self) -> String {
         let kind = match self.kind.as_deref() {
             Some("personal_chat" | "bot_chat" | "saved_messages" | "replies" | "verification_codes") => {
@@ -553,8 +553,8 @@ impl Chat {
         }
     }
 
-    /// When a message was sent. Old exports say it by the clock of the computer alone: in the hour that is repeated in autumn, what comes
-    /// later is later.
+    /// When a message was sent. Old exports have only local time. In the hour that is repeated in autumn, the order of the
+    /// messages decides.
     fn sent_at(&mut self, glance: &Glance, zone: &TimeZone) -> Option<i64> {
         if let Some(ms) = glance.date_unixtime.as_ref().and_then(seconds) {
             return Some(ms);
@@ -582,14 +582,14 @@ impl Chat {
     }
 
     fn end(self, at: u64, give: &mut dyn FnMut(Item<'_>) -> io::Result<Go>) -> io::Result<Go> {
-        // The last byte is its closing bracket: nothing else begins there.
+        // The item is placed on the chat's closing bracket, because no other item begins there.
         let chat = AboutChat { id: self.id(), title: self.name, kind: self.kind, ..self.about };
         give(Item::Chat { chat, offset: at.saturating_sub(1), next: at })
     }
 }
 
 impl AboutChat {
-    /// What two exports say.
+    /// Merges what two exports say.
     fn and(self, other: Self) -> Self {
         let is_older = (self.as_of, &self.title, &self.kind) <= (other.as_of, &other.title, &other.kind);
         let (older, newer) = if is_older { (self, other) } else { (other, self) };
@@ -619,16 +619,16 @@ impl AboutChat {
     }
 }
 
-/// What a plan sees of a file.
+/// What a plan reads from a file.
 #[derive(Default)]
 struct Seen {
-    /// The person, by Telegram's number.
+    /// The owner, by Telegram's number.
     owner: Option<String>,
-    /// What the person is called there.
+    /// The owner's name in Telegram.
     called: Option<String>,
     /// The ids of the chats, in the order of the file.
     ids: Vec<String>,
-    /// When the last message was.
+    /// The time of the last message.
     as_of: Option<i64>,
 }
 
@@ -647,7 +647,7 @@ impl Seen {
             }
             walk.skip()
         });
-        // What broke off is told where it is read; what was whole before that is imported.
+        // A file that breaks off is reported when it is read. The complete items before that are imported.
         if let Err(error) = went
             && error.kind() != io::ErrorKind::UnexpectedEof
         {
@@ -681,7 +681,7 @@ impl Seen {
             named.or_else(|| text("phone_number").map(str::to_owned)).or_else(|| self.owner.clone());
     }
 
-    /// The account: the person's, or the only one that has the chat.
+    /// The account: the owner's, or the only one that already has the chat.
     fn account(self, earlier: &dyn Earlier) -> (String, Whose) {
         if let Some(called) = self.called {
             return (called, Whose { owner: self.owner, is_sure: true, note: None });
@@ -693,7 +693,7 @@ impl Seen {
         match (of.pop(), of.is_empty()) {
             (Some(account), true) => {
                 let note = format!(
-                    "The account is {account}: it has this chat already. --account NAME names another."
+                    "The account is {account}: it already has this chat. --account NAME names another."
                 );
                 (account, Whose { owner: None, is_sure: false, note: Some(note) })
             }
@@ -702,13 +702,13 @@ impl Seen {
     }
 }
 
-/// The id of the message that one answers, in whichever chat that is.
+/// The id of the message that this one replies to, in any chat.
 fn reply_to(element: &Value, chat: &str) -> Option<String> {
     let number = element["reply_to_message_id"].as_i64()?;
     Some(format!("{}:{number}", element["reply_to_peer_id"].as_str().and_then(name).unwrap_or(chat)))
 }
 
-/// The words of a text: a string, or a list of strings and of objects with a `text`.
+/// The text in a value: a string, or a list of strings and of objects with a `text`.
 fn text_of(value: &Value) -> String {
     let of = |part: &Value| part.as_str().or_else(|| part["text"].as_str()).unwrap_or_default().to_owned();
     match value {
@@ -716,7 +716,7 @@ fn text_of(value: &Value) -> String {
             .iter()
             .map(|part| {
                 let text = of(part);
-                // A link behind other words.
+                // A link whose text differs from its address.
                 match part["href"].as_str() {
                     Some(href) if part["type"] == "text_link" && href != text => format!("{text} ({href})"),
                     _ => text,
@@ -727,7 +727,7 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// What a message says; what is no text is named.
+/// The content of a message. Content that is not text is named.
 fn content_of(element: &Value, is_system: bool) -> String {
     let mut lines = Vec::new();
     let text = |value: &Value| value.as_str().and_then(name).map(str::to_owned);
@@ -779,7 +779,7 @@ fn content_of(element: &Value, is_system: bool) -> String {
     lines.join("\n")
 }
 
-/// What a message holds beside words.
+/// The kind of content that a message has apart from text.
 fn media_type(element: &Value) -> Option<&str> {
     let has = |key: &str| element.get(key).is_some_and(|value| !value.is_null());
     let named = element["media_type"].as_str().and_then(name);
@@ -804,7 +804,7 @@ struct Sent<'a> {
     size: Option<u64>,
 }
 
-/// The files of a message. Where one was not exported, a sentence in brackets stands for its path.
+/// The files of a message. If a file was not exported, its path is a sentence in brackets.
 fn files_of(element: &Value) -> Vec<Sent<'_>> {
     let path = |key: &str| {
         let path = element[key].as_str()?;
@@ -918,9 +918,9 @@ mod tests {
                 "sent_at": "2026-01-31T14:03:24.000Z", "edited_at": null, "reply_to": null, "forwarded_from": null,
                 "media_type": null, "has_attachment": false, "is_system": false})
         );
-        // A person may have the number of a group.
+        // A person and a group may have the same number.
         assert_eq!(keys(&kept, MESSAGES), ["channel5:1", "channel5:2", "user5:1"]);
-        // The chat of one export alone is the same.
+        // An export of this chat alone gives the same chat.
         let mut kept = kept;
         let alone = garden().to_string();
         let counts = kept.import(&Telegram, &[("result.json", alone.as_bytes())]);
@@ -972,7 +972,7 @@ mod tests {
             panic!("taken")
         };
         assert!(why.contains("Advanced") && why.contains("JSON"), "{why}");
-        // Where there is JSON beside it, that is read.
+        // If there is JSON next to it, the JSON is read.
         let file = account(&[garden()], &[]);
         assert_eq!(
             plan(&Telegram, &[("messages.html", html), ("result.json", &file)], ask()).unwrap()[0].units,
@@ -1148,7 +1148,7 @@ mod tests {
     }
 
     fn export() -> impl Strategy<Value = Vec<u8>> {
-        // What a message says does not change from one export to the next.
+        // The content of a message does not change from one export to the next.
         let chats = proptest::collection::vec((0_i64..3, proptest::collection::vec(0_i64..20, 0..6)), 0..4);
         chats.prop_map(|chats| {
             let made = chats.into_iter().map(|(id, mut numbers)| {

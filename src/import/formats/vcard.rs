@@ -1,7 +1,7 @@
-//! Contacts: vCard 2.1, 3.0 and 4.0, as address books export them: cards one after the other in a file.
+//! Contacts: vCard 2.1, 3.0 and 4.0, as address books export them, with one card after another in a file.
 //!
-//! Old phones write 2.1: quoted-printable values that go on in the next line, a charset for each value, parameters without a
-//! name. Apple groups properties (`item1.EMAIL`). Photos are not kept: they would be most of the file.
+//! Old phones write 2.1, with quoted-printable values that continue on the next line, a charset for each value, and parameters
+//! without a name. Apple groups properties (`item1.EMAIL`). Photos are left out, because they would make up most of the file.
 
 use std::io;
 
@@ -24,10 +24,10 @@ use crate::vault::time;
 /// Contacts.
 pub struct VCard;
 
-/// What the account is called unless the person names it: no card says whose address book it is in.
+/// The account's name unless the owner gives another one: no card says whose address book it is in.
 const KEY: &str = "contacts";
 const CONTACTS: &str = "contacts";
-/// The longest card that is read, in bytes: with a large photo.
+/// The longest card that is read, in bytes. It may contain a large photo.
 const LONGEST: usize = 16 << 20;
 
 const STREAMS: [StreamLine; 1] = [StreamLine {
@@ -39,7 +39,7 @@ const STREAMS: [StreamLine; 1] = [StreamLine {
     relations: "",
 }];
 
-/// A record, its fields in the declared order.
+/// A record, with its fields in the declared order.
 #[derive(Serialize)]
 struct Contact<'a> {
     id: &'a str,
@@ -78,7 +78,7 @@ impl Format for VCard {
         let mut notes = vec!["Photos of contacts are not imported.".to_owned()];
         if ask.account.is_none() {
             notes.push(format!(
-                "A vCard file does not say whose contacts it holds, so the account is called {KEY}. --account gives it another \
+                "A vCard file does not name the owner of its contacts, so the account is called {KEY}. --account gives it another \
                  name."
             ));
         }
@@ -86,7 +86,7 @@ impl Format for VCard {
     }
 
     fn split(&self, _: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
-        // Also what was read before: lines are numbered from the first one.
+        // Reads from the start even when resuming, because lines are numbered from the first one.
         let mut lines = Lines::new(&mut unit.bytes);
         let mut card: Option<Card> = None;
         let mut end = from;
@@ -100,7 +100,7 @@ impl Format for VCard {
                     card = Some(Card::at(line.offset, line.number));
                     continue;
                 }
-                // A last line may be the beginning of a card's first one.
+                // An incomplete last line may be the beginning of a new card.
                 end = if line.has_end { line.next } else { line.offset };
                 if !line.bytes.trim_ascii().is_empty() {
                     let mut stray = Card::at(line.offset, line.number);
@@ -114,7 +114,7 @@ impl Format for VCard {
             };
             match (begins, ends) {
                 (true, _) if open.inner > 0 || open.has_agent => open.inner += 1,
-                // Its end was forgotten.
+                // The end mark is missing.
                 (true, _) => {
                     let whole = std::mem::replace(open, Card::at(line.offset, line.number)).raw(line.offset);
                     end = line.offset;
@@ -137,7 +137,7 @@ impl Format for VCard {
             open.add(line.bytes);
         }
         if let Some(half) = card {
-            // It is read as far as it goes, and again when there is more of it.
+            // The incomplete card is read as it is, and read again if the file grows.
             end = half.offset;
             let _ = out(half.raw(end));
         }
@@ -202,12 +202,12 @@ impl Format for VCard {
             has_photo: of("PHOTO").next().is_some(),
             updated_at: first("REV").and_then(instant).map(time::format_ms),
         };
-        let data = serde_json::to_string(&contact).map_err(|_| Bad("no record"))?;
+        let data = serde_json::to_string(&contact).map_err(|_| Bad("cannot be written as a record"))?;
         let sighting = Some(data.clone());
         Ok(Parsed::Records(vec![Draft { sighting, ..Draft::new(CONTACTS, id.clone(), data) }]))
     }
 
-    /// What was changed last counts; where nothing says when, what says more.
+    /// The version that was changed last counts. Without a time of change, the most complete one counts.
     fn join(&self, _: &str, data: &str, sightings: &[&str]) -> String {
         let age = |said: &&str| {
             let record = serde_json::from_str::<serde_json::Value>(said).unwrap_or_default();
@@ -231,9 +231,9 @@ struct Card {
     line: u64,
     bytes: Vec<u8>,
     facts: &'static str,
-    /// Cards within it that are still open.
+    /// How many cards within it are still open.
     inner: u32,
-    /// Whether its last line says that a card within it follows: its agent (2.1).
+    /// Whether its last line announces an embedded card, its agent (2.1).
     has_agent: bool,
 }
 
@@ -247,7 +247,7 @@ impl Card {
         if self.bytes.len() + line.len() > LONGEST {
             self.facts = "cut";
         } else {
-            // Between lines: the beginning of a card that is still written begins the whole one.
+            // The separator goes between lines, so that a card that is still being written is a prefix of the complete one.
             if !self.bytes.is_empty() {
                 self.bytes.push(b'\n');
             }
@@ -267,7 +267,7 @@ impl Card {
     }
 }
 
-/// Whether a line is `BEGIN:VCARD`, or `END:VCARD`.
+/// Whether a line is `BEGIN:VCARD` or `END:VCARD`.
 fn is_mark(line: &[u8], mark: &[u8]) -> bool {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     let Some((found, card)) = line.split_at_checked(mark.len()) else { return false };
@@ -275,11 +275,11 @@ fn is_mark(line: &[u8], mark: &[u8]) -> bool {
         && card.strip_prefix(b":").is_some_and(|card| card.trim_ascii().eq_ignore_ascii_case(b"VCARD"))
 }
 
-/// What is read of a property of a card.
+/// Reads properties of a card.
 trait OfCard {
-    /// An address on one line: street and number, post code and place, country.
+    /// An address on one line: street and number, postcode and town, country.
     fn address(&self) -> String;
-    /// What kind of address or number it is, as the person reads it: `home`.
+    /// The kind of address or number, as people read it: `home`.
     fn kind(&self) -> Option<String>;
 }
 
@@ -303,7 +303,7 @@ impl OfCard for Property {
     }
 }
 
-/// The properties of a card, without those of cards within it.
+/// The properties of a card, without those of embedded cards.
 fn properties(card: &[u8]) -> Vec<Property> {
     let mut inner = 0_u32;
     let mut properties = content_line::properties(card);
@@ -330,13 +330,13 @@ fn strip_prefix_ignoring_case<'a>(text: &'a str, prefix: &str) -> &'a str {
     }
 }
 
-/// An address or a number without its scheme: `tel:+47…` in 4.0.
+/// An address or a number without its scheme: version 4.0 writes `tel:+47…`.
 fn bare(value: &str) -> &str {
     let value = value.trim();
     ["tel:", "mailto:"].into_iter().fold(value, |value, scheme| strip_prefix_ignoring_case(value, scheme))
 }
 
-/// Everything by which the contact is reached, a line each, with its kind: words to search for.
+/// All addresses and numbers of the contact, one per line with its kind, so that they can be searched.
 fn reach(properties: &[Property], addresses: &[String]) -> String {
     let mut lines = Vec::new();
     let mut addresses = addresses.iter();
@@ -357,7 +357,7 @@ fn reach(properties: &[Property], addresses: &[String]) -> String {
     lines.join("\n")
 }
 
-/// A birthday as `1980-01-31`; `--01-31` where its year is not known; else as it is written.
+/// A birthday as `1980-01-31`, or `--01-31` if the year is unknown. Any other form is kept as written.
 fn birthday(property: &Property) -> Option<String> {
     let text = property.value.trim();
     let day = text.split_once('T').map_or(text, |(day, _)| day);
@@ -383,7 +383,7 @@ fn date(text: &str) -> Option<Date> {
     text.parse().ok().or_else(|| Date::strptime("%Y%m%d", text).ok())
 }
 
-/// When a card was changed: with a zone or without, which is taken as UTC; a day is its beginning.
+/// When a card was changed. A time without a zone is read as UTC; a day means its beginning.
 fn instant(text: &str) -> Option<i64> {
     if let Some(ms) = time::parse_ms(text) {
         return Some(ms);
@@ -453,7 +453,7 @@ mod tests {
             (&json!(["12345678"]), &json!("12345678 (cell)"))
         );
         assert_eq!((&contact["has_photo"], &contact["emails"]), (&json!(true), &json!([])));
-        // Bytes that are no UTF-8, and that nothing names a charset for.
+        // Bytes that are not UTF-8, without any declared charset.
         let mut latin = b"BEGIN:VCARD\nFN:Jos".to_vec();
         latin.extend_from_slice(b"\xe9\nEND:VCARD\n");
         assert_eq!(contacts(&imported(&VCard, &[("a", &latin)]).0)[0]["display_name"], "José");

@@ -1,7 +1,7 @@
-//! The archive of X (Twitter): `data/tweets.js`, `direct-messages.js`, `like.js` and others, each an assignment to a variable of
-//! the page that shows the archive: `window.YTD.tweets.part0 = [ … ]`. A large one comes in several parts.
+//! The archive of X (Twitter): `data/tweets.js`, `direct-messages.js`, `like.js` and others. Each assigns to a variable of the
+//! page that displays the archive: `window.YTD.tweets.part0 = [ … ]`. A large archive comes in several parts.
 //!
-//! `account.js` says whose it is. Ids are texts: they are larger than a double holds.
+//! `account.js` names the owner. Ids are text, because they are larger than a double can hold.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -25,17 +25,17 @@ use crate::vault::time;
 /// The archive of X.
 pub struct X;
 
-/// What the account is called if nothing says whose it is.
+/// The account's name if the archive does not name its owner.
 const KEY: &str = "x";
 const TWEETS: &str = "tweets";
 const LONG_TWEETS: &str = "long_tweets";
 const LIKES: &str = "likes";
 const DIRECT_MESSAGES: &str = "direct_messages";
-/// Before the array of a file stands at most this much, in bytes.
+/// The longest text before the array of a file, in bytes.
 const LONGEST_ASSIGNMENT: usize = 256;
-/// The small file that says whose the archive is has at most this much, in bytes.
+/// The largest `account.js`, in bytes.
 const LONGEST_ACCOUNT: usize = 1 << 20;
-/// What a shortened link begins with.
+/// How a shortened link begins.
 const SHORT_LINK: &str = "https://t.co/";
 
 const STREAMS: [StreamLine; 4] = [
@@ -121,7 +121,7 @@ struct DirectMessage<'a> {
     reactions: Vec<String>,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Account,
@@ -136,7 +136,7 @@ impl Kind {
     const ALL: [Self; 6] =
         [Self::Account, Self::Tweets, Self::LongTweets, Self::Likes, Self::Messages, Self::GroupMessages];
 
-    /// What an item of such a file has in its facts.
+    /// How the facts of an item of such a file mark its kind.
     const fn mark(self) -> &'static str {
         match self {
             Self::Account => "account",
@@ -153,7 +153,7 @@ impl Kind {
     }
 }
 
-/// The person, as the archive names them.
+/// The owner, as the archive names them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Person {
     id: Option<String>,
@@ -224,17 +224,17 @@ impl Format for X {
                 .cloned()
                 .unwrap_or_default();
             let mut notes = vec![
-                "Tweets, likes and direct messages are imported; pictures and videos are named and stay in the archive. \
-                 Direct messages name other people by number only, and likes have no time."
+                "Tweets, likes and direct messages are imported. Pictures and videos are listed by name but not imported. \
+                 Direct messages give other people only as numbers, and likes have no time."
                     .to_owned(),
             ];
             if !of.is_known {
                 notes.push(format!(
-                    "No account.js says whose archive this is, so the account is called {KEY}. --account gives it another \
+                    "No account.js names the owner of this archive, so the account is called {KEY}. --account gives it another \
                      name."
                 ));
             }
-            // A name can change and be another's then; a number never.
+            // A user name may change and pass to another person. A number never does.
             let owner = person.id.clone().or(of.owner);
             Plan {
                 connector: connector.clone(),
@@ -267,7 +267,7 @@ impl Format for X {
         };
         let element = json_value::read(&raw.bytes)?;
         match kind {
-            Kind::Account => Ok(Parsed::Skipped("whose archive it is")),
+            Kind::Account => Ok(Parsed::Skipped("the owner of the archive")),
             Kind::Tweets => tweet(within(&element, "tweet")),
             Kind::LongTweets => long_tweet(within(&element, "noteTweet")),
             Kind::Likes => like(within(&element, "like")),
@@ -279,7 +279,7 @@ impl Format for X {
         }
     }
 
-    /// Only how often it was liked and shared changes: it grows.
+    /// Only the numbers of likes and retweets change between archives, and they grow.
     fn join(&self, _: &str, data: &str, sightings: &[&str]) -> String {
         let order = |said: &&str| {
             let record = serde_json::from_str::<Value>(said).unwrap_or_default();
@@ -299,7 +299,7 @@ impl Format for X {
     }
 }
 
-/// What the file that begins so holds; `None` where that is not read.
+/// The content of a file with this beginning, or `None` if it is not read.
 fn kind_of(head: &[u8]) -> Option<Kind> {
     let head = chat_export::beginning(&head[..head.len().min(LONGEST_ASSIGNMENT)]).into_owned();
     let (variable, value) = head.split_once('=')?;
@@ -322,7 +322,7 @@ fn kind_of(head: &[u8]) -> Option<Kind> {
     })
 }
 
-/// Reads what stands before the array; how much that is, with the bracket.
+/// Skips the text before the array, and returns its length including the bracket.
 fn skip_assignment(bytes: &mut dyn io::BufRead) -> io::Result<u64> {
     let mut read = 0;
     loop {
@@ -341,7 +341,7 @@ fn skip_assignment(bytes: &mut dyn io::BufRead) -> io::Result<u64> {
     }
 }
 
-/// The person whom the first element of `account.js` names.
+/// The owner, from the first element of `account.js`.
 fn person(member: &Member<'_>) -> io::Result<Person> {
     let mut bytes = (member.open)()?;
     let from = skip_assignment(&mut bytes)?;
@@ -357,7 +357,7 @@ fn person(member: &Member<'_>) -> io::Result<Person> {
     Ok(person)
 }
 
-/// Newer archives wrap each element: `{"tweet": {…}}`.
+/// Returns the inner value: newer archives wrap each element as `{"tweet": {…}}`.
 fn within<'a>(element: &'a Value, key: &str) -> &'a Value {
     element.get(key).filter(|inner| inner.is_object()).unwrap_or(element)
 }
@@ -430,12 +430,12 @@ fn like(like: &Value) -> Result<Parsed, Bad> {
     Ok(Parsed::Records(vec![Draft::new(LIKES, id, as_json(&record))]))
 }
 
-/// The messages of a conversation, and what else happened in it.
+/// Reads the messages of a conversation and its other events.
 fn conversation(conversation: &Value, is_group: bool, person: &Person) -> Result<Parsed, Bad> {
-    let id = conversation["conversationId"].as_str().and_then(name).ok_or(Bad("no conversation"))?;
+    let id = conversation["conversationId"].as_str().and_then(name).ok_or(Bad("no conversation id"))?;
     let events = conversation["messages"].as_array().ok_or(Bad("no messages"))?;
     let mut drafts = Vec::new();
-    // Events without an id of their own are told apart by their kind, their time and their order.
+    // Events without an id are told apart by their kind, their time and their order.
     let mut seen: HashMap<(&str, &str), u32> = HashMap::new();
     for (kind, event) in events.iter().filter_map(Value::as_object).flatten() {
         let text = |key: &str| event[key].as_str().and_then(name);
@@ -496,7 +496,7 @@ fn kind_of_event(key: &str) -> &'static str {
     }
 }
 
-/// What shortened links stand for.
+/// Maps shortened links to their targets.
 struct Links<'a>(HashMap<&'a str, &'a str>);
 
 impl<'a> Links<'a> {
@@ -504,7 +504,7 @@ impl<'a> Links<'a> {
         Self(urls.filter_map(|one| Some((one["url"].as_str()?, target(one)?))).collect())
     }
 
-    /// The text with links as they are behind the shortener.
+    /// The text with shortened links replaced by their targets.
     fn written_out<'t>(&self, text: Cow<'t, str>) -> Cow<'t, str> {
         if self.0.is_empty() || !text.contains(SHORT_LINK) {
             return text;
@@ -525,7 +525,7 @@ impl<'a> Links<'a> {
     }
 }
 
-/// Where a link leads: in tweets and in direct messages it is called differently.
+/// The target of a link, which has different names in tweets and in direct messages.
 fn target(url: &Value) -> Option<&str> {
     let target = ["expanded_url", "expanded", "expandedUrl"].into_iter().find_map(|key| url[key].as_str());
     target.filter(|target| !target.is_empty())
@@ -539,12 +539,12 @@ fn texts<'a>(values: &'a Value, key: &'a str) -> Vec<&'a str> {
     list(values).filter_map(move |one| one[key].as_str()).collect()
 }
 
-/// Counts are texts in most archives.
+/// A count, which most archives write as text.
 fn count(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
 
-/// `Wed Nov 20 12:00:00 +0000 2019`, `2019-11-20T12:00:00.000Z`, or `2013-01-31 12:00:00 +0000` as before 2018.
+/// Parses `Wed Nov 20 12:00:00 +0000 2019`, `2019-11-20T12:00:00.000Z`, or `2013-01-31 12:00:00 +0000` from before 2018.
 fn instant(text: &str) -> Option<String> {
     let ms = time::parse_ms(text).or_else(|| {
         ["%a %b %d %H:%M:%S %z %Y", "%Y-%m-%d %H:%M:%S %z"]
@@ -554,18 +554,18 @@ fn instant(text: &str) -> Option<String> {
     ms.map(time::format_ms)
 }
 
-/// What stands between the tags of `<a href="…">X for iPhone</a>`.
+/// The text between the tags of `<a href="…">X for iPhone</a>`.
 fn between_tags(source: &str) -> &str {
     let inner = source.split_once('>').map_or(source, |(_, inner)| inner);
     inner.split_once('<').map_or(inner, |(inner, _)| inner)
 }
 
-/// The text without the three entities that archives write.
+/// The text with the three entities that archives use decoded.
 fn unescaped(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return text.into();
     }
-    // The last one is the ampersand: `&amp;lt;` was written as `&lt;`.
+    // The ampersand comes last, so that `&amp;lt;` becomes `&lt;`.
     text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").into()
 }
 
@@ -660,7 +660,7 @@ mod tests {
             (counts.new, counts.skipped.len(), counts.told["a direct message without a time"]),
             (2, 1, 1)
         );
-        assert_eq!(counts.bad, [("no conversation", 1)].into());
+        assert_eq!(counts.bad, [("no conversation id", 1)].into());
         let first = record(&kept, DIRECT_MESSAGES, "900");
         assert_eq!(
             first,

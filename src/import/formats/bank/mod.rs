@@ -1,7 +1,7 @@
-//! Accounts and what was booked to them: OFX, QIF, and the tables of banks whose columns are known.
+//! Bank accounts and their transactions: OFX, QIF, and the CSV files of banks whose columns are known.
 //!
-//! All three fill the same two streams. An account's number stands in no record: its id is made of the number, and its name ends
-//! with the last digits. Amounts are as they are written, digit for digit.
+//! All three fill the same two streams. No record contains an account number: the account's id is derived from the number, and
+//! its name ends with the last digits. Amounts keep every digit that the file has.
 
 mod ofx;
 mod profiles;
@@ -44,7 +44,7 @@ const STREAMS: [StreamLine; 2] = [
     },
 ];
 
-/// An account, its fields in the declared order.
+/// An account, with its fields in the declared order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
 struct Account {
     id: String,
@@ -55,7 +55,7 @@ struct Account {
 }
 
 impl Account {
-    /// An account whose number nobody is shown: `origin` is whose number it is, in which format.
+    /// Creates an account without revealing its number. `origin` says which format and bank the number comes from.
     fn new(
         origin: &[&str],
         number: &str,
@@ -82,19 +82,19 @@ impl Account {
     }
 
     fn draft(&self) -> Result<Draft, Bad> {
-        let data = serde_json::to_string(self).map_err(|_| Bad("no record"))?;
+        let data = serde_json::to_string(self).map_err(|_| Bad("cannot be written as a record"))?;
         Ok(Draft { sighting: Some(data.clone()), ..Draft::new(ACCOUNTS, self.id.clone(), data) })
     }
 }
 
-/// The last four of a number.
+/// The last four digits of a number.
 fn last_digits(number: &str) -> Option<String> {
     let all: Vec<char> = number.chars().filter(|c| *c != '*').collect();
     let shown = all.len().min(4);
     (shown > 0).then(|| all[all.len() - shown..].iter().collect())
 }
 
-/// What was booked, as it is read from an item.
+/// A transaction, as read from an item.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Booked {
     date: String,
@@ -105,11 +105,11 @@ struct Booked {
     memo: Option<String>,
     kind: Option<String>,
     category: Option<String>,
-    /// The bank's own name of it, where it names it alone.
+    /// The bank's id for the transaction, if it identifies this transaction only.
     fitid: Option<String>,
 }
 
-/// A record, its fields in the declared order.
+/// A record, with its fields in the declared order.
 #[derive(Serialize)]
 struct Transaction<'a> {
     id: &'a str,
@@ -126,18 +126,18 @@ struct Transaction<'a> {
 }
 
 impl Booked {
-    /// What makes it this one: equal ones are numbered in their order.
+    /// What identifies the transaction. Equal ones are numbered in their order.
     fn identity(&self, account: &str) -> String {
         let text = [self.name.as_deref(), self.memo.as_deref()].map(|text| plain(text.unwrap_or_default()));
         let parts = match &self.fitid {
-            // Banks use an id again, on another day or for another amount.
+            // Banks reuse an id on another day or for another amount.
             Some(fitid) => [account, &self.date, &self.amount, fitid, ""],
             None => [account, &self.date, &self.amount, &text[0], &text[1]],
         };
         digest::name(parts.map(str::as_bytes))
     }
 
-    /// The records of it and its account. `copy` is how many equal ones were before it.
+    /// The records of the transaction and its account. `copy` is how many equal transactions came before it.
     fn drafts(&self, account: &Account, copy: u32) -> Result<Vec<Draft>, Bad> {
         let known = self.fitid.as_deref().filter(|fitid| fitid.len() <= 255);
         let identity = self.identity(&account.id);
@@ -164,12 +164,12 @@ impl Booked {
             category: category.as_deref(),
             fitid: known,
         };
-        let data = serde_json::to_string(&record).map_err(|_| Bad("no record"))?;
+        let data = serde_json::to_string(&record).map_err(|_| Bad("cannot be written as a record"))?;
         Ok(vec![account.draft()?, Draft::new(TRANSACTIONS, id.clone(), data)])
     }
 }
 
-/// Of an account what says most of it.
+/// Returns the most complete sighting of an account.
 fn join(data: &str, sightings: &[&str]) -> String {
     let says = |said: &&str| {
         let account: Account = serde_json::from_str(said).unwrap_or_default();
@@ -179,18 +179,18 @@ fn join(data: &str, sightings: &[&str]) -> String {
     sightings.iter().max_by_key(|said| says(said)).map_or(data, |said| said).to_owned()
 }
 
-/// A text without what differs between two exports of it: blanks.
+/// Normalises whitespace, which differs between two exports of the same text.
 fn plain(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A text of several lines or with blanks at its ends, if there is any.
+/// Trims a text of one or more lines; `None` if nothing is left.
 fn words(text: &str) -> Option<String> {
     let text = plain(text);
     (!text.is_empty()).then_some(text)
 }
 
-/// The decimal mark that an amount proves.
+/// The decimal mark that an amount proves, if it proves one.
 fn decimal_of(text: &str) -> Option<Decimal> {
     let last = text.rfind(['.', ','])?;
     let mark = &text[last..=last];
@@ -250,7 +250,7 @@ fn amount(text: &str, decimal: Decimal) -> Option<String> {
     for (at, c) in inner.char_indices() {
         match c {
             '-' | '\u{2212}' | '\u{2013}' | '+' => {
-                // Before the digits, or behind all of them.
+                // The sign stands before the digits, or after all of them.
                 let rest = &inner[at + c.len_utf8()..];
                 if has_sign || !digits.is_empty() && rest.contains(|c: char| c.is_ascii_digit()) {
                     return None;
@@ -260,7 +260,7 @@ fn amount(text: &str, decimal: Decimal) -> Option<String> {
             }
             '0'..='9' | '.' | ',' => digits.push(c),
             '\'' | '\u{2019}' => digits.push('\''),
-            // Between digits they are thousands apart.
+            // Between digits, whitespace separates thousands.
             c if c.is_whitespace() => digits.push(' '),
             c if c.is_alphabetic() || "€$£¥₹₽₩₺₪฿₫".contains(c) => {
                 let rest = inner[at..].trim_start_matches(|c: char| !c.is_ascii_digit());
@@ -271,7 +271,7 @@ fn amount(text: &str, decimal: Decimal) -> Option<String> {
             _ => return None,
         }
     }
-    // A mark of the currency may end with a point: `kr. 5`.
+    // A currency mark may end with a point: `kr. 5`.
     let digits = digits.trim().trim_start_matches(". ").trim_end_matches(" .").trim();
     let (mark, group) = if decimal == Decimal::Point { ('.', ',') } else { (',', '.') };
     let (whole, fraction) = match digits.rsplit_once(mark) {
@@ -285,7 +285,7 @@ fn amount(text: &str, decimal: Decimal) -> Option<String> {
     let mut groups = whole.split([group, ' ', '\'']);
     let mut plain = groups.next()?.to_owned();
     for next in groups {
-        // India has groups of two.
+        // Indian notation uses groups of two.
         if !matches!(next.len(), 2 | 3) || plain.is_empty() {
             return None;
         }
@@ -304,7 +304,7 @@ fn amount(text: &str, decimal: Decimal) -> Option<String> {
     Some(if is_negative && !is_zero { format!("-{number}") } else { number })
 }
 
-/// The other sign.
+/// The amount with the opposite sign.
 fn negated(amount: &str) -> String {
     match amount.strip_prefix('-') {
         Some(amount) => amount.to_owned(),
@@ -313,16 +313,16 @@ fn negated(amount: &str) -> String {
     }
 }
 
-/// What a person should know who now names another order of dates: a date is a part of a transaction's id.
+/// The warning for an owner who now names another date order: the date is part of a transaction's id.
 fn order_changed(ask: &Ask) -> Option<String> {
     let before = table::order_in_words(ask.order_before?);
     Some(format!(
-        "Files of this account were read with dates as {before} before. What is read again in another order stands there twice: \
+        "Files of this account were read with dates as {before} before. A file that is read again in another order is stored twice: \
          to correct it, forget the account first (`pdpp provider forget`), and import its files again."
     ))
 }
 
-/// A plan for all members: accounts are records, not sources of their own.
+/// Makes one plan for all members: accounts are records, not separate sources.
 fn plan(
     members: &[Member<'_>],
     ask: &Ask,
@@ -333,7 +333,7 @@ fn plan(
         .map_err(|error| Refused::Unreadable(error.to_string()))?;
     if ask.account.is_none() {
         notes.push(format!(
-            "The accounts in these files go to the source `{KEY}`, each as a record of its own. --account NAME keeps them apart \
+            "The accounts in these files go to the source `{KEY}`, each as its own record. --account NAME keeps them apart \
              from others."
         ));
     }

@@ -1,6 +1,7 @@
-//! OFX and QFX: what banks give to programs for money: SGML without end tags (1.x), or XML (2.x), and whatever banks make of it.
+//! OFX and QFX, which banks write for finance programs: SGML without end tags (1.x), XML (2.x), and the variations that banks
+//! make of them.
 //!
-//! A statement is gone through tag by tag. What says which account it is of is kept on the way; a transaction is an item.
+//! The reader goes through a statement tag by tag and remembers which account it belongs to. Each transaction is an item.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead};
@@ -20,21 +21,21 @@ use crate::import::table::{self, Copies};
 /// OFX.
 pub struct Ofx;
 
-/// A transaction at most, in bytes.
+/// The longest transaction that is read, in bytes.
 const LONGEST: usize = 1 << 20;
-/// What stands before a tag at most, in bytes, as far as it is kept.
+/// The longest text that is kept before a tag, in bytes.
 const LONGEST_TEXT: usize = 64 << 10;
 
-/// What is known of an item beside its bytes.
+/// What is known of an item in addition to its bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Facts {
     account: Account,
-    /// Why it is left out.
+    /// Why the item is skipped, if it is.
     skipped: Option<Skipped>,
     /// The charset that the file names.
     charset: Option<String>,
     is_cut: bool,
-    /// No transaction: the file has no end where it stops.
+    /// Set if the file ends before its statement does. Then this is not a transaction.
     is_unended: bool,
 }
 
@@ -51,7 +52,7 @@ impl Format for Ofx {
     }
 
     fn title(&self) -> &'static str {
-        "statements of a bank in an OFX or QFX file"
+        "bank statements in an OFX or QFX file"
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
@@ -68,7 +69,7 @@ impl Format for Ofx {
     }
 
     fn split(&self, _: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
-        // From the beginning: what says whose statement it is stands before what was read.
+        // Reads from the start even when resuming, because the account is named before the transactions that were already read.
         let mut tags = Tags::new(&mut unit.bytes);
         let mut context = Context::default();
         let mut copies = Copies::default();
@@ -105,7 +106,7 @@ impl Format for Ofx {
             let begins_item = !tag.is_end && Item::begins(&tag.name);
             if let Some(item) = &mut open {
                 let ends = tag.is_end && tag.name == item.name;
-                // The end tag of what it is in, or the next one: its own was forgotten.
+                // The end tag of the enclosing element, or the next transaction: the transaction's own end tag is missing.
                 let is_lost = begins_item && tag.name == item.name
                     || tag.is_end
                         && (tag.name.ends_with("TRANLIST")
@@ -142,7 +143,7 @@ impl Format for Ofx {
         if !is_ended {
             let facts = serde_json::to_string(&Facts { is_unended: true, ..Facts::default() });
             let facts = facts.unwrap_or_default();
-            // A later run goes on behind the last whole transaction.
+            // A later run resumes after the last complete transaction.
             let raw = Raw { offset: tags.at, next: end, line: None, bytes: Vec::new(), facts, copy: 0 };
             if out(raw).is_break() {
                 return Ok(End { at: end });
@@ -182,17 +183,17 @@ impl Format for Ofx {
     }
 }
 
-/// A tag, and the text behind it.
+/// A tag and the text after it.
 struct Tag {
     offset: u64,
-    /// As it stands there.
+    /// The bytes as the file has them.
     bytes: Vec<u8>,
-    /// How long it is without the text.
+    /// The length of the tag without the text.
     head: usize,
-    /// In upper case.
+    /// The name in upper case.
     name: String,
     is_end: bool,
-    /// All of its bytes, kept or not.
+    /// The length in the file, including bytes that were not kept.
     length: u64,
 }
 
@@ -203,11 +204,11 @@ impl Tag {
     }
 }
 
-/// The tags of a file.
+/// Iterates over the tags of a file.
 struct Tags<R> {
     reader: R,
     at: u64,
-    /// What stands before the first one.
+    /// The text before the first tag.
     head: Vec<u8>,
     has_head: bool,
 }
@@ -234,7 +235,7 @@ impl<R: BufRead> Tags<R> {
             let (more, all) = self.before_next()?;
             bytes.extend_from_slice(&more);
             length += all;
-            // `<3` is text, and so is the mark in `<![CDATA[`, whose end is left out with it.
+            // `<3` is text. So is the opening of `<![CDATA[`, which is removed together with its end.
             let is_text = match self.reader.fill_buf()? {
                 [b'<', next, ..] => !(next.is_ascii_alphabetic() || matches!(next, b'/' | b'?' | b'!')),
                 _ => false,
@@ -248,7 +249,7 @@ impl<R: BufRead> Tags<R> {
         bytes.truncate(LONGEST_TEXT);
         let inner = &bytes[1..];
         if let Some(data) = inner.strip_prefix(b"![CDATA[") {
-            // The text of the tag before it.
+            // The text that follows the tag.
             let head = bytes.len() - data.len();
             return Ok(Some(Tag { offset, head, name: "![CDATA[".to_owned(), is_end: false, length, bytes }));
         }
@@ -259,7 +260,7 @@ impl<R: BufRead> Tags<R> {
         let name = name.split(|byte| byte.is_ascii_whitespace() || *byte == b'/').next().unwrap_or_default();
         let name = String::from_utf8_lossy(name).to_ascii_uppercase();
         let head = close.map_or(bytes.len(), |close| close + 2);
-        // A tag that is cut off is none.
+        // A tag that is cut off has no name.
         let name = if close.is_none() { String::new() } else { name };
         Ok(Some(Tag { offset, bytes, head, name, is_end, length }))
     }
@@ -273,7 +274,7 @@ impl<R: BufRead> Tags<R> {
         Ok(byte)
     }
 
-    /// What stands before the next `<`, as far as it is kept, and how long it is.
+    /// Reads the text before the next `<`. Returns as much of it as is kept, and its full length.
     fn before_next(&mut self) -> io::Result<(Vec<u8>, u64)> {
         let (mut kept, mut all) = (Vec::new(), 0);
         loop {
@@ -317,7 +318,7 @@ impl Item {
         item
     }
 
-    /// `is_last`: without the text behind it.
+    /// Adds a tag. With `is_last`, the text after it is left out.
     fn add(&mut self, tag: &Tag, is_last: bool) {
         let bytes = if is_last { &tag.bytes[..tag.head.min(tag.bytes.len())] } else { &tag.bytes[..] };
         if self.bytes.len() + bytes.len() > LONGEST {
@@ -329,13 +330,13 @@ impl Item {
     }
 }
 
-/// What was said before an item.
+/// What the statement has stated before an item.
 #[derive(Debug, Default)]
 struct Context {
     org: Option<String>,
     charset: Option<String>,
     currency: Option<String>,
-    /// Of which kind the account is that is being named.
+    /// The kind of the account that is being named.
     kind: Option<&'static str>,
     bank: String,
     number: String,
@@ -411,7 +412,7 @@ fn charset_of(head: &[u8]) -> Option<String> {
     Encoding::for_label(label.as_bytes()).map(|known| known.name().to_owned())
 }
 
-/// What an item says. What a bank says of its charset counts only where it is not UTF-8.
+/// Reads a transaction. The charset that the bank names applies only if the bytes are not UTF-8.
 fn read(facts: &Facts, bytes: &[u8]) -> Result<Booked, Bad> {
     if facts.is_cut {
         return Err(Bad("a transaction of more than 1 MiB"));
@@ -463,14 +464,14 @@ fn read(facts: &Facts, bytes: &[u8]) -> Result<Booked, Bad> {
     Ok(booked)
 }
 
-/// Whether an id names a transaction: some banks give all the same one, or count them anew in each file.
+/// Whether an id identifies a transaction. Some banks give every transaction the same id, or restart the count in each file.
 fn is_name(id: &str) -> bool {
     let is_count = id.len() < 6 && id.bytes().all(|byte| byte.is_ascii_digit());
     let first = id.chars().next();
     !is_count && !id.chars().all(|c| Some(c) == first)
 }
 
-/// The day that a time is on at the bank: `20260301120000.000[-3:GMT]`.
+/// The local day of a time at the bank: `20260301120000.000[-3:GMT]`.
 fn day(text: &str) -> Option<Date> {
     let digits: String = text.trim().chars().filter(|c| *c != '-').take(8).collect();
     if digits.len() != 8 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -479,7 +480,7 @@ fn day(text: &str) -> Option<Date> {
     Date::new(digits[..4].parse().ok()?, digits[4..6].parse().ok()?, digits[6..].parse().ok()?).ok()
 }
 
-/// The tags of an item, whether each is an end tag, and the text behind each.
+/// The tags of an item, whether each is an end tag, and the text after each.
 fn leaves(text: &str) -> Vec<(String, bool, String)> {
     let mut all: Vec<(String, bool, String)> = Vec::new();
     let mut rest = text;
@@ -503,7 +504,7 @@ fn leaves(text: &str) -> Vec<(String, bool, String)> {
         };
         let is_end = name.starts_with('/');
         let name = name.trim_matches('/').split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
-        // The text goes on up to the next tag: a mark that begins none is text.
+        // The text runs up to the next tag. A `<` that does not begin a tag is text.
         let mut end = 0;
         loop {
             match behind[end..].find('<') {
@@ -525,7 +526,7 @@ fn leaves(text: &str) -> Vec<(String, bool, String)> {
     all
 }
 
-/// A text without entities; what is none stays.
+/// Decodes the entities in a text and leaves unknown ones unchanged.
 fn unescaped(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return Cow::Borrowed(text);

@@ -78,7 +78,7 @@ fn o5_xml_and_wrong_end_tags_are_read() {
     let found = booked(xml).remove(0);
     assert_eq!((&found["name"], &found["currency"]), (&json!("A & B <c>"), &json!("EUR")));
     assert_eq!(found["amount"].to_string(), "1234.56");
-    // No end tag of the transaction, or another one of its lines.
+    // The transaction, or one of its lines, has the wrong end tag or none.
     let lost = statement(&transaction("20260101", "-1", "AAAAA1", "One").replace("</STMTTRN>", ""))
         .replace("</BANKTRANLIST>", "<STMTTRN><DTPOSTED>20260102</DTUSER><TRNAMT>-2</AMOUNT><FITID>AAAAA2<NAME>Two <3 &unknown; x</BANKTRANLIST>");
     let names: Vec<Value> = booked(&lost).iter().map(|one| one["name"].clone()).collect();
@@ -142,7 +142,7 @@ fn o5_ids_that_are_empty_or_used_again_lose_nothing() {
     assert_eq!(two("000000000", "000000000"), 2);
     assert_eq!(two("1", "2"), 2);
     assert_eq!(two("AB-778899", "AB-778899"), 1, "the bank says that it is the same one");
-    // Another day, another amount, another text.
+    // The same id with another day, amount or text.
     let again = statement(&format!(
         "{}{}{}",
         transaction("20260101", "-3.00", "AB-778899", "Coffee"),
@@ -150,7 +150,7 @@ fn o5_ids_that_are_empty_or_used_again_lose_nothing() {
         transaction("20260102", "-3.00", "AB-778899", "Tea"),
     ));
     assert_eq!(booked(&again).len(), 3);
-    // A counter that each file begins anew.
+    // A counter that restarts in each file.
     let (january, february) = (
         statement(&transaction("20260101", "-3.00", "1", "Coffee")),
         statement(&transaction("20260201", "-4.00", "1", "Tea")),

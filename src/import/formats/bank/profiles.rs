@@ -1,60 +1,60 @@
-//! What the columns of banks' tables are called: a line of this list for each kind of export.
+//! The column names of banks' CSV files: one entry for each kind of export.
 //!
-//! Names are in lower case, several that may stand for each other with `|` between them. A table is recognised by `header`: all of
-//! these columns are there. Of several that fit, the one with the most counts.
+//! Names are in lower case; `|` separates alternatives. A table is recognised if it has all the columns in `header`. If several
+//! profiles fit, the one with the most columns wins.
 
 use crate::import::cell::Decimal;
 use crate::import::format::DateOrder;
 
-/// How a bank exports.
+/// How a bank names the columns of an export.
 #[derive(Debug, Clone, Copy)]
 pub struct Profile {
-    /// What the person calls the bank.
+    /// What people call the bank.
     pub bank: &'static str,
-    /// What an account is, where the export is of one kind.
+    /// The kind of account, if this export has only one kind.
     pub kind: &'static str,
-    /// Columns that have to be there, `,` between them; behind a `=`, no other ones may be.
+    /// Required columns, separated by `,`. After a `=`, no other columns are allowed.
     pub header: &'static str,
-    /// The day on which it was booked.
+    /// The booking day.
     pub date: &'static str,
-    /// One column with signs, or
+    /// One column with signed amounts, or
     pub amount: &'static str,
-    /// one with what went out,
+    /// a column of money out
     pub debit: &'static str,
-    /// and one with what came in.
+    /// and a column of money in.
     pub credit: &'static str,
-    /// A column that says which way it went: `column=value,value` of what went out.
+    /// A column with the direction: in `column=value,value`, the values that mean money out.
     pub out_if: &'static str,
-    /// Whether what was spent has no minus.
+    /// Whether spending is written without a minus sign.
     pub is_negated: bool,
-    /// What was taken besides: a record of its own.
+    /// A fee, which becomes a separate record.
     pub fee: &'static str,
     pub currency: &'static str,
-    /// Where no column says it.
+    /// The currency if no column names it.
     pub default_currency: &'static str,
-    /// Who it was with.
+    /// The other party.
     pub name: &'static str,
-    /// Who paid, where that is another column.
+    /// The payer, if that is a separate column.
     pub payer: &'static str,
-    /// All that are there.
+    /// The columns of the description. All that exist are used.
     pub memo: &'static str,
-    /// What stands in `memo` behind these, where it says more than the other fields: `label=column`, of an amount and its
-    /// currency `label=column+column`, several with `;` between them.
+    /// Details that are added to `memo` if they say more than the other fields: `label=column`, `label=column+column` for an
+    /// amount and its currency; `;` separates several.
     pub details: &'static str,
     pub type_: &'static str,
     pub category: &'static str,
-    /// The bank's own name of it.
+    /// The bank's id for the transaction.
     pub id: &'static str,
-    /// The account's number.
+    /// The account number.
     pub account: &'static str,
-    /// What the account is called.
+    /// The name of the account.
     pub account_name: &'static str,
-    /// The state, and what it is where nothing is booked yet, or never was: `column=value,value`.
+    /// The status column, and its values for a transaction that is not booked yet or never was: `column=value,value`.
     pub pending: &'static str,
     pub failed: &'static str,
-    /// The order of the numbers in a date, as far as nothing in the file says otherwise; else the rows decide.
+    /// The order of the numbers in a date unless the file proves another one. With `None`, only the rows decide.
     pub order: Option<DateOrder>,
-    /// The decimal mark, where no amount shows it.
+    /// The decimal mark if no amount proves one.
     pub decimal: Decimal,
 }
 
@@ -90,14 +90,14 @@ const NONE: Profile = Profile {
     decimal: Decimal::Point,
 };
 
-/// Of Germany and Austria.
+/// Defaults for Germany and Austria.
 const GERMAN: Profile = Profile { default_currency: "EUR", order: DMY, decimal: Decimal::Comma, ..NONE };
-/// Of the United States.
+/// Defaults for the United States.
 const US: Profile = Profile { default_currency: "USD", order: MDY, ..NONE };
-/// Of the United Kingdom.
+/// Defaults for the United Kingdom.
 const UK: Profile = Profile { default_currency: "GBP", order: DMY, ..NONE };
 
-/// The exports that are known.
+/// The known exports.
 pub const PROFILES: &[Profile] = &[
     // Germany
     Profile {
@@ -208,7 +208,7 @@ pub const PROFILES: &[Profile] = &[
         currency: "währung",
         name: "empfänger/zahlungspflichtiger",
         memo: "vorgang/verwendungszweck",
-        // The column without a name says H or S.
+        // The unnamed column contains H or S.
         out_if: "=s,soll",
         ..GERMAN
     },
@@ -970,7 +970,7 @@ pub const PROFILES: &[Profile] = &[
         decimal: Decimal::Comma,
         ..NONE
     },
-    // The north
+    // Scandinavia and Finland
     Profile {
         bank: "Nordea",
         kind: "checking",

@@ -1,6 +1,7 @@
-//! QIF: what Quicken and others wrote before OFX: a letter and a value on each line, `^` behind each record.
+//! QIF, which Quicken and other programs wrote before OFX: each line is a letter and a value, and `^` ends a record.
 //!
-//! Neither the order of a date's numbers nor the decimal mark is said: all dates and amounts of the files decide, or the person.
+//! The format defines neither the order of a date's numbers nor the decimal mark. All dates and amounts of the files together
+//! decide, or the owner does.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead};
@@ -20,10 +21,10 @@ use crate::import::table::{self, Columns, Copies, Value};
 /// QIF.
 pub struct Qif;
 
-/// A record at most, in bytes.
+/// The longest record that is read, in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// What a record is of.
+/// The kind of section that a record is in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Section {
     #[default]
@@ -34,14 +35,14 @@ enum Section {
     Other,
 }
 
-/// What is known of an item beside its lines.
+/// What is known of an item in addition to its lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Facts {
     section: Section,
     account: Account,
-    /// The account's own name, which a first balance is booked to.
+    /// The account's own name: the opening balance is booked to it.
     own_name: Option<String>,
-    /// How its dates and amounts are read.
+    /// How the item's dates and amounts are read.
     is_month_first: bool,
     has_comma: bool,
     is_cut: bool,
@@ -54,7 +55,7 @@ struct Reading {
 }
 
 struct State {
-    /// By label.
+    /// The readings by label.
     readings: HashMap<String, Reading>,
 }
 
@@ -115,9 +116,9 @@ impl Format for Qif {
         let reading =
             plan.state.downcast_ref::<State>().and_then(|state| state.readings.get(unit.label).copied());
         let Some(reading) = reading else {
-            return Err(io::Error::other("this file was not there when it was planned"));
+            return Err(io::Error::other("this file did not exist when the import was planned"));
         };
-        // Without a day: the same account's later file has another.
+        // The date is removed from the name, because a later file of the same account has another date.
         let label = table::table_name(unit.label);
         let mut copies = Copies::default();
         let mut end = 0;
@@ -160,7 +161,7 @@ impl Format for Qif {
             },
             Section::Investment => Ok(Parsed::Skipped("a trade of securities")),
             Section::Other => Ok(Parsed::Skipped("a category, a security or another list")),
-            Section::None => Err(Bad("a record of no account")),
+            Section::None => Err(Bad("a record without an account")),
         }
     }
 
@@ -181,7 +182,7 @@ impl Format for Qif {
     }
 }
 
-/// A record, as it stands in a file.
+/// A record as the file has it.
 struct Record {
     offset: u64,
     next: u64,
@@ -191,12 +192,12 @@ struct Record {
     is_whole: bool,
 }
 
-/// Goes through the records of a file; `label` names the account where nothing else does.
+/// Goes through the records of a file. `label` names the account if nothing else does.
 fn records(bytes: impl BufRead, label: &str, out: &mut dyn FnMut(Record) -> bool) -> io::Result<()> {
     let mut lines = Lines::new(bytes);
     let mut section = Section::None;
     let mut account = account_of(&[], label, None);
-    // An account that a list named, and the section says nothing else of.
+    // Set if a list named the account. Then the section does not name it again.
     let mut is_named = false;
     let mut own_name = None;
     let mut record: Option<Record> = None;
@@ -269,7 +270,7 @@ fn records(bytes: impl BufRead, label: &str, out: &mut dyn FnMut(Record) -> bool
         open.bytes.extend_from_slice(text);
     }
     if let Some(half) = record {
-        // The last record may lack its end.
+        // The last record may lack its end mark.
         out(half);
     }
     Ok(())
@@ -300,7 +301,7 @@ fn kind_of(kind: &str) -> Option<&'static str> {
     }
 }
 
-/// The account that a record of `!Account` is about. Its name is its own, and shown, but for a number in it.
+/// The account that an `!Account` record describes. Its name is kept, except that long numbers in it are shortened.
 fn account_of(lines: &[&str], label: &str, kind: Option<&'static str>) -> Account {
     let name = field(lines, 'N').unwrap_or(label);
     let kind = field(lines, 'T').and_then(kind_of).or(kind);
@@ -309,7 +310,7 @@ fn account_of(lines: &[&str], label: &str, kind: Option<&'static str>) -> Accoun
     account
 }
 
-/// A name in which a long number shows its last four digits only.
+/// A name in which only the last four digits of a long number are shown.
 pub(super) fn without_number(name: &str) -> String {
     let mut out = String::new();
     let mut rest = name;
@@ -329,7 +330,7 @@ pub(super) fn without_number(name: &str) -> String {
     out
 }
 
-/// What the dates and amounts of a file prove.
+/// Collects what the dates and amounts of a file prove.
 fn look(bytes: impl BufRead, columns: &mut Columns) -> io::Result<Marks> {
     let mut marks = Marks::default();
     records(bytes, "", &mut |record| {
@@ -350,7 +351,7 @@ fn look(bytes: impl BufRead, columns: &mut Columns) -> io::Result<Marks> {
     Ok(marks)
 }
 
-/// A date with its year in four digits, where Quicken's apostrophe says which: `1/ 5'26`, `12/31/99`.
+/// A date with a four-digit year where Quicken's apostrophe gives it: `1/ 5'26`, `12/31/99`.
 fn plain_date(text: &str) -> Option<String> {
     let text: String = text.chars().filter(|c| !c.is_whitespace()).take(20).collect();
     let text = match text.split_once('\'') {
@@ -363,13 +364,13 @@ fn plain_date(text: &str) -> Option<String> {
     Some(text.replace(['-', '.'], "/")).filter(|text| !text.is_empty())
 }
 
-/// What a record says; or why it is left out.
+/// Reads a transaction from a record, or returns why it is skipped.
 fn booked(facts: &Facts, bytes: &[u8]) -> Result<Result<Booked, &'static str>, Bad> {
     let text = decoded(bytes);
     let lines: Vec<&str> = text.lines().collect();
     let decimal = if facts.has_comma { Decimal::Comma } else { Decimal::Point };
     let order = if facts.is_month_first { DateOrder::MonthDayYear } else { DateOrder::DayMonthYear };
-    // What stands before the splits is of all of it.
+    // The lines before the splits are about the whole transaction.
     let first_split = lines.iter().position(|line| line.starts_with('S')).unwrap_or(lines.len());
     let (whole, splits) = lines.split_at(first_split);
     let of = |letter| field(whole, letter).or_else(|| field(splits, letter));
@@ -379,9 +380,9 @@ fn booked(facts: &Facts, bytes: &[u8]) -> Result<Result<Booked, &'static str>, B
     let category = field(whole, 'L').filter(|category| !category.eq_ignore_ascii_case("--split--"));
     let transfer =
         category.and_then(|category| category.strip_prefix('[')).and_then(|rest| rest.split_once(']'));
-    // What an account began with, booked to itself.
+    // The opening balance of an account, booked to the account itself.
     if transfer.is_some_and(|(to, _)| facts.own_name.as_deref() == Some(to)) {
-        return Ok(Err("the first balance of an account"));
+        return Ok(Err("the opening balance of an account"));
     }
     let number = of('N');
     let is_check = number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
@@ -407,7 +408,7 @@ fn booked(facts: &Facts, bytes: &[u8]) -> Result<Result<Booked, &'static str>, B
     }))
 }
 
-/// A line for each part of what is split: `Groceries: -10.00 (for Ana)`.
+/// One line for each part of a split transaction: `Groceries: -10.00 (for Ana)`.
 fn parts(lines: &[&str], decimal: Decimal) -> Vec<String> {
     let mut parts: Vec<(String, Option<String>, Option<String>)> = Vec::new();
     for line in lines {

@@ -119,13 +119,13 @@ fn o4_4_investments_lists_and_first_balances_are_skipped_and_counted() {
         [
             ("a category, a security or another list", 2),
             ("a trade of securities", 1),
-            ("the first balance of an account", 1)
+            ("the opening balance of an account", 1)
         ]
     );
     assert_eq!(counts.bad.keys().collect::<Vec<_>>(), [&"no amount"]);
-    // Without a section: of nothing.
+    // A record without a section belongs to no account.
     let (_, counts) = imported(&Qif, &[("a", b"!Option:MDY\nD1/31'26\nT5\n^\n")]);
-    assert_eq!(counts.bad.keys().collect::<Vec<_>>(), [&"a record of no account"]);
+    assert_eq!(counts.bad.keys().collect::<Vec<_>>(), [&"a record without an account"]);
 }
 
 #[test]
@@ -182,7 +182,7 @@ proptest! {
 
     #[test]
     fn cut_anywhere_and_finished_is_whole(cut in 0..400_usize, limit in 1..4_usize) {
-        // The order of dates is settled at the first import.
+        // The first import settles the order of dates.
         let text = WHOLE.replace("12/31'26", "1/31'26");
         let text = text.replace("!Type:Bank\n", "!Type:Bank\nD1/30'26\nT1.00\n^\n");
         if cut > text.find("D1/30'26").unwrap() + 20 {

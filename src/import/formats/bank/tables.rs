@@ -1,5 +1,5 @@
-//! Tables that banks export, of which [`super::profiles`] says what the columns are called. A bank's table that is not among them
-//! is a table like any other ([`crate::import::formats::csv`]).
+//! CSV files that banks export and whose columns are listed in [`super::profiles`]. A bank's file that is not listed is read as a
+//! general table ([`crate::import::formats::csv`]).
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufReader};
@@ -20,18 +20,18 @@ use crate::import::format::{
 use crate::import::formats::csv::{Cells, Cutter, DELIMITERS, Rows};
 use crate::import::table::{self, Columns, Copies, Value};
 
-/// Tables of banks.
+/// CSV files of banks.
 pub struct BankCsv;
 
-/// Rows in which the header is looked for.
+/// How many rows are searched for the header.
 const MOST_ABOVE: usize = 40;
-/// Columns of a bank's table at most.
+/// The most columns that a bank's table may have.
 const MOST_COLUMNS: usize = 200;
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const ABOVE: &str = "above the table's header";
 
-/// Where the columns of a table are.
+/// Which columns hold what.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Places {
     date: Vec<usize>,
@@ -64,17 +64,17 @@ struct Layout {
     places: Places,
     /// How many cells the header has.
     width: usize,
-    /// Rows above the header.
+    /// How many rows are above the header.
     above: usize,
-    /// The account's number, where it stands above the header, or in the file's name.
+    /// The account number, if it is above the header or in the file's name.
     number: String,
     order: DateOrder,
-    /// That of dates with dots.
+    /// The order for dates with dots.
     dotted: DateOrder,
     decimal: Decimal,
 }
 
-/// How many dates have their numbers in one order only, and how many may be two days.
+/// How many dates prove an order, and how many could be two different days.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
     day_first: u64,
@@ -90,13 +90,13 @@ struct Dates {
 }
 
 struct State {
-    /// By what is in [`Raw::facts`].
+    /// The layouts by the content of [`Raw::facts`].
     layouts: HashMap<String, (Layout, Cutter)>,
-    /// By label.
+    /// The layout names by label.
     members: HashMap<String, String>,
 }
 
-/// What is known of a row beside its cells.
+/// What is known of a row in addition to its cells.
 #[derive(Serialize, Deserialize)]
 struct Facts {
     layout: String,
@@ -125,7 +125,7 @@ impl Format for BankCsv {
             let head = member.beginning().map_err(unreadable)?;
             let is_whole = member.size.is_some_and(|size| size == head.len() as u64);
             let Some(mut layout) = found(&head, is_whole) else {
-                let why = format!("the header of {} is that of no bank that is known here", member.label);
+                let why = format!("the header of {} does not match any known bank", member.label);
                 return Err(Refused::Unfit { why });
             };
             if Charset::of_head(&head).is_none() {
@@ -137,7 +137,7 @@ impl Format for BankCsv {
                 layout.number = number_of_file(member.label, profile.bank);
                 if layout.number.is_empty() {
                     notes.push(format!(
-                        "{} does not say which account of {} it is of: two accounts would be one. --account keeps them apart.",
+                        "{} does not say which account at {} it belongs to: two accounts would be merged. --account keeps them apart.",
                         member.label, profile.bank
                     ));
                 }
@@ -161,7 +161,7 @@ impl Format for BankCsv {
             }
             if own.other.is_open() && known == Some(layout.order) && typed(ask).is_none() {
                 notes.push(format!(
-                    "The dates in {label} may be read in two ways, and are read as {}, as {} writes them: --date-order names \
+                    "The dates in {label} could be read in two ways. They are read as {}, as {} writes them. --date-order names \
                      another order.",
                     table::order_in_words(layout.order),
                     PROFILES[layout.profile].bank
@@ -188,13 +188,13 @@ impl Format for BankCsv {
             Some((name, &state.layouts.get(name)?.0))
         });
         let Some((name, layout)) = known else {
-            return Err(io::Error::other("this file was not there when it was planned"));
+            return Err(io::Error::other("this file did not exist when the import was planned"));
         };
         let facts = [false, true].map(|is_above| {
             let facts = Facts { layout: name.clone(), is_above };
             serde_json::to_string(&facts).unwrap_or_default()
         });
-        // Also what was read in an earlier run: equal rows are counted from the beginning.
+        // Reads from the start even when resuming, because equal rows are counted from the first one.
         let mut rows = Rows::new(&mut unit.bytes, layout.charset, layout.mark, layout.delimiter)?;
         rows.skip_separator_line()?;
         let mut copies = Copies::default();
@@ -204,7 +204,7 @@ impl Format for BankCsv {
             number += 1;
             let is_above = number <= layout.above;
             if number == layout.above + 1 {
-                // A quote that nobody closed is known by its row's cells from here on.
+                // From here on, the number of cells in a row reveals a quote that was not closed.
                 rows.columns = Some(layout.width);
                 continue;
             }
@@ -222,7 +222,7 @@ impl Format for BankCsv {
                 }
                 _ => copies.before(table::hash([&row.bytes[..]])),
             };
-            // A last line without an end may not be all of it: it is read again when the file grew.
+            // A last line without a line end may be incomplete. It is read again if the file grows.
             end = if row.is_ended { row.next } else { row.offset };
             if row.offset < from {
                 continue;
@@ -274,9 +274,9 @@ impl Format for BankCsv {
     }
 }
 
-/// What a row is.
+/// The result of reading a row.
 enum Row {
-    /// An account, and what was booked to it: at least one.
+    /// An account and its transactions, at least one.
     Booked(Account, Vec<Booked>),
     Skipped(&'static str),
 }
@@ -293,12 +293,12 @@ impl Seen {
             .map(|is_day_first| if is_day_first { DateOrder::DayMonthYear } else { DateOrder::MonthDayYear })
     }
 
-    /// Whether there are dates that may be two days, and no other one decides it.
+    /// Whether some dates could be two different days and no other date decides the order.
     const fn is_open(self) -> bool {
         self.undecided > 0 && self.day_first == 0 && self.month_first == 0
     }
 
-    /// Whether no date stands against this order.
+    /// Whether no date contradicts this order.
     const fn allows(self, order: DateOrder) -> bool {
         match order {
             DateOrder::DayMonthYear => self.month_first == 0,
@@ -319,13 +319,14 @@ impl Dates {
     }
 }
 
-/// The order that the person names with this import. What was said at an earlier one may be of another bank's files.
+/// The order that the owner names for this import. An answer to an earlier import may be about another bank's files.
 fn typed(ask: &Ask) -> Option<DateOrder> {
     ask.date_order.filter(|_| ask.is_order_typed)
 }
 
-/// The order of the numbers in a file's dates without dots: asked for, proven by the file or by the others of that export, or else
-/// the one that the bank is `known` to use. A table that another program saved again may have any.
+/// The order of the numbers in a file's dates without dots: the one that the owner named, or the one that the file or other files
+/// of the same export prove, or the one that the bank is `known` to use. A table that another program saved again may have any
+/// order.
 fn order(
     label: &str,
     own: Seen,
@@ -344,7 +345,7 @@ fn order(
         return Ok(order);
     }
     columns.order(ask, None)?.ok_or_else(|| Refused::Undecided {
-        question: format!("In which order do the numbers of the dates in {label} stand?"),
+        question: format!("Which order do the dates in {label} use?"),
         option: "--date-order",
         choices: ["dmy", "mdy", "ymd"].map(str::to_owned).to_vec(),
     })
@@ -355,7 +356,7 @@ impl Layout {
         day(text, if is_dotted(text) { self.dotted } else { self.order })
     }
 
-    #[allow(clippy::too_many_lines, reason = "a column after the other")]
+    #[allow(clippy::too_many_lines, reason = "one column after another")]
     fn read(&self, cells: &Cells) -> Result<Row, Bad> {
         let profile = &PROFILES[self.profile];
         let places = &self.places;
@@ -371,23 +372,23 @@ impl Layout {
             return Ok(Row::Skipped("pending"));
         }
         if is_one_of(&places.failed) {
-            return Ok(Row::Skipped("declined or taken back: no money was moved"));
+            return Ok(Row::Skipped("declined or reversed: no money was moved"));
         }
         let written = first(&places.date);
         let date = written.and_then(|text| self.day(text));
         let Some(date) = date else {
-            // Balances and notes stand below some tables.
+            // Some tables have balances and notes below the transactions.
             let has_amount = first(&places.amount).is_some() || places.debit.and_then(cell).is_some();
             return if has_amount && written.is_some() {
                 Err(Bad("no date"))
             } else {
-                Ok(Row::Skipped("a line that is no transaction"))
+                Ok(Row::Skipped("a line that is not a transaction"))
             };
         };
         let of = |text: &str| amount(text, self.decimal);
         let value = match (places.debit, places.credit) {
             (Some(debit), Some(credit)) => {
-                // Either may be there with a zero.
+                // Both columns may exist, one of them with a zero.
                 let read = |at: usize| {
                     cell(at).and_then(of).filter(|value| value.contains(|c| matches!(c, '1'..='9')))
                 };
@@ -419,7 +420,7 @@ impl Layout {
                 }
             },
         );
-        // An account has one currency: that of a wallet with several is several.
+        // An account has one currency. A wallet with several currencies becomes several accounts.
         let code = currency.as_deref().unwrap_or_default();
         let kind = Some(profile.kind).filter(|kind| !kind.is_empty());
         let product = if number.is_empty() { own.unwrap_or_default() } else { "" };
@@ -476,7 +477,7 @@ impl Layout {
     }
 }
 
-/// Whether dots stand between a date's numbers: who writes them puts the day first.
+/// Whether a date's numbers are separated by dots: such dates put the day first.
 fn is_dotted(text: &str) -> bool {
     text.trim().chars().find(|c| !c.is_ascii_digit()) == Some('.')
 }
@@ -488,7 +489,7 @@ fn day(text: &str, order: DateOrder) -> Option<Date> {
         return Date::new(text[..4].parse().ok()?, text[4..6].parse().ok()?, text[6..].parse().ok()?).ok();
     }
     if let Some(moment) = cell::moment(text, order) {
-        // The day as it is written: what a zone makes of it is not what the bank shows.
+        // The day as written. Converting it to another zone would give a day that the bank does not show.
         return match moment {
             Moment::Day(day) => Some(day),
             Moment::Local(at) => Some(at.date()),
@@ -510,13 +511,13 @@ fn day(text: &str, order: DateOrder) -> Option<Date> {
     Date::new(if year < 100 { 2000 + year } else { year }, month, day.parse().ok()?).ok()
 }
 
-/// A column's name without what differs between exports.
+/// A column's name without the parts that differ between exports.
 fn name_of(cell: &str) -> String {
     let cell: String = cell.chars().take(100).collect();
     cell.split_whitespace().collect::<Vec<_>>().join(" ").trim_matches(['"', '\'', '\u{feff}']).to_lowercase()
 }
 
-/// How a file is read whose beginning has the header of a known export.
+/// Finds how to read a file if its beginning has the header of a known export.
 fn found(head: &[u8], is_whole: bool) -> Option<Layout> {
     let (charset, mark) = Charset::of_head(head).unwrap_or_else(|| {
         let is_utf8 = std::str::from_utf8(head).map_or_else(|error| error.error_len().is_none(), |_| true);
@@ -531,7 +532,7 @@ fn found(head: &[u8], is_whole: bool) -> Option<Layout> {
         let mut number = String::new();
         for above in 0..=MOST_ABOVE {
             let Ok(Some(row)) = rows.next() else { break };
-            // A header that is cut off has other names.
+            // A header that is cut off has different names.
             if !row.is_ended && !is_whole {
                 break;
             }
@@ -564,7 +565,7 @@ fn found(head: &[u8], is_whole: bool) -> Option<Layout> {
     best.map(|(_, layout)| layout)
 }
 
-/// The export whose header these are, and how many of its columns are named.
+/// The profile that the header matches, and how many of its columns the profile names.
 fn profile_of(names: &[String]) -> Option<(usize, usize)> {
     let is_there = |wanted: &str| wanted.split('|').any(|wanted| names.iter().any(|name| name == wanted));
     let filled = names.iter().filter(|name| !name.is_empty()).count();
@@ -622,7 +623,7 @@ fn places(profile: &Profile, names: &[String]) -> Places {
     }
 }
 
-/// The account's number in a row above the header: an IBAN, or what stands behind such a word.
+/// The account number in a row above the header: an IBAN, or the text after a word for it.
 fn number_above(cells: &Cells) -> Option<String> {
     const WORDS: [&str; 12] = [
         "iban",
@@ -663,17 +664,17 @@ fn number_above(cells: &Cells) -> Option<String> {
     words().find(is_number).map(str::to_owned)
 }
 
-/// The digits behind the bank's name in the name of a file: `Chase1234_Activity20260101.CSV`.
+/// The digits after the bank's name in a file name: `Chase1234_Activity20260101.CSV`.
 fn number_of_file(label: &str, bank: &str) -> String {
     let file = table::file_stem(label).to_lowercase();
     let Some((_, behind)) = file.split_once(&bank.to_lowercase()) else { return String::new() };
     let digits: String =
         behind.trim_start_matches(['_', '-', ' ']).chars().take_while(char::is_ascii_digit).collect();
-    // A day is no number of an account.
+    // A date is not an account number.
     if (3..=6).contains(&digits.len()) { digits } else { String::new() }
 }
 
-/// What the dates and amounts of a file prove.
+/// Collects what the dates and amounts of a file prove.
 fn look(member: &Member<'_>, layout: &Layout, columns: &mut Columns) -> io::Result<(Marks, Dates)> {
     let (mut marks, mut dates) = (Marks::default(), Dates::default());
     let reader = BufReader::new((member.open)()?);
@@ -691,7 +692,7 @@ fn look(member: &Member<'_>, layout: &Layout, columns: &mut Columns) -> io::Resu
         if let (Some(date), Some(column)) = (date.filter(|date| !is_dotted(date)), columns.column("date")) {
             column.learn(Value::Cell(date.trim()), row.line);
         }
-        // Any date of the file proves something; what is no date proves nothing.
+        // Any date of the file can prove an order. A value that is not a date proves nothing.
         let others = places.details.iter().filter(|(_, columns)| columns.len() == 1).flat_map(|(_, at)| at);
         for at in places.date.iter().chain(others) {
             dates.learn(cells.get(*at).unwrap_or_default().trim());

@@ -14,7 +14,7 @@ fn of_stream(kept: &Kept, stream: &str) -> Vec<Json> {
     kept.sorted(stream, |record| (record["date"].to_string(), record["amount"].to_string()))
 }
 
-/// Of each record: date, amount, currency, name.
+/// The date, amount, currency and name of each record.
 fn rows(text: &str) -> Vec<String> {
     let row = |one: &Json| {
         let text = |field: &str| one[field].as_str().unwrap_or("-").to_owned();
@@ -62,7 +62,7 @@ fn o5_1_a_banks_table_is_known_by_its_header() {
         kept.records.values().all(|data| !data.contains("1234567890123456")),
         "no account shows its number"
     );
-    // A bank that is not known, or something else.
+    // A bank that is not known, or another kind of file.
     for other in ["Date,Description,Amount\n2026-01-01,x,5\n", "a;b\n1;2\n", "", "\"unclosed"] {
         assert_eq!(sniff(&BankCsv, "x.csv", other.as_bytes()), None, "{other}");
     }
@@ -188,7 +188,7 @@ fn o6_4_a_wallet_of_several_currencies_is_several_accounts() {
     let (_, counts) = kept("x.csv", revolut);
     assert_eq!(
         counts.skipped.keys().copied().collect::<Vec<_>>(),
-        ["declined or taken back: no money was moved", "pending"]
+        ["declined or reversed: no money was moved", "pending"]
     );
     let paypal = "\"Datum\",\"Uhrzeit\",\"Zeitzone\",\"Name\",\"Typ\",\"Status\",\"Währung\",\"Brutto\",\"Gebühr\",\"Netto\",\"Transaktionscode\"\n\
         \"31.01.2026\",\"10:00:00\",\"CET\",\"Ana\",\"Zahlung\",\"Abgeschlossen\",\"EUR\",\"1.010,00\",\"-0,35\",\"1.009,65\",\"5XY0001\"\n\
@@ -214,7 +214,7 @@ fn o5_overlapping_exports_join_and_equal_rows_are_kept() {
         assert_eq!(of_stream(&imported(&BankCsv, &files).0, "transactions").len(), 40);
         assert_twice_is_once_in_any_order(&BankCsv, &files);
     }
-    // Blanks and a balance that differ make no other row.
+    // A different balance or different whitespace does not make a different row.
     let other = of(1..16, false).replace("Cafe", "Cafe ");
     let both = of(1..16, false);
     let files: [(&str, &[u8]); 2] = [("a.csv", both.as_bytes()), ("b.csv", other.as_bytes())];
@@ -234,7 +234,7 @@ fn o5_accounts_are_told_apart_by_a_column_a_line_above_or_the_files_name() {
         harness::plan(&BankCsv, &[(name, chase.as_bytes())], harness::ask()).unwrap()[0].notes.join("\n")
     };
     assert!(!notes("Chase1234_Activity20260101.CSV").contains("does not say which account"));
-    assert!(notes("export.csv").contains("does not say which account of Chase"));
+    assert!(notes("export.csv").contains("does not say which account at Chase"));
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn bad_rows_cost_themselves_only() {
         counts.bad.keys().copied().collect::<Vec<_>>(),
         ["a quote that is not closed", "no amount", "no date"]
     );
-    assert_eq!(counts.skipped.keys().copied().collect::<Vec<_>>(), ["a line that is no transaction"]);
+    assert_eq!(counts.skipped.keys().copied().collect::<Vec<_>>(), ["a line that is not a transaction"]);
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn planned(files: &[(&str, &str)], date_order: Option<DateOrder>) -> Result<Vec<
     )
 }
 
-/// Dates and memos, with an answer about the order of dates.
+/// The dates and memos, with an answer to the question about date order.
 fn dates_of(text: &str, date_order: Option<DateOrder>) -> Vec<String> {
     let plan = planned(&[("x.csv", text)], date_order).unwrap().remove(0);
     let (items, _) = harness::split(&BankCsv, &plan, "x.csv", text.as_bytes(), 0);
@@ -330,31 +330,31 @@ fn dates_of(text: &str, date_order: Option<DateOrder>) -> Vec<String> {
 
 #[test]
 fn what_the_dates_prove_counts_more_than_what_the_bank_is_known_to_write() {
-    // Saved again by a program that puts the day first.
+    // The file was saved again by a program that puts the day first.
     let slashed = format!(
         "{CHASE}05/01/2026,06/01/2026,AMAZON,,Sale,-34.99,\n20/01/2026,20/01/2026,PAY,,Payment,500.00,\n"
     );
     assert_eq!(dates_of(&slashed, None), ["2026-01-06", "2026-01-20"]);
-    // A column that is not the record's date proves it too.
+    // Dates in a column that is not the record's date prove the order too.
     let other = format!("{CHASE}31/01/2026,02/02/2026,A,,Sale,-3,\n03/02/2026,04/02/2026,B,,Sale,-5,\n");
     assert_eq!(dates_of(&other, None), ["2026-02-02", "2026-02-04"]);
-    // As the bank writes them, and nothing that proves anything.
+    // The bank's own order, and no date that proves any order.
     let own = format!("{CHASE}01/05/2026,01/06/2026,A,,Sale,-3,\n01/19/2026,01/20/2026,B,,Sale,-5,\n");
     assert_eq!(dates_of(&own, None), ["2026-01-06", "2026-01-20"]);
     let open = format!("{CHASE}01/05/2026,01/06/2026,A,,Sale,-3,\n");
     assert_eq!(dates_of(&open, None), ["2026-01-06"]);
-    // Dots put the day first; programs write the year first.
+    // Dates with dots put the day first; programs write the year first.
     let dotted = format!("{CHASE}05.01.2026,06.01.2026,A,,Sale,-3,\n");
     assert_eq!(dates_of(&dotted, None), ["2026-01-06"]);
     let iso = format!("{CHASE}2026-01-05,2026-01-06,A,,Sale,-3,\n");
     assert_eq!(dates_of(&iso, None), ["2026-01-06"]);
-    // Both are proven: nobody knows.
+    // Both orders are proven, so neither is certain.
     let both = format!("{slashed}01/20/2026,01/20/2026,B,,Sale,-5,\n");
     assert!(matches!(
         planned(&[("x.csv", &both)], None),
         Err(Refused::Undecided { option: "--date-order", .. })
     ));
-    // A file that may be read in two ways is as the other ones; each with proofs is read by its own.
+    // A file that proves no order follows the others; files that prove one use their own.
     let plan = planned(&[("a.csv", &slashed), ("b.csv", &open)], None).unwrap().remove(0);
     let told = |label: &str| {
         plan.notes.iter().any(|note| note.contains(label) && note.ends_with("day, month, year"))
@@ -372,7 +372,7 @@ fn an_answer_about_the_order_of_dates_counts_most() {
     let open = format!("{CHASE}05/01/2026,06/01/2026,A,,Sale,-3,\n");
     assert_eq!(dates_of(&open, Some(DateOrder::DayMonthYear)), ["2026-01-06"]);
     assert_eq!(dates_of(&open, Some(DateOrder::MonthDayYear)), ["2026-06-01"]);
-    // What was said at an earlier import, perhaps of another bank, does not.
+    // The answer to an earlier import, perhaps about another bank, does not.
     let ask = Ask { date_order: Some(DateOrder::DayMonthYear), ..harness::ask() };
     let plan = harness::plan(&BankCsv, &[("x.csv", open.as_bytes())], ask).unwrap().remove(0);
     assert!(

@@ -1,4 +1,4 @@
-//! An event: its record, and one for each time that it takes place.
+//! An event: its record, and one record for each of its occurrences.
 
 use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
@@ -14,26 +14,26 @@ use crate::import::digest;
 use crate::import::format::{Bad, Draft};
 use crate::vault::time;
 
-/// Occurrences of an event at most: the latest ones.
+/// The most occurrences of an event. If there are more, the latest ones are kept.
 const MOST: usize = 5000;
-/// Those of a rule without an end begin then: birthdays do not begin with the birth.
+/// The year in which the occurrences of an endless rule begin, so that birthdays do not begin at birth.
 const FIRST_YEAR: i16 = 2000;
-/// Rules of events before that are not followed: no calendar has such events.
+/// Rules of events before this year are not followed, because real calendars have no such events.
 const OLDEST: i16 = 1500;
-/// Times that an event adds to its rule or takes from it, at most.
+/// The most times that an event adds to its rule or removes from it.
 const MOST_DATES: usize = 20_000;
-/// Who is invited, at most.
+/// The most attendees.
 const MOST_ATTENDEES: usize = 2000;
 
 const ENDLESS: &str =
-    "repeating without an end: its occurrences are kept until two years after the newest year in the file";
+    "repeating without an end: occurrences are kept up to two years after the newest year in the file";
 const MANY: &str = "with more than 5,000 occurrences: the latest ones are kept";
-const UNKNOWN_RULE: &str = "with a rule that is not known here: only its first occurrence is kept";
-const UNKNOWN_ZONE: &str = "in a zone that is not known here: its times are read as of the account's zone";
+const UNKNOWN_RULE: &str = "with an unknown rule: only the first occurrence is kept";
+const UNKNOWN_ZONE: &str = "in an unknown time zone: its times are read in the account's zone";
 const AND_FUTURE: &str =
-    "changing all later occurrences (THISANDFUTURE): those stay as the rule has them, but for the one";
+    "changing all later occurrences (THISANDFUTURE): only the named occurrence is changed";
 
-/// A record, its fields in the declared order.
+/// A record, with its fields in the declared order.
 #[derive(Serialize)]
 struct Event<'a> {
     id: &'a str,
@@ -66,7 +66,7 @@ struct Occurrence<'a> {
     all_day: bool,
 }
 
-/// Somebody who is invited.
+/// A person who is invited.
 #[derive(Serialize)]
 struct Attendee {
     name: Option<String>,
@@ -74,7 +74,7 @@ struct Attendee {
     status: String,
 }
 
-/// A time, as it is written.
+/// A time as the file has it.
 #[derive(Debug, Clone)]
 struct When {
     at: DateTime,
@@ -82,7 +82,7 @@ struct When {
     zone: Place,
 }
 
-/// Where it is that time.
+/// The zone of a time.
 #[derive(Debug, Clone, PartialEq)]
 enum Place {
     Utc,
@@ -90,23 +90,23 @@ enum Place {
     In(Zone),
 }
 
-/// How long an event is.
+/// The duration of an event.
 #[derive(Debug, Clone, Copy)]
 enum Length {
-    /// By the clocks on the wall.
+    /// In local clock time.
     Local(SignedDuration),
     Exact(SignedDuration),
 }
 
-/// What times of an event are read with.
+/// What is needed to read the times of an event.
 struct Reader<'a> {
     facts: &'a Facts,
-    /// Of times that name no zone.
+    /// The zone of times that name none.
     floating: Zone,
 }
 
 impl Reader<'_> {
-    /// The time of a property, and whether its zone is not known.
+    /// The time of a property, and whether its zone is unknown.
     fn when(&self, property: &Property, value: &str) -> Option<(When, bool)> {
         self.read(property.parameter("TZID"), value)
     }
@@ -139,7 +139,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What is shown there.
+    /// The local time in a zone.
     fn local(&self, zone: &Place, at: Timestamp) -> DateTime {
         match zone {
             Place::Utc => TimeZone::UTC.to_datetime(at),
@@ -148,7 +148,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The same time, as it is shown where `start` is.
+    /// The same instant in local time at the zone of `start`.
     fn as_of(&self, start: &When, when: &When) -> Option<DateTime> {
         if when.zone == start.zone || when.is_day || start.is_day {
             return Some(when.at);
@@ -197,11 +197,11 @@ pub fn parse(facts: &Facts, lines: &[Property], account_zone: &TimeZone) -> Resu
     let location = text("LOCATION");
     let written_uid = text("UID");
     let (begin_text, calendar) = (shown(begin), facts.calendar.as_deref());
-    // As it is written: which zone that is in may be said later in the file.
+    // The time as written, because the zone may be defined later in the file.
     let id = {
         let replaced = recurrence.map_or("", |(_, written, _)| written);
         let mut parts = vec![calendar.unwrap_or_default(), written_uid.unwrap_or_default(), replaced];
-        // What does not name it alone.
+        // Added if the UID alone does not identify the event.
         if written_uid.is_none() || facts.is_shared {
             parts.extend([text("DTSTART").unwrap_or_default(), summary.unwrap_or_default()]);
         }
@@ -252,11 +252,11 @@ pub fn parse(facts: &Facts, lines: &[Property], account_zone: &TimeZone) -> Resu
         recurrence_id,
         occurrences_until: until.map(shown),
     };
-    let data = serde_json::to_string(&event).map_err(|_| Bad("no record"))?;
+    let data = serde_json::to_string(&event).map_err(|_| Bad("cannot be written as a record"))?;
     let age = age(&reader, &properties, until.and(facts.until));
     let sighting = {
-        let raw = RawValue::from_string(data.clone()).map_err(|_| Bad("no record"))?;
-        serde_json::to_string(&Said { age, data: &raw }).map_err(|_| Bad("no record"))?
+        let raw = RawValue::from_string(data.clone()).map_err(|_| Bad("cannot be written as a record"))?;
+        serde_json::to_string(&Said { age, data: &raw }).map_err(|_| Bad("cannot be written as a record"))?
     };
     let mut drafts = vec![Draft { sighting: Some(sighting), told, ..Draft::new(EVENTS, id.clone(), data) }];
     let what = Occurrence {
@@ -272,7 +272,8 @@ pub fn parse(facts: &Facts, lines: &[Property], account_zone: &TimeZone) -> Resu
     Ok(drafts)
 }
 
-/// What tells the newer of two versions of an event. `until` is the year into which an endless rule was followed.
+/// The values that decide which of two versions of an event is newer. `until` is the last year into which an endless rule was
+/// followed.
 fn age(reader: &Reader<'_>, properties: &[&Property], until: Option<i16>) -> [i64; 4] {
     let first = |name: &str| properties.iter().copied().find(|property| property.name == name);
     let stamp = |name| {
@@ -287,7 +288,7 @@ fn age(reader: &Reader<'_>, properties: &[&Property], until: Option<i16>) -> [i6
     ]
 }
 
-/// A record for each time; `what` is what is the same in all.
+/// Adds a record for each occurrence. `what` holds the fields that they share.
 fn occurrences(
     reader: &Reader<'_>,
     start: &When,
@@ -302,13 +303,13 @@ fn occurrences(
         let key = format!("{}:{plain}", what.event_id);
         let end = reader.end(start, *at, length).map(shown);
         let occurrence = Occurrence { id: &key, start: begin, end, ..*what };
-        let data = serde_json::to_string(&occurrence).map_err(|_| Bad("no record"))?;
+        let data = serde_json::to_string(&occurrence).map_err(|_| Bad("cannot be written as a record"))?;
         drafts.push(Draft::new(OCCURRENCES, key.clone(), data));
     }
     Ok(())
 }
 
-/// The properties of an event itself, without those of its reminders.
+/// The properties of the event itself, without those of its reminders.
 fn own(lines: &[Property]) -> Vec<&Property> {
     let mut depth = 0_u32;
     let mut own = Vec::new();
@@ -338,11 +339,11 @@ fn length(reader: &Reader<'_>, start: &When, begin: Timestamp, properties: &[&Pr
     if let Some(length) = first("DURATION").and_then(|length| duration(&length.value)) {
         return Some(length);
     }
-    // RFC 5545 §3.6.1: a day without an end is that day.
+    // RFC 5545 §3.6.1: an all-day event without an end lasts one day.
     start.is_day.then_some(Length::Local(SignedDuration::from_hours(24)))
 }
 
-/// `P1DT2H`: whole days by the clocks on the wall.
+/// Parses `P1DT2H`. Whole days are counted in local clock time.
 fn duration(text: &str) -> Option<Length> {
     let text = text.trim().to_ascii_uppercase();
     let mut rest = text.strip_prefix('+').unwrap_or(&text).strip_prefix('P')?;
@@ -379,7 +380,7 @@ struct Recurring {
     told: Option<&'static str>,
 }
 
-/// `None` where a rule is not known.
+/// Returns `None` if a rule is unknown.
 fn recurring(
     reader: &Reader<'_>,
     start: &When,
@@ -434,12 +435,12 @@ fn recurring(
     Some(found)
 }
 
-/// The times in a list, as they are shown where `start` is, and whether each is a whole day.
+/// The times in a list, as local times at the zone of `start`, and whether each is a whole day.
 fn listed(reader: &Reader<'_>, start: &When, properties: &[&Property], name: &str) -> Vec<(DateTime, bool)> {
     let mut all = Vec::new();
     for property in properties.iter().filter(|property| property.name == name) {
         for value in property.value.split([',', ';']) {
-            // A period: its beginning counts.
+            // Of a period, the beginning counts.
             let value = value.split('/').next().unwrap_or_default();
             let when = reader.when(property, value).map(|(when, _)| when);
             all.extend(when.and_then(|when| Some((reader.as_of(start, &when)?, when.is_day))));
@@ -460,7 +461,7 @@ fn email(value: &str) -> Option<String> {
     (address.contains('@') && address.len() < 400).then(|| address.trim().to_owned())
 }
 
-/// Who is invited, and a line for each: name, address and answer.
+/// The attendees, and a text with one line for each: name, address and answer.
 fn people(properties: &[&Property]) -> (Vec<Attendee>, Option<String>) {
     let mut attendees = Vec::new();
     let mut lines = Vec::new();
@@ -488,7 +489,7 @@ fn people(properties: &[&Property]) -> (Vec<Attendee>, Option<String>) {
             continue;
         }
         let written = property.parameter("PARTSTAT").unwrap_or_default().trim().to_lowercase();
-        // RFC 5545 §3.2.12: who says nothing has not answered.
+        // RFC 5545 §3.2.12: an attendee without a status has not answered.
         let status =
             if written.is_empty() { "needs-action".to_owned() } else { written.chars().take(40).collect() };
         let in_words = if status == "needs-action" { "needs-action (no answer yet)" } else { &status };

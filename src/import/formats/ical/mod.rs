@@ -1,8 +1,8 @@
-//! Calendars: iCalendar files (RFC 5545), as calendars of all kinds export them.
+//! Calendars: iCalendar files (RFC 5545), as all kinds of calendar programs export them.
 //!
-//! An event is a record, and each time that it takes place another one. What an event's own lines do not say (the name of its
-//! calendar, the zones that the file defines, which of its times have an event of their own) is found out before, of the whole
-//! file: so a file that changed is read from its beginning.
+//! An event is a record, and so is each of its occurrences. Some facts are outside the event's own lines: the calendar's name,
+//! the zones that the file defines, and which occurrences are replaced by separate events. The whole file is searched for these
+//! first, so a file that changed is read from the beginning.
 
 mod event;
 mod rule;
@@ -30,18 +30,18 @@ use crate::import::table;
 pub struct Ical;
 
 const KEY: &str = "ical";
-/// What the account is called unless the person names it: no calendar says whose it is.
+/// The account's name unless the owner gives another one: no calendar names its owner.
 const ACCOUNT: &str = "calendar";
 const EVENTS: &str = "events";
 const OCCURRENCES: &str = "occurrences";
-/// The longest event that is read, in bytes: with files in it.
+/// The longest event that is read, in bytes. It may contain files.
 const LONGEST: usize = 16 << 20;
-/// The longest line of a calendar itself, and the longest definition of a zone, in bytes.
+/// The longest line of the calendar itself, and the longest definition of a zone, in bytes.
 const LONGEST_LINE: usize = 64 << 10;
-/// Zones that a calendar defines, calendars in a file, at most.
+/// The most zones that a calendar defines, and the most calendars in a file.
 const MOST_ZONES: usize = 500;
 const MOST_CALENDARS: usize = 10_000;
-/// Events that are remembered while a file is looked through, at most.
+/// The most events that are remembered while a file is searched.
 const MOST_EVENTS: usize = 1_800_000;
 
 const STREAMS: [StreamLine; 2] = [
@@ -63,32 +63,32 @@ const STREAMS: [StreamLine; 2] = [
 ];
 const DECLARED: &[Declared] = &[Declared { registry: Registry::Upstream, key: KEY, streams: &STREAMS }];
 
-/// What is known of an item beside its lines.
+/// What is known of an item in addition to its lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Facts {
-    /// What it is: `VEVENT`; empty where it is outside of a calendar.
+    /// The kind of component, such as `VEVENT`. Empty for text outside of a calendar.
     kind: String,
-    /// What its calendar calls itself.
+    /// The calendar's name.
     calendar: Option<String>,
-    /// What its file is called, where its calendar has no name.
+    /// The file's name, if the calendar has no name.
     file: Option<String>,
-    /// The zone that its calendar names for times without one.
+    /// The zone that the calendar names for times without a zone.
     zone: Option<String>,
-    /// The zones that it names and the file defines.
+    /// The zones that the event names and the file defines.
     zones: BTreeMap<String, String>,
-    /// Its times that have events of their own: `TZID`, and the time as it is written.
+    /// The occurrences that are replaced by separate events: `TZID`, and the time as the file has it.
     replaced: Vec<(Option<String>, String)>,
     /// The last year into which an endless rule is followed.
     until: Option<i16>,
-    /// Whether its `UID` is that of other events too.
+    /// Whether other events have the same `UID`.
     is_shared: bool,
-    /// Whether it is too long.
+    /// Whether the item is too long.
     is_cut: bool,
-    /// Whether its end is not there yet.
+    /// Whether the file ends within the item.
     is_half: bool,
 }
 
-/// What one calendar in a file says of all its events.
+/// What one calendar in a file says about all its events.
 #[derive(Debug, Default)]
 struct Calendar {
     name: Option<String>,
@@ -96,20 +96,20 @@ struct Calendar {
     zones: Vec<(String, String)>,
 }
 
-/// What was found out of a file.
+/// What the search of a file found.
 #[derive(Debug, Default)]
 struct Looked {
     calendars: Vec<Calendar>,
-    /// By calendar and `UID`: the times that have events of their own.
+    /// By calendar and `UID`: the occurrences that are replaced by separate events.
     replaced: HashMap<u64, Vec<(Option<String>, String)>>,
-    /// The first start of a `UID`, and whether other events have it too.
+    /// By `UID`: a digest of the start, and whether other events have the same `UID`.
     starts: HashMap<u64, (u64, bool)>,
-    /// The newest year in it.
+    /// The newest year in the file.
     newest: Option<i16>,
 }
 
 struct State {
-    /// By label.
+    /// The results by label.
     looked: HashMap<String, Looked>,
 }
 
@@ -141,11 +141,12 @@ impl Format for Ical {
             looked.insert(member.label.to_owned(), found);
         }
         let zone = zone_in_words(&ask.zone);
-        let mut notes =
-            vec![format!("Times that name no zone are read in that of their calendar, or else in {zone}.")];
+        let mut notes = vec![format!(
+            "Times without a time zone are read in their calendar's zone or, if it has none, in {zone}."
+        )];
         if ask.account.is_none() {
             notes.push(format!(
-                "A calendar does not say whose it is, so the account is called {ACCOUNT}. --account gives it another name."
+                "A calendar does not name its owner, so the account is called {ACCOUNT}. --account gives it another name."
             ));
         }
         Ok(vec![Plan {
@@ -157,7 +158,7 @@ impl Format for Ical {
     fn split(&self, plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
         let looked = plan.state.downcast_ref::<State>().and_then(|state| state.looked.get(unit.label));
         let Some(looked) = looked else {
-            return Err(io::Error::other("this file was not there when it was planned"));
+            return Err(io::Error::other("this file did not exist when the import was planned"));
         };
         let file = table::file_stem(unit.label);
         let mut calendar = 0;
@@ -178,7 +179,7 @@ impl Format for Ical {
             let Component { offset, next, line, bytes, .. } = component;
             out(Raw { offset, next, line: Some(line), bytes, facts, copy: 0 })
         })?;
-        // What stands anywhere in a file may say something of all of it.
+        // A line anywhere in the file may affect all of it, so nothing can be skipped next time.
         Ok(End { at: 0 })
     }
 
@@ -187,7 +188,7 @@ impl Format for Ical {
         if facts.is_cut {
             return Err(Bad("an event of more than 16 MiB"));
         }
-        // What is missing may say that it is another one.
+        // The missing lines may give it another identity.
         if facts.is_half {
             return Err(Bad("an event without its end"));
         }
@@ -200,7 +201,7 @@ impl Format for Ical {
             "VFREEBUSY" => Ok(Parsed::Skipped("times that are free or busy (VFREEBUSY)")),
             "VALARM" => Ok(Parsed::Skipped("a reminder (VALARM)")),
             "" => Err(Bad("text outside of a calendar")),
-            _ => Ok(Parsed::Skipped("something that is no event")),
+            _ => Ok(Parsed::Skipped("an item that is not an event")),
         }
     }
 
@@ -217,7 +218,7 @@ impl Format for Ical {
     }
 
     fn add_sighting(&self, _: &str, first: &str, second: &str) -> String {
-        // Of equally old ones what was read last: it may be the same one, of which more is known now.
+        // Of two equally old versions, the one that was read last counts: it may be the same version with more details.
         if Said::age(first).0 > Said::age(second).0 { first.to_owned() } else { second.to_owned() }
     }
 
@@ -226,17 +227,17 @@ impl Format for Ical {
     }
 }
 
-/// What one file says of an event.
+/// What one file says about an event.
 #[derive(Serialize, Deserialize)]
 struct Said<'a> {
-    /// What tells the newer version: `SEQUENCE`, `LAST-MODIFIED`, how far its rule was followed, `DTSTAMP`.
+    /// Decides which version is newer: `SEQUENCE`, `LAST-MODIFIED`, how far the rule was followed, `DTSTAMP`.
     age: [i64; 4],
     #[serde(borrow)]
     data: &'a RawValue,
 }
 
 impl Said<'_> {
-    /// The greater, the newer; of equally old ones any is the same one everywhere.
+    /// A greater value is newer. The text breaks ties the same way in every import.
     fn age(said: &str) -> ([i64; 4], String) {
         serde_json::from_str::<Said<'_>>(said)
             .map_or_else(|_| ([i64::MIN; 4], String::new()), |found| (found.age, found.data.get().to_owned()))
@@ -269,7 +270,7 @@ impl Looked {
     }
 }
 
-/// What of an event counts for others.
+/// The facts of an event that affect other items.
 #[derive(Debug, Default)]
 struct Glance {
     uid: String,
@@ -302,7 +303,7 @@ impl Glance {
             }
             if matches!(name.as_str(), "DTSTAMP" | "LAST-MODIFIED" | "CREATED" | "DTSTART") {
                 let year = value.get(..4).and_then(|year| year.parse().ok());
-                // What is planned for a far year, or was written by a wrong clock, is no date of an export.
+                // A date far in the future, or from a wrong clock, does not show when the file was exported.
                 glance.newest = glance.newest.max(year.filter(|year| (1970..2100).contains(year)));
             }
             glance.zones.extend(zone().filter(|_| glance.zones.len() < 20));
@@ -315,7 +316,7 @@ impl Glance {
     }
 }
 
-/// Looks a file through.
+/// Searches a file for facts that affect its events.
 fn look(bytes: impl BufRead) -> io::Result<Looked> {
     let mut looked = Looked::default();
     let mut glances: Vec<(usize, Glance)> = Vec::new();
@@ -391,24 +392,24 @@ impl Calendar {
         let definition = content_line::properties(&component.bytes);
         let id = definition.iter().find(|property| property.name == "TZID").map(|id| id.value.trim());
         let Some(id) = id.filter(|id| !id.is_empty() && component.bytes.len() < LONGEST_LINE) else { return };
-        // A zone of the world is what it is, whatever the file says of it.
+        // A well-known zone name keeps its meaning, whatever the file defines.
         if self.zones.len() < MOST_ZONES && zone::by_name(id).is_none() {
             self.zones.push((id.to_owned(), String::from_utf8_lossy(&component.bytes).into_owned()));
         }
     }
 }
 
-/// What there is in a file.
+/// A part of a file.
 enum Found {
     /// A calendar begins.
     Calendar,
-    /// A line of a calendar itself.
+    /// A line of the calendar itself.
     Property(Vec<u8>),
-    /// An event or something else in a calendar, or a line outside of one, which has no name.
+    /// An event or another component of a calendar, or a line outside of a calendar, which has no kind.
     Component(Component),
 }
 
-/// An event, or something like one.
+/// An event or a similar component.
 struct Component {
     name: String,
     offset: u64,
@@ -420,7 +421,7 @@ struct Component {
 }
 
 impl Component {
-    /// Whether the file ends within it.
+    /// Whether the file ends within the component.
     const fn is_half(&self) -> bool {
         self.next == self.offset
     }
@@ -430,7 +431,7 @@ impl Component {
             self.is_cut = true;
             return;
         }
-        // Between lines: the beginning of an event that is still written begins the whole one.
+        // The separator goes between lines, so that an event that is still being written is a prefix of the complete one.
         if !self.bytes.is_empty() {
             self.bytes.push(b'\n');
         }
@@ -471,7 +472,7 @@ fn walk(bytes: impl BufRead, out: &mut dyn FnMut(Found) -> ControlFlow<()>) -> i
                 }
                 continue;
             }
-            // Its end was forgotten.
+            // The end mark is missing.
             component.next = line.offset;
             if let Some(whole) = open.take()
                 && out(Found::Component(whole)).is_break()
@@ -510,7 +511,7 @@ fn walk(bytes: impl BufRead, out: &mut dyn FnMut(Found) -> ControlFlow<()>) -> i
                 open = Some(component);
             }
             _ if is_in_calendar => property.extend_from_slice(&text[..text.len().min(LONGEST_LINE)]),
-            // What a file may begin or end with.
+            // Blank lines at the beginning or end of a file.
             _ if text.trim_ascii().is_empty() => {}
             _ => {
                 let stray = Component {
@@ -537,7 +538,7 @@ fn walk(bytes: impl BufRead, out: &mut dyn FnMut(Found) -> ControlFlow<()>) -> i
     Ok(())
 }
 
-/// What a line `BEGIN:VEVENT`, or `END:VEVENT`, begins or ends, in upper case.
+/// The component that a line such as `BEGIN:VEVENT` or `END:VEVENT` names, in upper case.
 fn mark(line: &[u8], mark: &[u8]) -> Option<String> {
     let (found, name) = line.split_at_checked(mark.len())?;
     let name = name.strip_prefix(b":")?.trim_ascii();

@@ -1,23 +1,23 @@
-//! Rules by which events recur (RFC 5545 §3.3.10): which local times they name.
+//! Recurrence rules (RFC 5545 §3.3.10): which local times they produce.
 //!
-//! A rule is walked through period by period, in the calendar of its zone and without it: what a local time is elsewhere is the
-//! caller's. All of it is bounded, whatever a rule says.
+//! A rule is followed period by period in local time, without a zone. The caller converts local times between zones. Every step
+//! is bounded, whatever the rule says.
 
 use std::collections::VecDeque;
 
 use jiff::civil::{Date, DateTime, Time, Weekday};
 use jiff::{Span, Timestamp};
 
-/// Periods that are looked at, at most: four hundred years of days.
+/// The most periods that are followed: four hundred years of days.
 const MOST_PERIODS: u32 = 150_000;
-/// Times in one day, at most.
+/// The most times in one day.
 const MOST_A_DAY: usize = 48;
-/// Values of one part of a rule, at most.
+/// The most values of one part of a rule.
 const MOST_VALUES: usize = 100;
-/// Days of the week that a rule names, at most: each may be the first, the last and so on.
+/// The most weekdays that a rule names: each may be the first, the last and so on.
 const MOST_DAYS: usize = 32;
 
-/// How often.
+/// How often the event recurs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Frequency {
     Daily,
@@ -29,15 +29,15 @@ enum Frequency {
 /// When a rule ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// A point in time.
+    /// An instant.
     Instant(Timestamp),
     /// A local time.
     Local(DateTime),
-    /// With this day.
+    /// A day, including that day.
     Day(Date),
 }
 
-/// A rule.
+/// A recurrence rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     frequency: Frequency,
@@ -48,7 +48,7 @@ pub struct Rule {
     weeks: Vec<i16>,
     year_days: Vec<i16>,
     month_days: Vec<i16>,
-    /// Each with which one of its month or year it is: 0 for all.
+    /// Each weekday with its position in the month or year; 0 means all of them.
     days: Vec<(i16, Weekday)>,
     hours: Vec<i8>,
     minutes: Vec<i8>,
@@ -57,10 +57,10 @@ pub struct Rule {
     week_start: Weekday,
 }
 
-/// What a rule names.
+/// The times that a rule produces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Times {
-    /// In order, the latest ones where there are too many.
+    /// The times in order. If there are too many, the latest ones.
     pub all: Vec<DateTime>,
     /// Whether there are more.
     pub is_cut: bool,
@@ -69,16 +69,16 @@ pub struct Times {
 /// How far a rule is followed.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// What is before is left out, of a rule that does not end.
+    /// For an endless rule, earlier times are left out.
     pub from: DateTime,
-    /// What is behind is left out, of a rule that does not end, or names too many.
+    /// For an endless rule, or one with too many times, later times are left out.
     pub to: DateTime,
-    /// How many times at most.
+    /// The most times.
     pub most: usize,
 }
 
 impl Rule {
-    /// The rule that `text` says: `FREQ=WEEKLY;BYDAY=MO`. `None` where a part of it is not known here.
+    /// Parses a rule such as `FREQ=WEEKLY;BYDAY=MO`. Returns `None` if any part of it is unknown.
     pub fn parse(text: &str) -> Option<Self> {
         let mut rule = Self {
             frequency: Frequency::Daily,
@@ -107,7 +107,7 @@ impl Rule {
                         "WEEKLY" => Frequency::Weekly,
                         "MONTHLY" => Frequency::Monthly,
                         "YEARLY" => Frequency::Yearly,
-                        // What comes every hour is in no calendar of a person.
+                        // Personal calendars have no hourly events.
                         _ => return None,
                     });
                 }
@@ -136,13 +136,13 @@ impl Rule {
         (a_day <= MOST_A_DAY).then_some(rule)
     }
 
-    /// Whether nothing says when it ends.
+    /// Whether the rule has no end.
     pub const fn is_endless(&self) -> bool {
         self.count.is_none() && self.until.is_none()
     }
 
-    /// The local times that the rule of an event names that is at `start` first. `is_over` says whether a local time is behind an
-    /// instant.
+    /// The local times that the rule of an event produces if the event first takes place at `start`. `is_over` says whether a
+    /// local time is after an instant.
     pub fn times(
         &self,
         start: DateTime,
@@ -152,7 +152,7 @@ impl Rule {
         if self.is_endless() {
             return self.walk(start, bounds, is_over);
         }
-        // A rule that ends is followed to its end, but for one that names too many.
+        // A rule with an end is followed to its end unless it produces too many times.
         let all = Bounds { from: DateTime::MIN, to: DateTime::MAX, most: bounds.most + 1 };
         let times = self.first(start, all, is_over);
         if times.all.len() <= bounds.most && !times.is_cut {
@@ -162,7 +162,7 @@ impl Rule {
         }
     }
 
-    /// The first ones, one more than there may be at most.
+    /// The first times, up to one more than the limit.
     fn first(&self, start: DateTime, bounds: Bounds, is_over: &dyn Fn(DateTime, Timestamp) -> bool) -> Times {
         let mut times = Times::default();
         times.is_cut = self.each(start, bounds, is_over, &mut |at| {
@@ -172,7 +172,7 @@ impl Rule {
         times
     }
 
-    /// The latest ones within the bounds.
+    /// The latest times within the bounds.
     fn walk(&self, start: DateTime, bounds: Bounds, is_over: &dyn Fn(DateTime, Timestamp) -> bool) -> Times {
         let mut latest = VecDeque::new();
         let mut is_cut = false;
@@ -189,7 +189,8 @@ impl Rule {
         Times { all: latest.into(), is_cut }
     }
 
-    /// Gives each time within the bounds, and some before them, in order, until `out` says no. Says whether there would be more.
+    /// Passes each time within the bounds, and some before them, to `out` in order until it returns false. Returns whether there
+    /// would be more.
     fn each(
         &self,
         start: DateTime,
@@ -207,7 +208,7 @@ impl Rule {
         if most == 0 || is_behind(start) {
             return false;
         }
-        // What an event's own start is, is its first time, whatever the rule says.
+        // An event's own start is its first time, whatever the rule says.
         if !out(start) {
             return most > 1;
         }
@@ -240,7 +241,7 @@ impl Rule {
         true
     }
 
-    /// How many periods are before all that counts: those of a rule that counts its times are all needed.
+    /// How many periods before the bounds can be skipped. A rule with a count needs all of them.
     fn skipped(&self, start: Date, from: Date) -> u32 {
         if self.count.is_some() || from <= start {
             return 0;
@@ -255,7 +256,7 @@ impl Rule {
         u32::try_from(periods / self.interval).unwrap_or(0)
     }
 
-    /// The days of the period of this number, and its first one. `None` where the calendar ends.
+    /// The first day of the period with this number, and the days of the period. `None` after the calendar's last year.
     fn period(&self, start: Date, number: u32) -> Option<(Date, Vec<Date>)> {
         let step = i64::from(number).checked_mul(i64::from(self.interval))?;
         match self.frequency {
@@ -298,7 +299,7 @@ impl Rule {
         self.months.is_empty() || self.months.contains(&month)
     }
 
-    /// Of days, those that all parts of the rule allow.
+    /// Keeps the days that all parts of the rule allow.
     fn limited(&self, mut dates: Vec<Date>) -> Vec<Date> {
         dates.retain(|day| {
             self.is_month(day.month())
@@ -315,7 +316,7 @@ impl Rule {
         })
     }
 
-    /// The days of a month that begins with `first`.
+    /// The days of the month that begins with `first`.
     fn of_month(&self, first: Date, start_day: i8) -> Vec<Date> {
         let all = || days_from(first, i64::from(first.days_in_month()));
         let days: Vec<Date> = if self.month_days.is_empty() {
@@ -330,13 +331,13 @@ impl Rule {
         self.on_days(days, first, last)
     }
 
-    /// The days of a year that begins with `first`.
+    /// The days of the year that begins with `first`.
     fn of_year(&self, first: Date, start: Date) -> Vec<Date> {
         let year = first.year();
         let length = i64::from(first.days_in_year());
         let months = || (1..=12).filter(|month| self.is_month(*month));
         if !self.weeks.is_empty() {
-            // Week 1 has four days of the year at least; a week's days may be of the year before, or the next.
+            // Week 1 has at least four days in the year. A week may contain days of the year before or after.
             let mut dates = Vec::new();
             let around = first.checked_sub(Span::new().days(7)).unwrap_or(first);
             for day in days_from(around, length + 14) {
@@ -382,7 +383,8 @@ impl Rule {
             .collect()
     }
 
-    /// Of days between two, those that are such a day of the week, the first or second and so on between the two where that is said.
+    /// Keeps the days between `first` and `last` that are one of the rule's weekdays, at the position that the rule gives, if
+    /// any.
     fn on_days(&self, mut dates: Vec<Date>, first: Date, last: Date) -> Vec<Date> {
         if self.days.is_empty() {
             return dates;
@@ -397,7 +399,7 @@ impl Rule {
         dates
     }
 
-    /// Which week of `year` a day is in, and how many that has; `None` where it is in none.
+    /// The week of `year` that a day is in, and how many weeks that year has. `None` if the day is in no week of that year.
     fn week_of(&self, day: Date, year: i16) -> Option<(i16, i16)> {
         let first_week = |year: i16| {
             let fourth = Date::new(year, 1, 4).ok()?;
@@ -412,7 +414,7 @@ impl Rule {
         Some((week, i16::try_from(days(first, next)? / 7).ok()?))
     }
 
-    /// The times of some days.
+    /// The times on some days.
     fn times_of(&self, dates: &[Date], start: Time) -> Vec<DateTime> {
         let or = |list: &[i8], own: i8| if list.is_empty() { vec![own] } else { list.to_vec() };
         let (hours, minutes, seconds) = (
@@ -436,7 +438,7 @@ impl Rule {
         times
     }
 
-    /// Of the times of a period, those at the places that are named.
+    /// Keeps the times of a period at the positions that the rule names.
     fn positioned(&self, times: Vec<DateTime>) -> Vec<DateTime> {
         if self.positions.is_empty() {
             return times;
@@ -587,7 +589,7 @@ mod tests {
 
     #[test]
     fn until_is_an_instant_a_local_time_or_a_day() {
-        // In New York it is 9:00 at 13:00 UTC in summer.
+        // In summer, 13:00 UTC is 9:00 in New York.
         for (until, count) in [
             ("20260703T130000Z", 3),
             ("20260703T125959Z", 2),

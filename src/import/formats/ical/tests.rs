@@ -37,7 +37,7 @@ fn one(lines: &str) -> Value {
     all.remove(0)
 }
 
-/// When the occurrences begin, without what is the same in all.
+/// When the occurrences begin, in a short form.
 fn starts(text: &str) -> Vec<String> {
     of_stream(&kept(text).0, OCCURRENCES).iter().map(start_of).collect()
 }
@@ -121,7 +121,7 @@ fn o5_durations_and_ends_in_other_zones_are_told_apart() {
         ("DTSTART:20260301T100000Z\nDURATION:-PT1H", None),
         ("DTSTART:20260301T100000Z\nDTEND:20260301T090000Z", None),
         ("DTSTART:20260301T100000Z", None),
-        // The clocks change in the night of 28 March: a day by the wall is 23 hours.
+        // The clocks change in the night before 29 March, so a day in clock time is 23 hours.
         ("DTSTART;TZID=Europe/Berlin:20260328T120000\nDURATION:P1D", Some("2026-03-29T10:00")),
         ("DTSTART;TZID=Europe/Berlin:20260328T120000\nDURATION:PT24H", Some("2026-03-29T11:00")),
         (
@@ -146,7 +146,7 @@ fn o5_zones_of_windows_mangled_ones_and_those_of_the_file_are_read() {
     let own = "BEGIN:VTIMEZONE\nTZID:Head office\nBEGIN:STANDARD\nDTSTART:16010101T000000\nTZOFFSETFROM:+0530\nTZOFFSETTO:+0530\n\
         END:STANDARD\nEND:VTIMEZONE\n";
     let timed = event("DTSTART;TZID=Head office:20260701T100000");
-    // Wherever the definition stands.
+    // The definition may be anywhere in the file.
     for text in [calendar(&format!("{own}{timed}")), calendar(&format!("{timed}{own}"))] {
         let found = events(&text).remove(0);
         assert_eq!(
@@ -157,10 +157,7 @@ fn o5_zones_of_windows_mangled_ones_and_those_of_the_file_are_read() {
     }
     let unknown = calendar(&timed);
     assert_eq!(start_of(&events(&unknown)[0]), "2026-07-01T10:00");
-    assert_eq!(
-        told(&unknown),
-        ["in a zone that is not known here: its times are read as of the account's zone"]
-    );
+    assert_eq!(told(&unknown), ["in an unknown time zone: its times are read in the account's zone"]);
 }
 
 #[test]
@@ -193,7 +190,7 @@ fn o5_a_rule_keeps_the_hour_when_the_clocks_change() {
         starts(&all_days),
         ["2026-01-30T00:00", "2026-01-31T00:00", "2026-03-31T00:00", "2026-04-30T00:00"]
     );
-    // A day leaves out what begins on it.
+    // A date excludes the occurrence that begins on that day.
     let by_day =
         calendar(&event("DTSTART:20260301T100000Z\nRRULE:FREQ=DAILY;COUNT=3\nEXDATE;VALUE=DATE:20260302"));
     assert_eq!(starts(&by_day), ["2026-03-01T10:00", "2026-03-03T10:00"]);
@@ -212,7 +209,7 @@ fn o5_times_with_events_of_their_own_take_the_place_of_the_rules() {
     );
     let gone =
         event("RECURRENCE-ID:20260316T080000Z\nDTSTART:20260316T080000Z\nSTATUS:CANCELLED\nSUMMARY:Off");
-    // In any order.
+    // The files may come in any order.
     for parts in [[&series, &moved, &gone], [&gone, &moved, &series]] {
         let text = calendar(&parts.map(String::as_str).concat());
         assert_eq!(starts(&text), ["2026-03-02T08:00", "2026-03-10T10:00", "2026-03-23T08:00"]);
@@ -245,12 +242,12 @@ fn o5_an_endless_rule_ends_two_years_behind_the_file() {
     );
     assert_eq!(events(&text)[0]["occurrences_until"], "2028-12-31T23:59:59.000Z");
     assert!(told(&text)[0].contains("without an end"));
-    // The same day of another export of that year gives the same; a year later there is one more.
+    // Another export from the same year gives the same occurrences. A year later there is one more.
     assert_eq!(starts(&series("20261130T000000Z")), found);
     let later = series("20270105T000000Z");
     assert_eq!(starts(&later).len(), 31);
     assert_twice_is_once_in_any_order(&Ical, &[("a.ics", text.as_bytes()), ("b.ics", later.as_bytes())]);
-    // A rule that ends is followed to its end.
+    // A rule with an end is followed to its end.
     let long =
         calendar(&event("DTSTAMP:20260105T000000Z\nDTSTART:20260101T100000Z\nRRULE:FREQ=YEARLY;COUNT=40"));
     assert_eq!(starts(&long).len(), 40);
@@ -262,7 +259,7 @@ fn o5_a_rule_that_is_not_known_leaves_the_event() {
         let text = calendar(&event(&format!("DTSTART:20260301T100000Z\nRRULE:{rule}")));
         assert_eq!(starts(&text), ["2026-03-01T10:00"], "{rule}");
         assert_eq!(events(&text)[0]["rrule"], rule);
-        assert!(told(&text)[0].contains("a rule that is not known"), "{rule}");
+        assert!(told(&text)[0].contains("an unknown rule"), "{rule}");
     }
     let many = calendar(&event(
         "DTSTAMP:20260101T000000Z\nDTSTART:20200101T100000Z\nRRULE:FREQ=DAILY;COUNT=1000000",
@@ -344,7 +341,7 @@ fn o4_4_what_is_no_event_is_skipped_and_counted() {
         [
             "a journal entry (VJOURNAL)",
             "a task (VTODO)",
-            "something that is no event",
+            "an item that is not an event",
             "times that are free or busy (VFREEBUSY)"
         ]
     );
@@ -398,7 +395,7 @@ proptest! {
             "BEGIN:VTIMEZONE\nTZID:X\nBEGIN:STANDARD\nDTSTART:16010101T000000\nTZOFFSETFROM:+0530\nTZOFFSETTO:+0530\n\
              END:STANDARD\nEND:VTIMEZONE\n",
         ));
-        // What stands behind may say something of what is before: an import that is cut off and a file that grew are two things.
+        // A later line may affect an earlier event, so an interrupted import and a file that grew are different cases.
         assert_cut_and_finished_is_whole(&Ical, text.as_bytes(), cut, usize::MAX);
         assert_cut_and_finished_is_whole(&Ical, text.as_bytes(), text.len(), 1);
     }

@@ -1,6 +1,7 @@
-//! What Windows and Outlook call zones, and what everybody else does: CLDR's `windowsZones`, for the territory 001.
+//! The time zone names that Windows and Outlook use, and the IANA names for them: CLDR's `windowsZones` for the territory 001.
 
-/// A zone by its Windows name without ` Standard Time`, in lower case, or by what Outlook shows; `None` where there is no such one.
+/// Finds a zone by its Windows name in lower case, without ` Standard Time`, or by the name that Outlook displays. Returns `None`
+/// if there is no such zone.
 pub fn zone(name: &str) -> Option<&'static str> {
     let lower = name.trim().to_ascii_lowercase();
     let plain = [" standard time", " daylight time", " summer time"]
@@ -14,7 +15,7 @@ pub fn zone(name: &str) -> Option<&'static str> {
         .or_else(|| SHOWN.iter().find(|(shown, _)| *shown == plain).map(|(_, zone)| *zone))
 }
 
-/// What Outlook shows of zones that it does not call by a city.
+/// The names that Outlook displays for zones that it does not name after a city.
 const SHOWN: [(&str, &str); 20] = [
     ("alaska", "America/Anchorage"),
     ("arizona", "America/Phoenix"),
@@ -38,7 +39,7 @@ const SHOWN: [(&str, &str); 20] = [
     ("universal coordinated time", "UTC"),
 ];
 
-/// In the order of their names.
+/// Sorted by name.
 const ZONES: [(&str, &str); 141] = [
     ("afghanistan", "Asia/Kabul"),
     ("alaskan", "America/Anchorage"),

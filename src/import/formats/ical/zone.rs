@@ -1,5 +1,5 @@
-//! What `TZID` names, as calendars write it: a zone of the world, what Windows calls one, a mangled name of either, or one that the
-//! file defines itself.
+//! The zone that a `TZID` in a calendar names: an IANA zone, a Windows name, a mangled form of either, or a zone that the file
+//! defines.
 
 use std::sync::OnceLock;
 
@@ -11,19 +11,19 @@ use super::rule::{Bounds, Rule};
 use super::windows;
 use crate::import::content_line::{self, Property};
 
-/// Changes of the clocks that are looked at in a definition, at most.
+/// The most clock changes that are read from a definition.
 const MOST_SHIFTS: usize = 400;
 
-/// Where a local time is one.
+/// The zone of a local time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Zone {
-    /// A zone of the world.
+    /// A well-known zone.
     Known(TimeZone),
-    /// One that the file defines: its name, and the changes of its clocks in order.
+    /// A zone that the file defines: its name, and its clock changes in order.
     Own(String, Vec<Shift>),
 }
 
-/// A change of the clocks.
+/// A clock change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shift {
     at: DateTime,
@@ -33,7 +33,7 @@ pub struct Shift {
 }
 
 impl Zone {
-    /// The zone that `id` names; `definition` is what the file says of it.
+    /// Finds the zone that `id` names. `definition` is the file's definition of it.
     pub fn find(id: &str, definition: Option<&str>) -> Option<Self> {
         let id = id.trim();
         if let Some(known) = by_name(id) {
@@ -48,7 +48,7 @@ impl Zone {
         (!shifts.is_empty()).then(|| Self::Own(id.to_owned(), shifts))
     }
 
-    /// Its name.
+    /// The zone's name.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Known(zone) => zone.iana_name(),
@@ -56,7 +56,8 @@ impl Zone {
         }
     }
 
-    /// When it is `at` there. Of an hour that is twice it is the first; one that is skipped is as much later.
+    /// The instant of a local time. If the time occurs twice, this is the first one; a skipped time is moved forward by the
+    /// length of the gap.
     pub fn instant(&self, at: DateTime) -> Option<Timestamp> {
         match self {
             Self::Known(zone) => zone.to_ambiguous_timestamp(at).compatible().ok(),
@@ -72,7 +73,7 @@ impl Zone {
         }
     }
 
-    /// What the clocks there show.
+    /// The local time at an instant.
     pub fn local(&self, at: Timestamp) -> DateTime {
         match self {
             Self::Known(zone) => zone.to_datetime(at),
@@ -88,14 +89,14 @@ impl Zone {
     }
 }
 
-/// A zone by a name that says it, without a definition.
+/// Finds a zone by name, without a definition.
 pub fn by_name(id: &str) -> Option<TimeZone> {
     let id = id.trim().trim_matches('"');
     if id.is_empty() || id.len() > 200 {
         return None;
     }
     let of_the_world = |name: &str| {
-        // A zone's name leads nowhere else: `../x`.
+        // A zone name must not lead to another file, as `../x` would.
         let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-' | '+'));
         if is_name { TimeZone::get(name).ok() } else { None }
     };
@@ -128,7 +129,7 @@ pub fn by_name(id: &str) -> Option<TimeZone> {
     )
 }
 
-/// A zone by its city: `Amsterdam`.
+/// Finds a zone by its city: `Amsterdam`.
 fn by_city(city: &str) -> Option<TimeZone> {
     static NAMES: OnceLock<Vec<String>> = OnceLock::new();
     let names = NAMES.get_or_init(|| {
@@ -147,7 +148,7 @@ fn by_city(city: &str) -> Option<TimeZone> {
     names.iter().find(is_it).and_then(|name| TimeZone::get(name).ok())
 }
 
-/// `UTC+2`, `GMT-0330`, `+01:00`, in seconds.
+/// Parses `UTC+2`, `GMT-0330` or `+01:00` to seconds.
 fn offset_of(id: &str) -> Option<i32> {
     let inner = id.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or(id, |(inner, _)| inner);
     let upper = inner.trim().to_ascii_uppercase();
@@ -167,7 +168,7 @@ fn offset_of(id: &str) -> Option<i32> {
     (hours <= 14 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
-/// The changes of the clocks that a `VTIMEZONE` defines.
+/// The clock changes that a `VTIMEZONE` defines.
 fn shifts(definition: &[Property]) -> Vec<Shift> {
     let mut shifts: Vec<Shift> = Vec::new();
     let mut of_one: Option<Vec<&Property>> = None;
@@ -226,7 +227,7 @@ fn shifts_of(properties: &[&Property]) -> Vec<Shift> {
     times.into_iter().map(|at| Shift { at, before, after }).collect()
 }
 
-/// `+0100`, `-033000`.
+/// Parses `+0100` or `-033000` to seconds.
 fn seconds(text: &str) -> Option<i32> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
@@ -237,7 +238,7 @@ fn seconds(text: &str) -> Option<i32> {
     (all < 26 * 3600).then_some(sign * all)
 }
 
-/// `20260301`, or `2026-03-01`.
+/// Parses `20260301` or `2026-03-01`.
 pub fn date(text: &str) -> Option<Date> {
     let digits: String = text.chars().filter(|c| *c != '-').take(9).collect();
     if digits.len() != 8 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -246,7 +247,7 @@ pub fn date(text: &str) -> Option<Date> {
     Date::new(digits[..4].parse().ok()?, digits[4..6].parse().ok()?, digits[6..].parse().ok()?).ok()
 }
 
-/// `20260301T100000`, without `Z`.
+/// Parses `20260301T100000`, without `Z`.
 pub fn local(text: &str) -> Option<DateTime> {
     let (day, time) = text.split_once(['T', 't'])?;
     let digits: String = time.chars().filter(|c| *c != ':').take(7).collect();

@@ -1,4 +1,4 @@
-//! Whose mail it is, and what it is declared to hold.
+//! Whose mail a file has, and which streams it is declared to hold.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -13,7 +13,7 @@ use crate::import::format::{Ask, Member, Plan, Refused, Whose};
 use crate::import::refresh::folder_of;
 use crate::vault::declaration::{BadField, Connector};
 
-/// The fields of a mail that stand beside its text.
+/// The fields that a message has in addition to its text.
 macro_rules! message_fields {
     () => {
         "id:k! thread_id:k! subject:h from_name:n from_email:s to:a cc:a bcc:a reply_to:a recipients:x date:t received_at:T! \
@@ -48,7 +48,7 @@ const STREAMS: [StreamLine; 6] = [
                  text_status:g",
         relations: "",
     },
-    // A list is not filtered by: this says which mails have a label.
+    // Lists cannot be filtered, so this stream says which messages have a label.
     StreamLine {
         name: "message_labels",
         key: "id",
@@ -68,27 +68,27 @@ const STREAMS: [StreamLine; 6] = [
 
 const GMAIL: &str = "gmail";
 
-/// What mail is declared to hold.
+/// The streams that mail is declared to hold.
 pub fn declared(is_gmail: bool) -> Result<Arc<Connector>, BadField> {
     let (registry, key, title) =
         if is_gmail { (Registry::Upstream, GMAIL, "Gmail") } else { (Registry::Local, "mail", "Mail") };
     connector(registry, key, title, &STREAMS)
 }
 
-/// Whether a plan is for an account of Gmail.
+/// Whether a plan is for a Gmail account.
 pub fn is_gmail(plan: &Plan) -> bool {
     plan.connector.key == GMAIL
 }
 
-/// What a person named, without its folder.
+/// The name of the source that the owner gave, without its folder.
 struct Source(String);
 
-/// What a person named, without its folder.
+/// The name of the source that the owner gave, without its folder.
 pub fn source_name(plan: &Plan) -> &str {
     plan.state.downcast_ref::<Source>().map_or("", |source| &source.0)
 }
 
-/// Whether a file's mails have Gmail's own headers.
+/// Whether the messages in a file have Gmail's own headers.
 fn is_gmail_file(head: &[u8]) -> bool {
     ["\nX-GM-THRID:", "\nX-Gmail-Labels:", "\nX-GM-MSGID:"]
         .iter()
@@ -97,13 +97,13 @@ fn is_gmail_file(head: &[u8]) -> bool {
         || head.starts_with(b"X-Gmail-Labels:")
 }
 
-/// How many members without their beginnings are opened for a plan, at most.
+/// The most members without a head that are opened for a plan.
 const MOST_OPENED: usize = 64;
 
-/// The plans for the files with Gmail's headers, and those for the others: one for each owner.
+/// Makes the plans: one for each owner of files with Gmail's headers, and one for each owner of other files.
 pub fn plan(members: &[Member<'_>], is_of_folder: bool, ask: &Ask) -> Result<Vec<Plan>, Refused> {
     let heads = heads(members, is_of_folder);
-    // What nothing is known of is what the others are.
+    // A file without a head is assumed to be like the others.
     let mut known = heads.iter().filter(|head| !head.is_empty()).peekable();
     let all_are_gmail = known.peek().is_some() && known.all(|head| is_gmail_file(head));
     let is_gmail = |at: &usize| match &*heads[*at] {
@@ -125,7 +125,8 @@ pub fn plan(members: &[Member<'_>], is_of_folder: bool, ask: &Ask) -> Result<Vec
     Ok(plans)
 }
 
-/// The beginnings of members. Of very many the later ones come without: of each set of files that has none, some are opened.
+/// The heads of the members. When an import has very many members, the later ones have no head. A few are opened in each set of
+/// files that has none.
 fn heads<'a>(members: &'a [Member<'_>], is_of_folder: bool) -> Vec<Cow<'a, [u8]>> {
     const OF_A_SET: usize = 4;
     let mut seen: HashMap<&str, usize> = HashMap::new();
@@ -144,7 +145,7 @@ fn heads<'a>(members: &'a [Member<'_>], is_of_folder: bool) -> Vec<Cow<'a, [u8]>
             Cow::Borrowed(member.head)
         } else {
             (*seen, left) = (*seen + 1, left - 1);
-            // Whoever reads it says why it cannot be read.
+            // An error is ignored here: the import itself reports it.
             match member.beginning() {
                 Ok(more) if more.len() > member.head.len() => more,
                 _ => Cow::Borrowed(member.head),
@@ -154,7 +155,8 @@ fn heads<'a>(members: &'a [Member<'_>], is_of_folder: bool) -> Vec<Cow<'a, [u8]>
     heads
 }
 
-/// Where a file's owner is looked for: in it alone; for formats of one mail a file, in its folder; and a Takeout is one person's.
+/// The set of files in which a file's owner is looked for: the file itself, or its folder for formats with one message per file.
+/// A Takeout export belongs to one person.
 fn set_of<'a>(label: &'a str, is_gmail: bool, is_of_folder: bool, ask: &Ask) -> &'a str {
     const TAKEOUT: &str = "Takeout";
     if is_gmail {
@@ -174,38 +176,38 @@ fn set_of<'a>(label: &'a str, is_gmail: bool, is_of_folder: bool, ask: &Ask) -> 
         return label;
     }
     let folder = folder_of(label);
-    // Apple's program spreads the mails of one folder over many.
+    // Apple Mail spreads the messages of one folder over many.
     folder.rfind(".mbox/").map_or(folder, |at| &folder[..at + ".mbox".len()])
 }
 
-/// A file of mail.
+/// A mail file.
 pub struct File<'a> {
     /// Its position among the members.
     pub at: usize,
-    /// Headers of some of its mails.
+    /// The headers of some of its messages.
     pub head: &'a [u8],
-    /// The label of what says whose it is: its own, or that of a folder of files that are one person's.
+    /// The label that identifies its owner: its own, or that of a folder whose files belong to one person.
     pub set: &'a str,
 }
 
-/// Files that are one person's.
+/// Files that belong to one person.
 #[derive(Default)]
 struct Set {
     units: Vec<usize>,
     mails: u64,
-    /// The mails that were last delivered to each address.
+    /// How many messages were last delivered to each address.
     delivered: BTreeMap<String, u64>,
 }
 
 impl Set {
-    /// The address that most of the mails were delivered to, where few were to others.
+    /// The address that most of the messages were delivered to, if few went to other addresses.
     fn owner(&self) -> Option<&str> {
         let (owner, votes) = most(&self.delivered)?;
         let all: u64 = self.delivered.values().sum();
         (votes * 2 > self.mails && votes * 3 >= all * 2).then_some(owner)
     }
 
-    /// Addresses that enough of the mails were delivered to for them to be the owner's too.
+    /// The addresses that received enough of the messages to belong to the owner too.
     fn aliases(&self) -> impl Iterator<Item = &str> {
         let all: u64 = self.delivered.values().sum();
         let is_alias = move |votes: u64| votes > 1 && votes * 10 >= all;
@@ -213,13 +215,13 @@ impl Set {
     }
 }
 
-/// The one with most votes: of several the first, so that the same files give the same.
+/// The key with the most votes. Ties go to the first one, so that the same files give the same result.
 fn most<K: AsRef<str>>(votes: &BTreeMap<K, u64>) -> Option<(&str, u64)> {
     let most = votes.values().copied().max()?;
     votes.iter().find(|(_, count)| **count == most).map(|(name, count)| (name.as_ref(), *count))
 }
 
-/// A plan for each owner of files. Files that do not say whose they are go with those around them.
+/// Makes one plan for each owner. Files that do not identify their owner go with the files around them.
 pub fn plans_of(is_gmail: bool, files: &[File<'_>], ask: &Ask) -> Result<Vec<Plan>, Refused> {
     let connector = declared(is_gmail).map_err(|error| Refused::Unreadable(error.to_string()))?;
     let state: Arc<dyn Any + Send + Sync> = Arc::new(Source(ask.source_name.clone()));
@@ -245,8 +247,8 @@ pub fn plans_of(is_gmail: bool, files: &[File<'_>], ask: &Ask) -> Result<Vec<Pla
         let others: Vec<&str> = owners.iter().filter(|one| **one != owner).map(String::as_str).collect();
         let count = units.len();
         let note = format!(
-            "The account is {owner}: the mails of {count} of the {} files were delivered to that address, or lie beside such. \
-             The other files are not of this account: they are of {}. --account NAME puts all of them into one.",
+            "The account is {owner}: the messages in {count} of the {} files were delivered to that address, or are in a folder with such files. \
+             The other files belong to {}. --account NAME puts all of them into one account.",
             files.len(),
             others.join(" and "),
         );
@@ -256,7 +258,7 @@ pub fn plans_of(is_gmail: bool, files: &[File<'_>], ask: &Ask) -> Result<Vec<Pla
     Ok(plans.collect())
 }
 
-/// The files of each owner; none where no file says surely whose it is.
+/// The files of each owner. Empty if no file clearly identifies its owner.
 fn by_owner(files: &[File<'_>]) -> BTreeMap<String, Vec<usize>> {
     let mut sets: BTreeMap<&str, Set> = BTreeMap::new();
     for file in files {
@@ -282,7 +284,7 @@ fn by_owner(files: &[File<'_>]) -> BTreeMap<String, Vec<usize>> {
     }
     let owners = names.owners(&votes);
     let owner_of = |set: &Set| set.owner().and_then(|owner| owners.get(owner)).map(String::as_str);
-    // How many mails each owner has in a folder or its files, and anywhere beneath it.
+    // How many messages each owner has in a folder or its files, and anywhere below it.
     let mut beside: HashMap<&str, BTreeMap<&str, u64>> = HashMap::new();
     let mut beneath: HashMap<&str, BTreeMap<&str, u64>> = HashMap::new();
     for (label, set) in &sets {
@@ -312,7 +314,7 @@ fn by_owner(files: &[File<'_>]) -> BTreeMap<String, Vec<usize>> {
     all
 }
 
-/// What is looked at for something, from itself over the folders that it is in to the topmost, which is "".
+/// The places to check for a label: the label itself, then the folders above it up to the topmost one, "".
 fn above(label: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(label), |folder| folder_above(folder))
 }
@@ -321,7 +323,7 @@ fn folder_above(label: &str) -> Option<&str> {
     (!label.is_empty()).then(|| label.rsplit_once('/').map_or("", |(folder, _)| folder))
 }
 
-/// Which addresses are one person's.
+/// Sets of addresses that belong to the same person.
 #[derive(Default)]
 struct Names(Vec<BTreeSet<String>>);
 
@@ -333,7 +335,7 @@ impl Names {
         self.0.push(joined);
     }
 
-    /// What the person of each address is called: by the address that most mails were delivered to.
+    /// Maps each address to its owner's name: the owner's address that received the most messages.
     fn owners(&self, votes: &BTreeMap<String, u64>) -> HashMap<&str, String> {
         let mut all = HashMap::new();
         for names in &self.0 {
@@ -347,8 +349,8 @@ impl Names {
     }
 }
 
-/// The account, and whose mail it is. An address that mails were delivered to is its owner's; one that they are addressed to may
-/// be anybody's, as in a folder of sent mail.
+/// The account, and whose mail it has. An address that messages were delivered to belongs to the owner. An address that they are
+/// sent to may be anyone's, as in a folder of sent mail.
 fn account<'a>(heads: impl Iterator<Item = &'a [u8]>, ask: &Ask) -> (String, Whose) {
     let mut delivered: BTreeMap<String, u64> = BTreeMap::new();
     let mut addressed: BTreeMap<String, u64> = BTreeMap::new();
@@ -369,7 +371,7 @@ fn account<'a>(heads: impl Iterator<Item = &'a [u8]>, ask: &Ask) -> (String, Who
         (None, Some(owner)) => (
             owner.clone(),
             format!(
-                "The account is {owner}: most of the mails at the beginning of the files are addressed to it. \
+                "The account is {owner}: most of the messages at the beginning of the files are addressed to it. \
                  --account NAME names another."
             ),
         ),
@@ -380,7 +382,7 @@ fn account<'a>(heads: impl Iterator<Item = &'a [u8]>, ask: &Ask) -> (String, Who
             (
                 stem.to_owned(),
                 format!(
-                    "The account is {stem}, after the name of the file: the mails do not say whom they were delivered to. \
+                    "The account is {stem}, after the name of the file: the messages do not say who they were delivered to. \
                      --account NAME names another."
                 ),
             )
@@ -389,28 +391,28 @@ fn account<'a>(heads: impl Iterator<Item = &'a [u8]>, ask: &Ask) -> (String, Who
     (account, Whose { owner, is_sure, note: Some(note) })
 }
 
-/// That mails were delivered to `owner`.
+/// The owner, if messages were delivered to that address.
 fn delivered_to(owner: String) -> Whose {
     let note = format!(
-        "The account is {owner}: most of the mails at the beginning of the files were delivered to that address. \
+        "The account is {owner}: most of the messages at the beginning of the files were delivered to that address. \
          --account NAME names another."
     );
     Whose { owner: Some(owner), is_sure: true, note: Some(note) }
 }
 
-/// What mails say of whom they are for.
+/// What messages reveal about their recipient.
 #[derive(Default)]
 struct Votes {
     mails: u64,
-    /// How often each address is said to be one that a mail was delivered to.
+    /// How often each address appears as one that a message was delivered to.
     delivered: BTreeMap<String, u64>,
-    /// How many mails were last delivered to each: what stands first in a mail was written last.
+    /// How many messages were last delivered to each address. The first such header in a message was written last.
     last: BTreeMap<String, u64>,
-    /// How often mails are addressed to each.
+    /// How often messages are addressed to each address.
     addressed: BTreeMap<String, u64>,
 }
 
-/// Whom one mail is for.
+/// The recipients of one message.
 #[derive(Default)]
 struct Mail {
     is_begun: bool,
@@ -426,7 +428,7 @@ impl Votes {
             return;
         }
         self.mails += 1;
-        // What a list was delivered to is nobody's own address.
+        // The address of a mailing list is not a person's own address.
         let is_own = |address: &&String| {
             !mail.lists.iter().any(|list| *list == **address || *list == address.replacen('@', ".", 1))
         };
@@ -443,7 +445,7 @@ impl Votes {
     }
 }
 
-/// Counts the addresses that mails were delivered to, and those that they are addressed to.
+/// Counts the addresses that messages were delivered to, and those that they are addressed to.
 fn count(head: &[u8]) -> Votes {
     let (mut votes, mut mail) = (Votes::default(), Mail::default());
     let mut is_header = true;
@@ -487,7 +489,7 @@ fn count(head: &[u8]) -> Votes {
     votes
 }
 
-/// An address in lower case, without what is behind a `+`, which one person may have many of.
+/// An address in lower case, without the part after a `+`, which one person may have many of.
 fn plain(email: &str) -> Option<String> {
     let (user, host) = email.trim().rsplit_once('@')?;
     let user = user.split('+').next().unwrap_or(user);
@@ -565,7 +567,7 @@ mod tests {
         );
     }
 
-    /// Mails that were delivered to each of these.
+    /// Messages that were delivered to each of these.
     fn to(owners: &[&str]) -> String {
         let mail =
             |owner: &&str| ["From a Tue Jan  2 03:04:05 2024\n", owner, "\nSubject: x\n\nHi.\n\n"].concat();
@@ -576,7 +578,7 @@ mod tests {
         to(&[format!("Delivered-To: {owner}").as_str(); 3])
     }
 
-    /// The accounts of files, and the names of their files; the order of the files does not count.
+    /// The accounts, and the names of each account's files. The order of the files does not matter.
     fn accounts(files: &[(&str, String)], is_of_folder: bool, ask: &Ask) -> Vec<(String, Vec<String>)> {
         let open = || -> std::io::Result<Box<dyn ReadFrom + Send>> { Ok(Box::new(Cursor::new(Vec::new()))) };
         let of = |files: &[(&str, String)]| {
@@ -646,24 +648,24 @@ mod tests {
                         "ImapMail/imap.b.example/INBOX",
                         "ImapMail/imap.b.example/INBOX.sbd/Work",
                         "ImapMail/imap.b.example/INBOX.sbd/Work.sbd/Drafts",
-                        // Nobody's is that of most.
+                        // A folder without a clear owner goes to the owner of most messages.
                         "Mail/Local Folders/Archive",
                     ]
                 )
             ])
         );
-        // Nobody says anything.
+        // No file identifies its owner.
         assert_eq!(of_files(&[("a", sent.clone()), ("b", sent)])[0].0, "eva@example.org");
     }
 
     #[test]
     fn o4_13_aliases_lists_and_few_mails_of_others_are_no_accounts() {
         let ana = format!("Delivered-To: {ANA}");
-        // An alias stands beside the address in one file, and alone in another.
+        // An alias appears together with the address in one file, and alone in another.
         let both = to(&[&[ana.as_str(); 6][..], &["Delivered-To: shop@a.example"; 2]].concat());
         let files = [("INBOX", both), ("Shop", delivered("shop@a.example"))];
         assert_eq!(of_files(&files), wanted(&[(ANA, &["INBOX", "Shop"])]));
-        // A list delivers to itself first, or alone where its archive was loaded.
+        // A mailing list delivers to itself first, or is the only recipient if its archive was loaded.
         let list = "list-id: News <news.lists.example>\nDelivered-To: mailing list news@lists.example\nX-Original-To: news@lists.example";
         let files = [
             ("INBOX", delivered(ANA)),
@@ -671,14 +673,14 @@ mod tests {
             ("archive/News", to(&[list; 9])),
         ];
         assert_eq!(of_files(&files), wanted(&[(ANA, &["INBOX", "News", "archive/News"])]));
-        // One mail that was somebody else's, and sent ones with a copy for oneself.
+        // One message that belonged to another person, and sent messages with a copy to the sender.
         let bob = format!("Delivered-To: {BOB}");
         let files = [
             ("INBOX", to(&[&ana, &ana, &bob, &ana])),
             ("Sent", to(&["To: x@example.org", &bob, "To: x@example.org"])),
         ];
         assert_eq!(of_files(&files), wanted(&[(ANA, &["INBOX", "Sent"])]));
-        // By one such mail two people do not become one.
+        // One such message does not merge two people.
         let files = [("a", to(&[&ana, &ana, &bob, &ana])), ("b", delivered(BOB))];
         assert_eq!(of_files(&files), wanted(&[(ANA, &["a"]), (BOB, &["b"])]));
     }
@@ -717,7 +719,7 @@ mod tests {
                 (BOB, &["bob/.Sent/cur/1", "bob/cur/1"])
             ])
         );
-        // Apple spreads a folder.
+        // Apple Mail spreads a folder over many.
         let files = [
             ("V9/A/INBOX.mbox/X/Data/Messages/1.emlx", mail(ANA)),
             ("V9/A/INBOX.mbox/X/Data/2/Messages/2001.emlx", mail(ANA)),
@@ -775,7 +777,7 @@ mod tests {
             let line = |of: &usize| ["Delivered-To: a@x", "Delivered-To: b@x", "Delivered-To: c@x", "To: d@x", "X-Original-To: a@x"][*of];
             let text = |mails: &Vec<usize>| to(&mails.iter().map(line).collect::<Vec<_>>());
             let files: Vec<(&str, String)> = files.iter().map(|(label, mails)| (label.as_str(), text(mails))).collect();
-            // It is given to itself in both orders, and each file is in one plan.
+            // The helper checks both orders of the files, and that each file is in one plan.
             for is_of_folder in [true, false] {
                 let found = accounts(&files, is_of_folder, &harness::ask());
                 let names: BTreeSet<&String> = found.iter().map(|(account, _)| account).collect();

@@ -1,4 +1,4 @@
-//! Bytes to text: charsets, and the words of a header that name theirs (RFC 2047).
+//! Decodes bytes to text: charsets, and encoded words in headers, which name their charset (RFC 2047).
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use memchr::memmem;
 use crate::import::format;
 use crate::vault::transfer;
 
-/// `bytes` as they are, if they are plain ASCII: so they are in whatever was declared but UTF-7.
+/// Returns `bytes` as text if they are plain ASCII. ASCII is the same in every declared charset except UTF-7.
 pub fn plain<'a>(bytes: &'a [u8], declared: Option<&str>) -> Option<&'a str> {
     let is_plain = bytes.is_ascii()
         && memchr::memchr2(0, 0x1b, bytes).is_none()
@@ -17,10 +17,10 @@ pub fn plain<'a>(bytes: &'a [u8], declared: Option<&str>) -> Option<&'a str> {
     if is_plain { str::from_utf8(bytes).ok() } else { None }
 }
 
-/// The text that `bytes` are, and what the charset is called.
+/// Decodes `bytes`. Returns the text and the name of the charset.
 ///
-/// A byte order mark decides first, then whether they are UTF-8, whatever was declared; then what was declared, then
-/// windows-1252. What does not decode is U+FFFD.
+/// A byte order mark decides first. Next, valid UTF-8 is UTF-8, whatever charset is declared. Then the declared charset applies,
+/// and last windows-1252. Bytes that cannot be decoded become U+FFFD.
 pub fn decode<'a>(bytes: &'a [u8], declared: Option<&str>) -> (Cow<'a, str>, String) {
     let declared = declared.map(|label| label.trim().to_ascii_lowercase());
     let named = declared.as_deref().and_then(|label| Encoding::for_label(label.as_bytes()));
@@ -41,7 +41,7 @@ pub fn decode<'a>(bytes: &'a [u8], declared: Option<&str>) -> (Cow<'a, str>, Str
         return (Cow::Owned(decoder(bytes)), "utf-7".to_owned());
     }
     if let Ok(text) = str::from_utf8(bytes) {
-        // ASCII is also whatever was declared, and that is what the sender's program says.
+        // ASCII is valid in any declared charset, so the declared name is kept.
         let called = if text.is_ascii() { named.unwrap_or(UTF_8) } else { UTF_8 };
         return (Cow::Borrowed(text), name(called));
     }
@@ -58,14 +58,14 @@ fn name(encoding: &'static Encoding) -> String {
     encoding.name().to_ascii_lowercase()
 }
 
-/// ISO-2022-JP is ASCII with escapes, so that it looks like UTF-8.
+/// ISO-2022-JP consists of ASCII and escapes, so it looks like UTF-8.
 fn hidden_in_ascii(bytes: &[u8], named: Option<&'static Encoding>) -> Option<&'static Encoding> {
     let is_likely = named.is_none_or(|named| named == ISO_2022_JP || named == WINDOWS_1252);
     let has_escape = || memmem::find(bytes, b"\x1b$").is_some() || memmem::find(bytes, b"\x1b(").is_some();
     (is_likely && has_escape()).then_some(ISO_2022_JP)
 }
 
-/// UTF-16 without a mark, by its NULs: every second byte of Latin text.
+/// Detects UTF-16 without a byte order mark by its NULs: in Latin text, every second byte is one.
 fn without_mark(bytes: &[u8]) -> Option<&'static Encoding> {
     let head = &bytes[..bytes.len().min(512)];
     let pairs = head.len() / 2;
@@ -80,7 +80,7 @@ fn without_mark(bytes: &[u8]) -> Option<&'static Encoding> {
     (even * 10 >= pairs * 7 && odd * 10 < pairs).then_some(encoding_rs::UTF_16BE)
 }
 
-/// Whether text is UTF-8 with a few broken places (a cut, a NUL in between), and not another charset under its name.
+/// Whether text is UTF-8 with a few broken places (a cut, a NUL), and not another charset that is declared as UTF-8.
 fn is_mostly_utf8(bytes: &[u8]) -> bool {
     let (mut wide, mut broken) = (0, 0);
     for chunk in bytes.utf8_chunks() {
@@ -103,22 +103,22 @@ pub fn named_in_html(html: &[u8]) -> Option<String> {
     (!label.is_empty()).then_some(label)
 }
 
-/// What a run of encoded words becomes.
+/// How to write a run of encoded words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Words {
-    /// Its text.
+    /// As plain text.
     Text,
-    /// One encoded word in UTF-8, for a parser that has to tell its commas from the header's.
+    /// As one encoded word in UTF-8, so that a parser can tell its commas from those of the header.
     OneWord,
 }
 
-/// A header's text, its encoded words decoded.
+/// The text of a header, with encoded words decoded.
 pub fn header_text(value: &str) -> Cow<'_, str> {
     words(value, Words::Text)
 }
 
-/// A header with each run of encoded words as one word in UTF-8: some programs cut words within a character. What is no word
-/// and begins like one does not afterwards.
+/// A header with each run of encoded words written as one word in UTF-8, because some programs split words within a character.
+/// Text that only looks like the beginning of an encoded word is escaped.
 pub fn header_words(value: &str) -> Cow<'_, str> {
     words(value, Words::OneWord)
 }
@@ -177,12 +177,12 @@ fn one_word(decoded: &str, text: &mut String) {
     text.push_str("?=");
 }
 
-/// Each word begins anew.
+/// Whether the state of the charset starts again in each word.
 fn is_stateful(charset: &str) -> bool {
     charset.len() >= 8 && charset.as_bytes()[..8].eq_ignore_ascii_case(b"iso-2022")
 }
 
-/// The encoded word that `text` begins with: `=?charset*language?B?data?=`.
+/// The encoded word at the beginning of `text`: `=?charset*language?B?data?=`.
 fn word(text: &str) -> Option<Word<'_>> {
     let inside = text.strip_prefix("=?")?;
     let head = inside.as_bytes();
@@ -192,7 +192,7 @@ fn word(text: &str) -> Option<Word<'_>> {
         return None;
     }
     let data_at = charset_end + 3;
-    // Longer than allowed is usual, without an end is not.
+    // Words longer than the standard allows are common. Words without an end are not.
     let data = &inside[data_at..];
     let mut bound = data.len().min(4096);
     while !data.is_char_boundary(bound) {

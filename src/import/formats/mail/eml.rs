@@ -1,4 +1,4 @@
-//! A mail in a file of its own: `.eml`.
+//! A single message in a file: `.eml`.
 
 use std::io;
 
@@ -6,12 +6,12 @@ use super::facts::Facts;
 use super::{MailFile, whole};
 use crate::import::format::{End, Out, Peek, Plan, Sure, Unit};
 
-/// The format.
+/// The `.eml` format.
 pub struct Eml;
 
 impl MailFile for Eml {
     const NAME: &'static str = "eml";
-    const TITLE: &'static str = "a mail in a file of its own (.eml)";
+    const TITLE: &'static str = "a single message (.eml)";
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
         whole::begins_with_header(peek.head).then_some(Sure::Likely)

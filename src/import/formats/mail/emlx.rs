@@ -1,4 +1,4 @@
-//! A mail of Apple Mail: its length in bytes, the mail, its flags.
+//! An Apple Mail message: its length in bytes, the message, and its flags.
 
 use std::io;
 
@@ -8,12 +8,12 @@ use super::facts::Facts;
 use super::{MailFile, folder, whole};
 use crate::import::format::{End, Out, Peek, Plan, Sure, Unit};
 
-/// The format.
+/// The `.emlx` format.
 pub struct Emlx;
 
 impl MailFile for Emlx {
     const NAME: &'static str = "emlx";
-    const TITLE: &'static str = "a mail of Apple Mail (.emlx)";
+    const TITLE: &'static str = "an Apple Mail message (.emlx)";
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
         let (count, mail) =

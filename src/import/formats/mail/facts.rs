@@ -1,42 +1,43 @@
-//! What is known of a mail beside its bytes.
+//! What is known of a message in addition to its bytes.
 
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
 use crate::import::format::Raw;
 
-/// What is known of a mail beside its bytes: [`Raw::facts`], as JSON.
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+/// What is known of a message in addition to its bytes: [`Raw::facts`], as JSON.
+#[allow(clippy::struct_excessive_bools, reason = "each is a separate fact")]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Facts {
-    /// It stands in an mbox file: behind a separator, quoted, with an empty line behind it.
+    /// Whether it is in an mbox file: after a separator, quoted, and followed by an empty line.
     #[serde(rename = "mbox", skip_serializing_if = "is_false")]
     pub is_mbox: bool,
-    /// It stands in an `.emlx` file: behind its length in bytes, before its flags.
+    /// Whether it is in an `.emlx` file: between its length in bytes and its flags.
     #[serde(rename = "emlx", skip_serializing_if = "is_false")]
     pub is_emlx: bool,
-    /// It is larger than a mail may be.
+    /// Whether it exceeds the size limit.
     #[serde(rename = "large", skip_serializing_if = "is_false")]
     pub is_too_large: bool,
-    /// Where it lies.
+    /// The folder that it is in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// The flags of a Maildir's file name, `RS`. None says nothing: another file has none.
+    /// The flags in the name of a Maildir file, such as `RS`. `None` means unknown, as other kinds of file have no flags there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flags: Option<String>,
-    /// When its file was last changed, where it has no other time: else a file that was touched would hold other mails.
+    /// When the file was last changed. It is set only for a message without any other time, so that touching a file does not
+    /// change its messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub modified_ms: Option<i64>,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde requires a reference")]
 fn is_false(flag: &bool) -> bool {
     !flag
 }
 
 impl Facts {
-    /// With the time of the file, where the mail has none itself.
+    /// Adds the file's time if the message has no time itself.
     pub fn with_time(&self, mail: &[u8], has_date: bool, modified_ms: Option<i64>) -> Self {
         let head = &mail[..mail.len().min(super::header::LARGEST)];
         let has_header = |name: &str| memmem::find(head, name.as_bytes()).is_some();
@@ -44,13 +45,13 @@ impl Facts {
         Self { modified_ms: if has_time { None } else { modified_ms }, ..self.clone() }
     }
 
-    /// The item.
+    /// Makes the item.
     pub fn raw(&self, offset: u64, next: u64, bytes: Vec<u8>) -> Raw {
         let facts = serde_json::to_string(self).unwrap_or_default();
         Raw { offset, next, line: None, bytes, facts, copy: 0 }
     }
 
-    /// What an item's facts say.
+    /// Reads the facts of an item.
     pub fn of(raw: &Raw) -> Self {
         serde_json::from_str(&raw.facts).unwrap_or_default()
     }

@@ -1,15 +1,15 @@
-//! Folders, labels and flags, from how each kind of file has them to one form.
+//! Converts folders, labels and flags from each kind of file to one form.
 
 use std::collections::BTreeSet;
 
-/// What a mail's file or its headers say that is not the mail's own.
+/// What the file or the headers say about a message, as opposed to its content.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// Labels: of Gmail, or keywords of other programs.
+    /// Gmail's labels, or keywords of other programs.
     pub labels: BTreeSet<String>,
-    /// Folders.
+    /// The folders that it is in.
     pub folders: BTreeSet<String>,
-    /// Whether it has not been sent.
+    /// Whether it is an unsent draft.
     pub is_draft: Option<bool>,
     /// Whether it is starred.
     pub is_flagged: Option<bool>,
@@ -17,11 +17,11 @@ pub struct Marks {
     pub is_seen: Option<bool>,
     /// Whether it has been answered.
     pub is_answered: Option<bool>,
-    /// Whether it was deleted, though its file still has it.
+    /// Whether it was deleted but is still in the file.
     pub is_deleted: bool,
 }
 
-/// What a system label is.
+/// The meaning of a system label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum System {
     Folder(&'static str),
@@ -33,7 +33,7 @@ enum System {
 
 use System::{Folder, Label, Opened, Starred, Unread};
 
-/// Gmail's own labels, in the languages of its surface, in lower case.
+/// Gmail's own labels in the languages of its interface, in lower case.
 const SYSTEM: &[(System, &str)] = &[
     (
         Folder("Inbox"),
@@ -110,12 +110,12 @@ fn system(name: &str) -> Option<System> {
         .map(|(system, _)| *system)
 }
 
-/// Whether a label is the program's, not the person's.
+/// Whether a label belongs to the program and not to the user.
 pub fn is_system(label: &str) -> bool {
     system(label).is_some()
 }
 
-/// What a folder is called here, whatever it is called there.
+/// The folder's name in a common form, whichever program wrote it.
 pub fn folder(name: &str) -> String {
     match system(name) {
         Some(Folder(known)) => known.to_owned(),
@@ -123,7 +123,7 @@ pub fn folder(name: &str) -> String {
     }
 }
 
-/// The folder that an mbox file is: its own name, or that of the `.mbox` folder around it.
+/// The folder of an mbox file: its own name, or that of the enclosing `.mbox` folder.
 pub fn of_mbox(label: &str) -> Option<String> {
     let mut names = label.rsplit('/');
     let mut name = names.next()?;
@@ -134,7 +134,7 @@ pub fn of_mbox(label: &str) -> Option<String> {
     (!name.is_empty()).then(|| folder(name))
 }
 
-/// The folder of a mail of Apple Mail: that of the `.mbox` folder around it.
+/// The folder of an Apple Mail message: that of the enclosing `.mbox` folder.
 pub fn of_emlx(label: &str) -> Option<String> {
     let name =
         label.rsplit('/').find(|name| name.len() > 5 && strip_end(name, ".mbox").len() < name.len())?;
@@ -149,8 +149,8 @@ fn strip_end<'a>(name: &'a str, end: &str) -> &'a str {
     }
 }
 
-/// The folder and the flags of a file of a Maildir: `.Work.Offers/cur/1234.host:2,RS`. `source` is what a person named, which
-/// may be a folder of a Maildir itself.
+/// The folder and the flags of a Maildir file: `.Work.Offers/cur/1234.host:2,RS`. `source` is the path that the owner named,
+/// which may itself be a folder of a Maildir.
 pub fn of_maildir(label: &str, source: &str) -> Option<(String, String)> {
     let (path, file) = label.rsplit_once('/').unwrap_or(("", label));
     let (parent, kind) = path.rsplit_once('/').unwrap_or(("", path));
@@ -170,7 +170,7 @@ pub fn of_maildir(label: &str, source: &str) -> Option<(String, String)> {
     } else {
         folder(&name)
     };
-    // Windows and Android have no `:` in names.
+    // Windows and Android do not allow `:` in names.
     let flags = file
         .rsplit_once("2,")
         .filter(|(before, _)| before.ends_with([':', ';', '!', '-', '_']))
@@ -181,7 +181,7 @@ pub fn of_maildir(label: &str, source: &str) -> Option<(String, String)> {
     Some((name, flags.into_iter().collect()))
 }
 
-/// Which of several folders a mail is said to be in.
+/// Chooses the folder to report if a message is in several.
 pub fn first(folders: &BTreeSet<String>) -> Option<&String> {
     folders.iter().min_by_key(|name| {
         let rank = match name.as_str() {
@@ -199,7 +199,7 @@ pub fn first(folders: &BTreeSet<String>) -> Option<&String> {
 }
 
 impl Marks {
-    /// Reads `X-Gmail-Labels`, decoded: names between commas, those with a comma in quotes.
+    /// Reads a decoded `X-Gmail-Labels`: names separated by commas, with quotes around names that contain a comma.
     pub fn gmail_labels(&mut self, text: &str) {
         (self.is_draft, self.is_flagged, self.is_seen) = (Some(false), Some(false), Some(true));
         for name in between_commas(text) {
@@ -223,7 +223,7 @@ impl Marks {
         }
     }
 
-    /// Reads the flags of a Maildir's file name.
+    /// Reads the flags in a Maildir file name.
     pub fn maildir_flags(&mut self, flags: &str) {
         self.is_draft = Some(flags.contains('D'));
         self.is_flagged = Some(flags.contains('F'));
@@ -232,7 +232,7 @@ impl Marks {
         self.is_deleted = flags.contains('T');
     }
 
-    /// Reads `Status` and `X-Status`, which mutt and others write.
+    /// Reads `Status` and `X-Status`, which mutt and other programs write.
     pub fn status(&mut self, status: &str, more: &str) {
         self.is_seen = Some(status.contains('R'));
         self.is_answered = Some(more.contains('A'));
@@ -260,7 +260,7 @@ impl Marks {
         self.is_draft = Some(bits & 64 != 0);
     }
 
-    /// Reads keywords of a mail program, between blanks or commas. Those of IMAP's own flags are none.
+    /// Reads a mail program's keywords, separated by spaces or commas. IMAP's own flags are left out.
     pub fn keywords(&mut self, text: &str) {
         let words = text.split([' ', ',', '\t']).map(str::trim).filter(|word| !word.is_empty());
         self.labels.extend(words.filter(|word| !word.starts_with(['\\', '$'])).map(str::to_owned));

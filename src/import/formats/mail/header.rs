@@ -1,4 +1,4 @@
-//! The header of a mail or of a part: its fields as they stand there, each read when it is asked for.
+//! The header of a message or of a part. Its fields are kept as written and parsed only when requested.
 
 use std::borrow::Cow;
 
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 use super::charset;
 use super::separator::{header_name, is_known};
 
-/// How large a header may be, in bytes (O4.14).
+/// The largest header, in bytes (O4.14).
 pub const LARGEST: usize = 1024 * 1024;
 
-/// How much is kept of a field's text, or of its ids, in bytes: a record has a bound too.
+/// How much of a field's text or ids is kept, in bytes, so that a record stays bounded.
 const LONGEST_TEXT: usize = 64 * 1024;
-/// How much is kept of a field's people, in bytes.
+/// How much of a field's list of people is kept, in bytes.
 const LONGEST_LIST: usize = 96 * 1024;
-/// How much is kept of a name or an address, in bytes.
+/// How much of a name or an address is kept, in bytes.
 const LONGEST_NAME: usize = 4 * 1024;
 
 /// How much is read of a field that describes a part, in bytes.
@@ -29,27 +29,27 @@ pub struct Header<'a> {
     fields: Vec<(&'a [u8], &'a [u8])>,
     /// Where the body begins.
     pub body: usize,
-    /// What the part is.
+    /// The content type of the part.
     kind: Option<ContentType<'static>>,
 }
 
-/// A header that is larger than [`LARGEST`].
+/// The error for a header that is larger than [`LARGEST`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLarge;
 
-/// A person or a list, as a header names it.
+/// A person or a mailing list that a header names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Person {
-    /// What it is called.
+    /// The display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its address.
+    /// The address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
 }
 
 impl<'a> Header<'a> {
-    /// The header that begins at `from`. It ends with an empty line, or where `is_stop` says so of a line.
+    /// Parses the header that begins at `from`. It ends at an empty line, or at a line for which `is_stop` returns true.
     pub fn parse(bytes: &'a [u8], from: usize, is_stop: impl Fn(&[u8]) -> bool) -> Result<Self, TooLarge> {
         let mut header = Self::default();
         let mut at = from;
@@ -75,14 +75,14 @@ impl<'a> Header<'a> {
             at = end;
         }
         header.kind = header.parameters("content-type");
-        // It may say itself how it is to be read.
+        // The header may name its own charset.
         if header.charset().is_some() && header.raw("content-type").is_some_and(|value| !value.is_ascii()) {
             header.kind = header.parameters("content-type");
         }
         Ok(header)
     }
 
-    /// Whether it has a field that mails have.
+    /// Whether it has a field that is typical of mail.
     pub fn is_mail(&self) -> bool {
         self.fields.iter().any(|(name, _)| is_known(name))
     }
@@ -92,12 +92,12 @@ impl<'a> Header<'a> {
         self.raw(name).is_some()
     }
 
-    /// The first field of that name, as it stands there.
+    /// The first field of that name, as written.
     pub fn raw(&self, name: &str) -> Option<&'a [u8]> {
         self.all(name).next()
     }
 
-    /// All fields of that name, as they stand there.
+    /// All fields of that name, as written.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.fields
             .iter()
@@ -110,13 +110,13 @@ impl<'a> Header<'a> {
         self.kind.as_ref()?.attribute("charset")
     }
 
-    /// A field's text in one line, as it was written.
+    /// A field's text on one line, otherwise as written.
     fn line(&self, value: &'a [u8]) -> Cow<'a, str> {
         let text = match charset::plain(value, self.charset()) {
             Some(text) => Cow::Borrowed(text),
             None => charset::decode(value, self.charset()).0,
         };
-        // Most fields stand in one line, and end with its end.
+        // Most fields are on one line and need no copy.
         if let Cow::Borrowed(text) = text
             && memchr3(b'\r', b'\n', b'\0', text.trim().as_bytes()).is_none()
         {
@@ -125,14 +125,14 @@ impl<'a> Header<'a> {
         let mut line = String::with_capacity(text.len());
         let mut is_break = false;
         for piece in text.trim().split(['\r', '\n']) {
-            // A line that goes on in the next one: the blank that that begins with stays.
+            // A continuation line keeps its leading whitespace.
             line.push_str(if is_break { piece.trim_end() } else { piece });
             is_break = true;
         }
         if line.contains('\0') { line.replace('\0', "\u{fffd}").into() } else { line.into() }
     }
 
-    /// A field as text, decoded; none if it is empty.
+    /// A field as decoded text; `None` if it is empty.
     pub fn text(&self, name: &str) -> Option<String> {
         let line = self.line(self.raw(name)?);
         let text = charset::header_text(line.trim());
@@ -141,7 +141,7 @@ impl<'a> Header<'a> {
         (!text.is_empty()).then(|| text.into_owned())
     }
 
-    /// A field's people.
+    /// The people that a field names.
     pub fn people(&self, name: &str) -> Vec<Person> {
         let mut room = LONGEST_LIST;
         let fits = |person: &Person| {
@@ -152,7 +152,7 @@ impl<'a> Header<'a> {
         self.all(name).flat_map(|value| people(&self.line(value))).take_while(fits).collect()
     }
 
-    /// The ids of a field: what stands between `<` and `>`, with them; else its words.
+    /// The ids in a field: each `<…>`, including the brackets, or the words if it has none.
     pub fn ids(&self, name: &str) -> Vec<String> {
         let mut room = LONGEST_TEXT;
         let fits = |id: &String| {
@@ -179,21 +179,21 @@ impl<'a> Header<'a> {
             .collect()
     }
 
-    /// The date of a field, in milliseconds since 1970; none if it is none that a mail can have.
+    /// A field's date in milliseconds since 1970; `None` if a message cannot have that date.
     pub fn date(&self, name: &str) -> Option<i64> {
         self.all(name).find_map(|value| {
-            // What a server adds to a mail ends with the date, behind the last semicolon.
+            // Fields that servers add end with the date, after the last semicolon.
             let value = value.rsplit(|byte| *byte == b';').next().unwrap_or(value);
             date(&value[..value.len().min(256)])
         })
     }
 
-    /// What the part is.
+    /// The content type of the part.
     pub const fn content_type(&self) -> Option<&ContentType<'static>> {
         self.kind.as_ref()
     }
 
-    /// A field of a value and parameters.
+    /// A field that consists of a value and parameters.
     pub fn parameters(&self, name: &str) -> Option<ContentType<'static>> {
         let value = self.raw(name)?;
         let line = self.line(&value[..value.len().min(LONGEST_PARAMETERS)]);
@@ -206,7 +206,7 @@ impl<'a> Header<'a> {
     }
 }
 
-/// The name of the field that a line begins. Some programs put a blank before the colon.
+/// The name of the field that a line begins. Some programs write a space before the colon.
 fn name_of(line: &[u8]) -> Option<&[u8]> {
     if let Some(name) = header_name(line) {
         return Some(name);
@@ -216,7 +216,7 @@ fn name_of(line: &[u8]) -> Option<&[u8]> {
     (!name.is_empty() && name.iter().all(|byte| matches!(byte, b'!'..=b'~'))).then_some(name)
 }
 
-/// The people of a field in one line.
+/// The people in a field that is on one line.
 pub fn people(line: &str) -> Vec<Person> {
     let mut text = charset::header_words(line).into_owned();
     text.push('\n');
@@ -244,7 +244,7 @@ fn date(value: &[u8]) -> Option<i64> {
     line.push(b'\n');
     let HeaderValue::DateTime(date) = MessageStream::new(&line).parse_date() else { return None };
     let seconds = date.is_valid().then(|| date.to_timestamp())?;
-    // Nobody wrote mail before 1970, and no clock is right that says 2100.
+    // No mail was written before 1970, and a clock that shows 2100 is wrong.
     (0 < seconds && seconds < 4_102_444_800).then_some(seconds * 1000)
 }
 

@@ -1,4 +1,5 @@
-//! The text of a mail's HTML: one pass, no tree, no links, nothing loaded. What a mail program hides is no text of the mail.
+//! Extracts the text from the HTML of a message in one pass, without building a tree, following links or loading anything. Text
+//! that a mail program would hide is left out.
 
 use std::borrow::Cow;
 
@@ -8,35 +9,35 @@ use memchr::{memchr, memchr2, memmem};
 use super::security;
 use super::style::{Element, Rules, Sight};
 
-/// The elements whose content nobody sees.
+/// The elements whose content is not displayed.
 const UNSEEN: [&str; 8] =
     ["script", "style", "title", "template", "textarea", "iframe", "noembed", "noframes"];
 
-/// The one of them that says what is hidden.
+/// The index of the element that contains style sheets.
 const STYLE: usize = 1;
 
-/// The elements that begin a line.
+/// The elements that begin a new line.
 const BLOCKS: &str = "address article aside blockquote br center dd div dl dt fieldset figure footer form h1 h2 h3 h4 \
     h5 h6 header hr li main nav ol p pre section table tbody thead tr ul";
 
 /// The elements that have no end tag.
 const VOID: &str = "area base br col embed hr img input link meta param source track wbr";
 
-/// How deep elements are told apart; below that they are what the one around them is.
+/// How many levels of elements are tracked. Deeper elements are treated like the one around them.
 const DEEPEST: usize = 256;
 
-/// What a text is made of.
+/// The extracted text.
 #[derive(Debug, Default)]
 pub struct Text {
-    /// What a reader sees.
+    /// The text that a reader sees.
     pub seen: String,
-    /// How many bytes of text nobody sees.
+    /// How many bytes of text are hidden from the reader.
     pub hidden: usize,
-    /// Where in the text links stand that open something (`security::is_key_link`).
+    /// The positions in the text of links that open something (`security::is_key_link`).
     pub keys: Vec<usize>,
 }
 
-/// The text of `html`, in at most `bound` bytes.
+/// Extracts the text of `html`, up to `bound` bytes.
 pub fn to_text(html: &str, bound: usize) -> Text {
     let mut strip = Strip {
         html,
@@ -69,28 +70,28 @@ pub fn to_text(html: &str, bound: usize) -> Text {
 struct Strip<'a> {
     html: &'a str,
     text: String,
-    /// Whether a blank is due before the next word.
+    /// Whether a space is due before the next word.
     space: bool,
     lost: Lost,
-    /// The elements that are open, the innermost last, and what is seen in them.
+    /// The open elements, innermost last, and whether their text is visible.
     open: Vec<Open>,
-    /// How many are open that are too deep.
+    /// How many open elements are beyond the limit.
     beyond: usize,
     rules: Rules<'a>,
     hidden: usize,
     keys: Vec<usize>,
 }
 
-/// An element that is open.
+/// An open element.
 #[derive(Clone, Copy)]
 struct Open {
     name: Name,
-    /// What begins outside of it does not end in it.
+    /// Whether the end tag of an outer element cannot close it.
     is_cell: bool,
     sight: Sight,
 }
 
-/// An element's name, as far as names differ.
+/// An element's name, shortened to the length that distinguishes all of them.
 type Name = [u8; 10];
 
 fn name_of(text: &str) -> Name {
@@ -105,7 +106,7 @@ fn is_one_of(list: &str, name: &str) -> bool {
     list.split(' ').any(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// What was looked for up to the end in vain, and is not looked for again: so that no input takes more than one pass.
+/// What was searched for and not found up to the end. It is not searched for again, so any input takes only one pass.
 #[derive(Default)]
 struct Lost {
     comment: bool,
@@ -135,7 +136,7 @@ impl<'a> Strip<'a> {
             }
             let mut chars = behind.chars();
             match chars.next() {
-                // What is there to break lines, or to fill the preview of a mail program, is not seen.
+                // Invisible characters that only break lines or pad a mail program's preview are dropped.
                 Some('\u{200b}' | '\u{ad}' | '\u{34f}' | '\u{feff}') | None => {}
                 Some(_) => self.space = true,
             }
@@ -157,7 +158,7 @@ impl<'a> Strip<'a> {
         }
     }
 
-    /// The entity that begins at `at`; where it ends.
+    /// Reads the entity that begins at `at`, and returns where it ends.
     fn entity(&mut self, at: usize) -> usize {
         let tail = &self.html.as_bytes()[at..];
         let name = tail[1..]
@@ -175,7 +176,7 @@ impl<'a> Strip<'a> {
         at + name + 2
     }
 
-    /// The tag that begins at `at`; where it ends, and with it what nobody sees.
+    /// Reads the tag that begins at `at`, together with any undisplayed content, and returns where it ends.
     fn tag(&mut self, at: usize) -> usize {
         let bytes = self.html.as_bytes();
         let inside = &bytes[at + 1..];
@@ -187,7 +188,7 @@ impl<'a> Strip<'a> {
         }
         let is_close = inside.first() == Some(&b'/');
         let name_at = at + 1 + usize::from(is_close);
-        // A name begins with a letter: `<3` is text.
+        // A name begins with a letter, so `<3` is text.
         let of_name = bytes[name_at..].iter().take(16).take_while(|byte| byte.is_ascii_alphanumeric());
         let length =
             if bytes.get(name_at).is_some_and(u8::is_ascii_alphabetic) { of_name.count() } else { 0 };
@@ -227,7 +228,7 @@ impl<'a> Strip<'a> {
         end
     }
 
-    /// Opens an element; whether it takes room.
+    /// Opens an element, and returns whether it takes up space.
     fn open(&mut self, name: &str, attributes: &'a str) -> bool {
         let called = name_of(name);
         while self.open.last().is_some_and(|last| is_ended_by(trimmed(&last.name), name)) {
@@ -252,7 +253,7 @@ impl<'a> Strip<'a> {
         !sight.is_gone
     }
 
-    /// Closes an element, and those in it that nobody closed; whether it took room.
+    /// Closes an element and any elements left open in it, and returns whether it took up space.
     fn close(&mut self, name: &str) -> bool {
         let is_gone = |open: &[Open]| open.last().is_some_and(|open| open.sight.is_gone);
         if self.beyond > 0 {
@@ -276,7 +277,7 @@ impl<'a> Strip<'a> {
         !is_gone(&self.open)
     }
 
-    /// Behind `what`, from `at` on.
+    /// The position after `what`, searching from `at`.
     fn find(&self, at: usize, what: &str) -> Option<usize> {
         if self.lost.comment {
             return None;
@@ -285,7 +286,7 @@ impl<'a> Strip<'a> {
         Some(at + memmem::find(tail, what.as_bytes())? + what.len())
     }
 
-    /// Behind the `>` of a tag, which an attribute's value may hold too.
+    /// The position after the `>` of a tag. An attribute's value may also contain `>`.
     fn tag_end(&mut self, from: usize) -> usize {
         let bytes = self.html.as_bytes();
         let mut at = from;
@@ -306,7 +307,7 @@ impl<'a> Strip<'a> {
         bytes.len()
     }
 
-    /// Where the end tag of an unseen element begins, from `at` on.
+    /// Where the end tag of an undisplayed element begins, searching from `at`.
     fn close_of(&mut self, unseen: usize, at: usize) -> Option<usize> {
         if self.lost.unseen[unseen] {
             return None;
@@ -322,7 +323,7 @@ impl<'a> Strip<'a> {
     }
 }
 
-/// Elements that hold others apart from what is around them.
+/// Elements whose content cannot close elements outside of them.
 const CELLS: &str = "td th caption table";
 /// Elements of tables.
 const TABLE: &str = "td th tr tbody thead tfoot caption table body html";
@@ -332,7 +333,7 @@ fn trimmed(name: &Name) -> &str {
     str::from_utf8(&name[..length]).unwrap_or_default()
 }
 
-/// Whether an element ends where another one begins, without an end tag.
+/// Whether the next element ends an open one that has no end tag.
 fn is_ended_by(open: &str, next: &str) -> bool {
     match open {
         "p" => !next.eq_ignore_ascii_case("br") && is_one_of(BLOCKS, next),
@@ -345,7 +346,7 @@ fn is_ended_by(open: &str, next: &str) -> bool {
     }
 }
 
-/// A value of an attribute without entities.
+/// An attribute's value with its entities decoded.
 pub fn decoded(value: &str) -> Cow<'_, str> {
     if memchr(b'&', value.as_bytes()).is_none() {
         return Cow::Borrowed(value);
@@ -409,7 +410,7 @@ mod tests {
             "<div class=last>E</div>",
             "<div class=small>E</div>",
             "<td style=\"font-size:0\">E<b>E</b></td>",
-            // What is in it is hidden too, whatever it says, and what does not close closes nothing.
+            // Content inside a hidden element is hidden too, whatever its style, and unmatched end tags close nothing.
             "<div hidden><p style=\"display:block\">E</p>E</div>",
             "<div hidden>E</span>E</td></a>E</div>",
             "<div hidden><table><tr><td>E</div>E</td></tr></table>E</div>",

@@ -1,4 +1,4 @@
-//! Mail in a Maildir: a file for each mail, in `cur` or `new`, its flags in its name.
+//! Mail in a Maildir: one file per message in `cur` or `new`, with its flags in the file name.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use super::facts::Facts;
 use super::{MailFile, account, folder, whole};
 use crate::import::format::{End, Out, Peek, Plan, Sure, Unit};
 
-/// The format.
+/// The Maildir format.
 pub struct Maildir;
 
 impl MailFile for Maildir {

@@ -1,4 +1,4 @@
-//! Mail in an mbox file: Takeout's, Thunderbird's, that within a `.mbox` folder of Apple Mail.
+//! Mail in an mbox file: from Takeout, Thunderbird, or a `.mbox` folder of Apple Mail.
 
 use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
@@ -8,21 +8,21 @@ use super::separator::{self, Verdict};
 use super::{LARGEST, MailFile, account};
 use crate::import::format::{End, Out, Peek, Plan, Raw, ReadFrom, Sure, Unit};
 
-/// The format.
+/// The mbox format.
 pub struct Mbox;
 
-/// In which pieces a file is taken.
+/// The sizes of the pieces in which a file is read.
 #[derive(Clone, Copy)]
 struct Sizes {
     /// How much is read at once, in bytes.
     chunk: usize,
-    /// How large a mail may be, in bytes.
+    /// The largest message, in bytes.
     largest: usize,
 }
 
 const SIZES: Sizes = Sizes { chunk: 256 * 1024, largest: LARGEST };
 
-/// How much is kept of a mail that is too large, in bytes: enough to tell it from the next one.
+/// How much is kept of a message that is too large, in bytes: enough to tell it from the next one.
 const KEPT: usize = 4096;
 
 impl MailFile for Mbox {
@@ -35,24 +35,24 @@ impl MailFile for Mbox {
     }
 
     fn split(&self, plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
-        // A Gmail label is a file of its own in an export; what the mail itself says of its labels is more.
+        // An export has a separate file for each Gmail label. The message's own header lists its labels more completely.
         let folder = if account::is_gmail(plan) { None } else { super::folder::of_mbox(unit.label) };
         let facts = Facts { is_mbox: true, folder, ..Facts::default() };
         split(&mut *unit.bytes, from, &facts, unit.modified_ms, SIZES, out)
     }
 }
 
-/// What has been read and not given on.
+/// The part of the file that was read but not passed on.
 struct Window<'a> {
     source: &'a mut dyn ReadFrom,
     bytes: Vec<u8>,
-    /// Where [`Window::bytes`] begins in the unit.
+    /// The position of [`Window::bytes`] in the unit.
     base: u64,
     is_end: bool,
 }
 
 impl Window<'_> {
-    /// Forgets what is before `keep`, and reads more.
+    /// Drops the bytes before `keep`, and reads more.
     fn fill(&mut self, keep: usize, chunk: usize) -> io::Result<()> {
         self.bytes.drain(..keep);
         self.base += keep as u64;
@@ -74,9 +74,9 @@ impl Window<'_> {
     }
 }
 
-/// Splits an mbox file into its mails: from one separator to the next.
+/// Splits an mbox file into messages, each from one separator to the next.
 ///
-/// The last one ends with the file. Whether it is whole nobody knows: it is given, and a later run begins with it again.
+/// The last message ends with the file. It may be incomplete, so it is passed on and a later run reads it again.
 fn split(
     source: &mut dyn ReadFrom,
     from: u64,
@@ -91,10 +91,10 @@ fn split(
     let finder = separator::finder();
     let mut window = Window { source, bytes: Vec::new(), base: from, is_end: false };
     window.fill(0, sizes.chunk)?;
-    // A mail that is too large: where it began, and its beginning.
+    // A message that is too large: where it began, and its beginning.
     let mut oversize: Option<(u64, Vec<u8>)> = None;
     let (mut start, mut seen) = (0, 0);
-    // The mail before what seems to become a separator: if it does not, it is a part of that.
+    // The message before a possible separator. If the separator turns out not to be one, it is part of that message.
     let mut unsure = None;
     loop {
         let found = finder.find(&window.bytes[seen..]).map(|at| seen + at + 1);
@@ -104,7 +104,7 @@ fn split(
                 Some(at) => (at, Verdict::Begun),
                 None => (window.bytes.len(), Verdict::Separator),
             },
-            // What it begins with may stand at the end already.
+            // The end may already contain the beginning of a separator.
             None => (seen.max(window.bytes.len().saturating_sub(5)), Verdict::Unknown),
         };
         match verdict {
@@ -141,7 +141,7 @@ fn split(
                     let head = window.bytes[start..start + KEPT.min(sizes.largest)].to_vec();
                     oversize = Some((window.base + start as u64, head));
                 }
-                // The two bytes before a line decide too: whether it follows an empty one.
+                // The two bytes before a line are needed to see whether it follows an empty line.
                 let keep = if oversize.is_some() { at.saturating_sub(8).max(start) } else { start };
                 window.fill(keep, sizes.chunk)?;
                 start = start.saturating_sub(keep);
@@ -191,7 +191,7 @@ mod tests {
                 prop_assert_eq!(end, end_of_pieces);
                 for at in 0..whole.len() {
                     let (rest, _) = items(&file, whole[at].offset, Sizes { chunk, largest });
-                    // Where a run goes on that is cut off depends on where it began.
+                    // Where an interrupted run resumes depends on where it began.
                     let plain = |items: &[Raw]| items.iter().map(|raw| Raw { next: 0, ..raw.clone() }).collect::<Vec<_>>();
                     prop_assert_eq!(plain(&rest), plain(&whole[at..]));
                 }

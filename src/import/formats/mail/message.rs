@@ -1,4 +1,4 @@
-//! A mail's records.
+//! The records of a message.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -20,16 +20,16 @@ use crate::import::format::{Bad, Blob, Draft, Encoding, Parsed, Raw};
 use crate::vault::time::format_ms;
 use crate::vault::transfer;
 
-/// How long a text may be, in bytes (O3.8).
+/// The longest text, in bytes (O3.8).
 const LONGEST_TEXT: usize = 16 * 1024 * 1024;
 
-/// How much of the text the list of mails shows, in characters.
+/// How much of the text is shown in a list of messages, in characters.
 const SNIPPET: usize = 200;
 
-/// What a person is told of a mail whose time is not its sender's.
-const UNDATED: &str = "mail without a date: its time is when it arrived, or when its file was changed";
+/// The note about a message whose time is not the sender's.
+const UNDATED: &str = "a message without a date: its time is when it arrived, or when its file was changed";
 
-/// A record of `messages`, or of `security_messages`: that has the text too.
+/// A record of `messages`, or of `security_messages`, which includes the text.
 #[allow(clippy::struct_field_names, reason = "the names are the stream's")]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -153,11 +153,11 @@ struct LabelRecord<'a> {
     is_system: bool,
 }
 
-/// What one copy of a mail says that another copy may not: how it came, where it lies, what was done with it.
+/// What may differ between copies of a message: how it arrived, where it is, and what was done with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Sighting {
-    /// When it came: how far that is from what its sender wrote, and the time in milliseconds since 1970.
+    /// When it arrived: how reliable the time is, where 0 is the sender's own date, and the time in milliseconds since 1970.
     at: (u8, i64),
     #[serde(skip_serializing_if = "is_zero")]
     size: u64,
@@ -181,21 +181,21 @@ struct Sighting {
     reply_to: BTreeSet<Person>,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde requires a reference")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
 impl Sighting {
-    /// Both. Neither order nor repetition counts.
+    /// Merges two sightings. Neither order nor repetition matters.
     fn and(mut self, other: Self) -> Self {
         let either = |one: Option<bool>, other: Option<bool>| one.max(other);
         self.at = self.at.min(other.at);
-        // Programs add to a mail, and take nothing away.
+        // Programs only add to a message, so the smallest size is the original one.
         self.size = self.size.min(other.size);
         self.labels.extend(other.labels);
         self.folders.extend(other.folders);
-        // What was sent is no draft, though a draft of it may lie about.
+        // A sent message is not a draft, even if a draft of it still exists.
         self.draft = match (self.draft, other.draft) {
             (Some(one), Some(other)) => Some(one && other),
             (one, other) => one.or(other),
@@ -249,7 +249,7 @@ fn recipients(lists: [&Vec<Person>; 3]) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// [`crate::import::format::Format::join`] of mail.
+/// [`crate::import::format::Format::join`] for mail.
 pub fn join(stream: &str, data: &str, sightings: &[&str]) -> String {
     let Some(all) = Sighting::of_all(sightings) else { return data.to_owned() };
     let joined = match stream {
@@ -274,17 +274,17 @@ pub fn join(stream: &str, data: &str, sightings: &[&str]) -> String {
     joined.unwrap_or_else(|_| data.to_owned())
 }
 
-/// [`crate::import::format::Format::add_sighting`] of mail.
+/// [`crate::import::format::Format::add_sighting`] for mail.
 pub fn add_sighting(first: &str, second: &str) -> String {
     Sighting::of_all(&[first, second]).map_or_else(|| second.to_owned(), |both| both.to_json())
 }
 
-/// The mail within an item: where it begins and ends.
+/// Where the message begins and ends within an item.
 struct Frame<'a> {
     mail: Range<usize>,
     /// The line before it in an mbox file.
     separator: &'a [u8],
-    /// What is behind it in an `.emlx` file.
+    /// The text after it in an `.emlx` file.
     tail: &'a [u8],
 }
 
@@ -308,7 +308,7 @@ fn frame<'a>(bytes: &'a [u8], facts: &Facts) -> Frame<'a> {
         begin = end;
     }
     let mut end = bytes.len();
-    // The empty line before the next separator is not the mail's.
+    // The empty line before the next separator does not belong to the message.
     if facts.is_mbox && (bytes.ends_with(b"\n\n") || bytes.ends_with(b"\n\r\n")) {
         end -= if bytes.ends_with(b"\r\n") { 2 } else { 1 };
     }
@@ -326,16 +326,16 @@ pub fn parse(is_gmail: bool, raw: &Raw) -> Result<Parsed, Bad> {
     let header = Header::parse(mail, frame.mail.start, |_| false)
         .map_err(|TooLarge| Bad("header larger than 1 MiB"))?;
     if !header.is_mail() {
-        return Err(Bad("no header"));
+        return Err(Bad("no mail header"));
     }
     if header.has("x-imap")
         && header.text("subject").is_some_and(|subject| subject.contains("FOLDER INTERNAL DATA"))
     {
-        return Ok(Parsed::Skipped("a mail server's own note"));
+        return Ok(Parsed::Skipped("an internal message of a mail server"));
     }
     let marks = marks(&header, &facts, &frame);
     if marks.is_deleted {
-        return Ok(Parsed::Skipped("deleted, though its file still has it"));
+        return Ok(Parsed::Skipped("deleted, but still in the file"));
     }
     let parts = mime::parts(mail, &header, facts.is_mbox)?;
     let body = Body::of(mail, &parts);
@@ -351,7 +351,7 @@ pub fn parse(is_gmail: bool, raw: &Raw) -> Result<Parsed, Bad> {
     message.apply(sighting.clone());
     let attachments = attachments(mail, &parts, &message, &facts);
     message.has_attachments = attachments.iter().any(|(record, _)| !record.is_inline);
-    // The names of labels stand in a stream of their own, from which nothing that was cut would go again.
+    // Labels are separate records. A label that was cut off would never be deleted again, so labels need a complete header.
     let head = &mail[..header.body.min(mail.len())];
     let is_whole = head.ends_with(b"\n\n") || head.ends_with(b"\n\r\n");
     Ok(Parsed::Records(drafts(message, body, attachments, &sighting, is_whole)))
@@ -361,9 +361,9 @@ fn to_json(record: &impl Serialize) -> String {
     serde_json::to_string(record).unwrap_or_default()
 }
 
-/// A record that has a text of so many bytes.
+/// Serialises a record that contains a text of this many bytes.
 fn to_long_json(record: &impl Serialize, text: usize) -> String {
-    // At once what it takes: to grow there is to copy it again and again.
+    // Reserves the space at once, because growing would copy the text repeatedly.
     let mut json = Vec::with_capacity(text + text / 16 + 1024);
     serde_json::to_writer(&mut json, record)
         .ok()
@@ -380,7 +380,7 @@ fn drafts(
 ) -> Vec<Draft> {
     let seen = sighting.to_json();
     let id = message.id.clone();
-    // The sender's time is the same in each copy.
+    // The sender's time is the same in each copy, so it needs no sighting.
     let time = (sighting.at.0 > 0).then(|| Sighting { at: sighting.at, ..Sighting::default() }.to_json());
     let is_html = body.source == "text_html";
     let gone =
@@ -395,7 +395,7 @@ fn drafts(
         message.body_text = (!body.text.is_empty()).then_some(body.text);
         let mut drafts = vec![
             Draft { sighting: Some(seen), ..Draft::new("security_messages", id.clone(), to_json(&message)) },
-            // An earlier rule may have let it through.
+            // An older version of the rule may not have treated it as a key.
             gone("messages", id.clone()),
             gone("message_bodies", id),
         ];
@@ -452,12 +452,12 @@ fn drafts(
         ..Draft::new("attachments", record.id.clone(), to_long_json(&record, text_of(&record)))
     }));
     drafts.extend(labels_of_message);
-    // An earlier rule may have kept it apart.
+    // An older version of the rule may have treated it as a key.
     drafts.push(gone("security_messages", id));
     drafts
 }
 
-/// How long the text of an attachment is.
+/// The length of an attachment's text.
 fn text_of(record: &Attachment) -> usize {
     record.text.as_ref().map_or(0, String::len)
 }
@@ -492,7 +492,7 @@ fn marks(header: &Header<'_>, facts: &Facts, frame: &Frame<'_>) -> Marks {
     marks
 }
 
-/// The number that stands in the property list behind a mail of Apple Mail.
+/// The number in the property list after an Apple Mail message.
 fn apple_flags(tail: &[u8]) -> Option<u64> {
     let behind = &tail[memmem::find(tail, b"<key>flags</key>")?..];
     let begin = memmem::find(&behind[..behind.len().min(128)], b"<integer>")? + 9;
@@ -525,13 +525,13 @@ fn sighting(header: &Header<'_>, frame: &Frame<'_>, facts: &Facts, marks: Marks,
     }
 }
 
-/// The id of a list without its description.
+/// The id of a mailing list, without its description.
 fn list_id(text: &str) -> String {
     let inside = text.rsplit_once('<').and_then(|(_, id)| id.split_once('>')).map(|(id, _)| id.trim());
     inside.filter(|id| !id.is_empty()).unwrap_or(text).to_owned()
 }
 
-/// How large a mail is with line ends of two bytes, as servers count it, in whatever file it lies.
+/// The size of a message with two-byte line ends, as servers count it, in any kind of file.
 fn size(mail: &[u8], is_mbox: bool) -> u64 {
     let lines = memchr_iter(b'\n', mail).count();
     let whole = if memchr(b'\r', mail).is_some() { memmem::find_iter(mail, b"\r\n").count() } else { 0 };
@@ -539,7 +539,7 @@ fn size(mail: &[u8], is_mbox: bool) -> u64 {
     (mail.len() + lines - whole - quotes) as u64
 }
 
-/// The name of a mail that has none of Gmail's: the same in each kind of file.
+/// The id of a message that has no Gmail id: the same in each kind of file.
 fn id(header: &Header<'_>, body: &[u8]) -> String {
     let plain = |name: &str| {
         let value = header.raw(name).unwrap_or_default();
@@ -552,10 +552,10 @@ fn id(header: &Header<'_>, body: &[u8]) -> String {
     digest::name(fields.iter().map(Vec::as_slice).chain([hash.as_ref()]))
 }
 
-/// The hash of a body without quoting of `From `, CR and the blanks at its end.
+/// The hash of a body without quoting of `From `, CR and trailing whitespace.
 fn body_hash(body: &[u8]) -> ring::digest::Digest {
     let mut context = Context::new(&SHA256);
-    // A line that ends the body may be `>From ` without what is behind it.
+    // The last line of the body may be `>From ` with the rest missing.
     let (whole, body) = (body, body.trim_ascii_end());
     let mut add = |bytes: &[u8]| {
         if memchr(b'\r', bytes).is_none() {
@@ -594,7 +594,7 @@ fn message(id: String, is_gmail: bool, header: &Header<'_>, body: &Body) -> Mess
             digest::name([first.unwrap_or(&id).as_bytes()])
         }),
         subject: header.text("subject"),
-        // A list of mails shows who wrote them; an address is better than nobody.
+        // Lists of messages show the sender's name; an address is better than no name.
         from_name: sender.name.or_else(|| email.clone()),
         from_email: email,
         to: header.people("to"),
@@ -609,15 +609,15 @@ fn message(id: String, is_gmail: bool, header: &Header<'_>, body: &Body) -> Mess
     }
 }
 
-/// The text of a mail.
+/// The text of a message.
 #[derive(Debug, Default)]
 struct Body {
     text: String,
     source: &'static str,
     charset: Option<String>,
-    /// How much of it nobody sees.
+    /// How many bytes of it are hidden.
     hidden: usize,
-    /// Where in it links stood that open something.
+    /// The positions of links that open something.
     keys: Vec<usize>,
 }
 
@@ -699,7 +699,7 @@ impl Body {
     }
 }
 
-/// Line ends as LF, no NUL, no longer than `room`.
+/// Normalises line ends to LF, replaces NULs, and limits the length to `room`.
 fn clean(text: Cow<'_, str>, room: usize) -> Cow<'_, str> {
     let mut text = text;
     if text.len() > room {
@@ -718,14 +718,14 @@ fn is_html(part: &Part) -> bool {
     part.media_type == "text/html"
 }
 
-/// Whether a part is what a reader sees, and no file.
+/// Whether a part is text that the reader sees, and not a file.
 fn is_text(part: &Part) -> bool {
     matches!(part.media_type.as_str(), "text/plain" | "text/html")
         && part.is_attachment != Some(true)
         && (part.filename.is_none() || part.is_first)
 }
 
-/// Whether a part is a form of the text that is left out: HTML for other programs.
+/// Whether a part is another form of the text that is left out, such as HTML for other programs.
 fn is_other_text(part: &Part) -> bool {
     part.alternative.is_some()
         && part.filename.is_none()
@@ -745,7 +745,7 @@ fn attachments(
     kept.map(|part| attachment(mail, part, message, facts, &mut budget)).collect()
 }
 
-/// The bytes of an attachment as they come, as far as its text is in them.
+/// Collects the bytes of an attachment as they arrive, if they contain text.
 struct Gathered<'a> {
     part: &'a Part,
     may_be: bool,
@@ -773,7 +773,7 @@ impl Gathered<'_> {
         }
     }
 
-    /// Most of no particular type are pictures and archives: they are not gathered.
+    /// Decides early: most attachments without a specific type are pictures and archives, and those are not collected.
     fn decide(&mut self) {
         let Part { media_type, filename, .. } = self.part;
         self.kind = attachment_text::is(media_type, filename.as_deref(), &self.bytes);
@@ -816,7 +816,7 @@ fn attachment(
         length: part.bytes.len(),
         encoding: part.encoding,
     };
-    // Apple Mail keeps the attachments of a partly fetched mail elsewhere, or not at all.
+    // Apple Mail keeps the attachments of a partly downloaded message elsewhere, or not at all.
     let is_here = size > 0 || !facts.is_emlx;
     let reference = BlobRef {
         blob_id: blob.id.clone(),
@@ -848,7 +848,7 @@ fn attachment(
     (record, is_here.then_some(blob))
 }
 
-/// A mail within a mail is called by its subject.
+/// The name of a message that is attached to another one: its subject.
 fn name_of_mail(mail: &[u8], part: &Part) -> Option<String> {
     if part.media_type != "message/rfc822" || matches!(part.encoding, Encoding::Base64) {
         return None;

@@ -1,7 +1,8 @@
-//! The parts of a mail: where each one lies in its bytes, found in one pass.
+//! The parts of a message: finds the bytes of each part in one pass.
 //!
-//! mail-parser reads the fields. The parts are found here, since a mail may come from anybody: its parser nests without a
-//! bound, looks for each boundary to the mail's end, and leaves the last part of a mail that was cut off undecoded.
+//! mail-parser reads the fields, but the parts are found here because a message may come from an attacker. mail-parser's own part
+//! parser nests without a limit, searches for each boundary up to the end of the message, and does not decode the last part of a
+//! message that was cut off.
 
 use std::ops::Range;
 
@@ -11,15 +12,15 @@ use memchr::memmem;
 use super::header::{Header, TooLarge};
 use crate::import::format::{Bad, Encoding};
 
-/// How many parts a mail may have (O4.14).
+/// The most parts of a message (O4.14).
 const MOST_PARTS: usize = 1000;
-/// How deep parts may lie in each other (O4.14).
+/// How deeply parts may be nested (O4.14).
 const DEEPEST: usize = 32;
 
-/// A part that holds no others.
+/// A part that contains no other parts.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Where it stands, as IMAP numbers it: `2.1`.
+    /// Its position, as IMAP numbers it: `2.1`.
     pub path: String,
     /// Its media type, in lower case.
     pub media_type: String,
@@ -27,22 +28,22 @@ pub struct Part {
     pub charset: Option<String>,
     /// Its file name.
     pub filename: Option<String>,
-    /// By which its mail's HTML names it.
+    /// The id by which the HTML of the message refers to it.
     pub content_id: Option<String>,
-    /// Whether it says that it is an attachment; none if it says nothing.
+    /// Whether it is declared as an attachment; `None` if it does not say.
     pub is_attachment: Option<bool>,
-    /// How it is written.
+    /// How it is encoded.
     pub encoding: Encoding,
     /// The outermost set of alternatives that it belongs to.
     pub alternative: Option<usize>,
-    /// Whether no part is before it.
+    /// Whether it is the first part.
     pub is_first: bool,
-    /// Its bytes, as they are written.
+    /// The position of its encoded bytes.
     pub bytes: Range<usize>,
 }
 
 struct Level {
-    /// With the two dashes before it.
+    /// Includes the two leading dashes.
     boundary: Vec<u8>,
     path: String,
     children: usize,
@@ -60,7 +61,7 @@ struct Walk<'a> {
 
 /// A line that ends a part.
 struct Delimiter {
-    /// Where its line begins.
+    /// Where the line begins.
     at: usize,
     /// Where the next line begins.
     next: usize,
@@ -68,11 +69,11 @@ struct Delimiter {
     is_close: bool,
 }
 
-/// The parts of `mail`, whose header is `header`. `mail` ends where its last part does.
+/// The parts of `mail`, whose header is `header`. The last part ends where `mail` ends.
 pub fn parts(mail: &[u8], header: &Header<'_>, is_mbox: bool) -> Result<Vec<Part>, Bad> {
     let mut walk = Walk { mail, is_mbox, levels: Vec::new(), parts: Vec::new(), count: 0 };
     let mut at = walk.enter(header, String::new())?;
-    // Behind each delimiter that opens a part comes its header.
+    // Each delimiter that opens a part is followed by the part's header.
     while let Some(from) = at {
         let levels = &walk.levels;
         let header = Header::parse(mail, from, |line| delimits(levels, line).is_some())
@@ -90,7 +91,7 @@ pub fn parts(mail: &[u8], header: &Header<'_>, is_mbox: bool) -> Result<Vec<Part
 }
 
 impl Walk<'_> {
-    /// Takes the part whose header was read; where the next one begins.
+    /// Adds the part whose header was read, and returns where the next part begins.
     fn enter(&mut self, header: &Header<'_>, path: String) -> Result<Option<usize>, Bad> {
         self.count += 1;
         if self.count > MOST_PARTS {
@@ -116,7 +117,7 @@ impl Walk<'_> {
             if found.as_ref().is_some_and(|found| found.level == own && !found.is_close) {
                 return Ok(self.next_part(found));
             }
-            // It names a boundary that does not come: what there is, is its text.
+            // The boundary that it names does not occur, so all of it is text.
             self.levels.pop();
             let end = found.as_ref().map_or(self.mail.len(), |found| self.end_before(found.at, header.body));
             self.leaf(header, path, header.body..end);
@@ -128,7 +129,7 @@ impl Walk<'_> {
         Ok(self.next_part(found))
     }
 
-    /// Where the next part begins behind a delimiter; what is behind the last one of a level is nobody's.
+    /// Where the next part begins after a delimiter. Text after the last part of a level is ignored.
     fn next_part(&mut self, mut found: Option<Delimiter>) -> Option<usize> {
         loop {
             let delimiter = found?;
@@ -141,7 +142,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The next line from `from` on that is a boundary of any level.
+    /// The next line, searching from `from`, that is a boundary of any level.
     fn delimiter(&self, from: usize) -> Option<Delimiter> {
         if self.levels.is_empty() {
             return None;
@@ -158,7 +159,7 @@ impl Walk<'_> {
             if let Some((level, is_close)) = delimits(&self.levels, &self.mail[at..next]) {
                 return Some(Delimiter { at, next, level, is_close });
             }
-            // Where the line ends, so that the next one can begin with the dashes.
+            // Continues at the end of the line, so that the next line can begin with the dashes.
             at = next;
             if at >= self.mail.len() {
                 return None;
@@ -166,7 +167,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Without the line break that belongs to the delimiter at `at`.
+    /// Excludes the line break that belongs to the delimiter at `at`.
     fn end_before(&self, at: usize, from: usize) -> usize {
         let bytes = &self.mail[from.min(at)..at];
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
@@ -177,7 +178,7 @@ impl Walk<'_> {
         let level = self.levels.last();
         let kind = header.content_type();
         let media_type = match kind {
-            // A multipart that is none is text.
+            // A multipart without a usable boundary is text.
             Some(kind) if kind.ctype().eq_ignore_ascii_case("multipart") => "text/plain".to_owned(),
             Some(kind) => {
                 format!("{}/{}", kind.ctype(), kind.subtype().unwrap_or("x-unknown")).to_ascii_lowercase()
@@ -217,12 +218,12 @@ impl Walk<'_> {
     }
 }
 
-/// An empty boundary would be every line of dashes.
+/// An empty boundary is rejected, because every line of dashes would match it.
 fn boundary_of<'a>(kind: &'a ContentType<'_>) -> Option<&'a str> {
     kind.attribute("boundary").map(str::trim_end).filter(|boundary| !boundary.is_empty())
 }
 
-/// Which level's boundary a line is, the innermost first, and whether it is the last one.
+/// The level whose boundary a line is, checking the innermost first, and whether it is the closing one.
 fn delimits(levels: &[Level], line: &[u8]) -> Option<(usize, bool)> {
     if !line.starts_with(b"--") {
         return None;

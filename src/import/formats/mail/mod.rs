@@ -1,4 +1,4 @@
-//! Mail, in each of the files that it lies in. The same mail gives the same records, whichever file it came in.
+//! Mail, in each kind of file. The same message gives the same records, whichever file it came in.
 
 mod account;
 pub mod charset;
@@ -33,7 +33,7 @@ use crate::import::format::{
     Ask, Bad, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
 };
 
-/// A kind of file that mail lies in: what it looks like, and where a mail begins and ends in it.
+/// A kind of mail file: how to recognise it, and where a message begins and ends in it.
 trait MailFile: Sync {
     /// As [`Format::name`].
     const NAME: &'static str;
@@ -103,8 +103,8 @@ impl<F: MailFile> Format for F {
     }
 }
 
-/// Counts with each change of what a mail's records are, and of which mails are kept apart.
+/// Increased with each change to the records of a message, or to the rule for which messages are kept separate.
 const VERSION: u32 = 4;
 
-/// How large a mail may be, in bytes (O4.14).
+/// The largest message, in bytes (O4.14).
 const LARGEST: usize = 80 * 1024 * 1024;

@@ -1,7 +1,7 @@
-//! Which mails are a key to something: codes to sign in with, links that reset a password, magic links (O5.6).
+//! Which messages act as a key to an account: sign-in codes, password reset links and magic links (O5.6).
 //!
-//! The rule errs towards it. It looks at nothing but the subject and the beginning of the text, so that each copy of a mail
-//! is judged alike.
+//! When in doubt, a message counts as a key. The rule reads only the subject and the beginning of the text, so that each copy of
+//! a message is judged in the same way.
 
 use std::borrow::Cow;
 use std::cell::LazyCell;
@@ -12,29 +12,30 @@ use memchr::{memchr2, memchr3_iter};
 
 use crate::vault::folding;
 
-/// How much of the text is looked at, in bytes.
+/// How much of the text is read, in bytes.
 const LOOKED_AT: usize = 16 * 1024;
 
-/// What a phrase shows.
+/// How strongly a phrase indicates a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shows {
-    /// The mail is a key, wherever the phrase stands.
+    /// The message is a key, wherever the phrase is.
     Key,
-    /// It is one if it stands in the subject of a mail that could open something, at the beginning of its text with a link or in
-    /// HTML, where it is a link, or anywhere with a code near it or a link that opens something.
+    /// The message is a key if the phrase is in the subject and the message has a link or a code; near the beginning of the text
+    /// with a link, or in HTML, where it may be a link; or anywhere with a code or a link that opens something near it.
     Asks,
-    /// As [`Shows::Asks`], but it stands below many a mail too, as a link for whoever needs it: there it shows nothing, unless a
-    /// link beside it opens something.
+    /// Like [`Shows::Asks`], but many messages end with this phrase as a link for anyone who needs it. There it counts only if a
+    /// link near it opens something.
     Forgot,
-    /// It is one if it stands in the subject of a mail that could open something, or has a code beside it: other mail says it too.
+    /// The message is a key if the phrase is in the subject and the message has a link or a code, or if a code is next to it.
+    /// Other messages contain the phrase too.
     Title,
-    /// It is one if a number of 4 to 8 digits is near the word, or a line with nothing but a code.
+    /// The message is a key if a number of 4 to 8 digits is near the word, or a line that contains only a code.
     Code,
 }
 
 use Shows::{Asks, Code, Forgot, Key, Title};
 
-/// By language, in lower case; phrases may have endings behind them, but for the short ones.
+/// The phrases by language, in lower case. Except for the short ones, they also match with an ending.
 const PHRASES: &[(Shows, &str)] = &[
     // English
     (
@@ -283,7 +284,7 @@ const PHRASES: &[(Shows, &str)] = &[
     (Forgot, "パスワードをお忘れ"),
     (Title, "本人確認, 新しいパスワード, パスワードの変更"),
     (Code, "コード, パスワード"),
-    // The words for it in a few more
+    // The word for "code" in a few other languages
     (
         Key,
         "验证码, 驗證碼, 校验码, 인증번호, 인증 코드, код подтверждения, код доступа, одноразовый, doğrulama kodu, \
@@ -294,18 +295,18 @@ const PHRASES: &[(Shows, &str)] = &[
     (Code, "код, 코드, 代码"),
 ];
 
-/// Codes that open nothing.
+/// Codes that do not open anything.
 const HARMLESS: &str = "zip code, postal code, post code, area code, promo code, coupon code, discount code, voucher code, \
     product code, source code, status code, error code, qr code, bar code, dress code, country code, code postal, code promo, \
     code de réduction, code-barres, code barres, código postal, código promocional, código de desconto, código de descuento, \
     código de barras, codice postale, codice fiscale, codice sconto, codice promo, codice a barre, kod pocztowy, kod rabatowy, \
     kod promocyjny, kod kreskowy";
 
-/// What is said of passwords in general: such a subject is that of a company's or a newsletter's mail.
+/// Words about passwords in general. A subject with one of them is typical of a company's or a newsletter's mail.
 const GENERAL: &str = "policy, policies, guideline, requirements, manager, tips, richtlinie, regeln, politique, règles, política, \
     reglas, regras, regole, politica, beleid, regels, retningslinje, regler, riktlinje, polityka, polityki, zasady, ポリシー, ルール";
 
-/// What newsletters and other mail to many say at their end.
+/// What newsletters and other bulk mail contain at the end.
 const BULK: &str = "unsubscribe, opt out, manage preferences, email preferences, abmelden, abbestellen, abbestellung, désabonner, \
     désinscri, se désinscrire, darte de baja, darse de baja, cancelar la suscripción, cancelar suscripción, desuscribir, \
     cancelar a subscrição, cancelar subscrição, cancelar inscrição, descadastrar, disiscriv, annulla l'iscrizione, \
@@ -313,21 +314,21 @@ const BULK: &str = "unsubscribe, opt out, manage preferences, email preferences,
     avsluta prenumeration, avprenumerera, avslutte abonnement, afmeld, wypisz, zrezygnuj, rezygnacja z, 配信停止, 配信解除, \
     登録解除, 購読を解除";
 
-/// How far the first part of a text goes, in bytes, where what it asks for is what the mail is for.
+/// The length of the first part of a text, in bytes. A request in it is what the message is for.
 const FIRST_PART: usize = 2000;
-/// As [`FIRST_PART`], of mail to many, and of what stands below many a mail.
+/// The shorter limit that applies to bulk mail, and to phrases that many messages end with.
 const FIRST_LINES: usize = 500;
 
-/// What a mail says.
+/// The content of a message.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Said<'a> {
     /// Its subject.
     pub subject: &'a str,
     /// Its text.
     pub text: &'a str,
-    /// Whether that was made of HTML: then its links are not in it.
+    /// Whether the text was extracted from HTML. Then its links are not in it.
     pub is_html: bool,
-    /// Where in the text links stood that [`is_key_link`] knows.
+    /// The positions in the text of links that [`is_key_link`] recognises.
     pub keys: &'a [usize],
 }
 
@@ -349,7 +350,7 @@ static RULE: LazyLock<Option<Rule>> = LazyLock::new(|| {
     Some(Rule { finder, shows })
 });
 
-/// Whether a mail is a key to something.
+/// Whether a message acts as a key to something.
 pub fn is_key(said: &Said<'_>) -> bool {
     let is_html = said.is_html;
     let (subject, body) = (beginning(said.subject), beginning(said.text));
@@ -357,7 +358,7 @@ pub fn is_key(said: &Said<'_>) -> bool {
     text.push_str(&subject);
     let subject_end = text.len();
     let mut codes = Vec::new();
-    // Lines break phrases.
+    // Phrases may continue on the next line.
     for line in body.split('\n') {
         text.push(' ');
         if is_mixed_code(line.trim()) {
@@ -365,9 +366,9 @@ pub fn is_key(said: &Said<'_>) -> bool {
         }
         text.push_str(line);
     }
-    // Without its rule it would let all through: then all is kept apart.
+    // Without its rule, the check would let every message through. Treat every message as a key instead.
     let Some(rule) = &*RULE else { return true };
-    // What has no link and no code opens nothing; of HTML the links are not seen.
+    // A message without a link or a code opens nothing. The links of HTML are not in the text.
     let opens =
         || is_html || body.trim().is_empty() || has_link(&text) || has_number(&text, 4) || !codes.is_empty();
     let is_bulk = LazyCell::new(|| has_any(&text, BULK));
@@ -408,8 +409,8 @@ pub fn is_key(said: &Said<'_>) -> bool {
     })
 }
 
-/// Whether a link opens something for whoever has it: behind the host it says so, and holds a value that nobody guesses. Links of
-/// newsletters hold such values too, and those of shops say where one signs in.
+/// Whether a link opens something for anyone who has it: its path says so, and it contains a value that cannot be guessed.
+/// Newsletter links contain such values too, and shops link to their sign-in pages, so both are required.
 pub fn is_key_link(url: &str) -> bool {
     const SAYS: [&str; 36] = [
         "reset",
@@ -468,7 +469,7 @@ pub fn is_key_link(url: &str) -> bool {
     })
 }
 
-/// `Ab3dEf6hIj9kLm2n`, a UUID, a JWT: no words between dashes.
+/// Whether a value looks random, like `Ab3dEf6hIj9kLm2n`, a UUID or a JWT, and not like words between dashes.
 fn is_random(value: &str) -> bool {
     let count = |is: fn(&u8) -> bool| value.bytes().filter(is).count();
     let (digits, capitals) = (count(u8::is_ascii_digit), count(u8::is_ascii_uppercase));
@@ -480,7 +481,7 @@ fn is_random(value: &str) -> bool {
         && (is_hex || capitals >= 2 && small >= 2 || dashes == 0)
 }
 
-/// The beginning of a text, with digits as digits and without capitals beyond ASCII.
+/// The beginning of a text, with digits normalised and non-ASCII letters in lower case.
 fn beginning(text: &str) -> Cow<'_, str> {
     let text = &text[..text.floor_char_boundary(LOOKED_AT)];
     if text.is_ascii() {
@@ -490,9 +491,9 @@ fn beginning(text: &str) -> Cow<'_, str> {
     if is_rewritten(&text) { Cow::Owned(text.chars().map(plain).collect()) } else { text }
 }
 
-/// As it is seen: marks on their letters, and nothing within words that nobody sees.
+/// The text as a reader sees it: combining marks joined to their letters, and invisible characters removed.
 fn as_seen(text: &str) -> Cow<'_, str> {
-    // They are of two and of three bytes, that begin so.
+    // The characters to change are two or three bytes long and begin with these bytes.
     if memchr3_iter(0xcc, 0xcd, 0xe2, text.as_bytes()).next().is_none()
         && !text.contains(['\u{ad}', '\u{feff}'])
     {
@@ -503,7 +504,7 @@ fn as_seen(text: &str) -> Cow<'_, str> {
     Cow::Owned(folding::composed(&seen).into_owned())
 }
 
-/// Whether a text has anything that [`plain`] changes: most have not, and this is looked at in each mail.
+/// Whether [`plain`] would change a text. Most texts need no change, and every message is checked.
 fn is_rewritten(text: &str) -> bool {
     let bytes = text.as_bytes();
     // Letters such as Ł and ł begin with the same bytes.
@@ -516,7 +517,7 @@ fn is_rewritten(text: &str) -> bool {
         })
 }
 
-/// Full-width digits are digits, and capitals beyond ASCII are letters.
+/// Converts full-width digits to ASCII digits, and non-ASCII letters to lower case.
 fn plain(char: char) -> char {
     match char {
         '\u{ff10}'..='\u{ff19}' => char::from_digit(u32::from(char) - 0xff10, 10).unwrap_or(char),
@@ -530,19 +531,19 @@ fn has_link(text: &str) -> bool {
     text.contains("http") || text.contains("www.")
 }
 
-/// Whether one of the words of a list stands in a text, in ASCII's capitals too.
+/// Whether a text contains one of the words in a list, ignoring ASCII case.
 fn has_any(text: &str, list: &str) -> bool {
     let text = text.to_ascii_lowercase();
     list.split(',').any(|word| text.contains(word.trim()))
 }
 
-/// Whether a code of capitals and digits stands behind a colon.
+/// Whether a code of capitals and digits follows a colon.
 fn names_code(behind: &str) -> bool {
     let Some(rest) = behind.trim_start().strip_prefix(':') else { return false };
     is_mixed_code(rest.split_whitespace().next().unwrap_or_default().trim_end_matches('.'))
 }
 
-/// `K7QPX`, `4F9-K2Q`: capitals and digits, both of them.
+/// Whether a text such as `K7QPX` or `4F9-K2Q` consists of capitals and digits, with both.
 fn is_mixed_code(text: &str) -> bool {
     (5..=10).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'-')
@@ -550,7 +551,7 @@ fn is_mixed_code(text: &str) -> bool {
         && text.bytes().filter(u8::is_ascii_uppercase).count() > 1
 }
 
-/// Whether no letter goes on before it and none behind it, but for an ending. Phrases in other scripts stand anywhere.
+/// Whether the match is a whole word: no letter precedes it, and only an ending follows. Phrases in other scripts match anywhere.
 fn is_word(text: &str, start: usize, end: usize) -> bool {
     if !text.as_bytes()[start].is_ascii() {
         return true;
@@ -567,7 +568,7 @@ fn near(text: &str, start: usize, end: usize, before: usize, behind: usize) -> &
     &text[from..to]
 }
 
-/// Whether there is a number of `least` to 8 digits that stands alone, `123 456` and `123-456` among them.
+/// Whether the text contains a separate number of `least` to 8 digits. `123 456` and `123-456` count too.
 fn has_number(text: &str, least: usize) -> bool {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -590,7 +591,7 @@ fn has_number(text: &str, least: usize) -> bool {
         }
         let before = begin.checked_sub(1).map(|before| bytes[before]);
         let behind = bytes.get(at);
-        // Part of an amount, of a date, of a longer name.
+        // A part of an amount, a date or a longer name.
         let is_part = before.is_some_and(|byte| {
             byte.is_ascii_lowercase() || matches!(byte, b'.' | b',' | b'/' | b'$' | b'#')
         }) || behind
@@ -754,7 +755,7 @@ mod tests {
         assert!(!is_key("Your parcel", "Log in to your account to see where it is.", true));
     }
 
-    /// What a newsletter says before its last lines.
+    /// The text of a newsletter before its last lines.
     const ARTICLES: &str = "Ten recipes for winter\nOne begins with the larch, and ends with soup. \n";
 
     #[test]
@@ -782,11 +783,11 @@ mod tests {
                 assert!(!is_key(subject, &text, is_html), "{subject} / {below} {is_html}");
                 assert!(!is_key(subject, &short, is_html), "{subject} / {below}, short, {is_html}");
             }
-            // Links of newsletters are made for each reader.
+            // Newsletters make separate links for each reader.
             let text = format!("{long}\nhttps://click.example.org/ls/click?upn=u001.Ab3dEf6hIj9kLm2nOp5q");
             assert!(!is_key(subject, &text, false), "{subject} / {below}, a link that counts");
         }
-        // Also without the word for unsubscribing, where it is far below.
+        // The same holds without a word for unsubscribing, if the phrase is far below.
         assert!(!is_key("Ten recipes", &format!("{}Forgot your password?", ARTICLES.repeat(40)), true));
     }
 
@@ -834,7 +835,7 @@ mod tests {
         ] {
             assert!(is_key("Hello", text, true), "{text}");
         }
-        // Far below too, where a link beside it opens something.
+        // A phrase far below counts if a link next to it opens something.
         let long = format!("{}Unsubscribe. ", ARTICLES.repeat(40));
         for below in
             ["Forgot your password?", "Reset your password", "Glemt passord?", "メールアドレスを確認"]

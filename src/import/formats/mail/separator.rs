@@ -1,32 +1,32 @@
-//! The line that stands before each mail of an mbox file, told apart from a line of a mail that begins alike.
+//! The separator line before each message of an mbox file, and how to tell it from similar lines in a message.
 
 use jiff::civil;
 use jiff::tz::{Offset, TimeZone};
 use memchr::{memchr, memmem};
 
-/// How much behind the beginning of a line decides whether it is a separator, in bytes.
+/// How many bytes after the beginning of a line are needed to decide whether it is a separator.
 pub const LOOK_AHEAD: usize = 4096;
 
-/// Longer lines are no separators, in bytes.
+/// The longest separator line, in bytes.
 const LONGEST: usize = 512;
 
 /// What is known of a line that begins with `From `.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// A mail begins behind it.
+    /// The line is a separator, and a message begins after it.
     Separator,
-    /// It is part of a mail.
+    /// The line is part of a message.
     Text,
-    /// The file ends within what seems to become a separator and the header behind it.
+    /// The file ends within a possible separator or the header after it.
     Begun,
-    /// More bytes decide.
+    /// More bytes are needed to decide.
     Unknown,
 }
 
-/// Judges the line that begins at `at`. `is_end`: nothing comes behind `bytes`.
+/// Judges the line that begins at `at`. `is_end` means that nothing follows `bytes`.
 ///
-/// With a date it is a separator if a header follows. Without one, as Thunderbird writes it, two headers have to follow, one
-/// of them a known one, and an empty line has to be before it: people begin sentences with "From" too.
+/// A line with a date is a separator if a header follows. A line without one, as Thunderbird writes it, must follow an empty line
+/// and precede two headers, of which at least one is well known, because people also begin sentences with "From".
 pub fn judge(bytes: &[u8], at: usize, is_end: bool) -> Verdict {
     let tail = &bytes[at..];
     let seen = &tail[..tail.len().min(LOOK_AHEAD)];
@@ -83,8 +83,8 @@ pub fn judge(bytes: &[u8], at: usize, is_end: bool) -> Verdict {
     }
 }
 
-/// Whether the beginning of a line may be that of a separator: an address or a part of it, behind which a day follows. A last
-/// line `From my garden` is none.
+/// Whether an incomplete line may become a separator: an address or a part of it, followed by a day. A last line such as `From my
+/// garden` may not.
 fn may_become_one(line: &[u8]) -> bool {
     let text = String::from_utf8_lossy(&line[5.min(line.len())..]);
     let mut words = text.split_ascii_whitespace().skip(1);
@@ -93,13 +93,13 @@ fn may_become_one(line: &[u8]) -> bool {
 
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
-/// `From `, `From -`, `From ana@example.org`.
+/// Whether the line is `From `, `From -` or `From ana@example.org`.
 fn is_bare(line: &[u8]) -> bool {
     let rest = line[5.min(line.len())..].trim_ascii();
     rest.is_empty() || rest == b"-" || (!rest.contains(&b' ') && rest.contains(&b'@'))
 }
 
-/// Where the beginning of `From ` stands at the end, as a line of its own behind an empty one.
+/// Where the bytes end with an incomplete `From ` at the beginning of a line that follows an empty one.
 pub fn cut_off(bytes: &[u8]) -> Option<usize> {
     let at = bytes.len() - bytes.iter().rev().take(5).position(|byte| *byte == b'\n')?;
     (at < bytes.len() && judge(bytes, at, true) == Verdict::Begun).then_some(at)
@@ -109,13 +109,13 @@ fn follows_empty_line(before: &[u8]) -> bool {
     before.is_empty() || before.ends_with(b"\n\n") || before.ends_with(b"\n\r\n")
 }
 
-/// The name of the header that a line begins: printable, then a colon.
+/// The name of the header that a line begins: printable characters, then a colon.
 pub fn header_name(line: &[u8]) -> Option<&[u8]> {
     let colon = line.iter().take(128).position(|byte| !matches!(byte, b'!'..=b'9' | b';'..=b'~'))?;
     (colon > 0 && line[colon] == b':').then(|| &line[..colon])
 }
 
-/// Whether mails have a header of that name.
+/// Whether a header name is typical of mail.
 pub fn is_known(name: &[u8]) -> bool {
     const NAMES: [&str; 22] = [
         "return-path",
@@ -147,10 +147,10 @@ pub fn is_known(name: &[u8]) -> bool {
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/// The date of a separator line, in milliseconds since 1970: `Tue Jan  2 03:04:05 2024`, with a zone before or behind the
-/// year or without one, which is UTC (RFC 4155).
+/// The date of a separator line in milliseconds since 1970: `Tue Jan  2 03:04:05 2024`. A zone may come before or after the year;
+/// without one, the time is UTC (RFC 4155).
 pub fn parse_date(line: &[u8]) -> Option<i64> {
-    // Addresses may hold blanks; the date is what stands last.
+    // Addresses may contain spaces, so the date is read from the end.
     let text = str::from_utf8(line.get(5..)?).ok()?;
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let clock = words.iter().rposition(|word| clock_of(word).is_some())?;
@@ -185,26 +185,26 @@ fn offset_of(word: &str) -> Option<Offset> {
     Offset::from_seconds(sign * (number / 100 * 3600 + number % 100 * 60)).ok()
 }
 
-/// The number by which Gmail names a mail in its exports: `From 1589012345678901234@xxx Tue …`.
+/// The number that identifies a message in Gmail's exports: `From 1589012345678901234@xxx Tue …`.
 pub fn gmail_number(line: &[u8]) -> Option<&str> {
     let text = str::from_utf8(line.strip_prefix(b"From ")?).ok()?;
     let (number, _) = text.split_once("@xxx")?;
     ((10..=20).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(number)
 }
 
-/// Whether a file begins with a separator, behind empty lines.
+/// Whether a file begins with a separator, possibly after empty lines.
 pub fn begins(head: &[u8], is_whole: bool) -> bool {
     judge(skip_empty(head), 0, is_whole) == Verdict::Separator
 }
 
-/// Without the mark of UTF-8 and the empty lines that it begins with.
+/// Skips a UTF-8 byte order mark and leading empty lines.
 pub fn skip_empty(bytes: &[u8]) -> &[u8] {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let blanks = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
     &bytes[blanks..]
 }
 
-/// Finds where lines begin that begin with `From `.
+/// Finds lines that begin with `From `.
 pub fn finder() -> memmem::Finder<'static> {
     memmem::Finder::new("\nFrom ")
 }

@@ -1,38 +1,38 @@
-//! What of a mail's HTML its styles hide: those of an element itself, and rules for a class, a name or an id.
+//! Which text of a message's HTML its styles hide: an element's own style, and rules for a class, an element name or an id.
 //!
-//! Text that nobody sees can still speak to a program that reads. What is only hard to see, such as white on white, is not found.
+//! Text that readers cannot see may still influence a program that reads it. Text that is only hard to see, such as white on
+//! white, is not detected.
 
 use std::borrow::Cow;
 use std::cell::Cell;
 
 use super::html;
 
-/// How much of a mail's style sheets is read, in bytes.
+/// How much of a message's style sheets is read, in bytes.
 const LONGEST: usize = 256 * 1024;
-/// Rules that hide something, and those that show something, at most.
+/// The most rules that hide something, and the most that show something.
 const MOST: usize = 500;
-/// Classes of one selector, at most: one with more is none.
+/// The most classes in one selector. A selector with more is ignored.
 const MOST_CLASSES: usize = 8;
-/// How often a rule is asked for an element, times what there is of its classes to look through, of one mail at most: then nothing
-/// more is hidden by rules.
+/// The most rule checks for one message, weighted by the length of the elements' classes. Beyond that, rules hide nothing more.
 const MOST_ASKED: u32 = 10_000_000;
-/// So many bytes of classes are looked through in the time that it takes to ask a rule.
+/// How many bytes of classes cost as much as one rule check.
 const BYTES_ASKED: usize = 8;
 
-/// What is seen of an element's text.
-#[allow(clippy::struct_field_names, reason = "each is a question")]
+/// How visible an element's text is.
+#[allow(clippy::struct_field_names, reason = "each answers one question")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sight {
-    /// It is not there, and nothing in it.
+    /// The element and everything in it is removed.
     pub is_gone: bool,
-    /// It is invisible, but for what in it says otherwise.
+    /// The element is invisible, except for content whose style makes it visible.
     is_invisible: bool,
-    /// Its letters have no size, but for those of an element that has its own.
+    /// The text has no size, except in elements that set their own size.
     is_tiny: bool,
 }
 
-/// What a style says of that.
-#[allow(clippy::struct_field_names, reason = "each is a question")]
+/// What a style sets for visibility.
+#[allow(clippy::struct_field_names, reason = "each answers one question")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Style {
     is_gone: Option<bool>,
@@ -41,14 +41,14 @@ struct Style {
     is_tiny: Option<bool>,
 }
 
-/// An element, as its tag has it.
+/// An element, as its tag describes it.
 #[derive(Debug, Default)]
 pub struct Element<'a> {
     name: &'a str,
     style: Option<&'a str>,
     class: Option<&'a str>,
     id: Option<&'a str>,
-    /// Where it leads.
+    /// The link's target.
     pub link: Option<&'a str>,
     is_hidden: bool,
     has_size: bool,
@@ -110,12 +110,12 @@ fn each_attribute<'a>(tag: &'a str, each: &mut dyn FnMut(&'a str, &'a str)) {
 }
 
 impl Sight {
-    /// Whether nobody sees it.
+    /// Whether the text is hidden.
     pub const fn is_hidden(self) -> bool {
         self.is_gone || self.is_invisible || self.is_tiny
     }
 
-    /// What is seen of an element in this one.
+    /// The visibility of an element inside this one.
     pub fn inside(self, element: &Element<'_>, rules: &Rules<'_>) -> Self {
         let of_rules = rules.of(element, self.is_hidden());
         let own = element.style.map_or_else(Style::default, |style| Style::read(&html::decoded(style)));
@@ -130,7 +130,7 @@ impl Sight {
 }
 
 impl Style {
-    /// What a later one says counts.
+    /// Applies a later style, which takes precedence.
     fn take(&mut self, later: Self) {
         if !self.is_important || later.is_important {
             self.is_gone = later.is_gone.or(self.is_gone);
@@ -144,7 +144,7 @@ impl Style {
         let text = plain(text);
         let (mut style, mut is_display_none) = (Self::default(), None);
         let (mut is_cut, mut is_away, mut is_clear) = (false, false, false);
-        // Of each property the last one counts.
+        // For each property, the last value counts.
         let (mut shut, mut opened, mut placed) = ([false; 4], [false; 2], [false; 4]);
         for line in text.split(';') {
             let Some((name, value)) = line.split_once(':') else { continue };
@@ -198,7 +198,7 @@ impl Style {
         style
     }
 
-    /// What it shows.
+    /// The part of the style that shows something.
     fn shown(self) -> Self {
         let shows = |is: Option<bool>| is.filter(|is| !is);
         Self { is_invisible: shows(self.is_invisible), is_tiny: shows(self.is_tiny), ..Self::default() }
@@ -209,7 +209,7 @@ impl Style {
     }
 }
 
-/// Whether letters of this size are none; `None` where it depends on the size around them.
+/// Whether text of this size is invisible; `None` if that depends on the surrounding size.
 fn size(value: &str) -> Option<bool> {
     const KEYWORDS: [&str; 8] =
         ["xx-small", "x-small", "small", "medium", "large", "x-large", "xx-large", "xxx-large"];
@@ -226,7 +226,7 @@ fn size(value: &str) -> Option<bool> {
     }
 }
 
-/// A number, and its unit.
+/// A number and its unit.
 fn number(value: &str) -> Option<(f64, &str)> {
     let end =
         value.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))).unwrap_or(value.len());
@@ -234,7 +234,7 @@ fn number(value: &str) -> Option<(f64, &str)> {
     Some((digits.parse().ok()?, unit.trim()))
 }
 
-/// In lower case, without comments and escapes.
+/// The text in lower case, without comments and escapes.
 fn plain(text: &str) -> Cow<'_, str> {
     if !text.contains(['\\', '*']) {
         return Cow::Owned(text.to_ascii_lowercase());
@@ -264,11 +264,11 @@ fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(out.to_ascii_lowercase())
 }
 
-/// The rules of a mail's style sheets that hide or show something. Those for a kind of screen are not among them.
+/// The rules of a message's style sheets that hide or show something, except those for particular media.
 #[derive(Debug, Default)]
 pub struct Rules<'a> {
     all: Vec<Rule<'a>>,
-    /// Those of them that hide something, which are few.
+    /// The few rules that hide something.
     hiding: Vec<usize>,
     asked: Cell<u32>,
 }
@@ -279,7 +279,7 @@ struct Rule<'a> {
     style: Style,
 }
 
-/// `p.x#y`: all of it has to be so.
+/// A selector such as `p.x#y`: all its parts must match.
 #[derive(Debug)]
 struct Selector<'a> {
     name: &'a str,
@@ -288,7 +288,7 @@ struct Selector<'a> {
 }
 
 impl<'a> Selector<'a> {
-    /// Of one element; what depends on others, or on what a reader does, is none.
+    /// Reads a selector for a single element. Selectors that depend on other elements or on user actions return `None`.
     fn read(text: &'a str) -> Option<Self> {
         let is_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
         let mut rest = text.strip_prefix('*').unwrap_or(text);
@@ -322,7 +322,7 @@ impl<'a> Selector<'a> {
 }
 
 impl<'a> Rules<'a> {
-    /// What all that are for an element say; those that only show something do not count where nothing is hidden.
+    /// The combined style of all rules that match an element. If nothing is hidden, rules that only show something are skipped.
     fn of(&self, element: &Element<'_>, is_hidden: bool) -> Style {
         let mut style = Style::default();
         let count = if is_hidden { self.all.len() } else { self.hiding.len() };
@@ -340,13 +340,14 @@ impl<'a> Rules<'a> {
         style
     }
 
-    /// Takes in a style sheet.
+    /// Adds a style sheet.
     pub fn add(&mut self, sheet: &'a str) {
         let mut rest = &sheet[..sheet.floor_char_boundary(LONGEST)];
         while let Some(at) = rest.find('{') {
             let before = &rest[..at];
             let before = before.rsplit([';', '}']).next().unwrap_or(before);
-            // A comment before a rule is none of its selectors, nor is what keeps old programs from reading it.
+            // A comment before a rule is not part of its selectors, and neither is the `<!--` that hides styles from old
+            // programs.
             let before =
                 before.rsplit("*/").next().unwrap_or(before).trim().trim_start_matches("<!--").trim();
             let inside = &rest[at + 1..];
@@ -362,8 +363,8 @@ impl<'a> Rules<'a> {
             }
             for selector in before.split(',').map(str::trim).filter(|text| !text.is_empty()) {
                 let own = Selector::read(selector);
-                // What stands within something else is shown where the rule shows it, and hidden by no rule: whether it stands
-                // there is not known.
+                // A selector that depends on enclosing elements may match or not, so its rule can only show elements, not hide
+                // them.
                 let (own, style) =
                     if own.is_some() { (own, style) } else { (last_of(selector), style.shown()) };
                 let hides = style.is_gone == Some(true)
@@ -381,12 +382,12 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// The element that a selector is for in the end: `.x p` is for `p`.
+/// The element that a selector finally applies to: `.x p` applies to `p`.
 fn last_of(selector: &str) -> Option<Selector<'_>> {
     Selector::read(selector.rsplit([' ', '>', '+', '~']).next().unwrap_or_default())
 }
 
-/// Where a block ends that may hold others.
+/// Where a block ends that may contain other blocks.
 fn block_end(text: &str) -> usize {
     let mut depth = 1_u32;
     for (at, byte) in text.bytes().enumerate() {

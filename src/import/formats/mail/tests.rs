@@ -1,4 +1,4 @@
-//! Whole mails through whole files, as a person's exports have them.
+//! Whole messages in whole files, as real exports have them.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::vault::transfer;
 
 const SEPARATOR: &str = "From ana@example.org Tue Jan  2 03:04:05 2024\n";
 
-/// An mbox file of mails, their lines quoted as programs do it.
+/// An mbox file of messages, with lines quoted as programs do it.
 fn mbox(mails: &[&str]) -> Vec<u8> {
     let mut file = Vec::new();
     for mail in mails {
@@ -60,7 +60,7 @@ fn body(mail: &[u8]) -> String {
     only(&import(&Eml, "x.eml", mail), "message_bodies")["body_text"].as_str().unwrap_or_default().to_owned()
 }
 
-/// What a format gives for a file's only mail.
+/// What a format gives for the only message in a file.
 fn drafts(format: &dyn Format, label: &str, bytes: &[u8]) -> (Raw, Vec<Draft>) {
     let plan = harness::plan(format, &[(label, bytes)], harness::ask()).unwrap().remove(0);
     let raw = harness::split(format, &plan, label, bytes, 0).0.remove(0);
@@ -128,7 +128,7 @@ fn o5_1_records_are_in_declared_order_and_name_only_declared_fields() {
             }
             for field in &stream.fields {
                 match data.find(&format!("\"{}\":", field.name)) {
-                    // A name may also stand within a person.
+                    // A name may also be inside a person.
                     Some(at) if field.name != "name" => {
                         assert!(at >= last, "{}.{}", draft.stream, field.name);
                         last = at;
@@ -204,7 +204,7 @@ fn o5_4_attachments_have_hash_place_and_time() {
     assert_eq!(inline, [false, true, false]);
 }
 
-/// A mail with these attachments: type, name, bytes.
+/// A message with these attachments: type, name, bytes.
 fn with_attachments(attachments: &[(&str, &str, Vec<u8>)]) -> String {
     use base64::Engine as _;
     let mut mail = String::from(
@@ -268,7 +268,7 @@ fn o5_7_attachments_have_their_text() {
             (&"your bill".into(), &"Eva Moe".into(), &"eva@example.org".into())
         );
     }
-    // It is the sender's own text that a mail is known by.
+    // The sender's own text identifies a message.
     assert_eq!(only(&kept, "message_bodies")["body_text"], "see below");
 }
 
@@ -288,7 +288,7 @@ fn the_last_attachment_without_its_closing_boundary_is_decoded() {
         let head = MIXED.split("--outer\nContent-Type: image").next().unwrap().trim_end();
         let kept = eml(&format!("{head}{end}"));
         let attachment = records(&kept, "attachments").into_values().next().unwrap();
-        // A line that is no boundary belongs to the attachment; what decodes of it comes behind.
+        // A line that is not a boundary belongs to the attachment. Its decoded bytes come at the end.
         if end != "\n--outer-\n" {
             assert_eq!(attachment["content_sha256"], crate::hex::sha256(b"hello"), "{end:?}");
         }
@@ -315,7 +315,7 @@ fn one_mail_is_the_same_in_every_kind_of_file() {
             assert!(harness::sniff(format, label, &bytes).is_some(), "{label}");
             assert_eq!(import(format, label, &bytes).records, first, "{label}");
         }
-        // A Maildir says more: folder and flags.
+        // A Maildir also has the folder and the flags.
         let maildir = import(&Maildir, "cur/1.host:2,S", crlf(mail).as_bytes());
         assert_eq!(maildir.records.keys().collect::<Vec<_>>(), first.keys().collect::<Vec<_>>());
         let (id, mut message) = records(&maildir, "messages").pop_first().unwrap();
@@ -361,7 +361,7 @@ fn a_time_is_found_without_a_date() {
     assert_eq!(at(&Eml, &format!("{received}{plain}")), "2024-01-02T09:00:00.000Z");
     assert_eq!(at(&Mbox, &format!("{SEPARATOR}{plain}")), "2024-01-02T03:04:05.000Z");
     assert_eq!(at(&Mbox, &format!("{SEPARATOR}Date: soon\n{plain}")), "2024-01-02T03:04:05.000Z");
-    // When its file was last changed.
+    // When the file was last changed.
     assert_eq!(at(&Eml, plain), "2023-11-14T22:13:20.000Z");
     assert_eq!(
         at(&Eml, &format!("Date: Tue, 2 Jan 1901 09:00:00 +0000\n{received}{plain}")),
@@ -392,7 +392,7 @@ fn o5_text_that_nobody_sees_is_left_out_and_said() {
 fn a_body_that_looks_like_a_separator_is_no_new_mail() {
     let tricky = "From: a@example.org\nSubject: tricky\nDate: Tue, 2 Jan 2024 09:59:00 +0000\n\n\
         From what I know\n\nFrom \n\nFrom bob Tue Jan  2 03:04:05 2024\nno header here\n\nFrom: bob\n";
-    // Not quoted, as some programs write it.
+    // Some programs do not quote such lines.
     let file = format!("{SEPARATOR}{tricky}\n{SEPARATOR}{PLAIN}\nFrom \n{MIXED}");
     let kept = import(&Mbox, "mbox", file.as_bytes());
     assert_eq!(records(&kept, "messages").len(), 3);
@@ -439,7 +439,7 @@ fn a_file_that_grew_goes_on_with_its_last_mail() {
     }
 }
 
-/// A file of which the first `cut` bytes were there at first gives what it gives whole.
+/// If only the first `cut` bytes of a file exist at first, the final result is the same as for the whole file.
 fn assert_half_is_replaced(format: &dyn Format, label: &str, file: &[u8], cut: usize) {
     let ask = || crate::import::format::Ask { account: Some("me".to_owned()), ..harness::ask() };
     let mut whole = Kept::default();
@@ -478,7 +478,7 @@ fn o4_5_a_last_mail_that_was_half_is_replaced_and_not_doubled() {
     for cut in (200..file.len()).step_by(5).chain(1600..1720) {
         assert_half_is_replaced(&Mbox, "All mail.mbox", file.as_bytes(), cut);
     }
-    // A mail in a file of its own, but where it was cut behind a line: then nothing tells that it is not whole.
+    // A single message in a file, except when it was cut at a line end: then nothing shows that it is incomplete.
     for (format, label, mail) in [(&Eml as &dyn Format, "x.eml", PLAIN), (&Emlx, "1.emlx", MIXED)] {
         let file = if label == "x.eml" { mail.to_owned() } else { format!("{}\n{mail}", mail.len()) };
         for cut in
@@ -505,7 +505,7 @@ fn o4_4_the_beginning_of_a_mail_is_named_and_no_part_of_the_one_before() {
         let kept_and_counts = harness::imported(&Mbox, &[("mbox", &[&file, tail.as_bytes()].concat())]);
         let (kept, counts) = kept_and_counts;
         assert_eq!(only(&kept, "message_bodies")["body_text"], text, "{tail:?}");
-        assert_eq!(counts.bad.get("no header"), Some(&1), "{tail:?}");
+        assert_eq!(counts.bad.get("no mail header"), Some(&1), "{tail:?}");
     }
     for tail in ["From my garden", "Fro m", "x"] {
         let kept = import(&Mbox, "mbox", &[&file, tail.as_bytes()].concat());
@@ -579,7 +579,7 @@ fn apples_files_have_a_length_and_flags() {
         (&true.into(), &true.into(), &"Sent".into())
     );
     assert_eq!(message["id"], only(&eml(PLAIN), "messages")["id"]);
-    // A length that is not true.
+    // A wrong length.
     let kept = import(&Emlx, label, format!("999999\n{PLAIN}").as_bytes());
     assert_eq!(only(&kept, "messages")["subject"], "Grüße from the lake");
 }
@@ -706,9 +706,14 @@ fn o4_14_hostile_mails_are_bad_items_and_the_next_goes_on() {
     assert_eq!(counts.new, 1);
     assert_eq!(
         counts.bad.keys().copied().collect::<Vec<_>>(),
-        ["header larger than 1 MiB", "more than 1,000 parts", "no header", "parts nested deeper than 32"]
+        [
+            "header larger than 1 MiB",
+            "more than 1,000 parts",
+            "no mail header",
+            "parts nested deeper than 32"
+        ]
     );
-    // Mails that nest without a bound, or name boundaries that never come.
+    // Messages with unlimited nesting, or with boundaries that never occur.
     let nested = format!("{head}{}", "Content-Type: message/rfc822\n\n".repeat(100_000));
     let never = "--b\nContent-Type: multipart/mixed; boundary=no\n\n".repeat(900);
     let never =
@@ -767,7 +772,7 @@ fn o5_6_a_later_rule_moves_a_mail() {
 }
 
 prop_compose! {
-    /// A mail of random lines, some of which look like separators and boundaries.
+    /// A message of random lines, some of which look like separators and boundaries.
     fn any_mail()(
         id in 0..6_u8,
         day in 1..28_u8,
@@ -786,7 +791,7 @@ prop_compose! {
     }
 }
 
-/// All records of mailboxes that are imported one after the other.
+/// All records of mailboxes that are imported one after another.
 fn all_of(files: &[(&str, Vec<u8>)]) -> Kept {
     let mut kept = Kept::default();
     for (label, bytes) in files {
@@ -839,7 +844,7 @@ proptest! {
         prop_assert_eq!(again.same, again.read);
         prop_assert_eq!(&kept.records, &once);
         let mut cut = Kept::default();
-        // The last mail is read again each time.
+        // The last message is read again each time.
         for _ in 0..=mails.len() {
             cut.import_some(&Mbox, &[("mbox", &file)], harness::ask(), limit);
         }

@@ -1,4 +1,4 @@
-//! Mail that has a file of its own.
+//! Files that contain a single message.
 
 use std::io::{self, Read};
 
@@ -8,7 +8,7 @@ use super::header::Header;
 use super::separator::{self, is_known};
 use crate::import::format::{End, Out, Unit};
 
-/// Gives the one mail of a file.
+/// Passes on the one message of a file.
 pub fn split(unit: &mut Unit<'_>, from: u64, facts: Facts, out: &mut Out<'_>) -> io::Result<End> {
     let mut bytes = Vec::new();
     let most = LARGEST as u64 + 1;
@@ -24,7 +24,8 @@ pub fn split(unit: &mut Unit<'_>, from: u64, facts: Facts, out: &mut Out<'_>) ->
         bytes.truncate(4096);
         Facts { is_too_large: true, ..facts }.raw(0, end, bytes)
     } else {
-        // Without the end of its last line it may still be written: what it gave is taken back when there is more of it.
+        // If the last line has no line end, the file may still be written. The records of this version are removed when a longer
+        // one is read.
         let next = if bytes.ends_with(b"\n") { end } else { 0 };
         facts.with_time(&bytes, false, unit.modified_ms).raw(0, next, bytes)
     };
@@ -32,7 +33,8 @@ pub fn split(unit: &mut Unit<'_>, from: u64, facts: Facts, out: &mut Out<'_>) ->
     Ok(End { at: end })
 }
 
-/// Whether a file begins with the header of a mail: fields that mails have, one of them of where it comes from.
+/// Whether a file begins with the header of a message: it has fields that are typical of mail, at least one of them about its
+/// origin.
 pub fn begins_with_header(head: &[u8]) -> bool {
     let head = separator::skip_empty(head);
     if !head.starts_with(b"From ") && separator::header_name(head).is_none() {

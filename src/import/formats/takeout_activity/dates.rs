@@ -1,48 +1,48 @@
-//! The dates of activities in HTML: as the language of the account writes them, with the short name of a zone.
+//! The dates of activities in HTML, which are written in the account's language with the short name of a zone.
 //!
-//! A date is read only where each of its parts is known: a word that is not in these tables, or a day and month that could be
-//! changed over, makes it none. No guess is made.
+//! A date is read only if every part of it is known. An unknown word, or a day and month that could be swapped, means that it is
+//! not read. Nothing is guessed.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 
-/// What is known of dates beside their own text.
+/// What is needed to read a date apart from its text.
 pub struct Setting<'a> {
-    /// The account's zone: of a time that names none, and of a zone's name that means several.
+    /// The account's zone, for times that name none and for zone names with several meanings.
     pub zone: &'a TimeZone,
-    /// The order of a date in numbers, where the person said it: whether the day comes before the month.
+    /// Whether the day comes before the month in a numeric date, if the owner said so.
     pub day_first: Option<bool>,
 }
 
-/// Why a date is none.
+/// Why a date could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NotRead {
-    /// It has not the form of one, or a word that is not known.
+    /// Its form or one of its words is unknown.
     Form,
-    /// Its day and month could be changed over.
+    /// Its day and month could be swapped.
     Order,
-    /// The name of its zone is not known.
+    /// The name of its zone is unknown.
     Zone,
-    /// The name of its zone means several, and the account's zone is none of them.
+    /// The name of its zone has several meanings, and none of them is the account's zone.
     Zones,
 }
 
 /// An instant, in seconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instant {
-    /// When.
+    /// The time.
     pub seconds: i64,
     /// Whether the text names a zone.
     pub has_zone: bool,
 }
 
-/// A date has no more bytes.
+/// The longest date, in bytes.
 const LONGEST: usize = 120;
 
-/// Names of months, long and short, in the languages that write them out: English, German, French, Spanish, Portuguese,
-/// Catalan, Italian, Dutch, Swedish, Danish, Norwegian, Polish, Czech, Romanian, Hungarian, Turkish, Indonesian, Malay,
-/// Russian, Ukrainian, Greek, Hebrew, Hindi, Arabic, Thai. Points at their ends are not compared. A name that means two
-/// months in two languages is in none.
+/// Names of months, long and short, in the languages that write them out: English, German, French, Spanish, Portuguese, Catalan,
+/// Italian, Dutch, Swedish, Danish, Norwegian, Polish, Czech, Romanian, Hungarian, Turkish, Indonesian, Malay, Russian,
+/// Ukrainian, Greek, Hebrew, Hindi, Arabic, Thai. A point at the end is ignored. A name that means different months in two
+/// languages is not listed.
 const MONTHS: [&str; 12] = [
     "jan january januar jänner janv janvier ene enero janeiro gen gennaio gener januari sty stycznia styczeń led ledna ian \
      ianuarie január oca ocak янв января січ січня ιαν ιανουαρίου ינואר בינו׳ בינואר जन॰ जनवरी يناير ม.ค มกราคม",
@@ -72,15 +72,15 @@ const MONTHS: [&str; 12] = [
      prosince decembrie ara aralık дек декабря груд грудня δεκ δεκεμβρίου דצמבר בדצמ׳ בדצמבר दिस॰ दिसंबर ديسمبر ธ.ค ธันวาคม",
 ];
 
-/// Words that stand in a date and say nothing: "de", "г.", "klo", 年.
+/// Words in a date that carry no information: "de", "г.", "klo", 年.
 const FILLERS: &str =
     "de del d of the г р ч klo kl um à at às om o alle la a v ве г.р година lúc 年 月 日 년 월 일 в об";
 
-/// Before noon, and after it.
+/// Words for the morning and the afternoon.
 const MORNING: &str = "am a.m vorm 上午 午前 오전 π.μ ص पूर्वाह्न öö";
 const EVENING: &str = "pm p.m nachm 下午 午後 오후 μ.μ م अपराह्न ös";
 
-/// Short names of zones, and by how many minutes they are ahead. The same name means several in some places.
+/// Short names of zones, and their offsets in minutes. In different places, the same name may have several meanings.
 const ZONES: &[(&str, &[i32])] = &[
     ("UTC", &[0]),
     ("GMT", &[0]),
@@ -178,10 +178,10 @@ const ZONES: &[(&str, &[i32])] = &[
     ("ECT", &[-300]),
 ];
 
-/// The instant that `text` tells.
+/// Reads the instant that `text` names.
 ///
 /// # Errors
-/// Where it tells none, or it is not sure which.
+/// Fails if `text` names none, or more than one is possible.
 pub fn read(text: &str, setting: &Setting<'_>) -> Result<Instant, NotRead> {
     if text.len() > LONGEST {
         return Err(NotRead::Form);
@@ -206,7 +206,7 @@ pub fn read(text: &str, setting: &Setting<'_>) -> Result<Instant, NotRead> {
     let time = time(clock, half).ok_or(NotRead::Form)?;
     let date = date(before, setting.day_first)?;
     let local = DateTime::from_parts(date, time);
-    // What is behind the time is its zone, or its end.
+    // The text after the time is the zone, or empty.
     let tail = tail(text, after);
     let (offset, has_zone) = match tail.as_str() {
         "" => (None, false),
@@ -228,15 +228,15 @@ pub fn read(text: &str, setting: &Setting<'_>) -> Result<Instant, NotRead> {
 /// A part of a date.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
-    /// A number, and how many digits it is written in.
+    /// A number, and how many digits it has.
     Number(u32, usize),
-    /// A word in small letters, without a point at its end.
+    /// A word in lower case, without a point at its end.
     Word(String),
-    /// What else stands there.
+    /// Any other character.
     Mark(char),
 }
 
-/// The value of a digit, in any script that dates are written in.
+/// The value of a digit in any script that dates are written in.
 fn digit(c: char) -> Option<u32> {
     let zeros = ['0', '٠', '۰', '०', '০', '๐', '０'];
     zeros.into_iter().find_map(|zero| {
@@ -245,19 +245,19 @@ fn digit(c: char) -> Option<u32> {
     })
 }
 
-/// What shows no mark: directions of writing.
+/// Invisible characters: marks for the direction of writing.
 const fn is_unseen(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Scripts that put words next to numbers, and to each other.
+/// Characters of scripts that put words next to numbers and to each other without spaces.
 const fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')
 }
 
 fn pieces(text: &str) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
-    // Whether the next character may go on with the word or number that is there.
+    // Whether the next character may continue the current word or number.
     let mut is_open = false;
     for c in text.chars().filter(|c| !is_unseen(*c)) {
         if c.is_whitespace() {
@@ -294,17 +294,17 @@ fn pieces(text: &str) -> Vec<Piece> {
     pieces
 }
 
-/// Marks and signs that are within a word.
+/// Marks and signs that may be within a word.
 fn is_joined(c: char) -> bool {
     matches!(c, '.' | '׳' | '॰') || is_combining(c)
 }
 
-/// Signs of vowels and the like, which stand with a letter.
+/// Combining characters such as vowel signs.
 const fn is_combining(c: char) -> bool {
     matches!(c, '\u{0300}'..='\u{036f}' | '\u{0900}'..='\u{094f}' | '\u{0981}'..='\u{09cd}' | '\u{0e31}'..='\u{0e4e}')
 }
 
-/// Where the time of day begins among the pieces, and what it is: `14:03:22`, or `14.03.22`.
+/// Where the time of day begins among the pieces, and its parts: `14:03:22` or `14.03.22`.
 fn clock(pieces: &[Piece]) -> Option<(usize, [u32; 3])> {
     let found = |mark: char| {
         let is_time = |window: &[Piece]| {
@@ -321,7 +321,7 @@ fn clock(pieces: &[Piece]) -> Option<(usize, [u32; 3])> {
             let is_time = (*one, *other) == (mark, mark) && *hours <= 2;
             (is_time && *hour < 25 && *minute < 60 && *second < 61).then_some([*hour, *minute, *second])
         };
-        // The last one: "31.01.20" before it would be a date.
+        // The last match counts: in "31.01.20", an earlier one would be a date.
         pieces.windows(5).enumerate().rev().find_map(|(at, window)| Some((at, is_time(window)?)))
     };
     found(':').or_else(|| found('.'))
@@ -355,7 +355,7 @@ fn time([hour, minute, second]: [u32; 3], half: Option<Half>) -> Option<Time> {
     Time::new(small(hour)?, small(minute)?, small(second.min(59))?, 0).ok()
 }
 
-/// The day that stands before the time.
+/// The date before the time.
 fn date(pieces: &[Piece], day_first: Option<bool>) -> Result<Date, NotRead> {
     let mut month = None;
     let mut numbers = Vec::new();
@@ -375,7 +375,7 @@ fn date(pieces: &[Piece], day_first: Option<bool>) -> Result<Date, NotRead> {
         (Some(month), [day, year]) if is_year(*year) => (year.0, month, day.0),
         (None, [year, month, day]) if is_year(*year) => (year.0, month.0, day.0),
         (None, [first, second, year]) if is_year(*year) => {
-            // Where points are between the numbers, the day is first in each language.
+            // With points between the numbers, the day comes first in every language.
             let is_day_first = match (marks.starts_with('.'), first.0 > 12, second.0 > 12) {
                 (true, ..) | (_, true, _) => true,
                 (_, _, true) => false,
@@ -386,7 +386,7 @@ fn date(pieces: &[Piece], day_first: Option<bool>) -> Result<Date, NotRead> {
         }
         _ => return Err(NotRead::Form),
     };
-    // In Thailand, years are counted from the Buddha's death.
+    // Thailand uses the Buddhist calendar.
     let year = if year > 2400 { year - 543 } else { year };
     let part = |number: u32| i8::try_from(number).map_err(|_| NotRead::Form);
     let year = i16::try_from(year).map_err(|_| NotRead::Form)?;
@@ -398,7 +398,7 @@ fn month_of(word: &str) -> Option<u32> {
     u32::try_from(at + 1).ok()
 }
 
-/// What is behind the time, as it is written.
+/// The text after the time, as written.
 fn tail(text: &str, after: &[Piece]) -> String {
     if after.is_empty() {
         return String::new();
@@ -412,13 +412,13 @@ fn tail(text: &str, after: &[Piece]) -> String {
             Piece::Mark(_) => 1,
         })
         .sum();
-    // A point at the end of a word is no part of its piece, and of no zone's name.
+    // A point at the end of a word is not in its piece, and zone names contain none.
     let seen: Vec<char> = text.chars().filter(|c| is_part(*c)).collect();
     let seen = seen.strip_suffix(&['.']).unwrap_or(&seen);
     seen[seen.len().saturating_sub(length)..].iter().collect::<String>().to_uppercase()
 }
 
-/// By how many minutes the zone of this name is ahead.
+/// The offset in minutes of the zone with this name.
 fn offset(name: &str, local: &DateTime, zone: &TimeZone) -> Result<i32, NotRead> {
     let name: String = name
         .trim_matches(['(', ')', '[', ']', ','])
@@ -452,7 +452,7 @@ fn offset(name: &str, local: &DateTime, zone: &TimeZone) -> Result<i32, NotRead>
     Ok(sign * (hours * 60 + minutes))
 }
 
-/// The one that the account's zone has in that year: the name is of the time of the export, and may not fit the season.
+/// The meaning that the account's zone has in that year. The name is from the time of the export and may not fit the season.
 fn of_several(meanings: &[i32], local: &DateTime, zone: &TimeZone) -> Option<i32> {
     let in_month = |month| {
         let noon = Date::new(local.year(), month, 1).ok()?.at(12, 0, 0, 0);
@@ -546,7 +546,7 @@ mod tests {
             "31 Jan 2026 20.03.22 WIB",
             "31 ม.ค. 2569 20:03:22 ICT",
         ] {
-            // Some zones are written in words that no table has.
+            // Some zones are written in words that are not in any table.
             if text.contains('غ') {
                 assert_eq!(told(text), Err(NotRead::Zone), "{text}");
                 continue;
@@ -562,7 +562,7 @@ mod tests {
             ("Jul 1, 2026, 12:00:00 PM CEST", "2026-07-01T10:00:00"),
             ("Jul 1, 2026, 1:00:00 AM PDT", "2026-07-01T08:00:00"),
             ("1 juil. 2026, 00:00:00 CEST", "2026-06-30T22:00:00"),
-            // The name of the time at the export, of a day in the other season.
+            // The zone name at the time of the export, for a day in the other season.
             ("Jan 15, 2026, 6:54:12 PM BST", "2026-01-15T17:54:12"),
             ("Jul 15, 2026, 6:54:12 PM PST", "2026-07-16T02:54:12"),
             ("01.12.2026, 14:03:22 MEZ", "2026-12-01T13:03:22"),

@@ -1,4 +1,4 @@
-//! Activities in HTML: one line of hundreds of megabytes, cut into its cells, and what a cell says.
+//! Activities in HTML: splits a single line of hundreds of megabytes into cells, and reads the content of a cell.
 
 use std::io::{self, BufRead};
 use std::ops::ControlFlow;
@@ -7,29 +7,29 @@ use memchr::memmem;
 
 use crate::import::formats::mail::without_entities;
 
-/// What a cell begins with.
+/// The beginning of a cell.
 pub const CELL: &[u8] = b"<div class=\"outer-cell";
-/// What is behind the last one.
+/// What follows the last cell.
 const ENDS: [&[u8]; 2] = [b"</body", b"</html"];
 /// The longest cell that is kept, in bytes.
 const LONGEST: usize = 16 << 20;
-/// Lines of a cell's part at most.
+/// The most lines in one part of a cell.
 const MOST_LINES: usize = 200;
 
 /// A cell.
 pub struct Cell {
-    /// Where it begins, in bytes.
+    /// The position of its first byte.
     pub offset: u64,
-    /// Where it ends.
+    /// The position after its last byte.
     pub next: u64,
-    /// Its bytes, or `None` where they are too many.
+    /// Its bytes, or `None` if there are too many.
     pub bytes: Option<Vec<u8>>,
 }
 
-/// Gives the cells of a file to `out`, until it breaks. Returns where the last one ended.
+/// Passes the cells of a file to `out` until it breaks. Returns where the last one ended.
 ///
 /// # Errors
-/// Where the bytes cannot be read, or end within a cell. What was given before that counts.
+/// Fails if the bytes cannot be read or end within a cell. Cells that were passed on before that count.
 pub fn cells(bytes: &mut dyn BufRead, out: &mut dyn FnMut(Cell) -> ControlFlow<()>) -> io::Result<u64> {
     up_to(bytes, LONGEST, out)
 }
@@ -40,9 +40,9 @@ fn up_to(
     out: &mut dyn FnMut(Cell) -> ControlFlow<()>,
 ) -> io::Result<u64> {
     let finder = memmem::Finder::new(CELL);
-    // What was read and not given, where it begins in the file, and from where on no cell has been looked for.
+    // The bytes that were read but not passed on, their position in the file, and how far they were searched for a cell.
     let (mut window, mut at, mut seen) = (Vec::new(), 0_u64, 0_usize);
-    // Whether the window begins with a cell, where that began, and whether some of it was let go.
+    // Whether the window begins with a cell, where that cell began, and whether some of it was dropped.
     let (mut is_open, mut offset, mut is_long) = (false, 0_u64, false);
     let mut end = 0_u64;
     loop {
@@ -80,7 +80,7 @@ fn up_to(
             let _ = out(Cell { offset, next: end, bytes });
             return Ok(end);
         }
-        // A mark may have begun at the end of what was read.
+        // A mark may begin at the end of the bytes that were read.
         let keep = window.len().saturating_sub(CELL.len() - 1);
         if !is_open {
             start = keep.max(start);
@@ -94,29 +94,29 @@ fn up_to(
     }
 }
 
-/// What a cell says.
+/// The content of a cell.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Said {
     /// The product's name.
     pub header: String,
-    /// What was done, and with what; a date is one of the last lines.
+    /// What was done, and with what. One of the last lines is a date.
     pub lines: Vec<Line>,
-    /// Products, details and places.
+    /// The captions: products, details and places.
     pub captions: Vec<String>,
 }
 
 /// A line of a cell.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Line {
-    /// All of its text, with one blank between words.
+    /// All of its text, with one space between words.
     pub text: String,
     /// The text of its first link.
     pub linked: Option<String>,
-    /// Where that leads.
+    /// The target of that link.
     pub href: Option<String>,
 }
 
-/// What the cell says that `html` is.
+/// Reads the content of a cell from `html`.
 pub fn said(html: &str) -> Said {
     let part = |mark: &str, from: usize, end: &str| {
         let begin = from + html[from..].find(mark)? + mark.len();
@@ -140,7 +140,7 @@ pub fn said(html: &str) -> Said {
     said
 }
 
-/// The lines that have a text.
+/// The lines that are not empty.
 fn lines(html: &str) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut line = Line::default();
@@ -183,7 +183,7 @@ fn add(lines: &mut Vec<Line>, line: Line) {
     }
 }
 
-/// A text with one blank between its words.
+/// A text with one space between words.
 pub fn clean(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -242,7 +242,7 @@ mod tests {
                 assert_eq!(Some(stands), bytes.as_deref());
             }
             assert_eq!(end.unwrap(), all[2].1);
-            // Too long a cell, and the next one.
+            // A cell that is too long, and the next one.
             let (all, _) = found(&text, chunk, 60);
             let texts: Vec<Option<String>> = all.iter().map(|cell| cell.2.clone()).collect();
             assert_eq!(texts, [Some(format!("{a}\n")), None, Some(c.clone())]);

@@ -1,15 +1,15 @@
-//! What an activity is, by its link: in every language the same.
+//! Recognises what an activity is from its link, which is the same in every language.
 
 use std::borrow::Cow;
 
 use url::Url;
 
-/// What a link leads to.
+/// The kind of page that a link leads to.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A video: its product, and its id.
+    /// A video: its product and its id.
     Video(&'static str, String),
-    /// What was found for words: the product, and the words.
+    /// A search: its product and its words.
     Search(&'static str, String),
     /// Another page of a product that has searches.
     Product(Option<&'static str>),
@@ -17,10 +17,10 @@ pub enum Kind {
     Other,
 }
 
-/// Longer links are not looked at.
+/// Longer links are not read.
 const LONGEST: usize = 16 * 1024;
 
-/// What `link` leads to.
+/// The kind of page that `link` leads to.
 pub fn kind(link: &str) -> Kind {
     let Some(url) = Some(link).filter(|link| link.len() <= LONGEST).and_then(|link| Url::parse(link).ok())
     else {
@@ -87,7 +87,7 @@ fn google(host: &str, steps: &[&str], value: &dyn Fn(&str) -> Option<String>) ->
     }
 }
 
-/// Which kind of results Google was asked for.
+/// The product for the kind of results that Google was asked for.
 fn by_kind(value: &dyn Fn(&str) -> Option<String>) -> &'static str {
     match value("tbm").as_deref() {
         Some("isch") => "images",
@@ -104,11 +104,11 @@ fn by_kind(value: &dyn Fn(&str) -> Option<String>) -> &'static str {
     }
 }
 
-/// The words in a step of a path.
+/// Decodes the words in a path segment.
 fn decoded(step: &str) -> Option<String> {
     let with_blanks = step.replace('+', " ");
     let words: Cow<'_, str> = percent_encoding::percent_decode_str(&with_blanks).decode_utf8_lossy();
-    // "@46.9,7.4,14z" is where the map was.
+    // "@46.9,7.4,14z" is the position of the map.
     Some(words.trim().to_owned()).filter(|words| !words.is_empty() && !words.starts_with('@'))
 }
 

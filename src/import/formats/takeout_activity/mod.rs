@@ -1,9 +1,8 @@
-//! Activities of a Google Takeout: what was watched on YouTube, and what was searched for, in JSON or in the HTML that Google gives
-//! unless it is asked for JSON.
+//! Google Takeout activity: videos that were watched on YouTube, and searches, in JSON or in HTML, which is Google's default.
 //!
-//! Both tell the same activity, JSON to the millisecond and HTML to the second. So a record has its second, and what names it are
-//! the second, and the video's id or the words of the search: then both give the same record. What an activity is, its link says
-//! (`links`); only where there is none do words of a language (`words`).
+//! Both formats describe the same activities, JSON to the millisecond and HTML to the second. A record therefore has its time to
+//! the second, and its id is made of that second and the video's id or the words of the search, so that both formats give the
+//! same record. The link shows what an activity is (`links`). Only if there is no link do words of a language decide (`words`).
 
 mod dates;
 mod html;
@@ -32,14 +31,14 @@ use crate::import::{json_elements, json_value};
 use crate::text;
 use crate::vault::time;
 
-/// Activities.
+/// Google Takeout activity.
 pub struct TakeoutActivity;
 
 const KEY: &str = "google-takeout";
 const WATCHED: &str = "youtube_watch_history";
 const SEARCHED: &str = "search_history";
 const LONG: &str = "too long";
-/// The longest title and words of a search that are kept, in bytes.
+/// The longest title, and the longest words of a search, that are kept, in bytes.
 const LONGEST_TEXT: usize = 16 * 1024;
 
 const STREAMS: [StreamLine; 2] = [
@@ -78,7 +77,7 @@ struct Search<'a> {
     product: Option<&'a str>,
 }
 
-/// What [`Format::parse`] has to know.
+/// What [`Format::parse`] needs to know.
 struct State {
     day_first: Option<bool>,
 }
@@ -89,7 +88,7 @@ impl Format for TakeoutActivity {
     }
 
     fn title(&self) -> &'static str {
-        "a Google Takeout of activities"
+        "Google Takeout activity"
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
@@ -104,7 +103,7 @@ impl Format for TakeoutActivity {
                 Some(Sure::Certain)
             }
             b'<' if has("class=\"outer-cell") && has("mdl-typography--title") => Some(Sure::Certain),
-            // A style of 140 KiB stands before the first activity.
+            // A style sheet of 140 KiB comes before the first activity.
             b'<' if !peek.is_whole && has("material-design-lite") && has(".mdl-") && has("<style") => {
                 Some(Sure::Likely)
             }
@@ -116,11 +115,11 @@ impl Format for TakeoutActivity {
         let connector = connector(Registry::Upstream, KEY, "Google Takeout", &STREAMS)
             .map_err(|error| Refused::Unreadable(error.to_string()))?;
         let mut notes = vec![
-            "Of activities, videos that were watched and searches are imported. Others are counted and left out.".to_owned(),
+            "Watched videos and searches are imported. Other activities are counted and skipped.".to_owned(),
         ];
         if ask.account.is_none() {
             notes.push(format!(
-                "A Takeout does not say in these files whose it is, so the account is called {KEY}. --account gives it another \
+                "These Takeout files do not name their owner, so the account is called {KEY}. --account gives it another \
                  name."
             ));
         }
@@ -130,8 +129,8 @@ impl Format for TakeoutActivity {
         }
         if has_html {
             notes.push(
-                "Some of it is HTML, with dates in the language of the account. A date that cannot be read for sure makes its \
-                 activity a bad item. An export as JSON has none of these: on takeout.google.com, choose JSON as the format of \
+                "Some of it is HTML, with dates in the account's language. An activity whose date cannot be read reliably is \
+                 counted as bad. An export in JSON avoids this: on takeout.google.com, choose JSON as the format of \
                  history and of My Activity."
                     .to_owned(),
             );
@@ -148,7 +147,7 @@ impl Format for TakeoutActivity {
     }
 
     fn split(&self, plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
-        // Equal activities are numbered from the first one on.
+        // Equal activities are numbered from the first one.
         let mut copies = Copies::default();
         let mut give = |offset: u64, next: u64, bytes: Option<Vec<u8>>| {
             let facts = if bytes.is_none() { LONG } else { "" }.to_owned();
@@ -201,8 +200,8 @@ impl Format for TakeoutActivity {
         }?;
         let is_gone = what.stream == WATCHED && activity.url.is_none();
         let told = match (what.has_zone, is_gone) {
-            (false, _) => Some("a time without a zone, read in the account's"),
-            (true, true) => Some("a video that is not there any more"),
+            (false, _) => Some("a time without a zone, read in the account's zone"),
+            (true, true) => Some("a video that no longer exists"),
             (true, false) => None,
         };
         Ok(Parsed::Records(vec![Draft { told, ..Draft::new(what.stream, id, data) }]))
@@ -210,31 +209,31 @@ impl Format for TakeoutActivity {
 }
 
 fn as_json(record: &impl Serialize) -> Result<String, Bad> {
-    serde_json::to_string(record).map_err(|_| Bad("no record"))
+    serde_json::to_string(record).map_err(|_| Bad("cannot be written as a record"))
 }
 
-/// Whether a file is HTML; nothing of it is read.
+/// Whether a file is HTML. Does not consume any bytes.
 fn is_html(bytes: &mut dyn BufRead) -> io::Result<bool> {
     let head = bytes.fill_buf()?;
     Ok(beginning(&head[..head.len().min(64)]).starts_with('<'))
 }
 
-/// When something was done.
+/// The time of an activity.
 enum When {
     /// In seconds since 1970.
     At(i64),
     /// Lines, of which one of the last has the date.
     Written(Vec<String>),
-    /// It is not said.
+    /// The time is not given.
     Unknown,
 }
 
-/// An activity, whichever way it is written.
+/// An activity in either format.
 struct Activity {
     header: String,
-    /// All of the text that says what was done.
+    /// All of the text that describes what was done.
     title: String,
-    /// The part of it that names the video or the search, where that is marked.
+    /// The part of the title that names the video or the search, if it is marked.
     named: Option<String>,
     url: Option<String>,
     channel: Option<(String, String)>,
@@ -250,7 +249,7 @@ impl Activity {
         }
         let value = json_value::read(bytes)?;
         if !value.is_object() {
-            return Err(Bad("no object"));
+            return Err(Bad("not an object"));
         }
         Self::of_json(&value)
     }
@@ -284,7 +283,7 @@ impl Activity {
         let mut lines = lines.into_iter();
         let first = lines.next().ok_or(Bad("no title"))?;
         let rest: Vec<html::Line> = lines.collect();
-        // The channel is the only other link of something that was watched.
+        // The channel is the only other link of a watched video.
         let channel = rest.first().and_then(|line| Some((line.linked.clone()?, line.href.clone()?)));
         Ok(Self {
             header,
@@ -299,26 +298,26 @@ impl Activity {
     }
 }
 
-/// What an activity was.
+/// The kind of an activity.
 enum Found {
     One(What),
     Skipped(&'static str),
 }
 
-/// What names an activity.
+/// What identifies an activity.
 struct What {
     stream: &'static str,
     seconds: i64,
     /// Whether its time names a zone.
     has_zone: bool,
     product: Option<&'static str>,
-    /// The video's id, the words, or the whole title.
+    /// The video's id, the words of the search, or the whole title.
     of: String,
 }
 
 impl What {
     fn key(&self, copy: u32) -> String {
-        // One of a kind in a second: whether it was on YouTube or on YouTube Music, some exports say and others do not.
+        // Only some exports distinguish YouTube from YouTube Music, so the product is not part of a video's id.
         let product = if self.stream == WATCHED { "" } else { self.product.unwrap_or_default() };
         digest::name([
             self.stream.as_bytes(),
@@ -330,7 +329,7 @@ impl What {
     }
 }
 
-/// What an activity was, and when.
+/// Determines the kind and the time of an activity.
 fn found(plan: &Plan, activity: &Activity) -> Result<Found, Bad> {
     if activity.is_ad {
         return Ok(Found::Skipped("an advertisement"));
@@ -339,7 +338,7 @@ fn found(plan: &Plan, activity: &Activity) -> Result<Found, Bad> {
     let (stream, product, of) = match &kind {
         Some(Kind::Video(product, id)) => (WATCHED, Some(*product), id.clone()),
         Some(Kind::Search(product, words)) => (SEARCHED, Some(*product), words.clone()),
-        // A product's page, or no link at all: the words say it.
+        // A product's page, or no link at all: the title decides.
         Some(Kind::Product(_)) | None => {
             let by_link = match &kind {
                 Some(Kind::Product(product)) => *product,
@@ -365,17 +364,17 @@ fn found(plan: &Plan, activity: &Activity) -> Result<Found, Bad> {
         When::At(seconds) => dates::Instant { seconds: *seconds, has_zone: true },
         When::Unknown => return Err(Bad("no time")),
         When::Written(lines) => dated(lines, plan).map_err(|not_read| match not_read {
-            NotRead::Form => Bad("a date in a form that is not known"),
-            NotRead::Order => Bad("a date of which --date-order has to say whether the day is first"),
-            NotRead::Zone => Bad("a date in a zone that is not known"),
-            NotRead::Zones => Bad("a date in a zone whose name means several: --timezone says which"),
+            NotRead::Form => Bad("a date in an unknown form"),
+            NotRead::Order => Bad("a date in an unclear order: --date-order says whether the day is first"),
+            NotRead::Zone => Bad("a date in an unknown zone"),
+            NotRead::Zones => Bad("a date whose zone name has several meanings: --timezone names the zone"),
         })?,
     };
     let of = text::prefix(&of, LONGEST_TEXT).to_owned();
     Ok(Found::One(What { stream, seconds: at.seconds, has_zone: at.has_zone, product, of }))
 }
 
-/// The name of a video. A private one is called by its link, and one that was removed by nothing.
+/// The name of a video. The title of a private video is its link, and a removed one has none.
 fn title_of(activity: &Activity) -> Option<&str> {
     let url = activity.url.as_deref()?;
     let controls: Vec<&str> = activity.controls.iter().map(String::as_str).collect();
@@ -387,7 +386,7 @@ fn title_of(activity: &Activity) -> Option<&str> {
     Some(text::prefix(title, LONGEST_TEXT)).filter(|title| !is_link && !title.is_empty())
 }
 
-/// The products that are called the same in every language.
+/// The products that have the same name in every language.
 fn by_header(header: &str) -> Option<&'static str> {
     match header {
         "YouTube" => Some("youtube"),
@@ -399,9 +398,9 @@ fn by_header(header: &str) -> Option<&'static str> {
     }
 }
 
-/// The date that one of the last lines has.
+/// The date in one of the last lines.
 fn dated(lines: &[String], plan: &Plan) -> Result<dates::Instant, NotRead> {
-    /// What may stand behind it, such as an answer.
+    /// How many lines may be checked, because other text, such as an answer, may follow the date.
     const LAST: usize = 8;
     let utc = TimeZone::UTC;
     let zone = if plan.zone.is_unknown() { &utc } else { &plan.zone };
@@ -411,7 +410,7 @@ fn dated(lines: &[String], plan: &Plan) -> Result<dates::Instant, NotRead> {
     for line in lines.iter().rev().take(LAST) {
         match dates::read(line, &setting) {
             Ok(at) => return Ok(at),
-            // A line that is nearly a date says best why there is none.
+            // The line that is most like a date gives the best reason.
             Err(not_read) => why = why.max(not_read),
         }
     }
@@ -554,7 +553,7 @@ mod tests {
         let (second, _) = import(&files[1..]);
         assert_eq!(first.records, second.records);
         assert_eq!((counts.new, first.records.len()), (5, 5));
-        assert_eq!(counts.told, [("a video that is not there any more", 1)].into());
+        assert_eq!(counts.told, [("a video that no longer exists", 1)].into());
         assert_twice_is_once_in_any_order(&TakeoutActivity, &files);
         let titles: Vec<_> = all(&first, WATCHED).iter().map(|video| video["video_title"].clone()).collect();
         assert_eq!(
@@ -594,14 +593,14 @@ mod tests {
         assert_eq!(
             counts.bad,
             [
-                ("a date in a form that is not known", 1),
-                ("a date of which --date-order has to say whether the day is first", 1),
-                ("a date in a zone that is not known", 1),
-                ("a date in a zone whose name means several: --timezone says which", 1),
+                ("a date in an unknown form", 1),
+                ("a date in an unclear order: --date-order says whether the day is first", 1),
+                ("a date in an unknown zone", 1),
+                ("a date whose zone name has several meanings: --timezone names the zone", 1),
             ]
             .into()
         );
-        assert_eq!(counts.told, [("a time without a zone, read in the account's", 1)].into());
+        assert_eq!(counts.told, [("a time without a zone, read in the account's zone", 1)].into());
         assert_eq!((counts.read, counts.new), (7, 3));
     }
 
@@ -638,7 +637,7 @@ mod tests {
         let post = json!({"header": "YouTube", "title": "Viewed a post that is no longer available", "time": "2026-01-31T13:03:00Z"});
         let (kept, counts) = import(&[("a.json", &file(&[ad, german_ad, private, removed, post]))]);
         assert_eq!(counts.skipped, [("an advertisement", 2), ("neither a video nor a search", 1)].into());
-        assert_eq!(counts.told, [("a video that is not there any more", 1)].into());
+        assert_eq!(counts.told, [("a video that no longer exists", 1)].into());
         let videos = all(&kept, WATCHED);
         assert_eq!(
             (&videos[0]["video_title"], &videos[0]["video_url"], &videos[0]["channel_name"]),
@@ -682,7 +681,7 @@ mod tests {
                 (json!("Lost words Moths"), json!("youtube")),
             ]
         );
-        // Without a link, a search is told by the words of a language.
+        // Without a link, words of a language identify a search.
         let bare = json!({"header": "Maps", "title": "Searched for moor", "time": "2026-01-31T13:00:00Z", "products": ["Maps"]});
         let (kept, _) = import(&[("a.json", &file(&[bare]))]);
         assert_eq!(
@@ -698,7 +697,7 @@ mod tests {
         for one in [&json, &html] {
             assert_eq!(sniff(&TakeoutActivity, "x", one), Some(Sure::Certain));
         }
-        // Before the first activity may stand a style that is longer than what is looked at.
+        // A style sheet before the first activity may be longer than the head that is read.
         let text = String::from_utf8(html).unwrap();
         let long = text.replace(
             "<style type=\"text/css\">",
@@ -728,7 +727,10 @@ mod tests {
         timeless["time"] = "soon".into();
         let text = format!("[1, {{}}, {{\"a\" 1}}, {timeless}, {whole}]");
         let (kept, counts) = import(&[("a", text.as_bytes())]);
-        assert_eq!(counts.bad, [("no object", 1), ("no title", 1), ("not JSON", 1), ("no time", 1)].into());
+        assert_eq!(
+            counts.bad,
+            [("not an object", 1), ("no title", 1), ("not JSON", 1), ("no time", 1)].into()
+        );
         assert_eq!(kept.records.len(), 1);
         let empty = cell("YouTube", "", "");
         let long = cell("YouTube", &"x".repeat(17 << 20), "");

@@ -1,15 +1,15 @@
-//! What Google writes before and behind the name of a video and the words of a search, language by language.
+//! The words that Google writes before and after the name of a video or the words of a search, by language.
 //!
-//! What an activity is, its link says where it has one. These words are for titles in JSON, which have no mark where the name
-//! begins, and for activities without a link.
+//! The link shows what an activity is, if there is one. These words are needed for titles in JSON, which do not mark where the
+//! name begins, and for activities without a link.
 
-/// How a language says it.
+/// The words in one language.
 struct Language {
-    /// What stands before and behind the name of a video.
+    /// The words before and after the name of a video.
     watched: (&'static str, &'static str),
-    /// What stands before and behind the words of a search; empty where that is not known.
+    /// The words before and after the words of a search. Empty if unknown.
     searched: (&'static str, &'static str),
-    /// What the control is called that keeps the history of videos.
+    /// The name of the setting that keeps the watch history.
     control: &'static str,
 }
 
@@ -56,22 +56,22 @@ const LANGUAGES: [Language; 28] = [
     of(("", " 을(를) 시청했습니다."), ("", " 을(를) 검색했습니다."), "YouTube 시청 기록"),
 ];
 
-/// What an advertisement's details say: that it came from Google's advertisements, in a few words.
+/// The word for advertisements in the details of an advertisement, in several languages.
 const ADS: &str = "ads anzeigen annonces anuncios anúncios annunci pubblicitari advertenties annonser reklam reklame reklamy \
     reklamlar реклама рекламы реклами mainokset hirdetések διαφημίσεις إعلانات 広告 광고 广告 廣告";
 
-/// The name of a video, where its title has it between the words of a language.
+/// The name of a video, if its title has it between the words of a language.
 pub fn video<'a>(title: &'a str, controls: &[&str]) -> Option<&'a str> {
-    // The controls are named in the language of the title.
+    // The settings are named in the language of the title.
     if let Some(language) = LANGUAGES.iter().find(|language| controls.contains(&language.control)) {
         return between(title, language.watched);
     }
     let mut found = LANGUAGES.iter().filter_map(|language| between(title, language.watched));
-    // In the order of the table; "Så på " is there before "Så ".
+    // The order of the table decides: "Så på " comes before "Så ".
     found.next()
 }
 
-/// Whether a title tells of something watched that has no name any more: "Watched a video that has been removed".
+/// Whether a title is that of a watched video that no longer has a name: "Watched a video that has been removed".
 pub fn is_nameless_video(title: &str) -> bool {
     LANGUAGES.iter().any(|Language { watched: (before, behind), .. }| {
         !before.is_empty() && title.starts_with(before)
@@ -79,15 +79,15 @@ pub fn is_nameless_video(title: &str) -> bool {
     })
 }
 
-/// The words of a search, where its title has them between the words of a language.
+/// The words of a search, if its title has them between the words of a language.
 pub fn search(title: &str) -> Option<&str> {
     let known = LANGUAGES.iter().map(|language| language.searched);
     known.filter(|(before, behind)| before.len() + behind.len() > 0).find_map(|words| between(title, words))
 }
 
-/// Whether details say that something was an advertisement.
+/// Whether the details show that something was an advertisement.
 pub fn is_ad(detail: &str) -> bool {
-    /// Why an activity was kept is told in a longer text.
+    /// Longer texts are about why an activity was kept.
     const LONGEST: usize = 100;
     if detail.len() > LONGEST {
         return false;
@@ -95,7 +95,7 @@ pub fn is_ad(detail: &str) -> bool {
     let detail = detail.to_lowercase();
     detail.contains("google")
         && ADS.split_whitespace().any(|word| {
-            // A short word of Latin letters may be a part of another: "downloads".
+            // A short Latin word may be part of another word: "downloads".
             detail.split(|c: char| !c.is_alphanumeric()).any(|one| one == word)
                 || !word.is_ascii() && detail.contains(word)
         })
@@ -126,7 +126,7 @@ mod tests {
         ] {
             assert_eq!(video(title, &[]), name, "{title}");
         }
-        // A video is called like that, and the control says in which language the rest is.
+        // The video's title has these words itself, and the setting shows the language of the rest.
         assert_eq!(video("Watched Moths angesehen", &["YouTube-Wiedergabeverlauf"]), Some("Watched Moths"));
         assert_eq!(video("Watched Moths angesehen", &["YouTube watch history"]), Some("Moths angesehen"));
         assert_eq!(video("Moths", &["YouTube watch history"]), None);

@@ -1,6 +1,6 @@
-//! Which chat a file is of: one that is known already, or a new one.
+//! Finds the chat that a file belongs to: one that is already known, or a new one.
 //!
-//! No export names its chat by anything that stays. So a chat is known again by its messages: by their minutes and words.
+//! An export contains no permanent name of its chat. A chat is therefore recognised by its messages: by their minutes and words.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,23 +12,24 @@ use crate::import::digest;
 use crate::import::earlier::Earlier;
 use crate::vault::time;
 
-/// How many messages are remembered to know their chats again, at most: of one chat, and of all chats of a source; of each some.
+/// The limits for how many messages are remembered to recognise their chats: at most for one chat, at most for all chats of a
+/// source, and at least for each chat.
 const MOST_OF_CHAT: usize = 20_000;
 const MOST_OF_SOURCE: usize = 500_000;
 const LEAST_OF_CHAT: usize = 200;
-/// How many messages have to be the same where the titles are not.
+/// How many messages must match if the titles differ.
 const LEAST_SAME: usize = 20;
-/// How many have to be where the titles are.
+/// How many must match if the titles are the same.
 const LEAST_SAME_OF_TITLE: usize = 3;
-/// How many messages are looked for among those of a chat that is known, at most, and at first.
+/// How many messages are checked against a known chat, at most and in the first pass.
 const LOOKED_FOR: usize = 400;
 const LOOKED_FOR_FIRST: usize = 8;
-/// How many of a file's first messages are remembered, each of them.
+/// How many of a file's first messages are always remembered.
 const OPENING: usize = 100;
-/// How many messages that an earlier export has too make its chat worth a closer look.
+/// How many messages in common with an earlier export make its chat worth a closer look.
 const LEAST_ALIKE: usize = 1;
 
-/// A message's name within its chat: made of its minute and its words.
+/// The name of a message within its chat: a digest of its minute and its words.
 pub fn message_name(minute: &str, same: &str) -> String {
     digest::name([minute.as_bytes(), same.as_bytes()])
 }
@@ -38,23 +39,24 @@ pub fn message_id(chat: &str, name: &str, copy: u32) -> String {
     digest::name([chat.as_bytes(), name.as_bytes(), &copy.to_be_bytes()])
 }
 
-/// A chat's id where it is a new one.
+/// The id of a new chat.
 pub fn chat_id(title: &str, first: Date) -> String {
     digest::name([title.trim().to_lowercase().as_bytes(), first.to_string().as_bytes()])
 }
 
-/// A chat's id where another one of this title began on this day: its first message tells them apart.
+/// The id of a new chat if another one with this title began on this day. Its first message tells them apart.
 fn another_id(title: &str, first: Date, message: &[u8]) -> String {
     digest::name([title.trim().to_lowercase().as_bytes(), first.to_string().as_bytes(), message])
 }
 
-/// Messages of a chat, by their names; of very many, each second one, fourth one, and so on, whatever export they are in.
+/// The messages of a chat, by name. Of a long chat, only every second, fourth, … message is kept, and it is the same selection in
+/// every export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remembered {
     most: usize,
     level: u32,
     messages: Vec<(DateTime, [u8; 24])>,
-    /// The first ones of the file, each of them.
+    /// The first messages of the file, without gaps.
     opening: Vec<[u8; 24]>,
     first: Option<DateTime>,
     last: Option<DateTime>,
@@ -66,7 +68,7 @@ fn is_kept(name: &[u8; 24], level: u32) -> bool {
 }
 
 impl Remembered {
-    /// Of one of so many chats.
+    /// Starts with a limit that depends on the number of chats.
     pub fn of_chats(chats: usize) -> Self {
         let most = (MOST_OF_SOURCE / chats.max(1)).clamp(LEAST_OF_CHAT, MOST_OF_CHAT);
         Self { most, level: 0, messages: Vec::new(), opening: Vec::new(), first: None, last: None }
@@ -91,7 +93,7 @@ impl Remembered {
         }
     }
 
-    /// When the first message was, and the last one.
+    /// The times of the first and the last message.
     pub fn period(&self) -> Option<(DateTime, DateTime)> {
         Some((self.first?, self.last?))
     }
@@ -107,7 +109,7 @@ impl Remembered {
         kept.map(|(_, name)| name)
     }
 
-    /// What two exports of one title and first day say of their chats.
+    /// Compares two exports with the same title and first day.
     fn beside(&self, other: &Self) -> Beside {
         let names = |of: &'_ Self| -> HashSet<[u8; 24]> {
             of.opening.iter().chain(of.messages.iter().map(|(_, name)| name)).copied().collect()
@@ -120,7 +122,7 @@ impl Remembered {
         }
     }
 
-    /// Whether two exports are of one chat.
+    /// Whether two exports are of the same chat.
     fn is_same_as(&self, other: &Self, has_title: bool) -> bool {
         let (Some(own), Some(others)) = (self.period(), other.period()) else { return false };
         let (from, to) = (own.0.max(others.0), own.1.min(others.1));
@@ -131,8 +133,8 @@ impl Remembered {
     }
 }
 
-/// Whether so many messages that are the same, of so many, make two exports one chat. Of those that are remembered each stands for
-/// several.
+/// Whether `same` common messages, out of `all`, show that two exports are of the same chat. At a higher level, each remembered
+/// message stands for several.
 fn is_enough(same: usize, all: usize, level: u32, has_title: bool) -> bool {
     let least = if has_title { LEAST_SAME_OF_TITLE.min(all) } else { LEAST_SAME };
     same > 0
@@ -141,27 +143,27 @@ fn is_enough(same: usize, all: usize, level: u32, has_title: bool) -> bool {
         && (level == 0 || same >= 3)
 }
 
-/// What messages say of two chats that have one title and first day. The first of these counts.
+/// What the messages show about two chats with the same title and first day. The first variant that applies counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Beside {
     /// They have a message in common.
     Same,
     /// They have none in common.
     Another,
-    /// One of them has a single message, which may be the beginning of a longer one.
+    /// One of them has a single message, which may be the beginning of a longer chat.
     Unsaid,
 }
 
 /// How the chat of an export was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// By its messages.
+    /// The messages match.
     ByMessages,
-    /// By its title and first day; its messages do not say anything else.
+    /// The title and the first day match, and the messages do not contradict them.
     ByName,
-    /// A chat of that title and first day is there, and has none of its messages: it is another.
+    /// A chat with that title and first day exists but has none of the messages, so this is another chat.
     IsAnother,
-    /// It is new.
+    /// The chat is new.
     IsNew,
 }
 
@@ -174,7 +176,7 @@ pub struct FoundChat {
     pub how: How,
 }
 
-/// A chat that the store has.
+/// A chat in the store.
 #[derive(Deserialize)]
 struct Known {
     id: String,
@@ -183,7 +185,7 @@ struct Known {
     last_message_date: Option<String>,
 }
 
-/// What an export says of its chat, to know it by.
+/// What identifies the chat of an export.
 pub struct Export<'a> {
     /// Its title.
     pub title: &'a str,
@@ -191,30 +193,30 @@ pub struct Export<'a> {
     pub messages: &'a Remembered,
 }
 
-/// A chat of an export that comes before.
+/// The chat of an earlier export in this import.
 struct Planned<'a> {
     id: String,
     title: &'a str,
     messages: &'a Remembered,
 }
 
-/// The chats that an account has, the store's and those of exports that come before.
+/// The chats of an account: those in the store, and those of exports that come earlier in this import.
 pub struct Chats<'a> {
     known: Vec<Known>,
     planned: Vec<Planned<'a>>,
-    /// Which of those has a message.
+    /// Which of the planned chats has a message.
     of: HashMap<&'a [u8; 24], usize>,
 }
 
 impl<'a> Chats<'a> {
-    /// The chats of an account of the store.
+    /// The chats of an account in the store.
     pub fn of(earlier: &dyn Earlier, connector: &str, account: &str, stream: &str) -> Self {
         let known = earlier.records(connector, account, stream);
         let known = known.iter().filter_map(|data| serde_json::from_str(data).ok()).collect();
         Self { known, planned: Vec::new(), of: HashMap::new() }
     }
 
-    /// Adds the chat of an export that comes before.
+    /// Adds the chat of an export that comes earlier in this import.
     pub fn add(&mut self, id: String, title: &'a str, messages: &'a Remembered) {
         for (_, name) in &messages.messages {
             self.of.entry(name).or_insert(self.planned.len());
@@ -222,7 +224,7 @@ impl<'a> Chats<'a> {
         self.planned.push(Planned { id, title, messages });
     }
 
-    /// The exports that come before and have some of the messages.
+    /// The earlier exports that have some of the messages.
     fn alike(&self, messages: &Remembered) -> Vec<&Planned<'a>> {
         let mut hits: BTreeMap<usize, usize> = BTreeMap::new();
         for (_, name) in &messages.messages {
@@ -234,13 +236,13 @@ impl<'a> Chats<'a> {
         alike.filter_map(|(at, _)| self.planned.get(at)).collect()
     }
 
-    /// The ids of the chats that are there.
+    /// The ids of the existing chats.
     pub fn ids(&self) -> HashSet<String> {
         let known = self.known.iter().map(|known| &known.id);
         known.chain(self.planned.iter().map(|planned| &planned.id)).cloned().collect()
     }
 
-    /// What the messages of the chat with this id say of an export of its title and first day, if there is such a chat.
+    /// Compares the chat with this id, if it exists, with an export that has its title and first day.
     fn beside(&self, id: &str, export: &Export<'_>, has: &dyn Fn(&[String]) -> Vec<bool>) -> Option<Beside> {
         let known = self.known.iter().filter(|known| known.id == id);
         let planned = self.planned.iter().filter(|planned| planned.id == id);
@@ -248,7 +250,7 @@ impl<'a> Chats<'a> {
         known.chain(planned.map(|planned| planned.messages.beside(export.messages))).min()
     }
 
-    /// The chat that an export is of. `has` says which messages the account has.
+    /// Finds the chat of an export. `has` says which messages the account has.
     pub fn find(
         &self,
         export: &Export<'_>,
@@ -290,7 +292,7 @@ impl<'a> Chats<'a> {
 }
 
 impl Known {
-    /// What its messages say of an export of its title and first day.
+    /// Compares its messages with an export that has its title and first day.
     fn beside(&self, export: &Remembered, has: &dyn Fn(&[String]) -> Vec<bool>) -> Beside {
         let all = &export.messages;
         let some = all.iter().step_by(all.len().div_ceil(LOOKED_FOR).max(1)).map(|(_, name)| name);
@@ -305,7 +307,7 @@ impl Known {
     }
 }
 
-/// Whether the messages of an export are those of a chat, as far as both are of the same time.
+/// Whether the messages of an export match a known chat, in the period that both cover.
 fn is_known(
     known: &Known,
     export: &Export<'_>,
@@ -323,7 +325,7 @@ fn is_known(
         return false;
     };
     let messages: Vec<&[u8; 24]> = export.messages.within(first, last, 0).collect();
-    // Some of them, from all of the time: each stands for several.
+    // A sample from the whole period; each message in it stands for several.
     let step = messages.len().div_ceil(LOOKED_FOR).max(1);
     let keys: Vec<String> = messages
         .iter()
@@ -344,12 +346,12 @@ fn is_known(
     common > 0 && is_much && common * 2 >= keys.len()
 }
 
-/// The ids of an export's chat by account, and that of all other accounts.
+/// The id of an export's chat, which may differ between accounts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ids {
-    /// Where nothing is known.
+    /// The id in accounts that do not know the chat.
     pub own: String,
-    /// Where the chat is known under another.
+    /// The ids in accounts that know the chat under another id.
     pub by_account: BTreeMap<String, String>,
 }
 

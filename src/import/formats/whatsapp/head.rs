@@ -1,19 +1,19 @@
-//! The head of a message: `[31.01.26, 14:03:22] ` or `1/31/26, 2:03 PM - `, in the numbers and words of many languages.
+//! The head of a message, `[31.01.26, 14:03:22] ` or `1/31/26, 2:03 PM - `, in the digits and words of many languages.
 
 use jiff::civil::{Date, DateTime};
 
 use super::words;
 use crate::import::format::DateOrder;
 
-/// How much of a line a head may take, in bytes.
+/// The longest head, in bytes.
 pub const LONGEST: usize = 400;
 
-/// What is the same in all heads of an export.
+/// What all heads of an export have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
-    /// Whether it stands in brackets, as on an iPhone.
+    /// Whether the head is in brackets, as on an iPhone.
     pub has_brackets: bool,
-    /// What stands between the numbers of the date.
+    /// The separator between the numbers of the date.
     pub mark: char,
     /// Whether the year comes first.
     pub is_year_first: bool,
@@ -24,9 +24,9 @@ pub struct Look {
 /// The head of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// What it looks like.
+    /// What the head looks like.
     pub look: Look,
-    /// The numbers of the date, as they stand.
+    /// The numbers of the date, as written.
     pub date: [u16; 3],
     /// The time of day: hour, minute, second.
     pub time: [i8; 3],
@@ -34,19 +34,19 @@ pub struct Head {
     pub end: usize,
 }
 
-/// Half of a day.
+/// The half of the day that a word names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Half {
     /// Before noon.
     Am,
     /// After noon.
     Pm,
-    /// About noon: 11 is before it.
+    /// Around noon: 11 is before noon, other hours are after it.
     Noon,
 }
 
 impl Head {
-    /// The head that a line begins with.
+    /// Reads the head at the beginning of a line.
     pub fn of(line: &str) -> Option<Self> {
         let mut at = Reader { text: line, at: 0 };
         at.pass_marks();
@@ -59,7 +59,7 @@ impl Head {
             return None;
         }
         let (third, _) = at.number(4)?;
-        // 2026. 1. 31. and 2026年1月31日
+        // Dates such as `2026. 1. 31.` and `2026年1月31日`.
         at.pass_marks();
         let _ = at.take('.') || at.take('日') || at.take('일');
         let before = words::half(&at.word(char::is_numeric, 24)?)?;
@@ -105,7 +105,7 @@ impl Head {
         })
     }
 
-    /// The day, if its numbers stand in this order.
+    /// The day, if its numbers are valid in this order.
     pub fn day(&self, order: DateOrder) -> Option<Date> {
         let [first, second, third] = self.date;
         let (year, month, day) = match order {
@@ -115,25 +115,25 @@ impl Head {
         };
         let year = match year {
             0..=99 => year + 2000,
-            // The years of the Thai calendar.
+            // Years of the Thai calendar.
             2500..=2643 => year - 543,
             _ => year,
         };
-        // WhatsApp is of 2009.
+        // WhatsApp was founded in 2009.
         if !(2009..=2100).contains(&year) {
             return None;
         }
         Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
     }
 
-    /// When it was, by the clock of the phone.
+    /// The local time of the phone.
     pub fn at(&self, order: DateOrder) -> Option<DateTime> {
         let [hour, minute, second] = self.time;
         Some(self.day(order)?.at(hour, minute, second, 0))
     }
 }
 
-/// Whether a line may become one that begins with a head when there is more of it.
+/// Whether an incomplete line may turn out to begin with a head.
 pub fn may_become(line: &str) -> bool {
     let first = line.trim_start_matches(is_mark).chars().next();
     line.len() < LONGEST && first.is_none_or(|first| first == '[' || digit(first).is_some())
@@ -143,7 +143,7 @@ const fn is_pair(first: char, second: char) -> bool {
     matches!((first, second), ('年', '月') | ('년', '월')) || first as u32 == second as u32
 }
 
-/// What is not seen, and what looks like a space.
+/// Whether a character is invisible or looks like a space.
 pub const fn is_mark(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{61c}')
 }
@@ -152,7 +152,7 @@ const fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\u{a0}' | '\u{202f}' | '\u{2009}' | '\t')
 }
 
-/// The digit that a character is, in whatever script.
+/// The value of a digit in any script.
 fn digit(c: char) -> Option<u16> {
     const ZEROS: [u32; 20] = [
         0x30, 0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xe50,
@@ -195,7 +195,7 @@ impl Reader<'_> {
         is_there
     }
 
-    /// A number of at most so many digits, and how many it has.
+    /// A number with at most this many digits, and how many it has.
     fn number(&mut self, most: usize) -> Option<(u16, usize)> {
         let (mut number, mut digits) = (0_u16, 0);
         while let Some((c, value)) = self.peek().and_then(|c| Some((c, digit(c)?))) {
@@ -209,7 +209,7 @@ impl Reader<'_> {
         (digits > 0).then_some((number, digits))
     }
 
-    /// What stands between two numbers of a date.
+    /// The separator between two numbers of a date.
     fn between(&mut self) -> Option<char> {
         self.pass_spaces();
         let mark = self.peek().filter(|c| matches!(c, '/' | '.' | '-' | '年' | '月' | '년' | '월'))?;
@@ -218,7 +218,7 @@ impl Reader<'_> {
         Some(mark)
     }
 
-    /// The letters up to a character that ends them, which stays; at most so many characters.
+    /// The letters before a character that ends the word, up to `most` characters. The end character is not consumed.
     fn word(&mut self, is_end: impl Fn(char) -> bool, most: usize) -> Option<String> {
         let mut word = String::new();
         for _ in 0..=most {
@@ -239,7 +239,7 @@ impl Reader<'_> {
         None
     }
 
-    /// The letters up to ` - `, which is passed.
+    /// The letters before ` - `. The dash is consumed.
     fn word_before_dash(&mut self, most: usize) -> Option<String> {
         let rest = self.text.get(self.at..)?;
         let dash = rest.char_indices().take(most).find(|(_, c)| matches!(c, '-' | '–'))?;
@@ -266,26 +266,26 @@ impl Reader<'_> {
     }
 }
 
-/// Marks that stand on the letters of some scripts.
+/// Combining marks that some scripts put on letters.
 const fn is_part_of_letter(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{dff}' | '\u{e31}'..='\u{e4e}')
 }
 
-/// The order that the dates of a file stand in, as far as they tell.
+/// Collects the evidence for the order of the dates in a file.
 #[derive(Debug, Clone, Default)]
 pub struct Orders {
     seen: u64,
     look: Option<Look>,
-    /// For each order: how many are no dates, how many are earlier than the one before, and the last one.
+    /// For each order: how many dates are invalid, how many are earlier than the one before, and the last date.
     of: [(u64, u64, Option<Date>); 3],
-    /// Whether orders differ in what they say.
+    /// Whether the orders give different dates.
     differs: bool,
 }
 
 const ALL: [DateOrder; 3] = [DateOrder::DayMonthYear, DateOrder::MonthDayYear, DateOrder::YearMonthDay];
 
 impl Orders {
-    /// Takes in the next head.
+    /// Adds the next head.
     pub fn learn(&mut self, head: &Head) {
         self.seen += 1;
         self.look = Some(head.look);
@@ -303,13 +303,13 @@ impl Orders {
         self.differs |= days[0].is_some() && days[1].is_some() && days[0] != days[1];
     }
 
-    /// The order; `None` where nothing tells it.
+    /// The order, or `None` if the evidence is not sufficient.
     pub fn decide(&self) -> Option<DateOrder> {
         let look = self.look?;
         if look.is_year_first {
             return Some(DateOrder::YearMonthDay);
         }
-        // A few heads may be pasted ones.
+        // A few heads may come from pasted text.
         let least_wrong = self.of.iter().map(|(wrong, _, _)| *wrong).min()?;
         let is_possible = |at: usize| self.of[at].0 <= least_wrong + (self.seen - least_wrong) / 100;
         let [day_first, month_first, year_first] = [0, 1, 2].map(is_possible);
@@ -325,7 +325,7 @@ impl Orders {
                 } else if second * 2 < first || second == 0 && first > 0 {
                     Some(ALL[1])
                 } else {
-                    // No language puts the month first and a dot behind it.
+                    // No language writes the month first and separates with dots.
                     (look.mark == '.').then_some(ALL[0])
                 }
             }

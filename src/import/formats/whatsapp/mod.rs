@@ -1,7 +1,7 @@
-//! WhatsApp's exports of a chat: `_chat.txt` or `WhatsApp Chat with X.txt`, alone or in a zip file with what was sent.
+//! WhatsApp chat exports: `_chat.txt` or `WhatsApp Chat with X.txt`, alone or in a zip file with the sent files.
 //!
-//! A line that begins with a date begins a message; those that do not belong to the one before. No message has an id, and no
-//! export says whose phone it is from, or which chat it is of: `chat` finds that out.
+//! A line that begins with a date begins a message. Other lines belong to the message before. Messages have no ids, and an export
+//! does not say whose phone or which chat it is from; `chat` finds the chat.
 
 mod chat;
 mod head;
@@ -33,20 +33,20 @@ use crate::import::sent_file::{self, ATTACHMENTS, SentFile};
 use crate::import::table::Copies;
 use crate::vault::time;
 
-/// WhatsApp's exports of a chat.
+/// WhatsApp chat exports.
 pub struct WhatsApp;
 
 const KEY: &str = "whatsapp";
 const CHATS: &str = "chats";
 const MESSAGES: &str = "messages";
-/// Lines of a beginning that are looked at, and how many of them have to begin a message.
+/// How many lines at the beginning are checked, and how many of them must begin a message.
 const FIRST_LINES: usize = 20;
 const LEAST_HEADS: usize = 3;
-/// People of a chat that are named, at most.
+/// The most people that are listed for a chat.
 const MOST_PEOPLE: usize = 2_000;
-/// Names of files that were sent in the chats of a source, at most.
+/// The most names of sent files in the chats of a source.
 const MOST_FILES: usize = 200_000;
-/// What is said of a message that is too long.
+/// How the facts of an item begin if its message is too long.
 const TOO_LONG: &str = "too long";
 
 const STREAMS: [StreamLine; 3] = [
@@ -77,7 +77,7 @@ struct ChatRecord<'a> {
     last_message_date: &'a str,
 }
 
-#[allow(clippy::struct_excessive_bools, reason = "each a field of its own")]
+#[allow(clippy::struct_excessive_bools, reason = "each is a separate field")]
 #[derive(Serialize, Deserialize)]
 struct Message<'a> {
     id: Cow<'a, str>,
@@ -91,10 +91,10 @@ struct Message<'a> {
     is_deleted: bool,
 }
 
-/// What one export says of its chat.
+/// What one export says about its chat.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct AboutChat {
-    /// When its last message was: the latest export's title counts.
+    /// The time of its last message. The latest export's title counts.
     as_of: String,
     title: String,
     people: BTreeSet<String>,
@@ -102,7 +102,7 @@ struct AboutChat {
     last: String,
 }
 
-/// What one export says of a message that another may say differently: whose it is, and the votes of a poll.
+/// Where exports may differ about a message: its author, and the votes of a poll.
 #[derive(Serialize, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 struct AboutMessage<'a>(
     #[serde(borrow)] Cow<'a, str>,
@@ -110,11 +110,11 @@ struct AboutMessage<'a>(
     #[serde(default, skip_serializing_if = "Option::is_none")] Option<Cow<'a, str>>,
 );
 
-/// What one export says of a file: another may have left it out.
+/// What one export says about a file. Another export may have left the file out.
 #[derive(Serialize, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 struct AboutFile<'a>(bool, #[serde(borrow)] Cow<'a, str>, Option<Cow<'a, str>>, Option<Cow<'a, str>>);
 
-/// What a plan knows of a file.
+/// What a plan knows about a file.
 struct File {
     look: Look,
     order: DateOrder,
@@ -123,28 +123,28 @@ struct File {
     /// The first and the last instant.
     period: Option<(i64, i64)>,
     messages: Remembered,
-    /// Where the last message begins that can be read: it tells of the chat.
+    /// Where the last readable message begins. That item also carries the chat.
     last_at: u64,
     ids: Ids,
-    /// How its chat was found in each account that there is.
+    /// How its chat was found in each existing account.
     found: BTreeMap<String, InAccount>,
 }
 
 /// How the chat of a file was found in an account.
 struct InAccount {
     how: How,
-    /// Whether it is known under another name than its title and first day give.
+    /// Whether it is known under another id than its title and first day give.
     is_known_again: bool,
     /// Whether the account has it from an earlier export.
     is_there: bool,
 }
 
-/// What a plan knows of its files, by their labels.
+/// What a plan knows about its files, by label.
 struct State {
     files: HashMap<String, File>,
 }
 
-/// What travels with an item.
+/// The facts that accompany an item.
 #[derive(Serialize, Deserialize)]
 struct Facts<'a> {
     #[serde(borrow)]
@@ -153,10 +153,10 @@ struct Facts<'a> {
     minute: Cow<'a, str>,
     sent_at: Cow<'a, str>,
     as_of: Cow<'a, str>,
-    /// A last line that may be the beginning of another message.
+    /// An incomplete last line that may be the beginning of another message.
     #[serde(default, skip_serializing_if = "str::is_empty")]
     tail: Cow<'a, str>,
-    /// The chat, on its last message.
+    /// The chat, which goes with its last message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     about: Option<AboutChat>,
 }
@@ -183,7 +183,7 @@ impl Format for WhatsApp {
         };
         match () {
             () if first >= LEAST_HEADS => Some(Sure::Certain),
-            // Long messages, with many lines each.
+            // A file with long messages of many lines.
             () if all >= 5 && all * 50 >= lines => Some(Sure::Certain),
             () if first > 0 && peek.is_whole && is_named() => Some(Sure::Certain),
             () => None,
@@ -194,9 +194,7 @@ impl Format for WhatsApp {
         let text = String::from_utf8_lossy(peek.head);
         let (first, _, _) = heads(&text);
         (first < LEAST_HEADS).then(|| {
-            format!(
-                "{first} of its first {FIRST_LINES} lines begin with a date and a time, as those of a chat do"
-            )
+            format!("{first} of its first {FIRST_LINES} lines begin with a date and a time, as in a chat")
         })
     }
 
@@ -241,7 +239,7 @@ impl Format for WhatsApp {
                         .map_err(|error| unreadable(member, &error))?
                 {
                     notes.push(format!(
-                        "{} was imported with its dates in the other order before, and will be there twice. To have it once, \
+                        "{} was imported before with its dates in the other order, so its messages will be stored twice. To avoid this, \
                          delete the account {account} with pdpp provider forget, and import all of its files again.",
                         member.label
                     ));
@@ -255,12 +253,12 @@ impl Format for WhatsApp {
             if ask.account.is_none() && account == KEY {
                 notes.push(format!(
                     "No export says whose phone it is from, so the account is called {KEY}. Exports of another person's phone \
-                     need an account of their own: --account NAME."
+                     need a separate account: --account NAME."
                 ));
             } else if ask.account.is_none() {
                 let what = if units.len() == 1 { "this chat" } else { "these chats" };
                 let note =
-                    format!("The account is {account}: it has {what} already. --account NAME names another.");
+                    format!("The account is {account}: it already has {what}. --account NAME names another.");
                 whose.note = Some(note);
             }
             told.push((account.to_owned(), units, notes, whose));
@@ -313,7 +311,7 @@ impl Format for WhatsApp {
     fn split(&self, plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
         let state = plan.state.downcast_ref::<State>();
         let Some(file) = state.and_then(|state| state.files.get(unit.label)) else {
-            return Err(io::Error::other("it was not there when the import was planned"));
+            return Err(io::Error::other("this file did not exist when the import was planned"));
         };
         let chat = file.ids.of(&plan.account);
         let as_of = file.messages.period().map(|(_, last)| minute_of(last)).unwrap_or_default();
@@ -347,7 +345,7 @@ impl Format for WhatsApp {
             if message.offset >= from && is_open {
                 let raw = Raw {
                     offset: message.offset,
-                    // There may be more of the last one.
+                    // The last message may be incomplete.
                     next: if message.is_last { message.offset } else { message.next },
                     line: Some(message.line),
                     bytes: message.bytes.to_vec(),
@@ -513,17 +511,18 @@ fn base_name(label: &str) -> &str {
     without_end(name, "txt").unwrap_or(name)
 }
 
-/// A name without the ending `end`, where it has that.
+/// A name without the extension `end`, if it has that extension.
 fn without_end<'a>(name: &'a str, end: &str) -> Option<&'a str> {
     name.rsplit_once('.').filter(|(_, found)| found.eq_ignore_ascii_case(end)).map(|(name, _)| name)
 }
 
-/// As much of a text as a head may take.
+/// The part of a text that may contain a head.
 fn first_part(text: &str) -> &str {
     &text[..text.floor_char_boundary(head::LONGEST)]
 }
 
-/// How many of the first lines begin with a head, how many of all do, and how many lines there are: heads that look alike.
+/// Counts the heads that look alike: how many of the first lines and how many of all lines begin with one, and how many lines
+/// there are.
 fn heads(text: &str) -> (usize, usize, usize) {
     let (mut look, mut first, mut all, mut lines) = (None, 0, 0, 0);
     for line in text.lines() {
@@ -543,21 +542,21 @@ fn minute_of(at: DateTime) -> String {
     at.strftime("%Y-%m-%dT%H:%M").to_string()
 }
 
-/// What a message is counted by.
+/// The number under which copies of a message are counted.
 fn number_of(name: &str) -> u64 {
     u64::from_str_radix(name.get(..16).unwrap_or_default(), 16).unwrap_or_default()
 }
 
-/// A message, as it stands in a file.
+/// A message as the file has it.
 struct Found<'a> {
     offset: u64,
     next: u64,
     line: u64,
-    /// From its head on.
+    /// Its bytes, including the head.
     bytes: &'a [u8],
-    /// A last line that has no end yet, and may be the beginning of the next head.
+    /// An incomplete last line that may be the beginning of the next head.
     tail: &'a [u8],
-    /// `None` where lines stand before the first message.
+    /// `None` for lines before the first message.
     head: Option<Head>,
     is_long: bool,
     is_last: bool,
@@ -568,7 +567,7 @@ impl Found<'_> {
         String::from_utf8_lossy(self.tail)
     }
 
-    /// What stands behind its head.
+    /// The text after its head.
     fn rest(&self) -> Cow<'_, str> {
         let end = self.head.map_or(0, |head| head.end);
         let rest = String::from_utf8_lossy(self.bytes.get(end..).unwrap_or_default());
@@ -584,11 +583,11 @@ struct Begun {
     is_long: bool,
 }
 
-/// Which heads begin a message: those that look like the first one, and whose dates stand in this order.
+/// Which heads begin a message: those that look like the first one and are valid in this date order.
 #[derive(Clone, Copy)]
 struct Expected(Option<Look>, Option<DateOrder>);
 
-/// Gives each message of a file.
+/// Passes on each message of a file.
 fn each_message(
     bytes: impl io::BufRead,
     expected: Expected,
@@ -605,7 +604,7 @@ fn each_message(
             .filter(|head| *look.get_or_insert(head.look) == head.look);
         match &mut open {
             Some(_) if head.is_none() && !line.has_end && head::may_become(&text) => {
-                // The line before it is whole then, as it will be once there is more.
+                // The line before it is complete, and will be the same once the file grows.
                 let _ = kept.pop_if(|byte| *byte == b'\n');
                 tail.extend_from_slice(line.bytes);
             }
@@ -616,7 +615,7 @@ fn each_message(
                     kept.extend(line.has_end.then_some(b'\n'));
                 }
             }
-            // Blank lines before the first message are none.
+            // Blank lines before the first message are ignored.
             None if head.is_none() && line.bytes.trim_ascii().is_empty() => {}
             _ => {
                 if let Some(Begun { offset, line: number, head, is_long }) = open.take() {
@@ -646,7 +645,7 @@ fn each_message(
     Ok(())
 }
 
-/// Local times as instants, in the order of a file: in the hour that is repeated in autumn, what comes later is later.
+/// Converts local times to instants, in the order of a file. In the hour that is repeated in autumn, that order decides.
 struct Clock<'a> {
     zone: &'a TimeZone,
     last: Option<Timestamp>,
@@ -657,7 +656,7 @@ impl<'a> Clock<'a> {
         Self { zone, last: None }
     }
 
-    /// In milliseconds since 1970.
+    /// The instant in milliseconds since 1970.
     fn instant(&mut self, at: DateTime) -> Option<i64> {
         let ambiguous = self.zone.to_ambiguous_timestamp(at);
         let earlier = ambiguous.earlier().ok()?;
@@ -671,14 +670,14 @@ impl<'a> Clock<'a> {
     }
 }
 
-/// In which order the dates of a file stand.
+/// The order of the dates in a file.
 struct Order {
     taken: DateOrder,
-    /// Whether the file itself does not say it.
+    /// Whether the owner or other files gave the order because the file itself does not show it.
     is_told: bool,
 }
 
-/// What the heads of each file look like, and in which order their dates stand.
+/// What the heads of each file look like, and the order of the dates in it.
 fn orders(
     members: &[Member<'_>],
     ask: &Ask,
@@ -710,7 +709,7 @@ fn orders(
         .collect();
     let mut all = Vec::new();
     for (member, (look, order)) in members.iter().zip(found) {
-        // Of one phone all exports look alike.
+        // All exports from one phone look alike.
         let of_others = || {
             let orders: Vec<DateOrder> =
                 known.iter().filter(|(other, _)| *other == look).map(|(_, order)| *order).collect();
@@ -721,7 +720,7 @@ fn orders(
             (Some(order), _) | (None, Some(order)) => Some(order),
             (None, None) => of_others().inspect(|_| {
                 notes.push(format!(
-                    "The dates of {} stand as in the other exports: day and month are in the same order.",
+                    "The dates of {} are read in the same order of day and month as in the other exports.",
                     member.label
                 ));
             }),
@@ -739,7 +738,7 @@ fn orders(
 }
 
 impl File {
-    /// Reads a file for what a plan has to know of it.
+    /// Reads from a file what a plan needs to know.
     fn read(
         member: &Member<'_>,
         (look, order): (Look, DateOrder),
@@ -781,7 +780,7 @@ impl File {
                 _ => {}
             }
         })?;
-        // On an iPhone, what WhatsApp says is said in the chat's name.
+        // On an iPhone, WhatsApp's own messages have the chat's name as their author.
         file.title = title(member.label, &ask.source_name, first_system).unwrap_or_else(|| {
             let people: Vec<&str> = file.people.iter().take(4).map(String::as_str).collect();
             if people.is_empty() { "WhatsApp".to_owned() } else { people.join(", ") }
@@ -809,7 +808,7 @@ impl File {
 }
 
 impl AboutChat {
-    /// What two exports say.
+    /// Merges what two exports say.
     fn and(self, other: Self) -> Self {
         let (older, newer) = if (&self.as_of, &self.title) <= (&other.as_of, &other.title) {
             (self, other)
@@ -836,7 +835,8 @@ impl AboutChat {
     }
 }
 
-/// The title of a chat: from the name of its file, or of the zip file or folder that it lies in; else what WhatsApp calls it in it.
+/// The title of a chat: from the name of its file or of the enclosing zip file or folder, or else the name that WhatsApp uses in
+/// the file.
 fn title(label: &str, source: &str, called: Option<String>) -> Option<String> {
     let name = base_name(label);
     let around = label.rsplit('/').nth(1).unwrap_or(source);
@@ -852,20 +852,20 @@ fn title(label: &str, source: &str, called: Option<String>) -> Option<String> {
     named.or(called).or_else(own)
 }
 
-/// A name without the ` (2)` of what was downloaded twice.
+/// A name without the ` (2)` of a file that was downloaded twice.
 fn without_number(name: &str) -> &str {
     let kept = name.strip_suffix(')').and_then(|rest| rest.rsplit_once('('));
     kept.filter(|(_, number)| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
         .map_or(name, |(kept, _)| kept.trim_end())
 }
 
-/// Finds out which chat each file is of, in each account.
+/// Finds the chat of each file in each account.
 fn find_chats(files: &mut HashMap<String, File>, account: &str, zone: &TimeZone, earlier: &dyn Earlier) {
     let states = earlier.states(KEY);
     let mut accounts: BTreeSet<String> = earlier.accounts(KEY).into_iter().collect();
     accounts.extend(states.iter().map(|(account, _)| account.clone()));
     accounts.insert(account.to_owned());
-    // The chat that began first gives the others its name.
+    // If files belong to one chat, the one that began first gives the chat its id.
     let mut order: Vec<(&String, &File)> = files.iter().collect();
     order.sort_by_cached_key(|(label, file)| {
         (file.messages.period(), file.messages.opening().copied(), (*label).clone())
@@ -909,7 +909,7 @@ fn find_chats(files: &mut HashMap<String, File>, account: &str, zone: &TimeZone,
     }
 }
 
-/// What a person is told of how chats were found.
+/// The notes for the owner about how chats were found.
 fn told_of_chats<'a>(found: impl Iterator<Item = &'a InAccount>) -> Vec<String> {
     let (mut known_again, mut others) = (0, 0);
     for found in found {
@@ -919,29 +919,29 @@ fn told_of_chats<'a>(found: impl Iterator<Item = &'a InAccount>) -> Vec<String> 
     let known_again = match known_again {
         0 => None,
         1 => Some(
-            "One of these exports has the messages of a chat that is known already: it is added to that."
+            "One of these exports has messages of a chat that is already known: it is added to that chat."
                 .to_owned(),
         ),
         count => Some(format!(
-            "{count} of these exports have the messages of chats that are known already: they are added to those."
+            "{count} of these exports have messages of chats that are already known: they are added to those chats."
         )),
     };
     let others = match others {
         0 => None,
         1 => Some(
-            "One of these exports has the title and the first day of a known chat but none of its messages: it becomes a chat of \
-             its own. If it is from another person's phone, give it an account of its own: --account NAME."
+            "One of these exports has the title and the first day of a known chat but none of its messages: it becomes a \
+             separate chat. If it is from another person's phone, give it a separate account: --account NAME."
                 .to_owned(),
         ),
         count => Some(format!(
             "{count} of these exports have the titles and the first days of known chats but none of their messages: they become \
-             chats of their own. If they are from another person's phone, give them an account of their own: --account NAME."
+             separate chats. If they are from another person's phone, give them a separate account: --account NAME."
         )),
     };
     known_again.into_iter().chain(others).collect()
 }
 
-/// Whether an account has the messages of a file as they are if day and month are taken the other way.
+/// Whether an account already has the messages of a file with day and month read the other way round.
 fn was_read_otherwise(
     member: &Member<'_>,
     (look, order): (Look, DateOrder),

@@ -1,50 +1,50 @@
-//! What a message says, behind its head: who, which words, and which file.
+//! The content of a message after its head: the author, the words and the file.
 
 use std::borrow::Cow;
 
 use super::head::is_mark;
 use super::words;
 
-/// The longest name of an author, in characters.
+/// The longest author's name, in characters.
 const LONGEST_AUTHOR: usize = 120;
-/// The longest name of a file, in bytes.
+/// The longest file name, in bytes.
 const LONGEST_FILE: usize = 255;
 
-/// What a message says.
-#[allow(clippy::struct_excessive_bools, reason = "each on its own")]
+/// The content of a message.
+#[allow(clippy::struct_excessive_bools, reason = "each is a separate fact")]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Said {
-    /// Who says it.
+    /// The author.
     pub author: Option<String>,
     /// The words, as they were written.
     pub content: Option<String>,
-    /// The file.
+    /// The file that was sent.
     pub file: Option<File>,
-    /// Whether WhatsApp says it.
+    /// Whether WhatsApp itself wrote the message.
     pub is_system: bool,
     /// Whether it was edited.
     pub is_edited: bool,
     /// Whether it was deleted.
     pub is_deleted: bool,
-    /// What stays the same in each export: without the file's name, and without the votes of a poll.
+    /// What is the same in every export: the text without the file's name and without the votes of a poll.
     pub same: String,
-    /// Whether exports may differ in its words: those of a poll.
+    /// Whether exports may differ in the words, as in a poll.
     pub is_poll: bool,
 }
 
 /// A file that was sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct File {
-    /// Its name, where the export says it.
+    /// Its name, if the export gives it.
     pub name: Option<String>,
-    /// Its media type, or the kind of it.
+    /// Its media type, or its general kind.
     pub media_type: Option<&'static str>,
 }
 
-/// Stands for a file in what stays the same.
+/// Represents a file in the text that is the same in every export.
 const FILE: char = '\u{fffc}';
 
-/// What stands behind the head of a message.
+/// Reads the text after the head of a message.
 pub fn said(rest: &str, has_brackets: bool) -> Said {
     let (author, text) = match author(rest) {
         Some((author, text)) => (Some(author.to_owned()), text),
@@ -69,7 +69,7 @@ pub fn said(rest: &str, has_brackets: bool) -> Said {
     said.is_deleted = said.file.is_none() && words::is_deleted(&words);
     let seen = seen(&words);
     said.is_poll = is_poll(&words);
-    // On an iPhone a mark that is not seen stands before what WhatsApp says.
+    // On an iPhone, an invisible mark precedes text that WhatsApp itself wrote.
     if has_brackets
         && is_marked
         && said.file.is_none()
@@ -87,7 +87,7 @@ pub fn said(rest: &str, has_brackets: bool) -> Said {
     said
 }
 
-/// The text without marks that WhatsApp put there, and without spaces around it. Those that join emoji stay.
+/// The text without marks that WhatsApp added, and without surrounding spaces. Marks that join emoji are kept.
 fn seen(text: &str) -> String {
     let is_written = |c: &char| !matches!(c, '\u{200e}' | '\u{200f}' | '\u{feff}' | '\u{202a}'..='\u{202c}');
     let text: String = text.chars().filter(is_written).collect();
@@ -95,17 +95,17 @@ fn seen(text: &str) -> String {
     lines.join("\n").trim().to_owned()
 }
 
-/// Who says what, where somebody does.
+/// Splits the text into the author and the rest, if there is an author.
 fn author(rest: &str) -> Option<(&str, &str)> {
     let line = rest.split('\n').next().unwrap_or(rest);
     for (at, _) in line.char_indices().take(LONGEST_AUTHOR).filter(|(_, c)| *c == ':') {
         let behind = &rest[at + 1..];
-        // Not the colon of a time or of an address.
+        // The colon of a time or an address does not follow an author.
         if !(behind.is_empty() || behind.starts_with([' ', '\n', '\r', '\u{200e}', '\u{200f}', '\u{a0}'])) {
             continue;
         }
         let author = line[..at].trim_matches(|c: char| is_mark(c) || c.is_whitespace());
-        // "Ana changed the subject to “Trip: Rome”" is nobody's.
+        // "Ana changed the subject to “Trip: Rome”" has no author.
         let is_quoting = author.contains(['"', '“', '”', '„', '«', '»', '「', '」']);
         return (!author.is_empty() && !is_quoting)
             .then(|| (author, behind.strip_prefix([' ', '\u{a0}']).unwrap_or(behind)));
@@ -119,12 +119,12 @@ fn without_edited(text: &str) -> Option<&str> {
     words::is_edited(phrase).then_some(kept)
 }
 
-/// The file that a text names or says was left out, and the words beside it.
+/// The file that a text names, or that was omitted, and the other words.
 fn file(text: &str) -> Option<(File, String)> {
     named_last(text).or_else(|| named_first(text)).or_else(|| omitted(text))
 }
 
-/// `words <attached: 00000012-PHOTO.jpg>`, in any language.
+/// Reads `words <attached: 00000012-PHOTO.jpg>`, in any language.
 fn named_last(text: &str) -> Option<(File, String)> {
     let (words, phrase) = text.trim_end().strip_suffix('>')?.rsplit_once('<')?;
     let (word, name) = phrase.split_once([':', '：'])?;
@@ -133,7 +133,7 @@ fn named_last(text: &str) -> Option<(File, String)> {
     (is_word && is_file_name(name)).then(|| (File::named(name), words.to_owned()))
 }
 
-/// `IMG-20260131-WA0001.jpg (file attached)`, and the words on the next lines.
+/// Reads `IMG-20260131-WA0001.jpg (file attached)`, and the words on the next lines.
 fn named_first(text: &str) -> Option<(File, String)> {
     let (line, words) = text.split_once('\n').unwrap_or((text, ""));
     let (name, phrase) = line.trim_end().strip_suffix(')')?.rsplit_once(" (")?;
@@ -147,7 +147,7 @@ fn named_first(text: &str) -> Option<(File, String)> {
         .then(|| (File::named(name), words.to_owned()))
 }
 
-/// `<Media omitted>` and the words on the next lines, or words and `image omitted`.
+/// Reads `<Media omitted>` and the words on the next lines, or words and `image omitted`.
 fn omitted(text: &str) -> Option<(File, String)> {
     let (line, words) = text.split_once('\n').unwrap_or((text, ""));
     let line = line.trim_matches(|c: char| is_mark(c) || c.is_whitespace());
@@ -175,7 +175,7 @@ impl File {
     }
 }
 
-/// The media type of a file by the end of its name.
+/// The media type of a file with this extension.
 pub fn media_type(end: &str) -> Option<&'static str> {
     Some(match end {
         "jpg" | "jpeg" => "image/jpeg",
@@ -215,7 +215,7 @@ fn is_poll(text: &str) -> bool {
     is_first && lines.any(|line| label(line).is_some() && votes(line).is_some())
 }
 
-/// The word in capitals, before a colon, that a line begins with.
+/// The word in capitals before a colon at the beginning of a line.
 fn label(line: &str) -> Option<&str> {
     let (word, _) = line.trim_start_matches(is_mark).split_once(':')?;
     let is_word =

@@ -13,7 +13,7 @@ use crate::import::harness::{
 
 const LRM: char = '\u{200e}';
 
-/// A chat of Ana and Ben on an Android phone, a message each few hours, from the given one on.
+/// A chat of Ana and Ben on an Android phone, with a message every few hours, starting with message `from`.
 fn android(from: u32, to: u32) -> String {
     let mut text = String::new();
     for at in from..to {
@@ -151,12 +151,12 @@ fn o4_12_the_order_of_dates_is_found_or_asked() {
     // A number above 12.
     assert_eq!(order(&lines(&["1/2/26", "13/2/26", "1/3/26"])), DateOrder::DayMonthYear);
     assert_eq!(order(&lines(&["1/2/26", "2/13/26", "3/1/26"])), DateOrder::MonthDayYear);
-    // The dates ascend.
+    // The dates ascend in one order only.
     assert_eq!(order(&lines(&["10/1/26", "11/1/26", "1/2/26", "2/2/26"])), DateOrder::DayMonthYear);
     assert_eq!(order(&lines(&["1/10/26", "1/11/26", "2/1/26", "2/2/26"])), DateOrder::MonthDayYear);
     assert_eq!(order(&lines(&["2026/1/2", "2026/1/3", "2026/2/1"])), DateOrder::YearMonthDay);
     assert_eq!(order(&lines(&["15-01-20", "15-01-21", "15-02-01"])), DateOrder::YearMonthDay);
-    // Both orders say the same, or a dot says which.
+    // Both orders give the same dates, or dots decide.
     assert_eq!(order(&lines(&["1/1/26", "1/1/26", "2/2/26"])), DateOrder::DayMonthYear);
     assert_eq!(order(&lines(&["1.2.26", "1.2.26", "2.2.26"])), DateOrder::DayMonthYear);
     let unclear = lines(&["1/2/26", "1/2/26", "2/3/26"]);
@@ -165,7 +165,7 @@ fn o4_12_the_order_of_dates_is_found_or_asked() {
     assert_eq!((option, choices), ("--date-order", vec!["dmy".to_owned(), "mdy".to_owned()]));
     let told = Ask { date_order: Some(DateOrder::MonthDayYear), ..ask() };
     assert!(plan(&WhatsApp, &[("_chat.txt", unclear.as_bytes())], told).is_ok());
-    // Another export of the same look tells.
+    // Another export that looks the same decides.
     let clear = lines(&["1/2/26", "13/2/26", "1/3/26"]);
     let both = [("a.txt", unclear.as_bytes()), ("b.txt", clear.as_bytes())];
     let plans = plan(&WhatsApp, &both, ask()).unwrap();
@@ -252,7 +252,7 @@ fn files_are_read_in_the_words_of_many_languages() {
     ] {
         assert_eq!(said(text, true).file, None, "{text}");
     }
-    // With the file or without: one text.
+    // With or without the file, it is the same text.
     for (with, without) in [
         ("Ana: IMG-20260131-WA0001.jpg (file attached)\nLook!", "Ana: <Media omitted>\nLook!"),
         ("Ana: \u{200e}<attached: 00000012-a.jpg>", "Ana: \u{200e}image omitted"),
@@ -297,7 +297,7 @@ fn who_says_it_and_what_whatsapp_says() {
         let (_, is_system, _, is_deleted, _) = of(deleted);
         assert_eq!((is_system, is_deleted), (false, true), "{deleted}");
     }
-    // Letters joined by what is not seen stay joined.
+    // Letters joined by an invisible character stay joined.
     assert_eq!(of("Ana: 👩\u{200d}🌾 می\u{200c}خواهم").4, "👩\u{200d}🌾 می\u{200c}خواهم");
 }
 
@@ -354,23 +354,23 @@ fn a_later_export_joins_with_and_without_what_was_sent() {
 #[test]
 fn a_cut_export_and_a_renamed_contact_are_the_same_chat() {
     let (mut kept, _) = import(&[("WhatsApp Chat with Ana.txt", &android(0, 200))]);
-    // Cut at its most messages, and longer.
+    // A longer export, cut off at its start.
     let counts = more(&mut kept, "b/WhatsApp Chat with Ana.txt", &android(100, 250));
-    // The last one tells of the chat, too.
+    // The last message carries the chat too.
     assert_eq!((counts.new, counts.changed, counts.same), (49, 1, 100));
     assert_eq!((all(&kept, CHATS).len(), all(&kept, MESSAGES).len()), (1, 250));
     assert_eq!(all(&kept, CHATS)[0]["first_message_date"], "2026-01-13T02:00:00.000Z");
-    // Renamed: who says it and the title change, and nothing doubles.
+    // After a rename, the author and the title change, and no message is stored twice.
     let renamed = android(50, 260).replace("- Ana:", "- Ana Green:");
     let counts = more(&mut kept, "c/WhatsApp Chat with Ana Green.txt", &renamed);
     assert_eq!((counts.new, counts.changed), (9, 101));
     assert_eq!((titles(&kept), all(&kept, MESSAGES).len()), (vec!["Ana Green".to_owned()], 260));
     assert_eq!(all(&kept, MESSAGES).iter().filter(|message| message["author"] == "Ana").count(), 25);
-    // An older export with the former name changes nothing.
+    // An older export with the previous name changes nothing.
     let counts = more(&mut kept, "d/WhatsApp Chat with Ana.txt", &android(40, 200));
     assert_eq!((counts.new, counts.changed, counts.same), (0, 0, 160));
     assert_eq!(titles(&kept), ["Ana Green"]);
-    // On a later day under a new name, all of it.
+    // A later export under a new name, with all messages.
     let counts = more(&mut kept, "e/WhatsApp Chat with Someone.txt", &android(30, 90));
     assert_eq!((counts.new, counts.same), (0, 60));
     assert_eq!(titles(&kept), ["Ana Green"]);
@@ -386,7 +386,7 @@ fn exports_of_one_chat_in_one_import_are_one() {
     let plans =
         plan(&WhatsApp, &[("a/x.txt", cut.as_bytes()), ("b/y.txt", whole.as_bytes())], ask()).unwrap();
     assert!(
-        plans[0].notes.iter().any(|note| note.starts_with("One of these exports has the messages of a chat"))
+        plans[0].notes.iter().any(|note| note.starts_with("One of these exports has messages of a chat"))
     );
 }
 
@@ -399,12 +399,12 @@ fn other_chats_stay_others() {
     ]);
     let found: BTreeSet<String> = titles(&kept).into_iter().collect();
     assert_eq!((counts.new, found), (200, ["Ana", "Ben"].map(str::to_owned).into()));
-    // Short chats that say the same are two.
+    // Short chats with the same words are two chats.
     let greeting = "31/01/2026, 14:03 - Cleo: Happy birthday!\n31/01/2026, 14:04 - Ana: Thanks\n31/01/2026, 14:04 - Cleo: Bye\n";
     let (kept, _) =
         import(&[("a/WhatsApp Chat with Cleo.txt", greeting), ("b/WhatsApp Chat with Dan.txt", greeting)]);
     assert_eq!((titles(&kept).len(), all(&kept, MESSAGES).len()), (2, 6));
-    // The same short chat, exported again from another phone: one.
+    // The same short chat, exported again from another phone, is one chat.
     let ios = "[31.01.26, 14:03:10] Cleo: Happy birthday!\n[31.01.26, 14:04:00] Ana: Thanks\n[31.01.26, 14:04:30] Cleo: Bye\n";
     let (kept, _) =
         import(&[("a/WhatsApp Chat with Cleo.txt", greeting), ("b/WhatsApp Chat - Cleo/_chat.txt", ios)]);
@@ -422,11 +422,11 @@ fn two_chats_of_one_title_and_day_without_a_common_message_are_two() {
             plans[0]
                 .notes
                 .iter()
-                .any(|note| note.contains("none of its messages: it becomes a chat of its own"))
+                .any(|note| note.contains("none of its messages: it becomes a separate chat"))
         );
         assert_eq!(more(&mut kept, &name("b"), second).new, 10);
         assert_eq!((all(&kept, CHATS).len(), all(&kept, MESSAGES).len()), (2, 20));
-        // Each is known again, also longer.
+        // Each is recognised, also in a longer export.
         let before = kept.records.clone();
         for text in [first, second] {
             assert_eq!(more(&mut kept, &name("c"), text).same, 10);
@@ -436,11 +436,11 @@ fn two_chats_of_one_title_and_day_without_a_common_message_are_two() {
             android(0, 15).replace("message", if second.contains("note") { "note" } else { "message" });
         let plans = plan_beside(&WhatsApp, &[(&name("d"), longer.as_bytes())], ask(), &kept).unwrap();
         assert!(!plans[0].notes.iter().any(|note| note.contains("none of its messages")));
-        // The last one tells of the chat, which changed.
+        // The last message carries the chat, which changed.
         assert_eq!(more(&mut kept, &name("d"), &longer).new, 4);
         assert_eq!((all(&kept, CHATS).len(), all(&kept, MESSAGES).len()), (2, 25));
     }
-    // In one import, whatever their folders are called.
+    // In one import, whatever the names of the folders.
     let (both, _) = import(&[(&name("a"), &first), (&name("b"), &second)]);
     let (turned, _) = import(&[(&name("b"), &first), (&name("a"), &second)]);
     assert_eq!((all(&both, CHATS).len(), all(&both, MESSAGES).len()), (2, 20));
@@ -464,10 +464,10 @@ fn a_later_export_goes_to_the_account_that_has_its_chat() {
     assert_eq!(of, [("Mums phone", &[0][..]), ("whatsapp", &[1][..])]);
     assert_eq!(
         plans[0].whose.note.as_deref(),
-        Some("The account is Mums phone: it has this chat already. --account NAME names another.")
+        Some("The account is Mums phone: it already has this chat. --account NAME names another.")
     );
     assert_eq!(plans[1].whose.note, None);
-    // Two that overlap go together.
+    // Two overlapping exports go together.
     let parts = [android(0, 60), android(40, 84)];
     let files = [
         ("a/WhatsApp Chat with Dad.txt", parts[0].as_bytes()),
@@ -477,7 +477,7 @@ fn a_later_export_goes_to_the_account_that_has_its_chat() {
     assert_eq!((plans.len(), plans[0].account.as_str()), (1, "Mums phone"));
     assert_eq!(more(&mut kept, "later/WhatsApp Chat with Dad.txt", &long).new, 33);
     assert_eq!((all(&kept, CHATS).len(), all(&kept, MESSAGES).len()), (1, 84));
-    // Only who says so has it elsewhere.
+    // Only an explicit --account puts it elsewhere.
     let named = Ask { account: Some("whatsapp".to_owned()), ..ask() };
     let plans = plan_beside(&WhatsApp, &[(name, long.as_bytes())], named, &kept).unwrap();
     assert_eq!((plans[0].account.as_str(), &plans[0].whose.note), ("whatsapp", &None));
@@ -524,7 +524,7 @@ fn titles_are_found_in_names() {
     ] {
         assert_eq!(of(label, source).as_deref(), wanted, "{label} {source}");
     }
-    // What WhatsApp calls the chat in it.
+    // The name that WhatsApp uses for the chat in the file.
     let text = "[31.01.26, 14:03:10] Garden: \u{200e}Messages and calls are end-to-end encrypted.\n[31.01.26, 14:03:11] Ana: x\n[31.01.26, 14:04:00] Ben: y\n";
     let (kept, _) = import(&[("_chat.txt", text)]);
     assert_eq!(titles(&kept), ["Garden"]);
@@ -601,7 +601,7 @@ proptest! {
 
     #[test]
     fn twice_is_once_and_no_order_counts(first in export(), second in export()) {
-        // Of one first day: else the one that is read first names the chat.
+        // All begin on the same first day; otherwise the one that is read first would give the chat its id.
         let begin = android(0, 2);
         let files = [begin.clone() + &first, begin + &second];
         let named = [("a/WhatsApp Chat with Ana.txt", files[0].as_bytes()), ("b/WhatsApp Chat with Ana.txt", files[1].as_bytes())];
@@ -629,7 +629,7 @@ proptest! {
     #[test]
     fn cut_anywhere_and_finished_is_whole(cut in 0_usize..4000, limit in 1_usize..30) {
         let whole = android(13, 60).replace("message 2", "IMG-1-WA1.jpg (file attached)\nmessage 2\nand more");
-        // A plan needs a message.
+        // A plan needs at least one message.
         let cut = cut.max(200);
         assert_cut_and_finished_is_whole(&WhatsApp, whole.as_bytes(), cut, limit);
     }

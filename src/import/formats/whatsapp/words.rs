@@ -1,8 +1,8 @@
-//! What WhatsApp itself writes into an export, in the languages of its phones.
+//! The words that WhatsApp itself writes into an export, in the languages of its phones.
 
 use super::head::Half;
 
-/// Words of the first half of the day, without dots, spaces and capitals.
+/// Words for the first half of the day, without dots, spaces and capitals.
 const AM: &[&str] = &[
     "am",
     "上午",
@@ -33,7 +33,7 @@ const AM: &[&str] = &[
     "dop",
     "pd",
 ];
-/// Words of the second half of the day.
+/// Words for the second half of the day.
 const PM: &[&str] = &[
     "pm",
     "下午",
@@ -65,14 +65,15 @@ const PM: &[&str] = &[
     "odp",
     "md",
 ];
-/// Words that stand between a date and a time, or behind a time, and say nothing.
+/// Words between a date and a time, or after a time, that carry no information.
 const JOINED: &[&str] = &[
     "", "à", "às", "um", "uhr", "at", "kl", "klo", "alas", "ala", "alle", "ore", "ob", "o", "в", "у", "о",
     "la", "h", "น",
 ];
 
-/// What a word beside a time says of it; `None` where it is no such word.
-#[allow(clippy::option_option, reason = "a word may be known and say nothing")]
+/// The half of the day that a word next to a time names. Returns `None` if the word is unknown, and `Some(None)` if it carries no
+/// information.
+#[allow(clippy::option_option, reason = "a word may be known but carry no information")]
 pub fn half(word: &str) -> Option<Option<Half>> {
     match () {
         () if JOINED.contains(&word) => Some(None),
@@ -83,7 +84,7 @@ pub fn half(word: &str) -> Option<Option<Half>> {
     }
 }
 
-/// What stands in `<…>` at the end of a message that was edited.
+/// The text in `<…>` at the end of an edited message.
 const EDITED: &[&str] = &[
     "this message was edited",
     "diese nachricht wurde bearbeitet",
@@ -140,7 +141,7 @@ const EDITED: &[&str] = &[
     "این پیام ویرایش شد",
 ];
 
-/// A message that was deleted, by its author or by who exports.
+/// The text of a deleted message, whether its author or the exporting user deleted it.
 const DELETED: &[&str] = &[
     "this message was deleted",
     "you deleted this message",
@@ -228,7 +229,7 @@ const DELETED: &[&str] = &[
     "คุณได้ลบข้อความนี้",
 ];
 
-/// Behind a file's name, in round brackets.
+/// The text in round brackets after a file's name.
 const ATTACHED: &[&str] = &[
     "file attached",
     "datei angehängt",
@@ -291,7 +292,7 @@ const ATTACHED: &[&str] = &[
     "فایل پیوست شد",
 ];
 
-/// In `<…>` where a file was, on Android.
+/// The text in `<…>` in place of a file, on Android.
 const OMITTED: &[&str] = &[
     "media omitted",
     "video note omitted",
@@ -379,7 +380,7 @@ const OMITTED: &[&str] = &[
     "মিডিয়া বাদ দেওয়া হয়েছে",
 ];
 
-/// What stands where a file was, on an iPhone: what kind of file it was, and the words of many languages for that.
+/// The text in place of a file on an iPhone: the kind of file, and the words for it in many languages.
 const OMITTED_KINDS: &[(&str, &[&str])] = &[
     (
         "image/*",
@@ -669,7 +670,7 @@ const OMITTED_KINDS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// File names with `{}` for the title of the chat: the longest first where one begins as another does.
+/// File names with the chat's title left out. A longer name comes first if a shorter one begins in the same way.
 const TITLES: &[(&str, &str)] = &[
     ("whatsapp chat with ", ""),
     ("whatsapp chat - ", ""),
@@ -728,7 +729,7 @@ const TITLES: &[(&str, &str)] = &[
     ("whatsapp ", ""),
 ];
 
-/// As a phrase is compared: without marks, a dot at the end, and capitals.
+/// A phrase in the form in which phrases are compared: without marks, capitals and a dot at the end.
 pub fn plain(text: &str) -> String {
     let seen: String = text.chars().filter(|c| !super::head::is_mark(*c)).collect();
     let seen = seen.trim().trim_end_matches(['.', '。', '।', '\u{a0}']).trim();
@@ -740,7 +741,7 @@ pub fn is_edited(phrase: &str) -> bool {
     EDITED.contains(&plain(phrase).as_str())
 }
 
-/// Whether a text stands for a message that was deleted.
+/// Whether a text is that of a deleted message.
 pub fn is_deleted(text: &str) -> bool {
     DELETED.contains(&plain(text).as_str())
 }
@@ -757,19 +758,19 @@ pub fn is_omitted(phrase: &str) -> bool {
         || OMITTED_KINDS.iter().any(|(_, words)| words.contains(&plain.as_str()))
 }
 
-/// What kind of file a text says was left out, and what stands before that.
+/// The kind of file that a text says was omitted, and the text before that.
 pub fn omitted_kind(text: &str) -> Option<(&'static str, &str)> {
-    // The phrase is the last thing, behind a mark that is not seen, or all there is.
+    // The phrase comes last, after an invisible mark, or is the whole text.
     let start = text.rfind('\u{200e}').map_or(0, |at| at + '\u{200e}'.len_utf8());
     let phrase = plain(text.get(start..)?);
     let found = OMITTED_KINDS.iter().find(|(_, words)| words.contains(&phrase.as_str()))?;
     Some((found.0, &text[..start]))
 }
 
-/// The title of the chat that a file's name without its ending says.
+/// The title of the chat in a file's name without its extension.
 pub fn title(name: &str) -> Option<&str> {
     let lower = name.to_lowercase();
-    // Few letters are of another length when they are small.
+    // Lower case changes the length of only a few letters.
     if lower.len() != name.len() {
         return None;
     }

@@ -1,18 +1,18 @@
-//! What blocks of a PST are disguised by: two substitutions, whose tables are in the format's specification ([MS-PST] 5.1 and 5.2).
+//! How PST files encode their blocks: two substitutions, whose tables are in the format's specification ([MS-PST] 5.1 and 5.2).
 
-/// The disguise of a file's blocks.
+/// The encoding of a file's blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disguise {
-    /// None.
+    /// No encoding.
     Plain,
-    /// "Compressible encryption": each byte is another one.
+    /// "Compressible encryption": replaces each byte with another one.
     Permute,
-    /// "High encryption": which one it is depends on the block and on where the byte stands.
+    /// "High encryption": the replacement also depends on the block and on the position of the byte.
     Cyclic,
 }
 
 impl Disguise {
-    /// By its number in the file.
+    /// The encoding with this number in the file.
     pub const fn of(number: u8) -> Option<Self> {
         match number {
             0 => Some(Self::Plain),
@@ -22,7 +22,7 @@ impl Disguise {
         }
     }
 
-    /// Takes it off a block, whose number is `block`.
+    /// Decodes a block, whose number is `block`.
     pub fn take_off(self, bytes: &mut [u8], block: u64) {
         match self {
             Self::Plain => {}
@@ -35,7 +35,7 @@ impl Disguise {
         }
     }
 
-    /// Puts it on a block.
+    /// Encodes a block.
     #[cfg(test)]
     pub fn put_on(self, bytes: &mut [u8], block: u64) {
         match self {
@@ -50,7 +50,7 @@ impl Disguise {
     }
 }
 
-/// Both ways: done twice, it is undone.
+/// Encodes or decodes: applied twice, it restores the original.
 fn cyclic(bytes: &mut [u8], block: u64) {
     let [a, b, c, d, ..] = block.to_le_bytes();
     let mut key = u16::from_le_bytes([a ^ c, b ^ d]);
@@ -80,11 +80,11 @@ const THERE: [u8; 256] = [
     218, 61,
 ];
 
-/// The way back.
+/// The inverse table.
 const BACK: [u8; 256] = {
     let (mut back, mut at) = ([0; 256], 0);
     while at < 256 {
-        #[allow(clippy::cast_possible_truncation, reason = "it is less than 256")]
+        #[allow(clippy::cast_possible_truncation, reason = "the value is less than 256")]
         {
             back[THERE[at] as usize] = at as u8;
         }

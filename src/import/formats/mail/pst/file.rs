@@ -1,5 +1,5 @@
-//! A PST file's nodes and blocks ([MS-PST] 2.2). Nothing of it is trusted: each table says less than it takes, trees only go down,
-//! and what has no end is cut off.
+//! The nodes and blocks of a PST file ([MS-PST] 2.2). The file is not trusted: the size of every table is checked, trees may only
+//! lead downwards, and endless structures are cut off.
 
 use std::collections::HashMap;
 use std::io::{self, Read as _};
@@ -7,33 +7,33 @@ use std::io::{self, Read as _};
 use super::disguise::Disguise;
 use crate::import::format::ReadFrom;
 
-/// What a file begins with that is one.
+/// The bytes that every PST file begins with.
 pub const MAGIC: &[u8] = b"!BDN";
-/// How much of the beginning says what it is, in bytes.
+/// How many bytes at the beginning are needed to identify the file.
 const HEADER: usize = 564;
-/// What a page takes, in bytes.
+/// The size of a page, in bytes.
 const PAGE: usize = 512;
-/// Pages that are kept in memory at most.
+/// The most pages that are kept in memory.
 const KEPT_PAGES: usize = 4096;
-/// Pages that are looked at for one entry at most: twice down a tree is less.
+/// The most pages that are read to find one entry. Walking a tree twice needs fewer.
 const LOOKED_AT: usize = 64;
-/// Levels of a tree at most.
+/// The most levels of a tree.
 const LEVELS: u8 = 8;
-/// Blocks of a node at most.
+/// The most blocks of a node.
 const MOST_BLOCKS: usize = 20_000;
-/// Nodes within a node at most.
+/// The most nodes within a node.
 const MOST_SUBNODES: usize = 100_000;
 
-/// Which kind of file it is.
+/// The kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Of Outlook until 2002: numbers of 32 bits, texts in a code page.
+    /// Outlook before 2003: 32-bit numbers, and text in a code page.
     Ansi,
-    /// Of Outlook since 2003.
+    /// Outlook 2003 and later.
     Unicode,
-    /// Large pages, of `.ost` files of Outlook since 2013.
+    /// `.ost` files with large pages, from Outlook 2013 and later.
     LargePages,
-    /// Something else.
+    /// Any other kind.
     Unknown,
 }
 
@@ -50,20 +50,20 @@ pub fn kind_of(head: &[u8]) -> Option<Kind> {
     })
 }
 
-/// A node: something that has data, and nodes of its own perhaps.
+/// A node: an item with data, and possibly with nodes inside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node {
-    /// Its number: what it is, in the low five bits, and which.
+    /// Its number. The low five bits are its type.
     pub id: u32,
-    /// Its data's block.
+    /// The block of its data.
     pub data: u64,
-    /// The block that lists its own nodes; 0 where it has none.
+    /// The block that lists the nodes inside it; 0 if there are none.
     pub nodes: u64,
     /// The folder that it is in.
     pub parent: u32,
 }
 
-/// What a node is, in the low five bits of its number.
+/// Types of nodes, from the low five bits of their numbers.
 pub const FOLDER: u32 = 2;
 pub const MESSAGE: u32 = 4;
 pub const ATTACHMENT: u32 = 5;
@@ -73,7 +73,7 @@ pub struct File {
     bytes: Box<dyn ReadFrom + Send>,
     is_ansi: bool,
     disguise: Disguise,
-    /// Where the roots of the trees of nodes and of blocks lie.
+    /// The positions of the roots of the node tree and of the block tree.
     roots: [u64; 2],
     pages: HashMap<u64, Page>,
 }
@@ -87,7 +87,7 @@ struct Page {
     bytes: Vec<u8>,
 }
 
-/// Little-endian.
+/// Reads a little-endian number.
 pub fn number(bytes: &[u8]) -> u64 {
     bytes.iter().take(8).rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
@@ -96,37 +96,37 @@ fn short(bytes: &[u8]) -> u32 {
     u32::try_from(number(&bytes[..bytes.len().min(4)])).unwrap_or_default()
 }
 
-/// That a file is not what it says.
+/// The error for a damaged file.
 pub fn damaged(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// `length` bytes at `from`, if they are there.
+/// The `length` bytes at `from`, if the file has them.
 pub fn part(bytes: &[u8], from: usize, length: usize) -> io::Result<&[u8]> {
     from.checked_add(length).and_then(|end| bytes.get(from..end)).ok_or_else(|| damaged("a part is missing"))
 }
 
 impl File {
-    /// Opens one.
+    /// Opens a file.
     ///
     /// # Errors
-    /// It cannot be read, or is none that this program reads.
+    /// Fails if the file cannot be read, or is not a PST file that this program can read.
     pub fn open(mut bytes: Box<dyn ReadFrom + Send>) -> io::Result<Self> {
         let mut head = vec![0; HEADER];
         bytes.read_exact(&mut head)?;
         let is_ansi = match kind_of(&head) {
             Some(Kind::Ansi) => true,
             Some(Kind::Unicode) => false,
-            _ => return Err(damaged("it is no PST file that this pdpp reads")),
+            _ => return Err(damaged("it is not a PST file that this version of pdpp can read")),
         };
         let at = |offset: usize| number(&head[offset..offset + if is_ansi { 4 } else { 8 }]);
         let (roots, disguise) = if is_ansi { ([188, 196], 461) } else { ([224, 240], 513) };
         let disguise = Disguise::of(head[disguise])
-            .ok_or_else(|| damaged("it is encrypted in a way that only Windows can undo"))?;
+            .ok_or_else(|| damaged("it is encrypted in a way that only Windows can decrypt"))?;
         Ok(Self { bytes, is_ansi, disguise, roots: roots.map(at), pages: HashMap::new() })
     }
 
-    /// What a number of a block or of a place takes, in bytes.
+    /// The size of a block number or a position, in bytes.
     const fn word(&self) -> usize {
         if self.is_ansi { 4 } else { 8 }
     }
@@ -157,7 +157,7 @@ impl File {
         Ok(page)
     }
 
-    /// The first entry of a tree whose key is `from` or more.
+    /// The first entry of a tree whose key is `from` or higher.
     fn first(&mut self, root: u64, from: u64) -> io::Result<Option<Vec<u8>>> {
         let mut left = LOOKED_AT;
         self.first_below(root, LEVELS + 1, from, &mut left)
@@ -170,20 +170,20 @@ impl File {
         from: u64,
         left: &mut usize,
     ) -> io::Result<Option<Vec<u8>>> {
-        *left = left.checked_sub(1).ok_or_else(|| damaged("its tables go round in circles"))?;
+        *left = left.checked_sub(1).ok_or_else(|| damaged("its tables refer to each other in a circle"))?;
         let page = self.page(at)?;
         if page.level >= above {
-            return Err(damaged("its tables go round in circles"));
+            return Err(damaged("its tables refer to each other in a circle"));
         }
         let word = self.word();
         let entry = |index: usize| &page.bytes[index * page.size..(index + 1) * page.size];
-        // Numbers of blocks are the same whatever their lowest bit is, and no node's number needs it here.
+        // The lowest bit of a block number has no meaning here, and node numbers do not need it.
         let key = |index: usize| number(&entry(index)[..word]);
         if page.level == 0 {
             let found = (0..page.count).find(|index| key(*index) >= from);
             return Ok(found.map(|index| entry(index).to_vec()));
         }
-        // The last child that begins at or before it, and those behind.
+        // The last child that begins at or before the key, and those after it.
         let begin = (0..page.count).rev().find(|index| key(*index) <= from).unwrap_or(0);
         for index in begin..page.count {
             let below = number(&entry(index)[2 * word..3 * word]);
@@ -194,10 +194,10 @@ impl File {
         Ok(None)
     }
 
-    /// The first node whose number is `from` or more.
+    /// The first node whose number is `from` or higher.
     ///
     /// # Errors
-    /// Where the file cannot be read, or is damaged.
+    /// Fails if the file cannot be read or is damaged.
     pub fn next_node(&mut self, from: u32) -> io::Result<Option<Node>> {
         let word = self.word();
         let Some(entry) = self.first(self.roots[0], u64::from(from))? else { return Ok(None) };
@@ -207,19 +207,19 @@ impl File {
             nodes: number(part(&entry, 2 * word, word)?),
             parent: short(part(&entry, 3 * word, 4)?),
         };
-        // A number of more than 32 bits is none.
+        // A number of more than 32 bits is invalid.
         if node.id < from { Err(damaged("a page of its tables is damaged")) } else { Ok(Some(node)) }
     }
 
-    /// The node of this number.
+    /// The node with this number.
     ///
     /// # Errors
-    /// As [`File::next_node`]; it is not there.
+    /// As for [`File::next_node`], and if the node does not exist.
     pub fn node(&mut self, id: u32) -> io::Result<Node> {
         self.next_node(id)?.filter(|node| node.id == id).ok_or_else(|| damaged("a node is missing"))
     }
 
-    /// A block, without its disguise.
+    /// A decoded block.
     fn block(&mut self, id: u64) -> io::Result<Vec<u8>> {
         let word = self.word();
         let wanted = id & !1;
@@ -233,10 +233,10 @@ impl File {
         Ok(bytes)
     }
 
-    /// The blocks of a node's data, of `most` bytes at most.
+    /// The blocks of a node's data, up to `most` bytes in total.
     ///
     /// # Errors
-    /// Where they cannot be read, are damaged, or are more: [`io::ErrorKind::FileTooLarge`].
+    /// Fails if they cannot be read or are damaged, or with [`io::ErrorKind::FileTooLarge`] if they are larger.
     pub fn data(&mut self, id: u64, most: usize) -> io::Result<Vec<Vec<u8>>> {
         let (mut blocks, mut left) = (Vec::new(), most);
         self.data_below(id, 2, &mut blocks, &mut left)?;
@@ -271,10 +271,10 @@ impl File {
         Ok(())
     }
 
-    /// The nodes within a node, by the block that lists them.
+    /// The nodes within a node, from the block that lists them.
     ///
     /// # Errors
-    /// Where they cannot be read, or are damaged.
+    /// Fails if they cannot be read or are damaged.
     pub fn nodes_of(&mut self, id: u64) -> io::Result<Vec<Node>> {
         let mut nodes = Vec::new();
         self.nodes_below(id, 1, &mut nodes)?;
@@ -295,7 +295,7 @@ impl File {
         let count = usize::try_from(number(part(&bytes, 2, 2)?)).unwrap_or_default();
         for entry in part(&bytes, begin, count * words * word)?.chunks(words * word) {
             if nodes.len() >= MOST_SUBNODES {
-                return Err(damaged("a list of nodes has no end"));
+                return Err(damaged("a list of nodes is endless"));
             }
             if level == 0 {
                 nodes.push(Node {
@@ -312,7 +312,7 @@ impl File {
     }
 }
 
-/// Whether a block lists others, and has no disguise.
+/// Whether a block lists other blocks. Such blocks are not encoded.
 const fn is_internal(id: u64) -> bool {
     id & 2 != 0
 }

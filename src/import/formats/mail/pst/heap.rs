@@ -1,4 +1,4 @@
-//! What is in a node: a heap of small pieces, in which lie properties, or the rows of a table ([MS-PST] 2.3).
+//! The content of a node: a heap of small pieces that hold properties or the rows of a table ([MS-PST] 2.3).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,17 +7,17 @@ use encoding_rs::Encoding;
 
 use super::file::{File, Node, damaged, number, part};
 
-/// What a heap takes at most, in bytes.
+/// The largest heap, in bytes.
 const LARGEST: usize = 32 << 20;
-/// Entries of a tree, and rows of a table, at most.
+/// The most entries of a tree, and the most rows of a table.
 const MOST: usize = 50_000;
-/// Columns and levels at most.
+/// The most levels of a tree.
 const LEVELS: u8 = 8;
 
 const TREE: u8 = 0xb5;
 const TABLE: u8 = 0x7c;
 
-/// A heap, by its blocks.
+/// A heap, as its blocks.
 struct Heap(Vec<Vec<u8>>);
 
 impl Heap {
@@ -29,12 +29,12 @@ impl Heap {
         }
     }
 
-    /// What it is mainly.
+    /// The number of its main piece.
     fn root(&self) -> io::Result<u32> {
         Ok(short(part(&self.0[0], 4, 4)?))
     }
 
-    /// The piece of this number; nothing where it is 0.
+    /// The piece with this number; empty if the number is 0.
     fn piece(&self, id: u32) -> io::Result<&[u8]> {
         if id == 0 {
             return Ok(&[]);
@@ -51,7 +51,7 @@ impl Heap {
         block.get(from..to).ok_or_else(|| damaged("a heap is damaged"))
     }
 
-    /// The entries of a tree in it, with keys and values of these sizes.
+    /// The entries of a tree in the heap, with keys and values of these sizes.
     fn entries(&self, tree: u32, key: usize, value: usize) -> io::Result<Vec<&[u8]>> {
         let header = part(self.piece(tree)?, 0, 8)?;
         let is_it = header[0] == TREE && usize::from(header[1]) == key && usize::from(header[2]) == value;
@@ -66,7 +66,7 @@ impl Heap {
                     below.push(short(&entry[key..]));
                 }
                 if below.len() > MOST {
-                    return Err(damaged("a tree in a heap has no end"));
+                    return Err(damaged("a tree in a heap is endless"));
                 }
             }
             pieces = below;
@@ -75,14 +75,14 @@ impl Heap {
         for piece in pieces {
             entries.extend(self.piece(piece)?.chunks_exact(key + value));
             if entries.len() > MOST {
-                return Err(damaged("a tree in a heap has no end"));
+                return Err(damaged("a tree in a heap is endless"));
             }
         }
         Ok(entries)
     }
 }
 
-/// Whether a place is in the heap, and no node.
+/// Whether a value is in the heap and not in a node.
 const fn is_in_heap(place: u32) -> bool {
     place.trailing_zeros() >= 5
 }
@@ -95,35 +95,35 @@ fn short(bytes: &[u8]) -> u32 {
     u32::try_from(number(&bytes[..4])).unwrap_or_default()
 }
 
-/// A value where it lies: itself, or where it is.
+/// The location of a value: the value itself, or where it is.
 #[derive(Debug, Clone, Copy)]
 struct Value {
     kind: u16,
     bits: u64,
-    /// Whether the eight bytes of it stand there.
+    /// Whether the value is stored in these eight bytes.
     is_here: bool,
 }
 
-/// Kinds of values.
+/// Types of values.
 const STRING8: u16 = 0x1e;
 const UNICODE: u16 = 0x1f;
 const BINARY: u16 = 0x102;
 const OBJECT: u16 = 0xd;
 
-/// Properties by their numbers: of a node, or of a row.
+/// Properties by number, of a node or of a row.
 pub struct Properties {
     heap: std::rc::Rc<Heap>,
     values: BTreeMap<u16, Value>,
     nodes: std::rc::Rc<Vec<Node>>,
-    /// What texts without one are written in.
+    /// The charset of texts that do not name one.
     pub charset: Option<&'static Encoding>,
 }
 
 impl Properties {
-    /// Those of a node.
+    /// Reads the properties of a node.
     ///
     /// # Errors
-    /// Where they cannot be read, or are damaged.
+    /// Fails if they cannot be read or are damaged.
     pub fn read(file: &mut File, node: &Node) -> io::Result<Self> {
         let heap = Heap::read(file, node.data)?;
         let entries = heap.entries(heap.root()?, 2, 6)?;
@@ -145,10 +145,10 @@ impl Properties {
         &self.nodes
     }
 
-    /// The bytes of a property, of `most` bytes at most.
+    /// The bytes of a property, up to `most` bytes.
     ///
     /// # Errors
-    /// Where they cannot be read, are damaged or more.
+    /// Fails if they cannot be read, are damaged or are larger.
     pub fn bytes(&self, file: &mut File, id: u16, most: usize) -> io::Result<Option<Vec<u8>>> {
         let Some(value) = self.values.get(&id) else { return Ok(None) };
         if value.is_here {
@@ -162,24 +162,24 @@ impl Properties {
         Ok(Some(file.data(node.data, most)?.concat()))
     }
 
-    /// The node of this number within the node.
+    /// The node with this number within the node.
     fn node(&self, id: u32) -> io::Result<Node> {
         self.nodes.iter().find(|node| node.id == id).copied().ok_or_else(|| damaged("a node is missing"))
     }
 
-    /// The node that a property leads to: the message within an attachment.
+    /// The node that a property refers to: the message within an attachment.
     pub fn object(&self, id: u16) -> Option<Node> {
         let value = self.values.get(&id).filter(|value| value.kind == OBJECT && !value.is_here)?;
         let place = u32::try_from(value.bits).ok().filter(|place| is_in_heap(*place))?;
         self.node(short(self.heap.piece(place).ok()?.get(..4)?)).ok()
     }
 
-    /// Whether a property is bytes, and no text.
+    /// Whether a property is bytes and not text.
     pub fn is_binary(&self, id: u16) -> bool {
         self.values.get(&id).is_some_and(|value| value.kind == BINARY)
     }
 
-    /// A text; none where there is none, or it cannot be read.
+    /// A text; `None` if there is none or it cannot be read.
     pub fn text(&self, file: &mut File, id: u16, most: usize) -> Option<String> {
         let kind = self.values.get(&id)?.kind;
         let bytes = self.bytes(file, id, most).ok()??;
@@ -196,7 +196,7 @@ impl Properties {
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    /// A number, or a yes or no.
+    /// A number or a boolean.
     pub fn number(&self, id: u16) -> Option<u64> {
         let value = self.values.get(&id)?;
         match value.kind {
@@ -214,10 +214,10 @@ impl Properties {
         (since_1601 > 0).then(|| since_1601 / 10_000 - 11_644_473_600_000)
     }
 
-    /// The rows of the table that a node within the node is.
+    /// The rows of a table in a node within the node.
     ///
     /// # Errors
-    /// Where it cannot be read, or is damaged.
+    /// Fails if the table cannot be read or is damaged.
     pub fn rows(&self, file: &mut File, id: u32) -> io::Result<Vec<Self>> {
         let Ok(table) = self.node(id) else { return Ok(Vec::new()) };
         let heap = std::rc::Rc::new(Heap::read(file, table.data)?);
@@ -232,7 +232,7 @@ impl Properties {
         if size == 0 || index == 0 || rows == 0 {
             return Ok(Vec::new());
         }
-        // The number of a row is of four bytes, or of two in an old file.
+        // A row number has four bytes, or two in an old file.
         let entries = heap.entries(index, 4, 4).or_else(|_| heap.entries(index, 4, 2))?;
         let blocks = if is_in_heap(rows) {
             vec![heap.piece(rows)?.to_vec()]
@@ -273,12 +273,12 @@ impl Properties {
     }
 }
 
-/// Whether values of this kind are no larger than what says where others are.
+/// Whether values of this type are no larger than a reference to a value.
 const fn is_small(kind: u16) -> bool {
     matches!(kind, 2 | 3 | 4 | 0xa | 0xb)
 }
 
-/// The charset of a code page of Windows.
+/// The charset of a Windows code page.
 pub fn code_page(page: u64) -> Option<&'static Encoding> {
     let name = match page {
         874 | 1250..=1258 => format!("windows-{page}"),

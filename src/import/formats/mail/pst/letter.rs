@@ -1,6 +1,6 @@
-//! A message of a PST as the mail that it was (RFC 5322), so that it is read as all other mail is. What its servers wrote on it is
-//! taken as it is; where there is nothing, as in a mail that was sent from here, its header is made of its properties. The same
-//! message always makes the same mail.
+//! Converts a message in a PST file back to the mail message that it was (RFC 5322), so that it is read like all other mail. The
+//! header that servers wrote is kept unchanged. If there is none, as in sent mail, the header is made from the properties. The
+//! same PST message always gives the same mail message.
 
 use std::fmt::Write as _;
 use std::io;
@@ -16,19 +16,19 @@ use super::rtf;
 use crate::import::digest;
 use crate::import::formats::mail::LARGEST;
 
-/// Mails within each other at most.
+/// How deeply messages may be nested.
 const DEEPEST: usize = 3;
-/// The longest header of servers, and the longest other text beside bodies, in bytes.
+/// The longest header from servers, and the longest other text apart from bodies, in bytes.
 const LONGEST_HEADER: usize = 1024 * 1024;
 const LONGEST_TEXT: usize = 64 * 1024;
-/// Attachments and recipients of a mail at most.
+/// The most attachments and recipients of a message.
 const MOST_PARTS: usize = 900;
-/// How much of an encoded word is text, in bytes.
+/// How much text an encoded word contains, in bytes.
 const WORD: usize = 42;
-/// Bytes in a line of base64.
+/// How many bytes a line of base64 encodes.
 const LINE: usize = 57;
 
-/// Properties by their numbers ([MS-OXPROPS]).
+/// Property numbers ([MS-OXPROPS]).
 mod id {
     pub const SUBJECT: u16 = 0x0037;
     pub const SUBMITTED: u16 = 0x0039;
@@ -67,7 +67,7 @@ mod id {
 /// The node of a message's recipients.
 const RECIPIENTS: u32 = 0x692;
 
-/// A mail that is being written.
+/// A mail message that is being written.
 #[derive(Default)]
 struct Letter(Vec<u8>);
 
@@ -84,23 +84,23 @@ impl Letter {
         Ok(())
     }
 
-    /// A field of a header, encoded where it has to be.
+    /// Writes a header field, encoded if necessary.
     fn field(&mut self, name: &str, value: &str) -> io::Result<()> {
         self.text(&format!("{name}: {}\n", encoded(value)))
     }
 }
 
-/// The mail that a message is.
+/// Converts a message.
 ///
 /// # Errors
-/// Where it cannot be read, or is damaged; [`io::ErrorKind::FileTooLarge`].
+/// Fails if the message cannot be read or is damaged, or with [`io::ErrorKind::FileTooLarge`].
 pub fn of(file: &mut File, message: &Properties) -> io::Result<Vec<u8>> {
     let mut letter = Letter::default();
     write(file, message, 0, &mut letter)?;
     Ok(letter.0)
 }
 
-/// What was done with a message, as a Maildir's flags.
+/// What was done with a message, as Maildir flags.
 pub fn flags(message: &Properties) -> String {
     let (flags, verb) = (message.number(id::FLAGS).unwrap_or(0), message.number(id::LAST_VERB));
     let all = [
@@ -112,10 +112,10 @@ pub fn flags(message: &Properties) -> String {
     all.into_iter().filter_map(|(flag, is_set)| is_set.then_some(flag)).collect()
 }
 
-/// What tells whose mail a message is: the header of servers, and whom it was delivered to.
+/// What identifies the owner of a message: the header from servers, and the address that it was delivered to.
 pub fn delivery(file: &mut File, message: &Properties) -> String {
     let mut text = message.text(file, id::HEADERS, LONGEST_HEADER).unwrap_or_default().replace("\r\n", "\n");
-    // Behind its last field, not behind the empty line after it.
+    // The address goes after the last field, not after the empty line that follows.
     text.truncate(text.trim_end().len());
     text.push('\n');
     let address = [id::RECEIVED_BY_SMTP, id::RECEIVED_BY_ADDRESS];
@@ -136,7 +136,7 @@ fn write(file: &mut File, message: &Properties, depth: usize, letter: &mut Lette
     let html = html(file, message)?;
     let rtf = if plain.is_none() && html.is_none() { rtf_text(file, message)? } else { None };
     let plain = plain.or(rtf);
-    // The same message has the same boundary, whichever file it is in.
+    // The same message has the same boundary in every file.
     let boundary = |kind: &str| {
         let html = html.as_ref().map_or(&[][..], |(bytes, _)| bytes);
         let parts = [plain.as_deref().unwrap_or_default().as_bytes(), html, kind.as_bytes()];
@@ -179,13 +179,13 @@ fn write(file: &mut File, message: &Properties, depth: usize, letter: &mut Lette
     Ok(())
 }
 
-/// The header, without what says how the body is written: that is written anew.
+/// Writes the header without the fields that describe the body's encoding, because those are written again.
 fn header(file: &mut File, message: &Properties, letter: &mut Letter) -> io::Result<()> {
     let servers = message.text(file, id::HEADERS, LONGEST_HEADER).unwrap_or_default();
     let (mut is_kept, mut names) = (false, Vec::new());
     for line in servers.lines() {
         if line.trim().is_empty() {
-            // Some have what is not of the header behind it.
+            // Some messages have text that is not part of the header after it.
             if names.is_empty() {
                 continue;
             }
@@ -238,7 +238,7 @@ fn header(file: &mut File, message: &Properties, letter: &mut Letter) -> io::Res
     if !has("subject")
         && let Some(subject) = text(file, id::SUBJECT)
     {
-        // In front may stand how long "Re: " is.
+        // The text may begin with the length of "Re: ".
         let plain = subject.strip_prefix('\u{1}').map_or(subject.as_str(), |rest| {
             let mut chars = rest.chars();
             let _ = chars.next();
@@ -267,7 +267,7 @@ fn header(file: &mut File, message: &Properties, letter: &mut Letter) -> io::Res
     Ok(())
 }
 
-/// The HTML and the charset that it is in, as far as that is known.
+/// The HTML and, if known, its charset.
 fn html(file: &mut File, message: &Properties) -> io::Result<Option<(Vec<u8>, Option<&'static str>)>> {
     if !message.is_binary(id::HTML) {
         let text = message.text(file, id::HTML, LARGEST);
@@ -278,7 +278,7 @@ fn html(file: &mut File, message: &Properties) -> io::Result<Option<(Vec<u8>, Op
     Ok((!bytes.is_empty()).then(|| (bytes, charset.map(encoding_rs::Encoding::name))))
 }
 
-/// The text of a message that has it as RTF alone.
+/// The text of a message that has only RTF.
 fn rtf_text(file: &mut File, message: &Properties) -> io::Result<Option<String>> {
     let Some(packed) = message.bytes(file, id::RTF, LARGEST)? else { return Ok(None) };
     Ok(rtf::unpacked(&packed, LARGEST).map(|rtf| rtf::to_text(&rtf)).filter(|text| !text.trim().is_empty()))
@@ -315,7 +315,7 @@ fn write_attachment(
     }
     letter.text("Content-Transfer-Encoding: base64\n\n")?;
     let bytes = match object {
-        // A drawing, or whatever else is within.
+        // A drawing or another object.
         Some(inner) => file.data(inner.data, LARGEST)?.concat(),
         None => attachment.bytes(file, id::DATA, LARGEST)?.unwrap_or_default(),
     };
@@ -345,7 +345,7 @@ fn is_media_type(text: &str) -> bool {
     text.split_once('/').is_some_and(|(kind, sub)| is_token(kind) && is_token(sub))
 }
 
-/// A person as a header has them. Within one organisation there are names without addresses.
+/// A person in header form. Within an organisation, names may have no address.
 fn person(name: Option<String>, address: Option<String>) -> Option<String> {
     let name =
         name.map(|name| one_line(name.trim().trim_matches(['\'', '"']))).filter(|name| !name.is_empty());
@@ -358,7 +358,7 @@ fn person(name: Option<String>, address: Option<String>) -> Option<String> {
     }
 }
 
-/// A name as a header has it.
+/// A name in header form.
 fn quoted(name: &str) -> String {
     if name.is_ascii() { format!("\"{}\"", name.replace(['\\', '"'], "'")) } else { encoded(name) }
 }
@@ -367,7 +367,7 @@ fn one_line(text: &str) -> String {
     text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
 }
 
-/// A text as a header has it (RFC 2047).
+/// A text in header form (RFC 2047).
 fn encoded(text: &str) -> String {
     let text = one_line(text);
     if text.is_ascii() && !text.contains("=?") {

@@ -1,7 +1,7 @@
-//! Outlook's files: `.pst`, and `.ost` of Outlook until 2010. Their messages become the mails that they were ([`letter`]).
+//! Outlook's files: `.pst`, and `.ost` from Outlook up to 2010. Their messages are converted back to mail messages ([`letter`]).
 //!
-//! The files are read by code of our own. Microsoft's `outlook-pst` reads them too, but trusts them: where a list of blocks names one
-//! block a million times, or a tree leads round in circles, it takes memory until the process is killed.
+//! The files are read by pdpp's own code. Microsoft's `outlook-pst` crate reads them too, but it trusts their content: if a list
+//! of blocks names one block a million times, or a tree is circular, it allocates memory until the process is killed.
 
 mod disguise;
 mod file;
@@ -22,29 +22,30 @@ use crate::import::format::{
     Ask, Bad, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
 };
 
-/// The format.
+/// The `.pst` and `.ost` formats.
 pub struct Pst;
 
 /// The node of the file itself.
 const STORE: u32 = 0x21;
-/// Properties: the kind of an item, a name, the check of a password, the folder that has all others that a person sees.
+/// Properties: the class of an item, a name, the checksum of a password, and the folder that contains all the folders that a user
+/// sees.
 const CLASS: u16 = 0x001a;
 const NAME: u16 = 0x3001;
 const PASSWORD: u16 = 0x67ff;
 const TOP: u16 = 0x35e0;
 
-/// Mails that are looked at to know whose they are.
+/// How many messages are read to find their owner.
 const LOOKED_AT: usize = 200;
-/// Folders within each other, and folders whose names are kept.
+/// How deeply folders are nested at most, and how many folder names are kept.
 const DEEPEST: usize = 32;
 const MOST_FOLDERS: usize = 10_000;
-/// What a person is told: no bytes of the file are those of an attachment.
-const ATTACHMENTS_STAY: &str = "Attachments of Outlook's files are kept with --copy-attachments alone. Without it there are their names, \
-                                types and sizes.";
+/// The note about attachments, whose bytes are not stored in one piece in the file.
+const ATTACHMENTS_STAY: &str = "Attachments in Outlook files are kept only with --copy-attachments. Without it, only their names, \
+                                types and sizes are kept.";
 /// The longest name, in bytes.
 const LONGEST_NAME: usize = 4096;
 
-/// Kinds of items that are no mail, by the beginning of their class, and what is said of them.
+/// Items that are not mail: the beginning of their class, and the reason that is reported.
 const OTHERS: [(&str, &str); 8] = [
     ("IPM.Appointment", "an appointment"),
     ("IPM.Contact", "a contact"),
@@ -55,9 +56,9 @@ const OTHERS: [(&str, &str); 8] = [
     ("IPM.Microsoft", "a setting of the program"),
     ("IPM.Configuration", "a setting of the program"),
 ];
-/// What is none of them, and no mail.
-const UNKNOWN: &str = "an item that is no mail";
-/// What an item's facts are that is left out, or cannot be read, before why.
+/// The reason for other items that are not mail.
+const UNKNOWN: &str = "an item that is not mail";
+/// How the facts of an item begin that is skipped or cannot be read, before the reason.
 const LEFT_OUT: &str = "left out: ";
 const BAD: [&str; 2] = ["damaged", "larger than 80 MiB"];
 
@@ -67,7 +68,7 @@ impl Format for Pst {
     }
 
     fn title(&self) -> &'static str {
-        "mail of Outlook (.pst, .ost)"
+        "Outlook mail (.pst, .ost)"
     }
 
     fn version(&self) -> u32 {
@@ -92,22 +93,22 @@ impl Format for Pst {
             let head = member.beginning().map_err(|error| Refused::Unreadable(error.to_string()))?;
             let why = match kind_of(&head) {
                 Some(Kind::LargePages) => {
-                    "is an .ost file of Outlook 2013 or later, which this pdpp does not read. Export it in Outlook: File, Open & \
+                    "is an .ost file from Outlook 2013 or later, which pdpp cannot read. Export it in Outlook: File, Open & \
                      Export, Import/Export, Export to a file, Outlook Data File (.pst)"
                 }
                 Some(Kind::Ansi | Kind::Unicode) => {
                     let looked = (member.open)().and_then(look_at).unwrap_or_default();
-                    // An .ost file has something else there.
+                    // An `.ost` file has another value in this property.
                     if looked.has_password && head.get(8..10) == Some(b"SM") {
                         notes.push(format!(
-                            "{} has a password that Outlook asks for. It does not encrypt the mails, and they are read without it.",
+                            "{} has a password that Outlook asks for. It does not encrypt the messages, so they are read without it.",
                             member.label
                         ));
                     }
                     heads.push(looked.head);
                     continue;
                 }
-                _ => "is a file of Outlook of a kind that is not known",
+                _ => "is an Outlook file of an unknown kind",
             };
             return Err(Refused::Unfit { why: format!("{} {why}", member.label) });
         }
@@ -146,7 +147,7 @@ impl Format for Pst {
                         io::ErrorKind::FileTooLarge => BAD[1],
                         _ => return Err(error),
                     };
-                    // Each by its number: else they would seem to be one.
+                    // The number tells such items apart, which would otherwise seem equal.
                     let bytes = node.id.to_be_bytes().to_vec();
                     Raw { offset, next: end, line: None, bytes, facts: why.to_owned(), copy: 0 }
                 }
@@ -186,17 +187,17 @@ impl Format for Pst {
     }
 }
 
-/// What a look at a file tells.
+/// What a first look at a file finds.
 #[derive(Default)]
 struct Looked {
-    /// Headers of some mails, one behind the other.
+    /// The headers of some messages, one after another.
     head: Vec<u8>,
     has_password: bool,
 }
 
 fn look_at(bytes: Box<dyn crate::import::format::ReadFrom + Send>) -> io::Result<Looked> {
     let mut looked = Looked::default();
-    // What lies compressed in an archive is read from the beginning on alone.
+    // A compressed file in an archive can only be read from the beginning.
     if !bytes.goes_back() {
         return Ok(looked);
     }
@@ -221,7 +222,7 @@ fn look_at(bytes: Box<dyn crate::import::format::ReadFrom + Send>) -> io::Result
     Ok(looked)
 }
 
-/// The folder that has all others that a person sees.
+/// The folder that contains all the folders that a user sees.
 fn top(file: &mut File) -> Option<u32> {
     let store = file.node(STORE).ok()?;
     let store = Properties::read(file, &store).ok()?;
@@ -247,12 +248,12 @@ fn folder_of(
         let Ok(node) = file.node(at) else { break };
         let name =
             Properties::read(file, &node).ok().and_then(|folder| folder.text(file, NAME, LONGEST_NAME));
-        // The root of all has no name, and is its own parent.
+        // The root folder has no name and is its own parent.
         let Some(name) = name.filter(|_| node.parent != at) else { break };
         names.push(name.replace('/', " "));
         at = node.parent;
     }
-    // What an .ost file has above it is the program's.
+    // The folders above this one in an `.ost` file belong to Outlook, not to the user.
     if let Some(top) = names.iter().position(|name| name == "IPM_SUBTREE") {
         names.truncate(top);
     }

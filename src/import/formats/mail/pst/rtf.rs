@@ -1,17 +1,17 @@
-//! The text of a mail that Outlook keeps as RTF alone: packed as [MS-OXRTFCP] says, and written in RTF.
+//! The text of a message that Outlook keeps only as RTF, compressed as described in [MS-OXRTFCP].
 
 use super::heap::code_page;
 
-/// What each is preset with before the first byte is unpacked.
+/// The initial content of the window before the first byte is unpacked.
 const PRESET: &[u8] =
     b"{\\rtf1\\ansi\\mac\\deff0\\deftab720{\\fonttbl;}{\\f0\\fnil \\froman \\fswiss \\fmodern \\fscript \
 \\fdecor MS Sans SerifSymbolArialTimes New RomanCourier{\\colortbl\\red0\\green0\\blue0\r\n\\par \
 \\pard\\plain\\f0\\fs20\\b\\i\\u\\tab\\tx";
 const WINDOW: usize = 4096;
-/// Groups within each other at most.
+/// How deeply groups may be nested.
 const DEEPEST: usize = 256;
 
-/// What it was before it was packed, of `most` bytes at most; `None` where it is not packed so.
+/// Unpacks the RTF, up to `most` bytes; `None` if it is not packed in this way.
 pub fn unpacked(packed: &[u8], most: usize) -> Option<Vec<u8>> {
     let (header, body) = packed.split_at_checked(16)?;
     let size = usize::try_from(u32::from_le_bytes(header[4..8].try_into().ok()?)).ok()?.min(most);
@@ -36,7 +36,7 @@ pub fn unpacked(packed: &[u8], most: usize) -> Option<Vec<u8>> {
             }
             let (Some(high), Some(low)) = (bytes.next(), bytes.next()) else { return Some(out) };
             let from = usize::from(high) << 4 | usize::from(low) >> 4;
-            // It ends with a reference to itself.
+            // The data ends with a reference to its own position.
             if from == at {
                 return Some(out);
             }
@@ -54,16 +54,16 @@ pub fn unpacked(packed: &[u8], most: usize) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// What a group says of its text.
+/// How the text of a group is treated.
 #[derive(Clone, Copy)]
 struct Group {
-    /// It is no text: a table of fonts, a picture.
+    /// Whether the group is not text, such as a table of fonts or a picture.
     is_hidden: bool,
-    /// How many characters stand behind one for programs that do not know it.
+    /// How many characters follow each Unicode character, for programs that do not support it.
     behind: usize,
 }
 
-/// The text. Of a mail that was HTML the tags stand in groups that are no text, and what they come to stands beside them.
+/// Extracts the text. If the message was HTML, its tags are in groups that are not text, with the equivalent RTF next to them.
 pub fn to_text(rtf: &[u8]) -> String {
     let mut text = String::new();
     let mut groups = vec![Group { is_hidden: false, behind: 1 }];
@@ -74,7 +74,7 @@ pub fn to_text(rtf: &[u8]) -> String {
         let depth = groups.len() - 1;
         let is_seen = !groups[depth].is_hidden;
         if byte != b'\\' || rtf.get(at) != Some(&b'\'') {
-            // Bytes of a character stand one behind the other.
+            // The bytes of one character follow one another.
             text.push_str(&charset.decode_without_bom_handling(&pending).0);
             pending.clear();
         }
@@ -154,7 +154,7 @@ pub fn to_text(rtf: &[u8]) -> String {
     text
 }
 
-/// A control word from `at` on, its number, and where it ends.
+/// The control word at `at`, its number, and where it ends.
 fn control(rtf: &[u8], at: usize) -> (&[u8], Option<i64>, usize) {
     let word_end =
         rtf[at..].iter().position(|byte| !byte.is_ascii_alphabetic()).map_or(rtf.len(), |end| at + end);
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn what_is_packed_comes_out_as_it_was() {
-        // "{\rtf1\ansi hello hello}": a reference to what is preset, letters, a reference to what was before, the end.
+        // "{\rtf1\ansi hello hello}": a reference to the initial content, letters, a reference to earlier text, the end.
         let mut packed = vec![0; 4];
         packed.extend(24_u32.to_le_bytes());
         packed.extend(b"LZFu\0\0\0\0");

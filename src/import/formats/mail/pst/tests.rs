@@ -1,4 +1,4 @@
-//! Files that a small writer makes, of both kinds and in each disguise, and what may be wrong with them.
+//! Files that a small writer makes, of both kinds and with each encoding, and files with errors.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -13,38 +13,38 @@ use crate::import::harness::{self, Counts, Kept};
 /// A value of a property.
 #[derive(Clone)]
 enum V {
-    /// In the file's own way: UTF-16, or the code page of an old file.
+    /// Text in the file's own encoding: UTF-16, or the code page of an old file.
     T(&'static str),
     B(Vec<u8>),
     I(u32),
     /// Milliseconds since 1970.
     At(i64),
-    /// A message within an attachment: its node there.
+    /// A message within an attachment, by its node.
     Node(u32),
 }
 
-/// A node that is to be written.
+/// A node to write.
 #[derive(Clone, Default)]
 struct N {
     id: u32,
     parent: u32,
     values: Vec<(u16, V)>,
     within: Vec<N>,
-    /// The rows of a table instead.
+    /// The rows of a table, instead of properties.
     rows: Option<Vec<Vec<(u16, V)>>>,
 }
 
 struct Writer {
     is_ansi: bool,
     disguise: Disguise,
-    /// How much of a value a heap holds; what is longer is a node of its own.
+    /// The longest value that a heap holds. A longer value gets its own node.
     most: usize,
     block: usize,
     bytes: Vec<u8>,
     blocks: BTreeMap<u64, (u64, u16)>,
     nodes: BTreeMap<u32, (u64, u64, u32)>,
     next: u64,
-    /// A list that names one block again and again.
+    /// Whether a list names one block repeatedly.
     is_bomb: bool,
 }
 
@@ -67,7 +67,7 @@ impl Writer {
         number.to_le_bytes()[..if self.is_ansi { 4 } else { 8 }].to_vec()
     }
 
-    /// Writes a block, and gives its number.
+    /// Writes a block and returns its number.
     fn put(&mut self, bytes: &[u8], is_internal: bool) -> u64 {
         let id = self.next | if is_internal { 2 } else { 0 };
         self.next += 4;
@@ -113,7 +113,7 @@ impl Writer {
         }
     }
 
-    /// A value's kind, its number where it stands itself, and its bytes elsewhere.
+    /// A value's type, and its number if it is stored in place, or else its bytes.
     fn value(&self, value: &V) -> (u16, Result<u32, Vec<u8>>) {
         match value {
             V::I(number) => (3, Ok(*number)),
@@ -127,7 +127,7 @@ impl Writer {
         }
     }
 
-    /// Writes a node, and gives the blocks of its data and of its own nodes.
+    /// Writes a node, and returns the blocks of its data and of the nodes inside it.
     fn node(&mut self, node: &N) -> (u64, u64) {
         let mut within: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
         for inner in &node.within {
@@ -169,7 +169,7 @@ impl Writer {
         id
     }
 
-    /// Lists nodes within a node, on two levels where they are several.
+    /// Lists nodes within a node, on two levels if there are several.
     fn list(&mut self, within: &BTreeMap<u32, (u64, u64)>) -> u64 {
         let header = |writer: &Self, level: u8, count: usize| {
             let mut list = vec![2, level];
@@ -199,7 +199,7 @@ impl Writer {
         }
     }
 
-    /// A table: the number of its row first, then four bytes for each column, then which are there.
+    /// A table: each row has its number, then four bytes per column, then which columns it has.
     fn table(
         &mut self,
         rows: &[Vec<(u16, V)>],
@@ -243,12 +243,12 @@ impl Writer {
         heap.put(&header)
     }
 
-    /// Writes the tree of these entries, and gives where its root lies.
+    /// Writes the tree of these entries, and returns the position of its root.
     fn pages(&mut self, entries: Vec<Vec<u8>>, kind: u8) -> u64 {
         let (mut level, mut entries) = (0, entries);
         loop {
             let mut above = Vec::new();
-            // Few in each, so that there are several levels.
+            // Few entries per page, so that there are several levels.
             for some in entries.chunks(5) {
                 self.bytes.resize(self.bytes.len().next_multiple_of(512), 0);
                 let at = self.bytes.len() as u64;
@@ -332,7 +332,7 @@ impl HeapWriter {
         u32::try_from(block << 16 | self.blocks[block].len() << 5).unwrap()
     }
 
-    /// A tree, on two levels where there are several entries.
+    /// A tree, on two levels if there are several entries.
     fn tree(&mut self, key: usize, entries: &[Vec<u8>], value: usize) -> u32 {
         let mut index = Vec::new();
         for some in entries.chunks(6) {
@@ -411,7 +411,7 @@ fn frame() -> Vec<N> {
     ]
 }
 
-/// All that there is, once.
+/// One of each kind of node.
 fn nodes() -> Vec<N> {
     let received = message(
         0x10_001,
@@ -549,7 +549,7 @@ fn o5_messages_are_the_mails_that_they_were_in_each_kind_of_file() {
             (&"lem@example.org".into(), &true.into())
         );
         assert_eq!(solaris["to"], json!([{"name": "Ana", "email": "ana@example.org"}]));
-        // An answer is in the thread of what it answers.
+        // A reply is in the thread of the message that it answers.
         assert_eq!(solaris["thread_id"], sent["thread_id"]);
         let bodies: Vec<_> =
             records(&kept, "message_bodies").iter().map(|body| body["body_text"].clone()).collect();
@@ -562,7 +562,7 @@ fn o5_messages_are_the_mails_that_they_were_in_each_kind_of_file() {
             (&"R\u{e9}sum\u{e9}.bin".into(), &"application/pdf".into())
         );
         assert!(attachments.iter().any(|one| one["filename"] == "Inside.eml"), "{attachments:?}");
-        // The same file, whatever it is written in, but for how it writes them.
+        // Except for the encoding, files of each kind give the same records.
         let keys: Vec<_> = kept.records.into_keys().collect();
         assert_eq!(*first.get_or_insert(keys.clone()), keys);
     }
@@ -615,7 +615,7 @@ fn the_plan_names_the_owner_and_says_that_there_is_a_password() {
     assert!(refused.to_string().contains("Outlook 2013"), "{refused}");
     large[10] = 99;
     let refused = harness::plan(&Pst, &[("a.ost", &large)], harness::ask()).map(drop).unwrap_err();
-    assert!(refused.to_string().contains("not known"), "{refused}");
+    assert!(refused.to_string().contains("unknown kind"), "{refused}");
 }
 
 #[test]
@@ -658,14 +658,14 @@ fn o4_14_one_block_a_million_times_is_a_bad_item_and_takes_no_memory() {
 fn o4_14_a_damaged_item_costs_itself_alone() {
     let whole = Writer::new(false, Disguise::Plain).done(&nodes());
     let mut bytes = whole.clone();
-    // The heap of the first mail: its mark.
+    // The heap of the first message, at its mark.
     let at = memchr::memmem::find(&whole, b"I\0P\0M\0.\0N\0o\0t\0e\0").unwrap();
     let heap = whole[..at].windows(2).rposition(|two| two == [0xec, 0xbc]).unwrap();
     bytes[heap] = 0;
     let (kept, counts) = import(&bytes);
     assert_eq!((counts.read, counts.new, counts.bad), (7, 3, [("damaged", 1)].into()));
     assert_eq!(records(&kept, "messages").len(), 2);
-    // A file that breaks off says so.
+    // A file that breaks off is reported as such.
     assert!(split(&whole[..whole.len() / 2]).1.is_err());
     assert!(split(&whole[..100]).1.is_err());
 }
