@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks what pdpp is built from, offline: `cargo metadata` and Cargo.lock, nothing else.
+"""Checks what pdpp is built from, offline, with `cargo metadata` and Cargo.lock only.
 
 - every crate comes from the crates registry, with a checksum in Cargo.lock;
-- every licence expression is satisfied by the licences allowed here;
-- no banned crate, and no crate in two versions on Linux but the known ones.
+- the licences allowed here satisfy every licence expression;
+- no crate is banned, and none appears in two versions on Linux, except the known ones.
 
-Not checked here, and said in the output: security advisories and yanked versions (both need a
+Not checked here, as the output states: security advisories and yanked versions (both need a
 database from the network), and what build scripts do.
 """
 
@@ -19,7 +19,7 @@ ALLOWED = {
     "0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0",
     "CDLA-Permissive-2.0", "ISC", "MIT", "MIT-0", "Unicode-3.0", "Unlicense", "Zlib",
 }
-# Licences that are fine for the named crates only.
+# Licences that are allowed for the named crates only.
 EXCEPTIONS = {
     # File-level copyleft; used unchanged, as a dependency of `directories`.
     "option-ext": {"MPL-2.0"},
@@ -34,8 +34,8 @@ BANNED = {
 # Crates in two versions, and who holds the older one back.
 DUPLICATES = {
     "getrandom": "ring 0.17 needs 0.2",
-    "synstructure": "as syn",
-    "syn": "procedural macros are moving from 2 to 3; nothing of it is in the binary",
+    "synstructure": "for the same reason as syn",
+    "syn": "procedural macros are moving from 2 to 3; the binary contains neither",
 }
 
 
@@ -105,9 +105,9 @@ def problems(everything, on_linux, lock):
     doubled = {name: sorted(found) for name, found in versions.items() if len(found) > 1}
     for name, found in doubled.items():
         if name not in DUPLICATES:
-            yield f"{name} is there in {' and '.join(found)}"
+            yield f"{name} appears in the versions {' and '.join(found)}"
     for name in DUPLICATES.keys() - doubled.keys():
-        yield f"{name} is excused as a duplicate, and is none any more: take it out of this file"
+        yield f"{name} is listed as a duplicate, but is not one any more: remove it from this file"
 
 
 def main():

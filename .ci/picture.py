@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Draws docs/demo.svg from what `pdpp demo` writes to a terminal, or checks that it is still what it writes.
+"""Draws docs/demo.svg from what `pdpp demo` writes to a terminal, or checks that the picture still matches.
 
     python3 .ci/picture.py target/release/pdpp            compares
     python3 .ci/picture.py target/release/pdpp --write    draws
 
-A comparison passes over what differs from run to run: times, dates, ids, estimated tokens.
+The comparison ignores what differs from run to run: times, dates, ids, estimated tokens.
 """
 
 import fcntl
@@ -22,9 +22,9 @@ import termios
 PICTURE = pathlib.Path(__file__).parent.parent / "docs" / "demo.svg"
 COLUMNS = 80
 CHARACTER, LINE, MARGIN, TITLE = 7.8, 18, 16, 34
-# Questions that are left out, so that the picture stays small.
+# Questions that the picture leaves out, to stay small.
 LEFT_OUT = ("What may I read?", "Which mails came last?", "Who wrote most often?")
-# What a colour of the terminal is called in the picture.
+# The picture's name for each colour of the terminal.
 KINDS = {"1": "step", "33": "question", "36": "call", "31": "refusal", "2": "dim"}
 
 VARYING = [
@@ -39,7 +39,7 @@ VARYING = [
 
 
 def run(binary):
-    """Its lines, each with the kind that its colour says."""
+    """The lines of the output, each with the kind that its colour stands for."""
     command = [str(pathlib.Path(binary).resolve()), "demo"]
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
@@ -64,7 +64,7 @@ def run(binary):
 
 
 def chosen(said):
-    """The lines to draw: all but the questions in LEFT_OUT, each of which goes until its blank line."""
+    """The lines to draw: all except the questions in LEFT_OUT, each of which ends at its blank line."""
     lines, skipping = [], False
     for kind, line in said:
         if kind == "question":
@@ -96,7 +96,7 @@ def draw(lines):
         indent = len(line) - len(line.lstrip())
         text = line.strip()
         attribute = f' class="{kind}"' if kind else ""
-        # A length, so that columns stand below each other in any font.
+        # A fixed length aligns columns in any font.
         out.append(
             f'<text x="{MARGIN + indent * CHARACTER:.1f}" y="{TITLE + at * LINE + 13}" textLength="{len(text) * CHARACTER:.1f}"'
             f' lengthAdjust="spacingAndGlyphs"{attribute}>{html.escape(text, quote=False)}</text>'
@@ -105,7 +105,7 @@ def draw(lines):
 
 
 def steady(picture):
-    """What has to be the same in every run: the texts, without what varies; lengths depend on that."""
+    """What must be the same in every run: the texts, without what varies. The lengths depend on that."""
     texts = [html.unescape(text) for text in re.findall(r">([^<]*)</text>", picture)]
     for pattern, word in VARYING:
         texts = [re.sub(pattern, word, text) for text in texts]
@@ -121,13 +121,13 @@ def main():
         return 0
     was, now = steady(PICTURE.read_text()), steady(picture)
     if was != now:
-        print("docs/demo.svg is not what `pdpp demo` prints: python3 .ci/picture.py target/release/pdpp --write")
+        print("docs/demo.svg does not match what `pdpp demo` prints: python3 .ci/picture.py target/release/pdpp --write")
         for old, new in zip(was, now):
             if old != new:
                 print(f"  drawn:   {old}\n  printed: {new}")
                 break
         return 1
-    print(f"docs/demo.svg shows what the binary prints ({len(now)} lines)")
+    print(f"docs/demo.svg matches what the binary prints ({len(now)} lines)")
     return 0
 
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What was run where: the results that the steps of .ci/run leave, and the page that is made of them.
+"""What was run where: the results that the steps of .ci/run leave, and the page that is generated from them.
 
-    ran.py plain STEP...       leaves the result of a plain run, of these steps, in target/ran/linux.json
-    ran.py page [--write]      docs/platforms.md is what docs/platforms/*.json make, or is made anew
-    ran.py compare PLATFORM    target/ran/PLATFORM.json, of a run just now, says what the committed one says
-    ran.py keep PLATFORM       it becomes the committed one, and the page is made anew
+    ran.py plain STEP...       writes the result of a plain run, of these steps, to target/ran/linux.json
+    ran.py page [--write]      checks that docs/platforms.md matches docs/platforms/*.json, or writes it
+    ran.py compare PLATFORM    compares target/ran/PLATFORM.json, from a run just now, with the committed result
+    ran.py keep PLATFORM       makes it the committed result, and writes the page
 
-A result has no times, dates or paths of a machine: it changes only when what ran does. Of two results the counts and the
-versions may differ (a test more, a newer compiler); what is said to have run, to be left out or to be unproven may not.
+A result contains no times, dates or paths of a machine: it changes only if something else ran. The counts and the
+versions of two results may differ (one more test, a newer compiler); what ran, was left out or is unproven may not.
 """
 
 import json
@@ -31,15 +31,16 @@ CLAIMS = ["platform", "target", "how", "did", "checked", "unproven"]
 HEAD = """\
 # What was run where
 
-Made by `.ci/ran.py` of what `.ci/run` did. "Ran" is a test that ended well on the
-platform, "checked" is what was compiled, linted or read and never started. The counts and the versions are those of the last run
-whose result was committed; a step fails where what it did, left out or cannot show is no longer what stands here.
+For auditors, and for anyone who wonders whether `pdpp` was run on their system. `.ci/ran.py` generates this page from the results of
+`.ci/run`. "Ran" means that a test passed on the platform; "checked" means that something was compiled, linted or read, but never
+started. The counts and the versions are those of the last run whose result was committed. A step fails if what it ran, left out or
+cannot prove differs from this page.
 
 """
 
 
 def tests(text):
-    """The tests that libtest told of, by how they ended: {"passed": [...], "failed": [...], "ignored": {name: why}}."""
+    """The tests that libtest reports, by how they ended: {"passed": [...], "failed": [...], "ignored": {name: why}}."""
     found = {"passed": [], "failed": [], "ignored": {}}
     for name, how in re.findall(r"^test (\S+)(?: - should panic)? \.\.\. (ok|FAILED|ignored[^\n]*)", text, re.M):
         if how == "ok":
@@ -52,39 +53,39 @@ def tests(text):
     sums = [sum(int(counts[column]) for counts in said) for column in range(3)]
     seen = [len(found[key]) for key in ("passed", "failed", "ignored")]
     if not said or sums != seen:
-        raise ValueError(f"libtest's summaries say {sums} passed, failed and ignored, and its lines {seen}")
+        raise ValueError(f"libtest's summaries count {sums} passed, failed and ignored, but its lines {seen}")
     return found
 
 
 def wrong(result):
-    """What is wrong with the form of a result, or None."""
+    """The first fault in the form of a result, or None."""
     if set(result) != set(FORM):
-        return f"its members are {sorted(set(result) ^ set(FORM))} too many or too few"
+        return f"these members are missing or unknown: {sorted(set(result) ^ set(FORM))}"
     for key, kind in FORM.items():
         if not isinstance(result[key], kind):
-            return f"{key} is no {kind.__name__}"
+            return f"{key} is not a {kind.__name__}"
     for what, counts in result["ran"].items():
         if len(counts) != 3 or counts[0] != counts[1] or min(counts) < 0:
-            return f"of {what} not all that ran passed: {counts}"
+            return f"not everything that ran of {what} passed: {counts}"
     for row in result["left_out"]:
         if len(row) != 3 or not all(isinstance(text, str) and text for text in row[:2]) or not isinstance(row[2], int):
-            return f"a row of left_out is [what, why, how many tests], and not {row}"
+            return f"a row of left_out must be [what, why, how many tests], not {row}"
     left_out = sum(counts[2] for counts in result["ran"].values())
     if left_out != sum(row[2] for row in result["left_out"]):
-        return f"{left_out} tests were left out, and the rows name {sum(row[2] for row in result['left_out'])}"
+        return f"{left_out} tests were left out, but the rows name {sum(row[2] for row in result['left_out'])}"
     text = json.dumps(result, ensure_ascii=False)
     if found := re.search(r"/(?:root|home|tmp|work|build)/|\d{4}-\d\d-\d\d", text):
-        return f"{found.group()!r} is of one machine or one day"
+        return f"{found.group()!r} belongs to one machine or one day"
     return None
 
 
 def write(platform, result):
-    """Leaves a result of `platform` for this run."""
+    """Writes a result of `platform` for this run."""
     if why := wrong(result):
         raise ValueError(f"{platform}: {why}")
     FRESH.mkdir(parents=True, exist_ok=True)
     text = json.dumps(result, indent=2, ensure_ascii=False)
-    # A row or a count in one line each.
+    # Puts a row or a count on one line.
     text = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda list_: "[" + re.sub(r",\n\s+", ", ", list_[1]) + "]" if len(list_[1]) < 240 else list_[0], text)
     (FRESH / f"{platform}.json").write_text(text + "\n")
 
@@ -102,14 +103,14 @@ def read(folder, platform):
 def section(platform, result):
     """A platform's part of the page."""
     out = [f"## {result['platform']}", ""]
-    out += [f"{result['how'][0].upper()}{result['how'][1:]}. By {STEPS[platform]}, for {', '.join(f'`{name}`' for name in result['target'])}; "
+    out += [f"{result['how'][0].upper()}{result['how'][1:]}. Step: {STEPS[platform]}. Target: {', '.join(f'`{name}`' for name in result['target'])}; "
             + ", ".join(f"{name} {version}" for name, version in result["toolchain"].items()) + ".", ""]
     if result["ran"]:
-        out += ["| Tests | Ran, and passed | Left out |", "| --- | --- | --- |"]
+        out += ["| Tests | Passed | Left out |", "| --- | --- | --- |"]
         out += [f"| {what} | {counts[1]:,} | {counts[2]:,} |" for what, counts in result["ran"].items()] + [""]
     else:
         out += ["**No test ran.**", ""]
-    for title, key in (("Ran besides", "did"), ("Only checked", "checked"), ("Unproven", "unproven")):
+    for title, key in (("Also ran", "did"), ("Only checked", "checked"), ("Unproven", "unproven")):
         if result[key]:
             out += [f"{title}:", "", *(f"- {line}" for line in result[key]), ""]
     if result["left_out"]:
@@ -123,20 +124,20 @@ def page():
     for platform in PLATFORMS:
         result = read(KEPT, platform)
         if result is None:
-            sections.append(f"## {platform}\n\n**No run of its step has ended well yet, so nothing is claimed here.**\n")
+            sections.append(f"## {platform}\n\n**No run of its step has succeeded yet, so this page claims nothing.**\n")
         else:
             sections.append(section(platform, result))
     return HEAD + "\n".join(sections)
 
 
-# What the steps of the plain run do beside `test` and `keyring`, whose tests are counted.
+# What the steps of the plain run do, without `test` and `keyring`, whose tests are counted.
 PLAIN = {
     "release": "README's first command, `pdpp demo`, by the optimised binary",
     "shells": "completion at a terminal in bash, zsh, fish and elvish",
-    "real_hosts": "real MCP hosts, as [hosts.md](hosts.md) has them",
+    "real_hosts": "real MCP hosts: [hosts.md](hosts.md) lists them",
     "browser": "an owner's decisions in Debian's Chromium",
-    "second_user": "what another user of the machine can read, take, decide and stop",
-    "separate": "the separate set-up with real users: installed, attacked, taken away",
+    "second_user": "attacks by another user of the machine",
+    "separate": "the separate set-up with real users: installed, attacked, uninstalled",
     "conformance": "MCP's conformance suite against `pdpp mcp host`",
     "claude_code_at_endpoint": "Claude Code at the sandbox's `/mcp`",
     "release_packages": "the packages of a release: made, installed, used, removed",
@@ -144,7 +145,7 @@ PLAIN = {
 
 
 def plain(steps):
-    """The result of a plain run, from what `test` and `keyring` printed."""
+    """The result of a plain run, from the output of `test` and `keyring`."""
     logs = [(FRESH / f"{step}.log").read_text() for step in ("test", "keyring")]
     unit, integration = [tests(part) for part in re.split(r"^running \d+ tests?$", logs[0], flags=re.M)[1:]]
     keyring = tests(logs[1])
@@ -158,9 +159,9 @@ def plain(steps):
     rustc = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
     system = re.search(r'^PRETTY_NAME="(.*)"$', pathlib.Path("/etc/os-release").read_text(), re.M)
     write("linux", {
-        "platform": "Linux on x86-64", "target": ["x86_64-unknown-linux-gnu"], "how": "built and run on it",
+        "platform": "Linux on x86-64", "target": ["x86_64-unknown-linux-gnu"], "how": "built and run there",
         "toolchain": {"rustc": rustc, "on": system[1] if system else "an unnamed system"}, "ran": counted, "did": [PLAIN[step] for step in steps if step in PLAIN], "checked": [],
-        "left_out": rows, "unproven": ["what the unit of the separate set-up keeps from the service: no systemd runs here, its tools only read it"],
+        "left_out": rows, "unproven": ["the limits that the unit of the separate set-up puts on the service: no systemd runs here, only its tools read the unit"],
     })
 
 
@@ -170,17 +171,17 @@ def check_page(rewrite):
         PAGE.write_text(wanted)
         return None
     if not PAGE.exists() or PAGE.read_text() != wanted:
-        return "docs/platforms.md is not what docs/platforms/*.json make: python3 .ci/ran.py page --write"
+        return "docs/platforms.md does not match docs/platforms/*.json: python3 .ci/ran.py page --write"
     stray = sorted(path.name for path in KEPT.iterdir() if path.stem not in PLATFORMS or path.suffix != ".json")
-    return f"docs/platforms has {stray}, of no platform" if stray else None
+    return f"docs/platforms has {stray}, which belong to no platform" if stray else None
 
 
 def compare(platform):
     fresh, kept = read(FRESH, platform), read(KEPT, platform)
     if fresh is None:
-        return f"target/ran/{platform}.json is not there: the step has not run to its end"
+        return f"target/ran/{platform}.json does not exist: the step has not run to its end"
     if kept is None:
-        print(f"docs/platforms/{platform}.json is not there yet: python3 .ci/ran.py keep {platform}")
+        print(f"docs/platforms/{platform}.json does not exist yet: python3 .ci/ran.py keep {platform}")
         return None
     changed = [key for key in CLAIMS if fresh[key] != kept[key]]
     if [row[:2] for row in fresh["left_out"]] != [row[:2] for row in kept["left_out"]]:
@@ -188,8 +189,8 @@ def compare(platform):
     if list(fresh["ran"]) != list(kept["ran"]):
         changed.append("ran")
     if changed:
-        told = "\n".join(f"  {key}: {json.dumps(fresh[key], ensure_ascii=False)}\n    there: {json.dumps(kept[key], ensure_ascii=False)}" for key in changed)
-        return f"what {platform} did is not what docs/platforms/{platform}.json says:\n{told}\nIf that is meant: python3 .ci/ran.py keep {platform}"
+        told = "\n".join(f"  {key}: {json.dumps(fresh[key], ensure_ascii=False)}\n    committed: {json.dumps(kept[key], ensure_ascii=False)}" for key in changed)
+        return f"what {platform} did differs from docs/platforms/{platform}.json:\n{told}\nIf that is intended: python3 .ci/ran.py keep {platform}"
     for what, counts in fresh["ran"].items():
         print(f"{platform}: {what}: {counts[0]} ran, {counts[1]} passed, {counts[2]} left out")
     for what, why, count in fresh["left_out"]:
@@ -211,7 +212,7 @@ def main(arguments):
             problem = compare(platform)
         case ["keep", platform] if platform in PLATFORMS:
             if read(FRESH, platform) is None:
-                problem = f"target/ran/{platform}.json is not there: bash .ci/run {platform}"
+                problem = f"target/ran/{platform}.json does not exist: bash .ci/run {platform}"
             else:
                 KEPT.mkdir(exist_ok=True)
                 (KEPT / f"{platform}.json").write_bytes((FRESH / f"{platform}.json").read_bytes())

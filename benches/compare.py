@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""What pdpp costs, beside the floor and the budgets, in one run.
+"""Measures what pdpp costs, compared with the floor and the budgets, in one run.
 
     compare.py [--check] [PDPP] [-- COMMAND…]
 
-PDPP is the optimised binary (target/release/pdpp). The floor of a start is a process that gives back its first
+PDPP is the optimised binary (target/release/pdpp). The floor of a start is a process that echoes its first
 line (`cat`); the floor of a call is the same request, sent to the same provider (the sandbox) over one kept
-connection. COMMAND is another MCP server on stdio, whose start, memory and surface are measured beside; its calls too, where it
-has a tool of the same name that takes the same arguments. It is to read the same grant of the same sandbox: {url} and {token} in
-its words, or the variables PDPP_PROVIDER_URL and PDPP_ACCESS_TOKEN, say which; PDPP_CACHE_ROOT is a directory that holds it as
-the TypeScript reference, @pdpp/mcp-server, keeps one.
---check measures only what does not depend on how busy the machine is: no times. Both end with 1 if a budget does not hold.
+connection. COMMAND is another MCP server on stdio, whose start, memory and surface are measured as well, and also its calls, if it
+has a tool of the same name that accepts the same arguments. It should read the same grant of the same sandbox: {url} and {token} in
+its words, or the variables PDPP_PROVIDER_URL and PDPP_ACCESS_TOKEN, name that grant; PDPP_CACHE_ROOT is a directory that contains it in
+the form that the TypeScript reference, @pdpp/mcp-server, uses.
+--check measures only what does not depend on how busy the machine is: no times. Both modes exit with 1 if a budget does not hold.
 """
 
 import argparse
@@ -29,10 +29,10 @@ import time
 
 MB = 1_000_000
 STARTS, CALLS, IN_FLIGHT = 31, 300, 16
-# How many providers a search is spread over, and the milliseconds that each of them takes.
+# Over how many providers a search is spread, and how many milliseconds each of them takes.
 GRANTS, DELAY = (1, 2, 5, 10), 20
 BUDGETS = {
-    # They were meant to be 24 and 12. docs/performance.md says what the rest is for.
+    # The goals were 24 and 12. docs/performance.md explains the difference.
     "binary, MB": 29.5,
     "peak after tools/list, MB": 15,
     "  of it the process's own, MB": 1.2,
@@ -49,11 +49,11 @@ over = []
 
 
 class Failed(Exception):
-    """A server that does not answer as it has to."""
+    """A server did not answer as it must."""
 
 
 def row(what, value, floor=None, other=None, digits=2):
-    """One line of the table; notes a budget that does not hold."""
+    """Prints one line of the table, and notes a budget that does not hold."""
     budget, verdict = BUDGETS.get(what), ""
     if budget is not None:
         verdict = "ok" if value <= budget else "OVER"
@@ -65,7 +65,7 @@ def row(what, value, floor=None, other=None, digits=2):
 
 
 class Process:
-    """A program with pipes, started with as little of Python's own as can be."""
+    """A program with pipes, started with as little of Python's own work as possible."""
 
     def __init__(self, command, environment):
         ours_in, theirs_out = os.pipe()
@@ -87,13 +87,13 @@ class Process:
         while b"\n" not in self.rest:
             read = os.read(self.output, 1 << 20)
             if not read:
-                raise Failed("a server ended before it had answered")
+                raise Failed("a server ended before it answered")
             self.rest += read
         line, self.rest = self.rest.split(b"\n", 1)
         return line
 
     def answer(self, number):
-        """The result with that id; what a server says of its own accord is passed over."""
+        """The result with that id; notifications from the server are skipped."""
         while True:
             said = json.loads(self.line())
             if said.get("id") == number and "method" not in said:
@@ -114,7 +114,7 @@ class Process:
         return self.answer(2)["tools"]
 
     def memory(self, name):
-        """A line of what the system says of its memory, in MB."""
+        """A line of what the system reports about the process's memory, in MB."""
         status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
         return int(re.search(rf"{name}:\s+(\d+) kB", status)[1]) * 1024 / MB
 
@@ -147,7 +147,7 @@ def start(command, environment):
 
 
 def surface(command, environment):
-    """Bytes of a server's tools, and characters of its instructions."""
+    """The size of a server's tools in bytes, and of its instructions in characters."""
     process = Process(command, environment)
     instructions = process.initialize().get("instructions") or ""
     tools = process.tools()
@@ -185,7 +185,7 @@ class Direct:
 
 
 def together(lines, path):
-    """All of them ask for `path` at once; what each says."""
+    """Sends a request for `path` from all of them at once, and returns their answers."""
     for line in lines:
         line.ask(path)
     return [line.body() for line in lines]
@@ -201,7 +201,7 @@ def timed(once, times=CALLS):
 
 
 class Sandbox:
-    """A provider that approves at once, and grants of it in a cache of their own."""
+    """A provider that approves at once, and grants of it in a separate cache."""
 
     def __init__(self, pdpp, directory):
         self.pdpp, self.environment = pdpp, {"HOME": str(directory), "PATH": os.environ["PATH"]}
@@ -217,7 +217,7 @@ class Sandbox:
         subprocess.run(command, env=self.environment, check=True, capture_output=True)
 
     def tokens(self):
-        """Those of the grants, in the order in which they were connected."""
+        """The tokens of the grants, in the order in which they were connected."""
         index = json.loads((self.cache / "index.json").read_text())
         secrets = [self.cache / "secrets" / credential["id"] for credential in index["credentials"]]
         return [json.loads(secret.read_text())["access_token"] for secret in secrets]
@@ -280,7 +280,7 @@ class Calls:
 
 
 class Nobody:
-    """In the place of another server, where there is none."""
+    """Stands for the other server if there is none."""
 
     names = ()
 
@@ -297,7 +297,7 @@ def first_call(command, environment, tool, arguments):
 
 
 def if_it_can(server, tool, measure):
-    """What `measure` gives, where that server has the tool and takes these arguments."""
+    """What `measure` returns, if that server has the tool and accepts these arguments."""
     if tool not in server.names:
         return None
     try:
@@ -308,7 +308,7 @@ def if_it_can(server, tool, measure):
 
 
 def lengths(answer):
-    """Bytes of the two views of a result."""
+    """The sizes of the two views of a result, in bytes."""
     if answer is None:
         return None, None
     structured = json.dumps(answer.get("structuredContent"), separators=(",", ":"), ensure_ascii=False)
@@ -316,7 +316,7 @@ def lengths(answer):
 
 
 def throughput(begin, finish, calls=2000):
-    """Calls a second with IN_FLIGHT of them under way."""
+    """Calls per second with IN_FLIGHT of them running at once."""
     began = time.perf_counter()
     for _ in range(IN_FLIGHT):
         begin()
@@ -338,7 +338,7 @@ def calls(pdpp, directory, words):
         theirs = Calls(*other) if other else Nobody
 
         def repeated(server, tool, arguments, times=CALLS):
-            """The median of so many calls, warm."""
+            """The median of this many calls, warm."""
             for _ in range(20):
                 server.call(tool, **arguments)
             return ms(timed(lambda: server.call(tool, **arguments), times))
@@ -362,7 +362,7 @@ def calls(pdpp, directory, words):
             server.number += 1
             server.process.request(server.number, "ping", {})
 
-        row(f"ping, {IN_FLIGHT} in flight, a second", throughput(ping, server.process.line, 20000), digits=0)
+        row(f"ping, {IN_FLIGHT} in flight, per second", throughput(ping, server.process.line, 20000), digits=0)
         lines = [Direct(sandbox.url, token) for _ in range(IN_FLIGHT)]
         asked = []
 
@@ -380,13 +380,13 @@ def calls(pdpp, directory, words):
         def many_at_once(server):
             return throughput(lambda: server.begin("query_records", **ten), server.process.line)
 
-        row(f"query_records, {IN_FLIGHT} in flight, a second", many_at_once(server), throughput(ask, hear),
+        row(f"query_records, {IN_FLIGHT} in flight, per second", many_at_once(server), throughput(ask, hear),
             if_it_can(theirs, "query_records", lambda: many_at_once(theirs)), digits=0)
 
         print("\nbytes of a result (text, structured; floor: the provider's body)")
 
         def first_hit(server):
-            """Its own id for the first hit."""
+            """The server's own id for the first hit."""
             return {"id": server.call("search", **search)["structuredContent"]["results"][0]["id"]}
 
         counted = {"stream": "transactions", "metric": "count", "group_by": "category"}
@@ -417,8 +417,8 @@ def calls(pdpp, directory, words):
 
 
 def fan_out(pdpp, directory):
-    print(f"\na search of several grants at once: each has a provider of its own, which takes {DELAY} ms")
-    print("(floor: the same requests at once, directly; it has the time of this script and of its providers in it)")
+    print(f"\na search of several grants at once: each has a separate provider, which takes {DELAY} ms")
+    print("(floor: the same requests at once, directly; it includes the time of this script and of its providers)")
     search, hits = {"q": "invoice", "limit": 5}, "search?q=invoice&limit=5"
     with Sandbox(pdpp, directory) as sandbox, Providers(sandbox, GRANTS[-1]) as providers:
         lines = []
@@ -466,17 +466,17 @@ def measure(pdpp, directory, words, check):
 
 def main():
     words, other = sys.argv[1:], None
-    # argparse would take the first word behind `--` for PDPP.
+    # argparse would take the first word after `--` for PDPP.
     if "--" in words:
         words, other = words[: words.index("--")], words[words.index("--") + 1:]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
                                      usage="compare.py [--check] [PDPP] [-- COMMAND…]")
-    parser.add_argument("--check", action="store_true", help="only what does not depend on how busy the machine is")
+    parser.add_argument("--check", action="store_true", help="measure only what does not depend on how busy the machine is")
     parser.add_argument("pdpp", nargs="?", default="target/release/pdpp", metavar="PDPP", help="the binary [%(default)s]")
     options = parser.parse_args(words)
     pdpp, check = str(pathlib.Path(options.pdpp).resolve()), options.check
     if not os.access(pdpp, os.X_OK):
-        parser.error(f"{pdpp} is no program: cargo build --release")
+        parser.error(f"{pdpp} is not a program: cargo build --release")
     try:
         with tempfile.TemporaryDirectory() as directory:
             measure(pdpp, pathlib.Path(directory), other, check)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The endpoint under load, beside the bare resource server, in one run: a Markdown table.
+"""Puts the endpoint under load, compared with the bare resource server, in one run. Prints a Markdown table.
 
     python3 benches/load.py target/release/pdpp [SECONDS]
 
 Needs Linux, wrk (Debian has it) and 12,000 file descriptors. Everything is on loopback: a sandbox, `pdpp mcp host` in
-front of it, and wrk, so that all of them share the processor; SECONDS (5) is for each line of the table.
+front of it, and wrk, so that all of them share the processor; SECONDS (5) is the time for each line of the table.
 """
 import argparse, json, os, resource, select, shutil, signal, socket, subprocess, sys, tempfile, time, urllib.request
 
@@ -15,7 +15,7 @@ options = parser.parse_args()
 PDPP, SECONDS = os.path.abspath(options.pdpp), options.seconds
 HERE = os.path.dirname(os.path.abspath(__file__))
 IDLE, SLOW, HALF, HOLD = 10_000, 20, 200, 80
-# A bearer for each thread asks for all: its bounds, and those of connections, are out of the way.
+# One bearer per thread sends everything, so the bounds per bearer and of connections must not apply.
 LIMITS = ['--requests-per-minute', '1000000', '--max-concurrent-per-bearer', '2000', '--max-concurrent', '2000',
           '--max-connections', '12000']
 ROWS = 10
@@ -52,7 +52,7 @@ def post(url, body, **headers):
 
 
 def grant(provider):
-    """A token of a grant for all that there is."""
+    """A token of a grant for everything."""
     asked = post(f'{provider}/agent-connect', {'resource': provider, 'client_name': 'Load'})
     return post(asked['poll_url'], {'polling_code': asked['polling_code']})['access_token']
 
@@ -64,7 +64,7 @@ def memory(child, what='VmRSS'):
 
 
 def cpu(child):
-    """Milliseconds of the processor that it has taken."""
+    """Processor time that it has used, in milliseconds."""
     with open(f'/proc/{child.pid}/stat') as stat:
         fields = stat.read().rsplit(')', 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK') * 1000
@@ -114,17 +114,17 @@ def is_open(client):
 
 
 def is_cut(client):
-    """Whether the endpoint has hung up, without taking anything of what it sent."""
+    """Whether the endpoint has closed the connection, checked without reading what it sent."""
     poll = select.poll()
     poll.register(client, select.POLLRDHUP)
     return bool(poll.poll(0))
 
 
 def idle(host, to):
-    """RSS with nobody, and with IDLE connections that say nothing."""
+    """RSS with no connections, and with IDLE connections that send nothing."""
     before = memory(host)
     clients = [connect(to) for _ in range(IDLE)]
-    # A probe behind them in the queue: all of them are taken once it is answered.
+    # A probe waits behind them in the queue: once it is answered, all of them have been accepted.
     probe = socket.create_connection(to)
     probe.sendall(b'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
     probe.recv(1)
@@ -135,8 +135,8 @@ def idle(host, to):
 
 
 def hold(host, to):
-    """RSS while some clients never take an answer and others never end their request."""
-    # More answers than the system keeps for a connection (4 MB), so that the endpoint itself has to wait.
+    """RSS while some clients never read an answer and others never finish their request."""
+    # More answers than the system buffers for a connection (4 MB), so that the endpoint itself must wait.
     new = lambda: (connect(to, 4096), bytearray(request(to, 100) * 100))
     slow = [new() for _ in range(SLOW)]
     half, seen, cut, began = [], [], 0, time.monotonic()
@@ -163,7 +163,7 @@ def hold(host, to):
     return of(HOLD / 4, HOLD / 2), of(HOLD / 2, HOLD * 3 / 4), of(HOLD * 3 / 4, HOLD), cut
 
 
-shutil.which('wrk') or sys.exit('wrk is not there: apt-get install wrk')
+shutil.which('wrk') or sys.exit('wrk is not installed: apt-get install wrk')
 _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
 if most < 12_000:
     sys.exit(f'only {most} file descriptors are allowed')
@@ -190,7 +190,7 @@ try:
                   f'| {memory(process):.0f} |', flush=True)
     before, during, still = idle(host, address(url))
     print(f'\n{still:,} idle connections: RSS {before:.0f} MB before, {during:.0f} MB with them.')
-    # Large results: one that takes no answer soon has some that wait.
+    # With large results, a client that reads no answer soon has some waiting.
     large, url = start_host('--max-result-bytes', '48000')
     second, third, last, cut = hold(large, address(url))
     print(f'{SLOW} clients that take no answer and {HALF} that never end their request, for {HOLD} s, each again once it is hung up on '

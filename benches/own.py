@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Importing and reading one's own data, on mail that this script makes up.
+"""Measures importing and reading one's own data, with mail that this script makes up.
 
     python3 benches/own.py                                  # 100,000 text mails, 20,000 with attachments; about 10 minutes
     python3 benches/own.py --mails 10000 --binary target/release/pdpp --keep DIRECTORY
 
-    python3 benches/own.py --beside                         # notmuch and mu on the same mails, where they are installed
-    python3 benches/own.py --mails 1000000 --attached 300000 --beside --patience 1200     # 6 GB of text, 10 GB of attachments
+    python3 benches/own.py --compare                        # notmuch and mu on the same mails, if they are installed
+    python3 benches/own.py --mails 1000000 --attached 300000 --compare --patience 1200    # 6 GB of text, 10 GB of attachments
 
-Prints MB a second, peak memory, what is kept by what was read, an untouched second run, one over a file that was touched, and one
-over a file that grew; then searches, filters and aggregates through `pdpp mcp serve` in process, under a grant that covers the
-streams whole. Linux, Python 3.11, nothing but the standard library.
+Prints MB per second, peak memory, the ratio of what is stored to what was read, a second run without changes, one over a touched file,
+and one over a file that grew; then searches, filters and aggregates through `pdpp mcp serve` in process, under a grant that covers whole
+streams. Needs Linux and Python 3.11, and only the standard library.
 """
 
 import argparse
@@ -43,12 +43,12 @@ def vocabulary(rng, size=30_000):
 
 
 class Mailbox:
-    """Makes mails up: the same seed makes the same ones."""
+    """Makes up mails: the same seed makes the same ones."""
 
     def __init__(self, seed):
         self.rng = random.Random(seed)
         self.words = vocabulary(self.rng)
-        # Few words are frequent, most are rare.
+        # A few words are frequent, most are rare.
         self.weights = [1 / (rank + 10) for rank in range(len(self.words))]
         self.pool = self.rng.choices(self.words, self.weights, k=400_000)
         self.people = [f"{self.rng.choice(self.words)}.{self.rng.choice(self.words)}" for _ in range(PEOPLE)]
@@ -83,13 +83,13 @@ def write(path, seed, mails, body_words, attachment, first=0, total=None, mode="
     with open(path, mode, buffering=1 << 20) as out:
         for number in range(first, first + mails):
             out.write(box.mail(number, total or mails, body_words, attachment))
-    # What is still to be written to the disk would be waited for by whoever is measured next.
+    # Otherwise the next measurement would wait for writes that are still pending.
     os.sync()
     return os.path.getsize(path)
 
 
 def run(command, environment, patience=None):
-    """Seconds, those of a processor and peak memory in MB of a command, and what it printed; None if it took longer than `patience` seconds."""
+    """Seconds, processor seconds and peak memory in MB of a command, and its output; None if it took longer than `patience` seconds."""
     with tempfile.TemporaryFile() as out:
         began = time.perf_counter()
         child = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
@@ -121,8 +121,8 @@ def imports(pdpp, home, environment, name, path, text_bytes):
     size = os.path.getsize(path) / MB
     took, busy, peak, said = run(command, environment)
     print(f"{name}: {size:,.0f} MB, first import {took:.1f} s, {size / took:.0f} MB/s, peak {peak:.0f} MB")
-    # What it would take with two of them to itself, where other work is on the machine.
-    print(f"   {busy:.1f} s of a processor, {2 * size / busy:.0f} MB/s of two")
+    # The speed with two processors to itself, even if other work is on the machine.
+    print(f"   {busy:.1f} processor seconds, {2 * size / busy:.0f} MB/s with two processors")
     print("   " + next((line for line in said.splitlines() if " read = " in line), "no summary"))
     print(f"   kept {size_of(data) / MB:,.0f} MB, {size_of(data) / text_bytes:.2f} of the text of {text_bytes / MB:,.0f} MB", flush=True)
     again, *_ = run(command, environment)
@@ -165,7 +165,7 @@ class Server:
 
 
 def approve(pdpp, environment, data):
-    """`connect local --in-terminal`, answered at a terminal of its own: everything that is asked for is ticked."""
+    """Runs `connect local --in-terminal` at a separate terminal, with everything that is asked for ticked."""
     main, terminal = os.openpty()
     child = subprocess.Popen([pdpp, "connect", "local", "--in-terminal", "--data-dir", str(data), "--stream", "messages",
                               "--stream", "message_bodies"], env=environment, stdin=terminal, stdout=terminal, stderr=terminal,
@@ -217,7 +217,7 @@ def reads(pdpp, environment, mails):
 
 
 def maildir_of(box, directory):
-    """The mails of an mbox that this script wrote, a file each: the others read no mbox."""
+    """Writes the mails of an mbox that this script made as one file per mail, because the other programs read no mbox."""
     for part in ("cur", "new", "tmp"):
         (directory / part).mkdir(parents=True)
     number, out = 0, None
@@ -233,10 +233,10 @@ def maildir_of(box, directory):
     out.close()
 
 
-def beside(work, environment, box, mails, patience):
-    """The same mails and the same questions with notmuch and mu; a question of theirs starts a process.
+def others(work, environment, box, mails, patience):
+    """The same mails and the same questions with notmuch and mu; each of their questions starts a process.
 
-    Whoever has not read all mails after `patience` seconds is stopped, and how many it has read is said.
+    A program that has not read all mails after `patience` seconds is stopped, and the script prints how many it has read.
     """
     mailbox = Mailbox(1)
     frequent, rare = mailbox.words[0], mailbox.words[20_000]
@@ -286,10 +286,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", default="target/release/pdpp")
     parser.add_argument("--mails", type=int, default=100_000)
-    parser.add_argument("--attached", type=int, help="how many mails with an attachment of 24 kB; else a fifth of --mails")
-    parser.add_argument("--patience", type=int, help="seconds that notmuch and mu may take for their first import each")
-    parser.add_argument("--keep", type=pathlib.Path, help="a directory to work in that stays")
-    parser.add_argument("--beside", action="store_true", help="notmuch and mu on the same mails")
+    parser.add_argument("--attached", type=int, help="how many mails have an attachment of 24 kB [a fifth of --mails]")
+    parser.add_argument("--patience", type=int, help="seconds that notmuch and mu may each take for their first import")
+    parser.add_argument("--keep", type=pathlib.Path, help="a directory to work in, which is kept")
+    parser.add_argument("--compare", action="store_true", help="run notmuch and mu on the same mails")
     options = parser.parse_args()
     pdpp = str(pathlib.Path(options.binary).resolve())
     work = options.keep or pathlib.Path(tempfile.mkdtemp(prefix="pdpp-own-"))
@@ -309,10 +309,10 @@ def main():
         print(f"   {options.mails // 50:,} mails appended: {grown:.1f} s", flush=True)
         approve(pdpp, environment, data)
         reads(pdpp, environment, options.mails)
-        if options.beside:
+        if options.compare:
             shutil.rmtree(data)
             os.truncate(text, size)
-            beside(work, environment, text, options.mails, options.patience)
+            others(work, environment, text, options.mails, options.patience)
     finally:
         if not options.keep:
             shutil.rmtree(work)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Several providers that each take their time, in front of one sandbox: what compare.py measures a fan-out against.
+"""Several providers with a fixed delay, in front of one sandbox: compare.py measures a fan-out against them.
 
     providers.py URL COUNT MILLISECONDS
 
-URL is a sandbox. Each provider hands a request on to it and gives its own address for the sandbox's in what comes back, so that
-it can be connected to. An answer below /v1 it gives again when the same bytes ask for it, MILLISECONDS after they came: neither
-the sandbox nor its data base then takes any of the time, and Python 0.2 ms of it, or 0.4 ms for ten that come at once. Prints a
-line of JSON: the URLs of the providers.
+URL is a sandbox. Each provider forwards a request to it, and replaces the sandbox's address in the answer with its own, so that
+a client can connect to it. It repeats an answer below /v1 for the same bytes, MILLISECONDS after they came: neither
+the sandbox nor its database then takes any of the time, and Python takes 0.2 ms of it, or 0.4 ms for ten at once. Prints
+one line of JSON: the URLs of the providers.
 """
 
 import collections
@@ -22,12 +22,12 @@ upstream, count, delay = sys.argv[1].split("//")[1].encode(), int(sys.argv[2]), 
 
 
 def said_of(text, one, other):
-    """`text` with an address for another; within a form its colon is encoded."""
+    """`text` with one address replaced by another; within a form its colon is encoded."""
     return text.replace(one, other).replace(one.replace(b":", b"%3A"), other.replace(b":", b"%3A"))
 
 
 def handed_on(request, own):
-    """What the sandbox answers, as the provider at `own` says it."""
+    """The sandbox's answer, with the address of the provider at `own`."""
     head, body = said_of(request, own, upstream).split(b"\r\n\r\n", 1)
     first, *fields = head.decode().split("\r\n")
     method, path, _ = first.split(" ")
@@ -55,7 +55,7 @@ print(json.dumps([f"http://{own.decode()}" for own in listeners.values()]), flus
 
 clients, heard, known, due = {}, {}, {}, collections.deque()
 while True:
-    # Not epoll, which counts in milliseconds.
+    # epoll would count in milliseconds.
     wait = max(due[0][0] - time.perf_counter(), 0) if due else None
     ready, _, _ = select.select([*listeners, *clients], [], [], wait)
     now = time.perf_counter()

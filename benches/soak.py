@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 """Long runs of `pdpp mcp serve` and `pdpp mcp host` with a provider that misbehaves.
 
-    python3 benches/soak.py                        all kinds side by side, 30 minutes, 200,000 calls each
+    python3 benches/soak.py                        all kinds in parallel, 30 minutes, 200,000 calls each
     python3 benches/soak.py serve --minutes 2 --calls 10000 --seed 7
 
-Kinds: `serve` reads several grants over stdio; `package` one token for all of them, through the provider's own
+Kinds: `serve` reads several grants over stdio; `package` reads one token for all of them, through the provider's own
 /mcp, with a tenth of the calls; `host` is the HTTP endpoint in front of the provider.
 
-The provider is `pdpp sandbox` behind a proxy of this script's, which drops, resets, cuts, delays and replaces
+The provider is `pdpp sandbox` behind a proxy in this script, which drops, resets, cuts, delays and replaces
 answers, and gives access tokens a life of seconds (their refresh tokens rotate). Grants are revoked and new ones
-connected all the time. Every answer is checked against the data itself, read from the sandbox past the proxy: it is
-right, or one of the errors that are expected then. Memory, descriptors and threads are read from /proc every 10 s.
+connected all the time. Every answer is compared with the data itself, read from the sandbox without the proxy: it must be
+right, or one of the errors that are expected at that time. Memory, descriptors and threads are read from /proc every 10 s.
 
-Exit code 1 if anything was wrong. Linux, Python 3.11, nothing but the standard library.
+Exits with 1 if anything was wrong. Needs Linux and Python 3.11, and only the standard library.
 """
 
 import argparse
@@ -38,13 +38,13 @@ import time
 import urllib.parse
 
 KINDS = ("serve", "package", "host")
-# Calls until the first measurement at rest.
+# Number of calls before the first measurement at rest.
 FIRST = 5_000
-# The proxy closes a connection that is not used for so many seconds, as servers do.
+# After this many seconds the proxy closes an unused connection, as servers do.
 IDLE = 20
 REST = 2 * IDLE
 WORKERS = 32
-# What the memory at rest may grow by, from the first measurement to the last.
+# By how much the memory at rest may grow, from the first measurement to the last.
 MAX_GROWTH = 0.1
 TOKEN_LIFE = 40
 REVOKE_EVERY = 30
@@ -57,12 +57,12 @@ ACCOUNTS = {
 }
 SOURCE = "https://sandbox.pdpp.example/connectors/"
 
-# What a call may be answered with at any time, for the proxy struck it or one before it.
+# Errors that a call may get at any time, because the proxy disturbed it or an earlier one.
 STRUCK = {
     "soak_fault", "provider_unreachable", "provider_timeout", "provider_answer_broken", "provider_answer_too_large",
     "provider_redirected", "rate_limited", "all_grants_failed", "http_500", "http_502", "http_503", "http_504",
 }
-# What it may be answered with while its grant is over, or its token could not be renewed.
+# Errors that a call may get while its grant has ended, or its token could not be renewed.
 OVER = {
     "grant_revoked", "grant_refused", "disconnected", "secret_missing", "token_dead", "refresh_lost",
     "refresh_refused", "refresh_failed", "refresh_busy", "unknown_connection", "stream_not_granted",
@@ -71,7 +71,7 @@ OVER = {
 
 
 class Wrong(Exception):
-    """An answer that should not have been given."""
+    """An answer that must not be given."""
 
 
 # ------------------------------------------------------------------------------------------------ HTTP
@@ -155,7 +155,7 @@ def form(**values):
 
 
 def environment(home):
-    """What a process gets of this one's: what tunes the C library's allocator, to compare."""
+    """The environment of a child process, with the variables that tune the C library's allocator, for comparisons."""
     return {"HOME": str(home), **{name: value for name, value in os.environ.items() if name.startswith("MALLOC_")}}
 
 
@@ -163,7 +163,7 @@ def environment(home):
 
 
 class Sandbox:
-    """`pdpp sandbox`, which approves whatever is asked for."""
+    """`pdpp sandbox`, which approves every request."""
 
     def __init__(self, binary, directory):
         self.data = directory / "sandbox"
@@ -179,14 +179,14 @@ class Sandbox:
 
 
 NOT_JSON = [b"", b"<!doctype html><h1>Bad gateway</h1>", b"\xff\xfe\x00{", b"[" * 100_000, b'{"data":[', b"nul"]
-# No objects: one without what it should hold is read as a list of nothing.
+# These are not objects: an object without its members is read as an empty list.
 NOT_PDPP = [b"null", b"[]", b"7", b'"x"', b"true", b'[{"data":[]}]']
 
 
 class Proxy:
-    """Passes requests on to the sandbox, and misbehaves while `fierce`."""
+    """Forwards requests to the sandbox, and misbehaves while `fierce`."""
 
-    # How much of each, where something is done at all.
+    # The weight of each kind of fault, when one happens.
     READS = {
         "reset": 3, "close": 3, "cut": 3, "status": 8, "not json": 4, "not pdpp": 3, "slow": 12, "drip": 2, "limited": 1,
         "redirect": 1, "not gzip": 1, "large": 0.3, "hang": 0.1, "unknown": 0.02,
@@ -204,7 +204,7 @@ class Proxy:
         self.ends = {}
         self.token_of = {}
         self.refreshes = 0
-        # When a good token was called dead, or an answer to a refresh failed.
+        # When a good token was declared dead, or the answer to a refresh failed.
         self.doubted = []
 
     async def start(self):
@@ -236,20 +236,20 @@ class Proxy:
         elif path == "/introspect":
             share, kinds = 0.1, self.OTHERS
         elif is_refresh:
-            # `lost`: the sandbox has used the refresh token up, and nobody gets the next.
+            # `lost`: the sandbox has used up the refresh token, and nobody gets the next one.
             share, kinds = 0.06, {"status": 3, "slow": 6, "lost": 1}
         else:
             return None
         if self.rng.random() >= share:
             return None
-        # Each has been there before the first measurement.
+        # Each kind has happened before the first measurement.
         if kinds is self.reads and self.due:
             kind = self.due.pop()
         else:
             kind = self.rng.choices(list(kinds), list(kinds.values()))[0]
         self.struck[kind] += 1
         if is_refresh and kind != "slow":
-            # Whether the refresh token was used up cannot be known, and it is not sent twice.
+            # The client cannot know whether the refresh token was used up, and does not send it twice.
             self.doubted.append(time.monotonic())
         return kind
 
@@ -308,7 +308,7 @@ class Proxy:
         if kind == "not pdpp":
             return 200, json_type, self.rng.choice(NOT_PDPP)
         if kind == "large":
-            # One of two says so beforehand.
+            # Half of these answers announce their size.
             how = self.rng.choice([{}, {"transfer-encoding": "chunked"}])
             return 200, {**json_type, **how}, b'{"data":["' + b"x" * (17 << 20) + b'"]}'
         if kind == "unknown":
@@ -368,7 +368,7 @@ class OAuth:
         self.port, self.client, self.client_id = port, Client(port), None
 
     async def grant(self, key):
-        """The token endpoint's answer for all of the source `key`."""
+        """The token endpoint's answer for everything of the source `key`."""
         if self.client_id is None:
             registration = {
                 "client_name": "Soak", "redirect_uris": [self.REDIRECT], "token_endpoint_auth_method": "none",
@@ -409,12 +409,12 @@ class OAuth:
 
 
 def exact(text):
-    """JSON whose numbers are compared digit for digit."""
+    """Parses JSON so that numbers are compared digit for digit."""
     return json.loads(text, parse_float=str)
 
 
 def shown(value):
-    """`value` as structured output has it: a whole number that a double would round is a text."""
+    """`value` in the form of structured output: an integer that a double would round is a text."""
     if isinstance(value, dict):
         return {key: shown(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -433,7 +433,7 @@ class Stream:
 
 
 async def load(sandbox):
-    """All records of every account, past the proxy."""
+    """All records of every account, read without the proxy."""
     oauth, streams = OAuth(sandbox.port), []
     for connection, key in ACCOUNTS.items():
         bearer = {"authorization": f"Bearer {(await oauth.grant(key))['access_token']}"}
@@ -461,8 +461,8 @@ async def load(sandbox):
 class Call:
     """A call, and what decides whether its answer is right.
 
-    `expected` are the codes of errors that are right; `is_whole` if every grant has to be there. `since` is when the
-    cursor of a further page was given: it may wait for minutes, and its grant be replaced meanwhile.
+    `expected` are the codes of acceptable errors; `is_whole` is true if every grant must be present. `since` is when the
+    cursor of a further page was given: it may wait for minutes, while its grant is replaced.
     """
 
     def __init__(self, tool, arguments, check=None, connection=None, expected=(), is_whole=False):
@@ -478,7 +478,7 @@ def same(got, wanted, what):
 
 
 def first_difference(got, wanted, place=""):
-    """Where two values of JSON that are not the same begin to differ, and what is there in each."""
+    """Where two different values of JSON start to differ, and the value of each there."""
     if isinstance(got, dict) and isinstance(wanted, dict) and got.keys() == wanted.keys():
         key = next(key for key in got if got[key] != wanted[key])
         return first_difference(got[key], wanted[key], f"{place}.{key}" if place else key)
@@ -492,7 +492,7 @@ def first_difference(got, wanted, place=""):
 
 
 def same_data(got, wanted, what):
-    """As `same`; of a long text that fits no page the beginning is enough."""
+    """Like `same`; for a long text that does not fit on a page, the beginning is enough."""
     for key, value in wanted.items():
         if isinstance(value, str) and len(value) > 2_000 and got.get(key) != value:
             same(str(got.get(key))[:500], value[:500], what)
@@ -525,7 +525,7 @@ class Calls:
         self.words = [word for word, _ in words.most_common(150)]
 
     def next(self, only=None):
-        """A call; for `only` this connection, if one is given."""
+        """A call; with `only`, a call to this connection."""
         rng = self.rng
         if self.walks and rng.random() < 0.3:
             for _ in range(len(self.walks)):
@@ -626,10 +626,11 @@ class Calls:
         return Call("aggregate", arguments, check, stream.connection)
 
     def again(self, call, got):
-        """The same call has the same answer, but for what is made anew each time."""
+        """The same call has the same answer, except for what is generated each time."""
         def plain(value):
             if isinstance(value, dict):
-                # A note says that fewer rows fit than were asked for: a package's provider may have fitted its own before.
+                # A note explains that fewer rows fit than were asked for: a package's provider may have trimmed its
+                # own answer before.
                 fleeting = ("cursor", "next_cursor", "next", "note", "links", "request_id", "bearer", "url", "grant_id")
                 return {key: plain(inner) for key, inner in value.items() if key not in fleeting}
             return [plain(inner) for inner in value] if isinstance(value, list) else value
@@ -651,7 +652,7 @@ class Calls:
                 name, _, record = rest.partition(":")
                 one = known.get((connection, name))
                 data = one and one.by_id.get(urllib.parse.unquote(record))
-                # A package holds the mail too, which is not loaded.
+                # A package also holds the mail, which is not loaded.
                 if connection not in ACCOUNTS and word in text.lower():
                     continue
                 if not data or word not in json.dumps(data, ensure_ascii=False).lower():
@@ -695,13 +696,13 @@ class Calls:
 
 
 class Span:
-    """When the grant of a connection was over: from when it may have been, to when, and from when it surely was."""
+    """When the grant of a connection was over: from when it may have been, until when, and from when it surely was."""
 
     def __init__(self):
         self.gone = []
 
     def over(self):
-        # A token that is not renewed while its grant is revoked says nothing new.
+        # A token that is not renewed while its grant is revoked proves nothing new.
         if not self.gone or self.gone[-1][1] is not None:
             self.gone.append([time.monotonic(), None, None])
 
@@ -712,7 +713,7 @@ class Span:
         self.gone[-1][1] = time.monotonic()
 
     def surely_gone(self, start):
-        """Whether nothing may be read by a call that began at `start`, and ends now."""
+        """Whether a call that began at `start` and ends now must not read anything."""
         return any(surely and surely < start and back is None for _, back, surely in self.gone[-2:])
 
     def maybe_gone(self, start, end, after):
@@ -720,7 +721,7 @@ class Span:
 
 
 class Judge:
-    """Counts what was right, and remembers what was wrong."""
+    """Counts right answers, and remembers wrong ones."""
 
     def __init__(self, kind):
         self.kind, shared_grant = kind, kind == "package"
@@ -739,13 +740,13 @@ class Judge:
             print(f"{time.strftime('%H:%M:%S')} {self.kind} WRONG: {what}", flush=True)
 
     def gone(self, connection, start, end):
-        """Whether an answer may say that the grant is over."""
+        """Whether an answer may report that the grant is over."""
         spans = self.spans.values() if connection is None else [self.span(connection)]
         doubted = any(at <= end and start <= at + 65 for at in self.doubted[-3:])
         return doubted or any(span.maybe_gone(start, end, 65) for span in spans)
 
     def result(self, call, result, start):
-        """Judges the result of a `tools/call`. Gives the error's code, if it is one."""
+        """Judges the result of a `tools/call`. Returns the error's code, if it is an error."""
         end = time.monotonic()
         code = None
         try:
@@ -781,7 +782,7 @@ class Judge:
 
 
 def usage(pid):
-    """Resident memory in kB, all and anonymous; descriptors; threads."""
+    """Resident memory in kB, total and anonymous; descriptors; threads."""
     status = dict(line.split(":", 1) for line in open(f"/proc/{pid}/status"))
     kilobytes = lambda name: int(status[name].split()[0])
     return {
@@ -791,7 +792,7 @@ def usage(pid):
 
 
 def bare_exit():
-    """How long `cat` takes from the end of its input to its own, in ms: the machine's share. The median of nine."""
+    """The time of `cat` from the end of its input to its own end, in ms: the machine's share. The median of nine."""
     took = []
     for _ in range(9):
         with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
@@ -829,13 +830,13 @@ class Soak:
             pace = options.calls / max(30, options.minutes * 60 - 2 * options.rest - options.calm - 30)
             await self.work(lambda: self.answered >= min(FIRST, options.calls // 4), pace)
             first = await self.at_rest("after the first calls")
-            # A cursor of a grant that was replaced before the rest is refused longer after than the judge allows.
+            # After a grant was replaced, its cursor may be refused later than the judge allows.
             self.calls.walks.clear()
             self.proxy.fierce = True
             until = began + options.minutes * 60 - options.rest - options.calm - 10
             await self.work(lambda: self.answered >= options.calls and time.monotonic() >= until, pace)
             self.proxy.fierce = False
-            # Everything is connected; what was refused within the last minute is asked about again.
+            # Everything is connected again; refusals of the last minute are checked again.
             await asyncio.sleep(options.calm)
             await self.look_again()
             self.calls.walks.clear()
@@ -852,7 +853,7 @@ class Soak:
             self.sandbox.stop()
 
     async def work(self, is_done, pace, revokes=True):
-        """Calls from all workers at this pace, in calls a second, until `is_done`; then all are answered."""
+        """Makes calls from all workers at this pace, in calls per second, until `is_done`; then waits for all answers."""
         start, made = time.monotonic(), 0
 
         async def worker(number):
@@ -875,7 +876,7 @@ class Soak:
                 await disturbing
 
     async def disturb(self):
-        """Revokes a grant and connects it anew, over and over."""
+        """Revokes a grant and connects it again, over and over."""
         self.enough = False
         while not self.enough:
             waited = time.monotonic() + REVOKE_EVERY
@@ -924,7 +925,7 @@ class Soak:
         self.hold(last["fds"] <= first["fds"], f"descriptors left: {first['fds']}, then {last['fds']}")
         self.hold(last["threads"] <= first["threads"], f"threads left: {first['threads']}, then {last['threads']}")
         self.hold(ends["exit_code"] == 0, f"exit code {ends['exit_code']}")
-        # The host is stopped by a signal, for which nothing is promised but that it answers what it has.
+        # The host is stopped by a signal; it promises only to answer what it has.
         most = 1_000 if options.kind == "host" else options.exit_ms + ends["bare_exit_ms"]
         self.hold(ends["exit_ms"] <= most, f"exit after {ends['exit_ms']} ms, a bare process {ends['bare_exit_ms']} ms")
         self.hold(self.answered >= options.calls, f"{self.answered} answers only")
@@ -945,7 +946,7 @@ class Soak:
 
 
 class Serve(Soak):
-    """`pdpp mcp serve`, with a grant for each account; as `package` with one token for all."""
+    """`pdpp mcp serve`, with one grant per account; for `package`, with one token for all."""
 
     def pid(self):
         return self.process.pid
@@ -974,7 +975,7 @@ class Serve(Soak):
         self.listed = await self.request("tools/list", {})
 
     async def connect(self, connection, more=()):
-        """`pdpp connect`, its approval page answered."""
+        """Runs `pdpp connect` and answers its approval page."""
         command = [
             str(self.options.binary), "connect", f"http://127.0.0.1:{self.proxy.port}", "--no-browser", "--store", "file",
             "--json", "--flow", "authorization-code", "--cache-dir", str(self.cache), *more,
@@ -993,14 +994,14 @@ class Serve(Soak):
                     await self.approve(address, found[1].decode())
                     address = None
             told = json.loads(await process.stdout.read())
-            # The first read with a new token is struck as any other; then nothing is kept.
+            # The first read with a new token may be disturbed like any other; then nothing is stored.
             if await process.wait() == 0:
                 self.grants[connection] = told["grant_id"]
                 return
         raise Wrong(f"not connected: {told}")
 
     async def approve(self, address, code):
-        """What a browser does: it types the code, and the sandbox sends it back at once."""
+        """Acts as a browser: types the code, and is redirected by the sandbox at once."""
         page = Client(urllib.parse.urlsplit(address).port)
         form = {"content-type": "application/x-www-form-urlencoded", "origin": address.rstrip("/")}
         _, headers, body = await page.send("POST", "/", form, f"code={code}".encode())
@@ -1052,7 +1053,7 @@ class Serve(Soak):
     async def one(self, _number):
         roll = self.rng.random()
         if roll < 0.005:
-            # No message at all, and answered as such.
+            # This is not a message, and gets the matching answer.
             self.broken += 1
             self.write(self.rng.choice([b"{", b"[]", b"nonsense", b"\xff", b'{"jsonrpc":"2.0"', b"7"]))
         elif roll < 0.01:
@@ -1081,7 +1082,7 @@ class Serve(Soak):
             self.lost.add(call.connection if not self.is_package else None)
 
     async def mend(self):
-        """Connects anew what says that it is over: a refresh token was lost on its way."""
+        """Connects a grant again that is reported as over, because a refresh token was lost on its way."""
         while self.lost:
             key = self.lost.pop()
             if key in self.grants:
@@ -1108,13 +1109,13 @@ class Serve(Soak):
             more = ("--renew", "--grant", self.grants[key])
         span.surely()
         await asyncio.sleep(4)
-        # The new one is there before the command ends.
+        # The new one exists before the command ends.
         span.gone[-1][2] = None
         await self.connect(key, more)
         span.back()
 
     async def look_again(self):
-        # `schema` reads the index again; any other tool does when a grant turns out gone.
+        # `schema` reads the index again; any other tool does so when a grant turns out to be gone.
         await self.request("tools/call", {"name": "schema", "arguments": {}})
 
     async def finish(self):
@@ -1141,14 +1142,14 @@ class Serve(Soak):
 
 
 class Bearer:
-    """A client of the host: a grant, and its access token of the moment."""
+    """A client of the host: a grant, and its current access token."""
 
     def __init__(self, connection):
         self.connection, self.told, self.ends, self.lock = connection, None, 0, asyncio.Lock()
 
 
 class Host(Soak):
-    """`pdpp mcp host` in front of the provider, for a bearer an account."""
+    """`pdpp mcp host` in front of the provider, with one bearer per account."""
 
     def pid(self):
         return self.process.pid
@@ -1181,13 +1182,13 @@ class Host(Soak):
                 self.said.append(line.decode(errors="replace"))
 
     async def token(self, bearer):
-        """Its access token, replaced before it ends; one in fifty a little late."""
+        """The access token, replaced before it expires; one in fifty is replaced a little late."""
         async with bearer.lock:
             if time.time() > bearer.ends - (5 if self.rng.random() > 0.02 else -2):
                 try:
                     bearer.told = await self.oauth.token(grant_type="refresh_token", refresh_token=bearer.told["refresh_token"])
                 except (Wrong, OSError, asyncio.IncompleteReadError):
-                    # Struck, or lost, or revoked.
+                    # Disturbed, lost or revoked.
                     self.judge.span(bearer.connection).over()
                     bearer.told = await self.oauth.grant(ACCOUNTS[bearer.connection])
                     self.judge.span(bearer.connection).back()
@@ -1244,7 +1245,7 @@ class Host(Soak):
             self.judge.errors[code] += 1
 
     async def rude(self, headers, body):
-        """A client that goes away, sends half, or sends what is no message."""
+        """A client that goes away, sends half a message, or sends something that is not a message."""
         sent = message("POST /mcp HTTP/1.1", headers, body)
         how = self.rng.randrange(4)
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
@@ -1255,7 +1256,7 @@ class Host(Soak):
         elif how == 2:
             writer.write(message("POST /mcp HTTP/1.1", headers, self.rng.choice(NOT_JSON)))
             status = (await asyncio.wait_for(reader.readline(), 60)).split()[1]
-            # 401 and 503 come before the body is looked at.
+            # 401 and 503 are sent before the body is read.
             if status not in (b"400", b"401", b"413", b"429", b"503"):
                 self.judge.fail(f"HTTP {status} for no message")
         else:
@@ -1318,22 +1319,22 @@ def main():
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"{', '.join(KINDS)} [all]")
     parser.add_argument("--binary", type=pathlib.Path, default=root / "target/release/pdpp")
     parser.add_argument("--minutes", type=float, default=30)
-    parser.add_argument("--calls", type=int, default=200_000, help="of each kind; a tenth of it for `package`")
+    parser.add_argument("--calls", type=int, default=200_000, help="calls of each kind; a tenth of that for `package`")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rest", type=float, default=REST, help="seconds without calls before a measurement at rest")
     parser.add_argument("--calm", type=float, default=70, help="seconds without faults before the last calls")
-    parser.add_argument("--exit-ms", type=float, default=50, help="the longest end of `serve`, beside that of a bare process")
-    parser.add_argument("--without", action="append", default=[], metavar="FAULT", help="leave this one out; again for more")
+    parser.add_argument("--exit-ms", type=float, default=50, help="the longest end of `serve`, above that of a bare process")
+    parser.add_argument("--without", action="append", default=[], metavar="FAULT", help="leave out this fault; repeat for more")
     parser.add_argument("--kind", choices=KINDS, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    # Ended early it leaves no process, and no directory with tokens.
+    # If it ends early, it leaves no process, and no directory with tokens.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if options.kind:
         sys.exit(one_kind(options))
     unknown = set(options.kinds) - set(KINDS)
     if unknown:
         parser.error(f"no kind is called {', '.join(unknown)}")
-    # A copy: the file may be built anew meanwhile.
+    # A copy, because the file may be rebuilt in the meantime.
     with tempfile.TemporaryDirectory(prefix="pdpp-soak-") as directory:
         binary = shutil.copy(options.binary, pathlib.Path(directory) / "pdpp")
         print(f"{options.binary}: {subprocess.run([binary, '--version'], capture_output=True, text=True).stdout.strip()}, "

@@ -1,5 +1,5 @@
-//! What a host waits for and keeps in memory: start to the first answer, peak memory after `tools/list`,
-//! end of input to exit; beside a bare process that does nothing else, in one run.
+//! Measures what a host waits for and keeps in memory: start to the first answer, peak memory after `tools/list`,
+//! end of input to exit, compared with a bare process that does nothing else, in one run.
 //!
 //! `cargo bench --bench start` measures a bare process, the protocol server over an empty surface, and
 //! `pdpp mcp serve` with a made-up credential. `cargo bench --bench start -- COMMAND…` measures that
@@ -50,7 +50,7 @@ impl Service for Empty {
     }
 }
 
-/// One line out for every request in.
+/// Writes one line for every request that it reads.
 fn bare() {
     let mut output = std::io::stdout();
     for line in std::io::stdin().lines().map_while(Result::ok) {
@@ -62,7 +62,7 @@ fn bare() {
 
 struct Run {
     start: Duration,
-    /// kB; absent where the system does not say, or the process ended after its first answer.
+    /// In kB; absent if the system does not report it, or if the process ended after its first answer.
     peak: Option<u64>,
     exit: Duration,
     code: Option<i32>,
@@ -119,7 +119,7 @@ fn measure(name: &str, mut command: impl FnMut() -> Command) {
     );
 }
 
-/// A cache with one credential, for a provider that is never asked.
+/// A cache with one credential, for a provider that is never contacted.
 fn connected() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let credential = json!({

@@ -1,4 +1,4 @@
-"""What every package says of pdpp. The version stands in Cargo.toml and nowhere else."""
+"""What every package states about pdpp. Only Cargo.toml has the version."""
 
 import json
 import pathlib
@@ -16,7 +16,7 @@ LICENCE = CARGO["license"]
 
 
 class Target(typing.NamedTuple):
-    """What others call a target of Rust's."""
+    """What other systems call a Rust target."""
 
     # npm's os, cpu and libc.
     system: str
@@ -34,7 +34,7 @@ class Target(typing.NamedTuple):
 TARGETS = {
     "x86_64-unknown-linux-gnu": Target("linux", "x64", "glibc", "amd64"),
     "aarch64-unknown-linux-gnu": Target("linux", "arm64", "glibc", "arm64"),
-    # Static: for Alpine, for a container without anything else in it, for the bundle on Linux.
+    # Static: for Alpine, for an empty container, for the bundle on Linux.
     "x86_64-unknown-linux-musl": Target("linux", "x64", "musl"),
     "aarch64-unknown-linux-musl": Target("linux", "arm64", "musl"),
     "x86_64-apple-darwin": Target("darwin", "x64"),
@@ -55,7 +55,7 @@ def downloads(homepage):
 
 
 def mcp_name(homepage):
-    """The server's name in the MCP registry, which checks that whoever publishes it owns the first part."""
+    """The server's name in the MCP registry, which checks that the publisher owns the first part."""
     parsed = urllib.parse.urlsplit(homepage)
     if parsed.hostname == "github.com":
         return f"io.github.{parsed.path.split('/')[1]}/pdpp"
@@ -63,6 +63,6 @@ def mcp_name(homepage):
 
 
 def epoch():
-    """Seconds: when what is packed was committed, so that packing it twice gives the same bytes."""
+    """The time of the commit in seconds, so that packing twice gives the same bytes."""
     shown = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, check=True, stdout=subprocess.PIPE)
     return int(shown.stdout)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What is made of the archives of all targets: assemble.sh DIST HOMEPAGE TOOLS
+# Makes everything that is made from the archives of all targets: assemble.sh DIST HOMEPAGE TOOLS
 # In DIST: npm packages, bundles, container images of the static binaries, the Homebrew formula, winget's and Scoop's manifests, the MCP
-# registry's server.json, a bill of materials a target, and the checksums of all of it. TOOLS is where tools.sh put what it needs.
+# registry's server.json, a bill of materials per target, and the checksums of everything. TOOLS is where tools.sh put what it needs.
 set -euo pipefail
 dist=$1 homepage=$2 tools=$3
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -21,7 +21,7 @@ for archive in "$dist/pdpp-$version"-*.tar.gz "$dist/pdpp-$version"-*.zip; do
   esac
   binaries+=("$target=$program")
   bash "$here/sbom.sh" "$target" "$dist/$name.cdx.json"
-  # Claude Desktop on Linux gets the static one.
+  # Claude Desktop on Linux gets the static binary.
   case $target in *-linux-gnu) ;; *) python3 "$here/mcpb.py" "$program" "$target" "$homepage" "$tools" "$dist" ;; esac
   case $target in *-linux-musl) bash "$here/image.sh" "$program" "$target" "$dist" ;; esac
 done

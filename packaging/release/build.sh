@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# One target's archive, and its .deb where Debian has a name for it: build.sh TARGET OUT
-# Builds the optimised binary with the toolchain of RUST (1.95.0, say), and starts it: so on the target's own machine, or on Linux one
-# that runs what is static.
+# Makes one target's archive, and its .deb if Debian has a name for the target: build.sh TARGET OUT
+# Builds the optimised binary with the toolchain of RUST (such as 1.95.0), and starts it. So it must run on the target's own system; on
+# Linux, a static binary runs everywhere.
 set -euo pipefail
 target=$1 out=$2
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The Debian package: deb.py BINARY TARGET OUT, on a Debian with dpkg-dev, of the binary's architecture or not.
+"""Makes the Debian package: deb.py BINARY TARGET OUT, on a Debian with dpkg-dev, of the binary's architecture or another.
 
-MAINTAINER in the environment, `Name <address>`, says who is asked about it.
+MAINTAINER in the environment, `Name <address>`, names the package's maintainer.
 """
 
 import email.utils
@@ -34,7 +34,7 @@ def compressed(path, content):
 
 
 def depends(binary, target, folder):
-    """What the binary needs, by the versions of the symbols that it uses; found out on the machine that built it."""
+    """The packages that the binary needs, by the versions of its symbols; determined on the machine that built it."""
     here = subprocess.run(["dpkg", "--print-architecture"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     if here != TARGETS[target].debian:
         return depends_elsewhere(binary)
@@ -46,18 +46,18 @@ def depends(binary, target, folder):
 
 
 def depends_elsewhere(binary):
-    """The same by the binary's own tables: dpkg-shlibdeps wants the libraries of its architecture installed."""
+    """The same from the binary's own tables: dpkg-shlibdeps needs the libraries of its architecture installed."""
     shown = subprocess.run(["readelf", "--dynamic", "--version-info", "--wide", binary], check=True, stdout=subprocess.PIPE, text=True)
     libraries = set(re.findall(r"\(NEEDED\).*\[(.+)\]", shown.stdout))
     of_libc = {name for name in libraries if re.match(r"(libc|libm|libpthread|libdl|librt|ld-linux-.*)\.so\.", name)}
     if unknown := libraries - of_libc - {"libgcc_s.so.1"}:
-        sys.exit(f"no Debian package is known for {', '.join(sorted(unknown))}")
+        sys.exit(f"no known Debian package has {', '.join(sorted(unknown))}")
     versions = [tuple(map(int, one.split("."))) for one in re.findall(r"Name: GLIBC_([\d.]+)", shown.stdout)]
     needed = []
     if of_libc:
         needed.append(f"libc6 (>= {'.'.join(map(str, max(versions)))})")
     if "libgcc_s.so.1" in libraries:
-        # Older than every architecture's first release that has it by this name.
+        # Older than the first release of any architecture that has it by this name.
         needed.append("libgcc-s1 (>= 4.2)")
     return ", ".join(needed)
 

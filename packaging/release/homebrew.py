@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The Homebrew formula of a release: homebrew.py ARCHIVES HOMEPAGE DOWNLOADS > pdpp.rb
+"""Prints the Homebrew formula of a release: homebrew.py ARCHIVES HOMEPAGE DOWNLOADS > pdpp.rb
 
 ARCHIVES is the folder with the release's archives, DOWNLOADS the address below which people get them.
 """
@@ -43,7 +43,7 @@ def main():
     for system, word in SYSTEMS.items():
         systems += f"  on_{word} do\n"
         for target, of in TARGETS.items():
-            # Homebrew on Linux brings glibc.
+            # Homebrew on Linux provides glibc.
             if of.system == system and of.libc != "musl":
                 name = f"pdpp-{VERSION}-{target}.tar.gz"
                 digest = hashlib.sha256((pathlib.Path(archives) / name).read_bytes()).hexdigest()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The container image of a static binary, as an archive that `podman load` and `docker load` take: image.sh BINARY TARGET OUT
-# OUT/pdpp-VERSION-linux-ARCH.oci.tar: the binary, its licences and the certificates of this machine, and nothing else. Needs buildah;
-# nothing is run in the image, so neither a daemon nor the other architecture is.
+# Makes the container image of a static binary, as an archive for `podman load` and `docker load`: image.sh BINARY TARGET OUT
+# OUT/pdpp-VERSION-linux-ARCH.oci.tar contains only the binary, its licences and the certificates of this machine. Needs buildah, but
+# neither a daemon nor a machine of the other architecture, because nothing runs in the image.
 set -euo pipefail
 binary=$1 target=$2 out=$3
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The MCP bundle for one target, for Claude Desktop and others: mcpb.py BINARY TARGET HOMEPAGE TOOLS OUT
+"""Makes the MCP bundle for one target, for Claude Desktop and others: mcpb.py BINARY TARGET HOMEPAGE TOOLS OUT
 
-OUT/pdpp-VERSION-TARGET.mcpb, packed and validated by the format's own tool, which tools.sh put into TOOLS. One bundle a target: its
-format tells systems apart, and no processors.
+OUT/pdpp-VERSION-TARGET.mcpb is packed and validated by the format's own tool, which tools.sh put into TOOLS. Each target has its own
+bundle, because the format distinguishes systems but not processors.
 """
 
 import json
@@ -17,7 +17,8 @@ from archive import notices
 from documents import documents
 
 HERE = pathlib.Path(__file__).parent
-# What a person is told of them before they install it; the suite compares the names with those that the server lists.
+# What a person reads about the tools before the installation; the suite compares the names with those that the server
+# lists.
 TOOLS = {
     "schema": "What was granted: streams and their fields",
     "query_records": "Records of a stream, by filters",
@@ -26,7 +27,7 @@ TOOLS = {
     "fetch": "One record",
     "read_record_field": "A long field of a record, piece by piece",
 }
-# By these `pdpp mcp bundle` gets what was filled in.
+# `pdpp mcp bundle` reads the settings from these.
 SETTINGS = {
     "connect": {
         "type": "string", "title": "Provider",
@@ -64,7 +65,8 @@ def manifest(target, homepage):
             "mcp_config": {
                 "command": f"${{__dirname}}/{file}",
                 "args": ["mcp", "bundle"],
-                # Not as arguments, which every user of the computer can read: somebody may paste an address with a password in it.
+                # Not as arguments, which every user of the computer can read: someone may paste an address with a
+                # password in it.
                 "env": {f"PDPP_BUNDLE_{name.upper()}": f"${{user_config.{name}}}" for name in SETTINGS},
             },
         },
@@ -92,7 +94,7 @@ def main():
         tool = pathlib.Path(tools).resolve() / "node_modules/@anthropic-ai/mcpb/dist/cli/cli.js"
         done = subprocess.run(["node", tool, "pack", folder, path.resolve()], capture_output=True, text=True)
         if done.returncode != 0:
-            sys.exit(f"mcpb pack ends with {done.returncode}:\n{done.stdout}{done.stderr}")
+            sys.exit(f"mcpb pack exited with {done.returncode}:\n{done.stdout}{done.stderr}")
     print(path)
 
 

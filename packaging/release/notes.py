@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a release says of itself, from CHANGELOG.md: notes.py vVERSION
+"""Prints the text of a release from CHANGELOG.md: notes.py vVERSION
 
 Fails unless the tag is Cargo.toml's version and the changelog has a section with its date.
 """

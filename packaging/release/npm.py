@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The npm packages: npm.py OUT HOMEPAGE TARGET=BINARY ...
+"""Makes the npm packages: npm.py OUT HOMEPAGE TARGET=BINARY ...
 
-One package a target with the binary in it (pdpp-linux-x64, pdpp-linux-x64-musl and so on), and `pdpp`, which depends on all that
-were given and starts the one that npm installed. Nothing is downloaded or run when they are installed.
+Each target has its own package with the binary (pdpp-linux-x64, pdpp-linux-x64-musl and so on); `pdpp` depends on all of these and starts
+the one that npm installed. The installation downloads and runs nothing else.
 """
 
 import json
@@ -18,7 +18,7 @@ from documents import documents
 
 
 def pack(folder, out, homepage, manifest):
-    # npm checks provenance against the repository that is named.
+    # npm checks provenance against this repository.
     common = {"version": VERSION, "description": DESCRIPTION, "license": LICENCE, "homepage": homepage,
               "repository": {"type": "git", "url": f"git+{homepage}.git"}}
     (folder / "package.json").write_text(json.dumps({**manifest, **common}, indent=2) + "\n")
@@ -58,7 +58,7 @@ def main():
         pack(folder, out, homepage, {
             "name": "pdpp", "keywords": CARGO["keywords"], "bin": {"pdpp": "pdpp.cjs"}, "files": ["pdpp.cjs", "CHANGELOG.md", "docs", "packaging"],
             "engines": {"node": ">=18"}, "optionalDependencies": platforms,
-            # By this the MCP registry knows that its server.json may name this package.
+            # From this the MCP registry knows that its server.json may name this package.
             "mcpName": mcp_name(homepage),
         })
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Starts the binary of this platform's package in place of this process; where Node cannot do that, beside it, with
+// Replaces this process with the binary of this platform's package; if Node cannot do that, starts it as a child with
 // the same standard streams, signals and exit code.
 "use strict";
 const { spawn } = require("node:child_process");
@@ -8,7 +8,7 @@ const os = require("node:os");
 const file = process.platform === "win32" ? "pdpp.exe" : "pdpp";
 const base = `pdpp-${process.platform}-${process.arch}`;
 
-// Where the package is installed, else nothing.
+// The place where the package is installed, or nothing.
 function installed(name) {
   try {
     return require.resolve(`${name}/${file}`);
@@ -17,8 +17,8 @@ function installed(name) {
   }
 }
 
-// npm 10 and later installs the package of this system's C library alone, older ones both. The one for musl is static: it starts
-// with any, and the other with glibc alone.
+// npm 10 and later installs only the package for this system's C library, older versions install both. The one for musl is static and
+// starts with any C library, the other with glibc only.
 function isMusl() {
   process.report.excludeNetwork = true;
   return !process.report.getReport().header.glibcVersionRuntime;
@@ -38,17 +38,17 @@ if (!binary) {
 
 const given = process.argv.slice(2);
 if (process.execve) {
-  // Else Node says that this is experimental, on every start.
+  // Otherwise Node warns at every start that this is experimental.
   process.removeAllListeners("warning");
   try {
     process.execve(binary, [binary, ...given], process.env);
   } catch {
-    // As without it.
+    // Continue as if it did not exist.
   }
 }
 const child = spawn(binary, given, { stdio: "inherit" });
-// A terminal sends these to both; a host that ends its server sends them to this process alone. What it ends with
-// is the child's to decide.
+// A terminal sends these to both processes; a host that ends its server sends them to this one only. The child decides
+// the exit code.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"]) process.on(signal, () => child.kill(signal));
 child.on("error", (error) => {
   console.error(`error: ${binary} does not start\n  because: ${error.message}`);

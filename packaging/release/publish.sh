@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Publishes what is in DIST as the release TAG: publish.sh DIST TAG
-# A release of GitHub's with every file, then npm's packages, the platforms before what depends on them. Needs gh and npm with the
-# rights to do so; npm takes its own from the workflow that runs this.
+# Publishes the files in DIST as the release TAG: publish.sh DIST TAG
+# First a GitHub release with every file, then the npm packages, the platforms before the package that depends on them. Needs gh and npm
+# with the rights to publish; npm gets its own from the workflow that runs this.
 set -euo pipefail
 dist=$1 tag=$2
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The server.json of a release, for the MCP registry: registry.py ARCHIVES HOMEPAGE DOWNLOADS > server.json
+"""Prints the server.json of a release, for the MCP registry: registry.py ARCHIVES HOMEPAGE DOWNLOADS > server.json
 
 ARCHIVES is the folder with the release's bundles, DOWNLOADS the address below which people get them.
 """
@@ -14,7 +14,7 @@ from about import TARGETS, VERSION, mcp_name
 from mcpb import SETTINGS
 
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
-# The registry takes 100 characters.
+# The registry allows 100 characters.
 SHORT = "Read-only tools over a person's own data, through a grant that they approved and nothing more"
 
 

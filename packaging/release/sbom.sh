@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The bill of materials (CycloneDX 1.5, JSON) of the binary for a target: sbom.sh TARGET FILE
-# What only builds or tests is not in it. Installs cargo-cyclonedx, pinned, below target/.
+# Writes the bill of materials (CycloneDX 1.5, JSON) of the binary for a target: sbom.sh TARGET FILE
+# Crates that only build or test are not in it. Installs cargo-cyclonedx, pinned, below target/.
 set -euo pipefail
 target=$1 file=$(realpath -m "$2")
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -13,5 +13,5 @@ export SOURCE_DATE_EPOCH
 trap 'rm -f pdpp.cdx.json' EXIT
 "$tools/bin/cargo-cyclonedx" cyclonedx --quiet --format json --spec-version 1.5 --target "$target" --no-build-deps \
   --override-filename pdpp.cdx
-# Where it was built is nobody's business.
+# The folder where it was built does not belong in it.
 sed "s#file://$PWD#file://.#g" pdpp.cdx.json >"$file"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What the scripts of a release need from elsewhere, pinned, into DIR: tools.sh DIR
-# npm's packages of tests/release_packages; beside them buildah, Debian's or Ubuntu's, for the images, and Rust of the version RUST
-# where that is set.
+# Installs the tools that the scripts of a release need, pinned, into DIR: tools.sh DIR
+# These are the npm packages of tests/release_packages. The scripts also need buildah from Debian or Ubuntu, for the images, and Rust in the
+# version RUST, if that is set.
 set -euo pipefail
 dir=$1
 [ -z "${RUST:-}" ] || { rustup toolchain install "$RUST" --profile minimal && rustup default "$RUST"; }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What Windows' package managers need of a release: windows.py ARCHIVES HOMEPAGE DOWNLOADS
+"""Writes what Windows' package managers need of a release: windows.py ARCHIVES HOMEPAGE DOWNLOADS
 
-Writes into ARCHIVES, where the release's archives are: `pdpp.json` for a bucket of Scoop's, and winget's three manifests, by the
-names that its repository wants.
+Writes into ARCHIVES, which has the release's archives: `pdpp.json` for a Scoop bucket, and winget's three manifests, under the
+names that its repository requires.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ PUBLISHER = "The authors of pdpp"
 
 
 def winget(kind, members):
-    """One manifest. JSON's strings are YAML's."""
+    """One manifest. JSON's strings are valid in YAML."""
     head = {"PackageIdentifier": IDENTIFIER, "PackageVersion": VERSION}
     lines = [f"# yaml-language-server: $schema=https://aka.ms/winget-manifest.{kind}.{MANIFEST_VERSION}.schema.json", ""]
     lines += [f"{name}: {json.dumps(value)}" for name, value in {**head, **members}.items()]

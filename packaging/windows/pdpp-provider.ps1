@@ -1,10 +1,10 @@
-# A store of own data that belongs to a user of its own, on Windows. NEVER RUN: written on Linux, where nothing parsed it.
+# A store of your own data that belongs to a separate user, on Windows. NEVER RUN: written on Linux, where nothing parsed it.
 #
-# As an administrator, in the folder of this file, with pdpp.exe beside it:
+# As an administrator, in the folder of this file, which also has pdpp.exe:
 #
 #   powershell -ExecutionPolicy Bypass -File pdpp-provider.ps1
 #
-# There is no owner's socket on Windows: an administrator imports and looks at the store as its own user (runas /user:pdpp-store).
+# Windows has no owner's socket: an administrator imports, and looks at the store, as that user (runas /user:pdpp-store).
 
 #Requires -RunAsAdministrator
 $ErrorActionPreference = 'Stop'
@@ -13,18 +13,18 @@ $user = 'pdpp-store'
 $programs = Join-Path $env:ProgramFiles 'pdpp'
 $store = Join-Path $env:ProgramData 'pdpp'
 
-# A password that nobody knows: it is given to the task, and kept nowhere else.
+# A password that nobody knows: only the task has it.
 $bytes = New-Object byte[] 32
 [System.Security.Cryptography.RandomNumberGenerator]::Create().GetBytes($bytes)
 $password = [Convert]::ToBase64String($bytes) + '!a1'
 $secret = ConvertTo-SecureString $password -AsPlainText -Force
 New-LocalUser -Name $user -Password $secret -PasswordNeverExpires -UserMayNotChangePassword -Description 'Has the store of pdpp' | Out-Null
 
-# Below Program Files only administrators write.
+# Only administrators can write below Program Files.
 New-Item -ItemType Directory -Force $programs | Out-Null
 Copy-Item (Join-Path $PSScriptRoot 'pdpp.exe') $programs
 
-# The store is that user's alone; the administrators' right to take it over stays, as everywhere on Windows.
+# Only that user can reach the store; administrators can still take it over, as everywhere on Windows.
 New-Item -ItemType Directory -Force $store | Out-Null
 icacls $store /inheritance:r /grant:r "${user}:(OI)(CI)F" 'SYSTEM:(OI)(CI)F' | Out-Null
 
