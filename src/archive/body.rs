@@ -1,10 +1,11 @@
-//! Bytes with an end and a beginning: a file, a part of one, or a small archive that lay compressed in another.
+//! Bytes with a known length: a file, a part of one, or a small archive that was compressed inside
+//! another.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
-/// Bytes that can be read from anywhere. Cheap to clone: each clone has a place of its own.
+/// Bytes that can be read from any offset. Cheap to clone: each clone has its own position.
 #[derive(Debug, Clone)]
 pub struct Body {
     bytes: Bytes,
@@ -23,7 +24,7 @@ impl Body {
     /// A whole file.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// The errors of the disk.
     pub fn of_file(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
         Ok(Self { bytes: Bytes::File(Arc::new(file)), base: 0, length, at: 0 })
@@ -35,7 +36,7 @@ impl Body {
         Self { bytes: Bytes::Memory(bytes.into()), base: 0, length, at: 0 }
     }
 
-    /// A part of it, as far as it goes.
+    /// A part of it, cut off at its end.
     #[must_use]
     pub fn part(&self, offset: u64, length: u64) -> Self {
         let offset = offset.min(self.length);
@@ -43,7 +44,7 @@ impl Body {
         Self { bytes: self.bytes.clone(), base: self.base + offset, length, at: 0 }
     }
 
-    /// How long it is.
+    /// Its length.
     pub const fn length(&self) -> u64 {
         self.length
     }

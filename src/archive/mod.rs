@@ -1,7 +1,8 @@
-//! What a person names to import from: a file, a folder or an archive, as members that can be listed and read.
+//! What a person names to import from: a file, a folder or an archive, as members that can be listed and
+//! read.
 //!
-//! Nothing is unpacked or written. A member's name is a label; where it lies is its [`Member::place`], by which it can be
-//! opened again.
+//! Nothing is unpacked or written. A member's name is a label; its [`Member::place`] is where it is, and
+//! opens it again.
 
 mod body;
 mod packed;
@@ -20,49 +21,50 @@ use serde::{Deserialize, Serialize};
 
 use crate::fs;
 
-/// Members of a source at most.
+/// The most members of a source.
 pub const MAX_MEMBERS: usize = 1_000_000;
-/// Folders inside each other at most.
+/// The most folders inside each other.
 const MAX_DEPTH: usize = 64;
-/// Archives inside each other at most.
+/// The most archives inside each other.
 const MAX_NESTING: usize = 2;
-/// How much is read at once.
+/// How many bytes are read at once.
 const BUFFER: usize = 1 << 16;
 
-/// What stands for itself in a place.
+/// The characters that are not escaped in a place.
 const PLAIN: &AsciiSet = &CONTROLS.add(b'%').add(b'\n');
 
 /// A file, folder or archive that a person named.
 pub struct Source {
     path: PathBuf,
     kind: Kind,
-    /// The archive that was opened last, by its place.
+    /// The archive that was opened last, with its place.
     open: Mutex<Option<(String, Arc<Packed>)>>,
     /// Where it came from, if it was handed over.
     received: Option<Arc<Received>>,
 }
 
-/// A file or folder that a program handed over which may read it, since this one may not: its content lies elsewhere.
+/// A file or folder that was handed over by a program that may read it, because this one may not: its
+/// content is elsewhere.
 #[derive(Debug, Clone, Default)]
 pub struct Received {
     /// Where its content is.
     pub at: PathBuf,
-    /// Where it is for whoever handed it over.
+    /// Where it is for the program that handed it over.
     pub shown: PathBuf,
-    /// What its files are there, by their paths within it; a file's own path is empty.
+    /// The stamps of its original files, by their paths within it; the path of a single file is empty.
     pub stamps: HashMap<PathBuf, Stamp>,
     /// What was not handed over.
     pub left_out: LeftOut,
 }
 
-/// What a source is.
+/// The kind of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// One file, which is no archive.
+    /// One file that is not an archive.
     File,
     /// A folder.
     Folder,
-    /// An archive: what it is as a whole says what its members are.
+    /// An archive: if it is unchanged, so are its members.
     Archive,
 }
 
@@ -73,11 +75,11 @@ pub struct Member {
     pub label: String,
     /// How to open it within the source.
     pub place: String,
-    /// Its size in bytes, where that is known.
+    /// Its size in bytes, if it is known.
     pub size: Option<u64>,
     /// When it was last changed, in milliseconds since 1970.
     pub modified_ms: Option<i64>,
-    /// Whether it is a file of its own on the disk.
+    /// Whether it is a separate file on the disk.
     pub is_file: bool,
 }
 
@@ -107,12 +109,12 @@ pub struct LeftOut {
     pub unreadable: Vec<Skipped>,
 }
 
-/// What a file is on the disk, as far as a change of it shows.
+/// The identity and state of a file on the disk, which shows most changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
-    /// The device that it lies on.
+    /// The device that has it.
     pub device: i64,
-    /// Its number there.
+    /// Its inode number there.
     pub inode: i64,
     /// Its size in bytes.
     pub size: i64,
@@ -120,29 +122,29 @@ pub struct Stamp {
     pub modified_ms: i64,
 }
 
-/// A member that is open.
+/// An open member.
 pub enum Opened {
-    /// It can be read from anywhere.
+    /// It can be read from any offset.
     Body(BufReader<Body>),
-    /// It is read from its beginning on.
+    /// It can only be read from its beginning.
     Stream(BufReader<Box<dyn Read + Send>>),
 }
 
 type Each<'a> = dyn FnMut(Member, &mut dyn Read) -> io::Result<()> + 'a;
 
 impl Source {
-    /// Opens what is at `path`; a link there leads to what is meant.
+    /// Opens the source at `path`; a link is followed.
     ///
     /// # Errors
-    /// There is nothing, it is neither a file nor a folder, or it begins as an archive and is damaged.
+    /// If it does not exist, is neither a file nor a folder, or begins like an archive and is damaged.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::at(path.canonicalize()?, None)
     }
 
-    /// What was handed over.
+    /// Opens a source that was handed over.
     ///
     /// # Errors
-    /// As [`Source::open`].
+    /// The errors of [`Source::open`].
     pub fn received(received: Arc<Received>) -> io::Result<Self> {
         Self::at(received.at.clone(), Some(received))
     }
@@ -161,33 +163,33 @@ impl Source {
         Ok(Self { path, kind, open: Mutex::default(), received })
     }
 
-    /// Where it is, without links; of what was handed over, where it is for whoever did that.
+    /// Its path without links; if it was handed over, its path for the program that did that.
     pub fn path(&self) -> &Path {
         self.received.as_ref().map_or(&self.path, |received| &received.shown)
     }
 
-    /// Whether it was handed over: it is here for one import alone.
+    /// Whether it was handed over: then it exists for one import only.
     pub const fn is_received(&self) -> bool {
         self.received.is_some()
     }
 
-    /// What it is.
+    /// The kind of the source.
     pub const fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// What the file or archive is on the disk now.
+    /// The current stamp of the file or archive.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// The errors of the disk.
     pub fn stamp(&self) -> io::Result<Stamp> {
         self.stamp_at(&self.path)
     }
 
-    /// What a member is on the disk now, where it is a file of its own.
+    /// The current stamp of a member that is a separate file.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// The errors of the disk.
     pub fn stamp_of(&self, place: &str) -> io::Result<Stamp> {
         self.stamp_at(&self.file_of(place)?)
     }
@@ -200,11 +202,11 @@ impl Source {
         known.map_or_else(|| Ok(Stamp::of(&file.symlink_metadata()?)), Ok)
     }
 
-    /// Opens what lies beside the member at `place` and is called as it is, with `suffix` behind: `places.sqlite-wal`. `None` where
-    /// nothing is, or where it cannot be found, as in a tar archive.
+    /// Opens what is next to the member at `place` and has its name followed by `suffix`:
+    /// `places.sqlite-wal`. `None` if it does not exist, or cannot be found, as in a tar archive.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// The errors of the disk.
     pub fn beside(&self, place: &str, suffix: &str) -> io::Result<Option<Opened>> {
         let Some((packed, step)) = self.packed(place)? else {
             let opened = fs::open_plain(&self.path_beside(place, suffix)?);
@@ -217,7 +219,7 @@ impl Source {
         packed.beside(step, suffix).map(|step| packed.member(&step)).transpose()
     }
 
-    /// What the file beside a member that is a file of its own is on the disk now, as [`Source::beside`] finds it.
+    /// The current stamp of the file that [`Source::beside`] finds, if the member is a separate file.
     pub fn stamp_beside(&self, place: &str, suffix: &str) -> Option<Stamp> {
         let path = self.path_beside(place, suffix).ok()?;
         path.symlink_metadata().ok()?;
@@ -230,10 +232,10 @@ impl Source {
         Ok(path.into())
     }
 
-    /// The `length` bytes before `end` of the file that `place` names, or of the source itself.
+    /// The `length` bytes before `end` in the file that `place` names, or in the source itself.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// The errors of the disk.
     pub fn bytes_before(&self, place: &str, end: u64, length: u64) -> io::Result<Vec<u8>> {
         let body = Body::of_file(fs::open_plain(&self.file_of(place)?)?)?;
         if body.length() < end {
@@ -254,10 +256,11 @@ impl Source {
         }
     }
 
-    /// Gives each member to `each`, in order, with a way to read it. A folder named `without` is left out.
+    /// Passes each member to `each`, in order, with a way to read it. A folder named `without` is left
+    /// out.
     ///
     /// # Errors
-    /// An archive that was named cannot be read, there are too many members; those of `each`.
+    /// If an archive that was named cannot be read, or there are too many members; the errors of `each`.
     pub fn list(&self, without: Option<&Path>, each: &mut Each<'_>) -> io::Result<LeftOut> {
         let mut left_out =
             self.received.as_ref().map(|received| received.left_out.clone()).unwrap_or_default();
@@ -274,7 +277,7 @@ impl Source {
             Kind::Archive => {
                 let body = Body::of_file(fs::open_plain(&self.path)?)?;
                 let Some(packed) = Packed::open(&body)? else {
-                    return Err(io::Error::new(io::ErrorKind::InvalidData, "it is an archive no more"));
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no longer an archive"));
                 };
                 let label = self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
                 let mut count = 0;
@@ -287,7 +290,7 @@ impl Source {
     /// Opens the member at `place`.
     ///
     /// # Errors
-    /// It is not there any more, or cannot be read.
+    /// If it no longer exists, or cannot be read.
     pub fn member(&self, place: &str) -> io::Result<Opened> {
         match self.packed(place)? {
             Some((packed, step)) => packed.member(step),
@@ -295,7 +298,7 @@ impl Source {
         }
     }
 
-    /// The archive that a member lies in, and its place there; `None` of a file of its own.
+    /// The archive that has the member, and the member's place in it; `None` for a separate file.
     fn packed<'a>(&self, place: &'a str) -> io::Result<Option<(Arc<Packed>, &'a str)>> {
         let file = self.file_of(place)?;
         let inner =
@@ -326,7 +329,7 @@ fn open_packed(file: &Path, outer: &str) -> io::Result<Packed> {
     Ok(packed)
 }
 
-/// Lists an archive whose members' labels and places begin as given, and the archives in it.
+/// Lists an archive, whose members' labels and places begin as given, and the archives in it.
 fn list_packed(
     packed: &Packed,
     (label, place, own_name): (&str, &str, &str),
@@ -362,8 +365,10 @@ fn list_packed(
     );
     for (member, step) in nested {
         if depth >= MAX_NESTING {
-            skipped
-                .push(Skipped { label: member.label, why: "an archive too deep inside others".to_owned() });
+            skipped.push(Skipped {
+                label: member.label,
+                why: "an archive nested too deeply in others".to_owned(),
+            });
             continue;
         }
         let opened = packed.nested(&step).and_then(|body| Packed::open(&body));
@@ -387,7 +392,7 @@ fn list_packed(
                     unreadable.push(Skipped { label: member.label, why: error.to_string() });
                 }
             }
-            // Its name says archive, and it is none: a member as any other.
+            // Its name looks like an archive, but it is not one: it counts as an ordinary member.
             Ok(None) => {
                 let mut bytes = packed.member(&step)?;
                 each(member, &mut bytes)?;
@@ -398,7 +403,7 @@ fn list_packed(
     Ok(())
 }
 
-/// The way through a folder.
+/// Goes through a folder.
 struct Walk<'a, 'b> {
     source: &'a Source,
     without: Option<&'a Path>,
@@ -417,7 +422,7 @@ impl Walk<'_, '_> {
             return Ok(());
         }
         if depth > MAX_DEPTH {
-            let why = "folders too deep inside each other".to_owned();
+            let why = "folders are nested too deeply".to_owned();
             self.left_out.skipped.push(Skipped { label: label(relative), why });
             return Ok(());
         }
@@ -430,7 +435,7 @@ impl Walk<'_, '_> {
             }
             Err(error) => return Err(error),
         };
-        // In the same order on every machine.
+        // The order is the same on every machine.
         entries.sort_by_key(std::fs::DirEntry::file_name);
         for entry in entries {
             let relative = relative.join(entry.file_name());
@@ -494,15 +499,15 @@ impl Walk<'_, '_> {
 }
 
 impl Opened {
-    /// A file, to be read from anywhere.
+    /// A file that can be read from any offset.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// The errors of the disk.
     pub fn of_file(file: File) -> io::Result<Self> {
         Body::of_file(file).map(Self::of_body)
     }
 
-    /// How long it is, where it can be read from anywhere.
+    /// Its length, if it can be read from any offset.
     pub fn length(&self) -> Option<u64> {
         match self {
             Self::Body(body) => Some(body.get_ref().length()),
@@ -518,10 +523,10 @@ impl Opened {
         Self::Stream(BufReader::with_capacity(BUFFER, stream))
     }
 
-    /// Goes on at `offset`, counted from where it is.
+    /// Continues at `offset`, counted from the current position.
     ///
     /// # Errors
-    /// It ends before that, or cannot be read.
+    /// If it ends before that, or cannot be read.
     pub fn skip(&mut self, offset: u64) -> io::Result<()> {
         match self {
             Self::Body(body) => {
@@ -574,7 +579,7 @@ fn of_file(label: String, place: String, found: &Metadata) -> Member {
 }
 
 impl Stamp {
-    /// What an open file is.
+    /// The stamp of an open file.
     pub fn of(found: &Metadata) -> Self {
         stamp(found)
     }
@@ -629,20 +634,20 @@ fn decoded(name: &str) -> io::Result<PathBuf> {
     inside(PathBuf::from(percent_decode_str(name).decode_utf8_lossy().into_owned()))
 }
 
-/// A file's path within its folder, as text from which [`path_within`] makes it again, byte for byte.
+/// A file's path within its folder as text, from which [`path_within`] restores it byte for byte.
 pub fn text_of_path(path: &Path) -> String {
     encoded(path)
 }
 
-/// The path that [`text_of_path`] gave; it stays below where it begins.
+/// The path for a result of [`text_of_path`]; it stays inside its folder.
 ///
 /// # Errors
-/// [`io::ErrorKind::NotFound`] for any other.
+/// [`io::ErrorKind::NotFound`] for any other text.
 pub fn path_within(text: &str) -> io::Result<PathBuf> {
     decoded(text)
 }
 
-/// A path that stays below where it begins.
+/// A path that stays inside its folder.
 fn inside(path: PathBuf) -> io::Result<PathBuf> {
     use std::path::Component;
     if path.components().all(|part| matches!(part, Component::Normal(_))) {

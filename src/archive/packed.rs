@@ -1,4 +1,5 @@
-//! Archives: zip, tar, gzip. They are listed and streamed, never unpacked; a name is a label and leads nowhere.
+//! Archives: zip, tar, gzip. They are listed and streamed, never unpacked; a name is only a label, not a
+//! path.
 
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
@@ -11,12 +12,12 @@ use super::body::Body;
 use super::stream::{Bounded, Shared};
 use super::{Listed, MAX_MEMBERS, Opened, Skipped, too_many};
 
-/// An archive inside another that is compressed there is read into memory, up to this size.
+/// The largest archive that is read into memory because it is compressed inside another.
 const MAX_NESTED: u64 = 64 << 20;
-/// The headers of one member of a tar archive at most, in bytes.
+/// The most bytes of the headers of one member of a tar archive.
 const MAX_HEADERS: u64 = 1 << 20;
 
-/// An archive that is open.
+/// An open archive.
 pub enum Packed {
     Zip {
         body: Body,
@@ -47,10 +48,10 @@ enum How {
 }
 
 impl Packed {
-    /// The archive that `body` is, if it is one.
+    /// The archive in `body`, if it is one.
     ///
     /// # Errors
-    /// It begins as one and cannot be read.
+    /// If it begins like an archive and cannot be read.
     pub fn open(body: &Body) -> io::Result<Option<Self>> {
         let mut head = Vec::new();
         body.part(0, 512).read_to_end(&mut head)?;
@@ -88,7 +89,7 @@ impl Packed {
                 match entry.compression() {
                     zip::CompressionMethod::Stored => How::Stored,
                     zip::CompressionMethod::Deflated => How::Deflated,
-                    _ => How::Skipped("compressed in a way that is not read"),
+                    _ => How::Skipped("compressed with an unsupported method"),
                 }
             };
             entries.push(Entry {
@@ -104,10 +105,10 @@ impl Packed {
         Ok(Self::Zip { body: body.clone(), entries })
     }
 
-    /// Gives each plain file in it to `each`, with a way to read it, in the order in which they lie there.
+    /// Passes each plain file in it to `each`, in their order in the archive, with a way to read it.
     ///
     /// # Errors
-    /// The archive cannot be read to its end; those of `each`.
+    /// If the archive cannot be read to the end; the errors of `each`.
     pub fn list(
         &self,
         skipped: &mut Vec<Skipped>,
@@ -150,7 +151,7 @@ impl Packed {
     /// Opens the member that a [`Listed::step`] names.
     ///
     /// # Errors
-    /// There is none of this name, or it cannot be read.
+    /// If there is no member with this name, or it cannot be read.
     pub fn member(&self, step: &str) -> io::Result<Opened> {
         let missing = || io::Error::from(io::ErrorKind::NotFound);
         let (kind, rest) = step.split_at_checked(1).ok_or_else(missing)?;
@@ -183,7 +184,8 @@ impl Packed {
         }
     }
 
-    /// The step to what is called as a member is, with `suffix` behind, where that can be told.
+    /// The step to the member whose name is that of this one followed by `suffix`, if it can be
+    /// determined.
     pub fn beside(&self, step: &str, suffix: &str) -> Option<String> {
         let Self::Zip { entries, .. } = self else { return None };
         let label = &entries.get(step.strip_prefix('z')?.parse::<usize>().ok()?)?.label;
@@ -191,10 +193,10 @@ impl Packed {
         entries.iter().position(is_it).map(|at| format!("z{at}"))
     }
 
-    /// The bytes of a member that is an archive itself.
+    /// The bytes of a member that is itself an archive.
     ///
     /// # Errors
-    /// It lies there compressed and is large.
+    /// If it is compressed and large.
     pub fn nested(&self, step: &str) -> io::Result<Body> {
         match self.member(step)? {
             Opened::Body(body) => Ok(body.into_inner()),
@@ -217,7 +219,8 @@ fn list_tar(
     skipped: &mut Vec<Skipped>,
     each: &mut dyn FnMut(Listed, &mut dyn Read) -> io::Result<()>,
 ) -> io::Result<()> {
-    // The headers are read by a library that takes names of any length: what it may read is bounded from outside.
+    // A library reads the headers, and accepts names of any length, so the number of bytes that it may
+    // read is limited here.
     let limit = Arc::new(AtomicU64::new(MAX_HEADERS));
     let counted = Counted { inner: BufReader::new(shared.whole()), at: 0, limit: Arc::clone(&limit) };
     let mut archive = tar::Archive::new(counted);
@@ -245,7 +248,7 @@ fn list_tar(
         } else if !kind.is_dir() {
             skipped.push(Skipped { label, why: "not a plain file".to_owned() });
         }
-        // Before the next header: what is read then is headers only.
+        // Before the next header: from here on, only headers are read.
         let read = io::copy(&mut entry, &mut io::sink());
         read?;
     }
@@ -270,7 +273,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// A member of a zip archive whose length and sum are looked at when it ends.
+/// A member of a zip archive; its length and checksum are verified at its end.
 struct Checked<R> {
     inner: R,
     crc: Crc,
@@ -303,7 +306,7 @@ fn is_tar(head: &[u8]) -> bool {
     head.get(257..262) == Some(b"ustar".as_slice())
 }
 
-/// When a member of a zip archive was last changed, as far as it says: it names no zone.
+/// When a member of a zip archive was last changed, as it states it: without a zone.
 fn modified_ms(time: zip::DateTime) -> Option<i64> {
     let small = |number: u8| i8::try_from(number).ok();
     let year = i16::try_from(time.year()).ok()?;

@@ -1,4 +1,5 @@
-//! A compressed stream, within what it may expand to, and the one that several members of an archive are read from.
+//! A compressed stream with a limit to its expansion, and a stream that several members of an archive are
+//! read from.
 
 use std::io::{self, BufReader, Read};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,19 +8,19 @@ use flate2::read::MultiGzDecoder;
 
 use super::body::Body;
 
-/// Whatever is compressed may expand to this many bytes.
+/// Any compressed stream may expand to this many bytes.
 const FREE: u64 = 1 << 30;
 /// Beyond that, to this many times its own size.
 const RATIO: u64 = 1000;
 
-/// A stream that ends with an error where it has expanded more than an honest one does.
+/// A stream that ends with an error if it expands more than an honest one does.
 pub struct Bounded<R> {
     inner: R,
     left: u64,
 }
 
 impl<R: Read> Bounded<R> {
-    /// `inner` comes from `compressed` bytes.
+    /// Limits `inner`, which comes from `compressed` bytes.
     pub fn new(inner: R, compressed: u64) -> Self {
         Self { inner, left: FREE.max(compressed.saturating_mul(RATIO)) }
     }
@@ -40,13 +41,13 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// A stream that is read forward only, and where it is.
+/// A stream that is only read forward, and its position.
 struct Forward {
     stream: Box<dyn Read + Send>,
     at: u64,
 }
 
-/// The decompressed bytes of an archive, from which member after member is read without beginning anew.
+/// The decompressed bytes of an archive, from which member after member is read without starting again.
 pub struct Shared {
     body: Body,
     is_gzip: bool,
@@ -66,7 +67,7 @@ impl Shared {
         self.is_gzip
     }
 
-    /// All of it, from the beginning.
+    /// All of the bytes, from the beginning.
     pub fn whole(&self) -> Box<dyn Read + Send> {
         let body = self.body.part(0, self.body.length());
         let read = BufReader::with_capacity(1 << 16, body);
@@ -94,7 +95,7 @@ impl Shared {
     }
 }
 
-/// A member of a stream. What comes behind it is read on from there.
+/// A member of a stream. Reading continues from its end for the next one.
 pub struct Part {
     forward: Option<Forward>,
     left: u64,

@@ -1,6 +1,7 @@
-//! The elements of a JSON array that may be larger than memory, found one after the other by their brackets.
+//! Finds the elements of a JSON array one after the other by their brackets; the array may be larger than
+//! memory.
 //!
-//! Only where elements end is looked for. What stands between is for a parser, which gets one element at a time.
+//! Only the end of each element is looked for. A parser reads its content, one element at a time.
 
 use std::io::{self, BufRead};
 use std::ops::ControlFlow;
@@ -13,13 +14,13 @@ pub const LONGEST: usize = 64 * 1024 * 1024;
 pub struct Element {
     /// Where it begins, in bytes.
     pub offset: u64,
-    /// Where it ends: [`scan`] can go on there.
+    /// Where it ends; [`scan`] can continue there.
     pub next: u64,
-    /// Its bytes, or `None` where they are too many.
+    /// Its bytes; `None` if there are too many.
     pub bytes: Option<Vec<u8>>,
 }
 
-/// What is around the byte that is read.
+/// What surrounds the current byte.
 enum State {
     /// The array has not begun.
     Before,
@@ -37,7 +38,7 @@ struct Nesting {
     is_escaped: bool,
 }
 
-/// What a byte is to the element that it follows.
+/// The effect of a byte on the current element.
 #[derive(PartialEq, Eq)]
 enum Step {
     Within,
@@ -77,12 +78,14 @@ impl Nesting {
     }
 }
 
-/// Gives the elements of the array that `bytes` hold to `out`, until it breaks; those of more than `longest` bytes without
-/// their bytes. `bytes` begin at `from`: 0, or where an element ended ([`Element::next`]). Returns where the last one ended.
+/// Passes the elements of the array in `bytes` to `out`, until it breaks; those of more than `longest`
+/// bytes come without their bytes. `bytes` begin at `from`: 0, or where an element ended
+/// ([`Element::next`]). Returns where the last one ended.
 ///
 /// # Errors
-/// Where the bytes cannot be read; [`io::ErrorKind::InvalidData`] where they are no array, [`io::ErrorKind::UnexpectedEof`]
-/// where they end before the array does. What was given before that counts.
+/// If the bytes cannot be read; [`io::ErrorKind::InvalidData`] if they are not an array,
+/// [`io::ErrorKind::UnexpectedEof`] if they end before the array does. What was passed before that
+/// counts.
 pub fn scan(
     bytes: &mut dyn BufRead,
     from: u64,
@@ -90,7 +93,7 @@ pub fn scan(
     out: &mut dyn FnMut(Element) -> ControlFlow<()>,
 ) -> io::Result<u64> {
     let mut state = if from == 0 { State::Before } else { State::Between };
-    // Where the chunk begins, and where the last element ended.
+    // The offsets of the chunk, and of the end of the last element.
     let (mut at, mut end) = (from, from);
     let mut kept = Vec::new();
     loop {
@@ -102,7 +105,7 @@ pub fn scan(
             ));
         }
         let mut index = 0;
-        // Where those bytes of the chunk begin that belong to the element.
+        // Where the element's bytes begin in the chunk.
         let mut start = 0;
         while let Some(byte) = chunk.get(index) {
             let step = match &mut state {
@@ -155,7 +158,7 @@ pub fn scan(
     }
 }
 
-/// One byte more than `longest` tells that there were too many.
+/// One byte more than `longest` shows that there were too many.
 fn keep(kept: &mut Vec<u8>, more: &[u8], longest: usize) {
     let room = (longest + 1).saturating_sub(kept.len());
     kept.extend_from_slice(&more[..more.len().min(room)]);

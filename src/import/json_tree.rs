@@ -1,14 +1,14 @@
-//! A JSON file that may be larger than memory, walked along the way that leads to its items: what stands beside it is passed
-//! over, and only one item at a time is held.
+//! Walks through a JSON file to its items; the file may be larger than memory. Everything else is
+//! skipped, and only one item at a time is in memory.
 //!
-//! As in [`super::json_elements`], only brackets and strings are looked at. What stands between is for a parser.
+//! As in [`super::json_elements`], only brackets and strings are examined. A parser reads the rest.
 
 use std::io::{self, BufRead};
 use std::ops::ControlFlow;
 
 use super::json_elements::Element;
 
-/// The longest name of a member of an object that is looked at, in bytes.
+/// The longest name of an object's member that is examined, in bytes.
 const LONGEST_NAME: usize = 1024;
 
 /// A walk through a file.
@@ -17,18 +17,18 @@ pub struct Walk<'a> {
     at: u64,
 }
 
-/// Whether a walk goes on.
+/// Whether a walk continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Go {
-    /// To what comes next.
+    /// Continue with the next value.
     On,
-    /// Nowhere: whoever walks has enough.
+    /// Stop: the caller has enough.
     Home,
 }
 
-/// What is done with a member of an object, by its name. It has to take or to pass over its value.
+/// Visits a member of an object, given its name. It must read or skip the member's value.
 pub type Member<'v, 'a> = dyn FnMut(&mut Walk<'a>, &str) -> io::Result<Go> + 'v;
-/// What is done with an element of an array: as with a [`Member`].
+/// Visits an element of an array, like a [`Member`].
 pub type Entry<'v, 'a> = dyn FnMut(&mut Walk<'a>) -> io::Result<Go> + 'v;
 
 fn broken() -> io::Error {
@@ -40,12 +40,12 @@ fn cut_off() -> io::Error {
 }
 
 impl<'a> Walk<'a> {
-    /// A walk from the beginning of a file.
+    /// Begins a walk at the beginning of a file.
     pub fn new(bytes: &'a mut dyn BufRead) -> Self {
         Self { bytes, at: 0 }
     }
 
-    /// How many bytes were read.
+    /// How many bytes have been read.
     pub const fn at(&self) -> u64 {
         self.at
     }
@@ -55,10 +55,10 @@ impl<'a> Walk<'a> {
         self.at += count as u64;
     }
 
-    /// The next byte that is no space, which stays; `None` at the end.
+    /// The next byte that is not a space, which is not consumed; `None` at the end.
     ///
     /// # Errors
-    /// Where the file cannot be read.
+    /// If the file cannot be read.
     pub fn peek(&mut self) -> io::Result<Option<u8>> {
         loop {
             let chunk = self.bytes.fill_buf()?;
@@ -66,7 +66,7 @@ impl<'a> Walk<'a> {
                 return Ok(None);
             }
             let is_space = |byte: &u8| {
-                // A byte order mark stands at the beginning only.
+                // A byte order mark can only be at the beginning.
                 matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0xef | 0xbb | 0xbf)
             };
             let spaces = chunk.iter().take_while(|byte| is_space(byte)).count();
@@ -89,10 +89,10 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes through the members of the object that stands here.
+    /// Visits the members of the object at the current position.
     ///
     /// # Errors
-    /// Where it is none, or the file cannot be read or ends before it.
+    /// If it is not an object, or the file cannot be read or ends before the object does.
     pub fn object(&mut self, visit: &mut Member<'_, 'a>) -> io::Result<Go> {
         self.members(&mut |walk, name| {
             let name: String = serde_json::from_slice(name).unwrap_or_default();
@@ -100,7 +100,8 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// The same, with the names as they stand there, in quotes; of a very long one, its beginning.
+    /// Like [`Walk::object`], with the names in quotes and escaped; of a very long name, only its
+    /// beginning.
     fn members(&mut self, visit: &mut dyn FnMut(&mut Self, &[u8]) -> io::Result<Go>) -> io::Result<Go> {
         self.expect(b'{')?;
         loop {
@@ -126,10 +127,10 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes through the elements of the array that stands here.
+    /// Visits the elements of the array at the current position.
     ///
     /// # Errors
-    /// As [`Walk::object`].
+    /// The errors of [`Walk::object`].
     pub fn array(&mut self, visit: &mut Entry<'_, 'a>) -> io::Result<Go> {
         self.expect(b'[')?;
         loop {
@@ -149,29 +150,30 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Takes the value that stands here; without its bytes where they are more than `longest`.
+    /// Reads the value at the current position; without its bytes if there are more than `longest`.
     ///
     /// # Errors
-    /// Where the file cannot be read, or ends before the value.
+    /// If the file cannot be read, or ends before the value does.
     pub fn take(&mut self, longest: usize) -> io::Result<Element> {
         let mut kept = Vec::new();
         let (offset, next) = self.pass(&mut |bytes| {
-            // One byte more tells that there were too many.
+            // One byte more shows that there were too many.
             let room = (longest + 1).saturating_sub(kept.len());
             kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
         })?;
         Ok(Element { offset, next, bytes: (kept.len() <= longest).then_some(kept) })
     }
 
-    /// Passes over the value that stands here.
+    /// Skips the value at the current position.
     ///
     /// # Errors
-    /// As [`Walk::take`].
+    /// The errors of [`Walk::take`].
     pub fn skip(&mut self) -> io::Result<Go> {
         self.pass(&mut |_| {}).map(|_| Go::On)
     }
 
-    /// Gives the bytes of the value that stands here to `keep`; where it begins and ends.
+    /// Passes the bytes of the value at the current position to `keep`, and returns where it begins and
+    /// ends.
     fn pass(&mut self, keep: &mut dyn FnMut(&[u8])) -> io::Result<(u64, u64)> {
         let first = self.peek()?.ok_or_else(cut_off)?;
         if matches!(first, b'}' | b']' | b',' | b':') {
@@ -182,7 +184,7 @@ impl<'a> Walk<'a> {
         loop {
             let chunk = self.bytes.fill_buf()?;
             if chunk.is_empty() {
-                // A number at the end of the file is whole.
+                // A number at the end of the file is complete.
                 let is_bare = open == 0 && !in_string && self.at > offset;
                 return if is_bare { Ok((offset, self.at)) } else { Err(cut_off()) };
             }
@@ -229,13 +231,14 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Gives the elements of the array that `bytes` hold to `out`, until it breaks; those of more than `longest` bytes without their
-/// bytes. Of an object, the elements of each array that is a member of it, and each object that is one, with the member's name; other
-/// members are passed over. Of an array, the name is empty. Returns where the last one ended.
+/// Passes the elements of the array in `bytes` to `out`, until it breaks; those of more than `longest`
+/// bytes come without their bytes. For an object, these are the elements of each member that is an array,
+/// and each member that is an object, with the member's name; other members are skipped. For an array,
+/// the name is empty. Returns where the last one ended.
 ///
 /// # Errors
-/// Where the bytes cannot be read; [`io::ErrorKind::InvalidData`] where they are neither, [`io::ErrorKind::UnexpectedEof`] where
-/// they end before it does. What was given before that counts.
+/// If the bytes cannot be read; [`io::ErrorKind::InvalidData`] if they are neither,
+/// [`io::ErrorKind::UnexpectedEof`] if they end before it does. What was passed before that counts.
 pub fn scan_members(
     bytes: &mut dyn BufRead,
     longest: usize,
@@ -263,23 +266,23 @@ pub fn scan_members(
     Ok(end)
 }
 
-/// A value of the object that a file is, or an element of one of its lists.
+/// A value of the file's object, or an element of one of its lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// The key of the value or of the list; empty where the file is a list itself.
+    /// The key of the value or of the list; empty if the file itself is a list.
     pub key: String,
     /// Whether it is an element of a list.
     pub is_element: bool,
-    /// Where it stands, and its bytes.
+    /// Its offsets, and its bytes.
     pub element: Element,
 }
 
-/// Gives the values of the object that `bytes` are, one after the other, to `out`, until it breaks; of those that `is_list` says are
-/// lists, the elements. A file that is an array is a list without a key. What has more than `longest` bytes comes without them. Returns
-/// where the file's value ended.
+/// Passes the values of the object in `bytes` to `out`, one after the other, until it breaks; of those
+/// that `is_list` calls lists, the elements. A file that is an array is a list without a key. A value of
+/// more than `longest` bytes comes without its bytes. Returns where the file's value ended.
 ///
 /// # Errors
-/// As [`scan_members`].
+/// The errors of [`scan_members`].
 pub fn parts(
     bytes: &mut dyn BufRead,
     longest: usize,
@@ -308,13 +311,13 @@ pub fn parts(
     Ok(if went == Go::Home { end } else { walk.at() })
 }
 
-/// A key is at most this long, in bytes: what is behind that is not kept of it.
+/// The longest key, in bytes: the rest of a longer one is dropped.
 const LONGEST_KEY: usize = 256;
 
-/// A name as it stands there, escapes and all, without its quotes.
+/// A name in its escaped form, without its quotes.
 fn key(name: &[u8]) -> String {
     let name = name.strip_prefix(b"\"").unwrap_or(name);
-    // The beginning of a very long name has no quote at its end.
+    // The beginning of a very long name has no closing quote.
     let name = name.strip_suffix(b"\"").unwrap_or(name);
     String::from_utf8_lossy(&name[..name.len().min(LONGEST_KEY)]).into_owned()
 }
@@ -329,7 +332,7 @@ mod tests {
     use super::*;
     use crate::import::json_elements::LONGEST;
 
-    /// The elements of `a.b`, as they stand there, and what the walk came to.
+    /// The elements of `a.b`, unparsed, and the result of the walk.
     fn found(text: &[u8], chunk: usize, longest: usize) -> (Vec<Option<String>>, io::Result<Go>) {
         let mut found = Vec::new();
         let mut bytes = BufReader::with_capacity(chunk, text);
@@ -373,7 +376,7 @@ mod tests {
         }
     }
 
-    /// Names and texts of what an object's members hold.
+    /// Names and texts of the values in an object's members.
     fn members(text: &str, chunk: usize, longest: usize) -> (Vec<(String, Option<String>)>, io::Result<u64>) {
         let mut found = Vec::new();
         let mut bytes = BufReader::with_capacity(chunk, Cursor::new(text.as_bytes()));

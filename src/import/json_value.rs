@@ -1,17 +1,17 @@
-//! JSON values of exports, read leniently and within bounds.
+//! Reads JSON values of exports, leniently and within limits.
 
 use serde_json::Value;
 
 use super::format::Bad;
 use crate::json;
 
-/// How many values one may hold: each takes many times the bytes that it is written in (O4.14).
+/// The most values in one: each takes many times the bytes of its text (O4.14).
 const MOST_VALUES: usize = 2_000_000;
 
-/// The value that `bytes` are. Bytes that are no text become U+FFFD, as do lone surrogates.
+/// The value in `bytes`. Bytes that are not text become U+FFFD, and so do lone surrogates.
 ///
 /// # Errors
-/// Where it is not JSON, is nested too deeply, or holds too many values.
+/// If it is not JSON, is nested too deeply, or has too many values.
 pub fn read(bytes: &[u8]) -> Result<Value, Bad> {
     if !is_bounded(bytes) {
         return Err(Bad("too many values"));
@@ -19,9 +19,9 @@ pub fn read(bytes: &[u8]) -> Result<Value, Bad> {
     json::parse(String::from_utf8_lossy(bytes).as_bytes()).map_err(|_| Bad("not JSON"))
 }
 
-/// Whether `bytes` hold no more values than are read.
+/// Whether `bytes` have no more values than the limit.
 pub fn is_bounded(bytes: &[u8]) -> bool {
-    // Each value but the first takes two bytes at least.
+    // Each value except the first takes at least two bytes.
     if bytes.len() / 2 < MOST_VALUES {
         return true;
     }

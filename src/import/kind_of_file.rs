@@ -1,6 +1,6 @@
-//! What a file is that was taken for something else: told in a person's words.
+//! Names the kind of a file that was taken for something else, in words for people.
 
-/// Beginnings, and what has them.
+/// The first bytes of files, and their kinds.
 const MAGIC: [(&[u8], &str); 10] = [
     (b"\x1f\x8b", "a gzip-compressed file"),
     (b"PK\x03\x04", "a zip archive, or a document that is one (XLSX, DOCX, ODS)"),
@@ -14,7 +14,7 @@ const MAGIC: [(&[u8], &str); 10] = [
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a document of an old Office program (XLS, DOC)"),
 ];
 
-/// What a file is that is no text of rows or lines of JSON; `None` where nothing is known against it.
+/// The kind of a file that is neither a text of rows nor lines of JSON; `None` if it may be one.
 pub fn of(head: &[u8]) -> Option<&'static str> {
     if let Some((_, kind)) = MAGIC.iter().find(|(magic, _)| head.starts_with(magic)) {
         return Some(kind);
@@ -49,13 +49,13 @@ fn next(kind: &str) -> Option<&'static str> {
     }
 }
 
-/// "a gzip-compressed file: unpack it first": what a file is, and what to do where something helps.
+/// "a gzip-compressed file: unpack it first": the kind of a file, and what to do if something helps.
 pub fn with_advice(kind: &str) -> String {
     next(kind).map_or_else(|| kind.to_owned(), |next| format!("{kind}: {next}"))
 }
 
 /// "It is not a table of text, but a zip archive", and what to do.
 pub fn not_a(wanted: &str, kind: &str) -> String {
-    let next = next(kind).unwrap_or("leave out --as, and its format is recognised if it is known");
+    let next = next(kind).unwrap_or("leave out --as: the format is recognised if pdpp knows it");
     format!("It is not a {wanted}, but {kind}: {next}")
 }

@@ -5,7 +5,7 @@ use std::io::{self, BufRead};
 /// The longest line that is kept, in bytes (O4.14).
 pub const LONGEST: usize = 64 * 1024 * 1024;
 
-/// What is kept of a longer one: enough to tell it from the next.
+/// What is kept of a longer one: enough to distinguish it from the next.
 const KEPT_OF_LONG: usize = 1024;
 
 /// A line.
@@ -15,13 +15,13 @@ pub struct Line<'a> {
     pub offset: u64,
     /// Where the next one begins.
     pub next: u64,
-    /// Which one it is, from 1.
+    /// Its number, from 1.
     pub number: u64,
-    /// Its bytes without its end; its beginning where they are too many.
+    /// Its bytes without its end; only their beginning if there are too many.
     pub bytes: &'a [u8],
-    /// Whether they are too many.
+    /// Whether there are too many.
     pub is_long: bool,
-    /// Whether its end was read: the last line may still be written.
+    /// Whether its end was read: a program may still be writing the last line.
     pub has_end: bool,
 }
 
@@ -44,14 +44,14 @@ impl<R: BufRead> Lines<R> {
         Self { reader, longest, kept: Vec::new(), at: 0, number: 0 }
     }
 
-    /// The next line.
+    /// Reads the next line.
     ///
     /// # Errors
-    /// Where the bytes cannot be read.
+    /// If the bytes cannot be read.
     pub fn read(&mut self) -> io::Result<Option<Line<'_>>> {
         let offset = self.at;
         self.kept.clear();
-        // What one long line took is not held for all that follow.
+        // The memory for one long line is not kept for all that follow.
         self.kept.shrink_to(1024 * 1024);
         let has_end = loop {
             let chunk = match self.reader.fill_buf() {

@@ -1,8 +1,9 @@
-//! A person's own exports into their vault: recognised by content, planned, split into items, parsed, written.
+//! Imports a person's own exports into their vault: recognised by content, planned, split into items,
+//! parsed and written.
 //!
-//! A format is one file in [`formats`] that implements [`format::Format`]. It knows no database and no archive: it gets
-//! bytes, and gives records. [`survey`] finds out what there is, [`pipeline`] brings it into the store, from where
-//! [`resume`] says that an earlier import ended.
+//! A format is one file in [`formats`] that implements [`format::Format`]. It knows no database and no
+//! archive: it receives bytes and returns records. [`survey`] determines what can be imported, and
+//! [`pipeline`] brings it into the store, from where [`resume`] says that an earlier import ended.
 
 pub mod account;
 pub mod agent_session;

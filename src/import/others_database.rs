@@ -1,4 +1,5 @@
-//! Another program's SQLite database, read from a private copy: nothing in it is trusted, nothing of it runs, and it has a minute.
+//! Reads another program's SQLite database from a private copy: nothing in it is trusted, nothing in it
+//! runs, and all work on it is limited to a minute.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -13,14 +14,15 @@ use rusqlite::{Connection, OpenFlags, Params, Row};
 
 use super::format::ReadFrom;
 
-/// What a file begins with that is one.
+/// The first bytes of such a file.
 pub const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// How long SQLite may work at one, in all (O4.14).
+/// How long SQLite may work on one, in all (O4.14).
 const TIME: Duration = Duration::from_mins(1);
-/// The longest value, in bytes: SQLite gives up where there is a longer one, so ask for its length first (`octet_length`).
+/// The longest value, in bytes: SQLite fails on a longer one, so query its length first (`octet_length`).
 const LONGEST: i32 = 8 << 20;
-/// The functions of SQL that run here: each takes no longer than its arguments are long.
+/// The SQL functions that are allowed: the time that each takes is limited by the length of its
+/// arguments.
 const FUNCTIONS: [&str; 22] = [
     "abs",
     "coalesce",
@@ -45,23 +47,23 @@ const FUNCTIONS: [&str; 22] = [
     "unlikely",
     "upper",
 ];
-/// Steps of SQLite's between two looks at the clock.
+/// SQLite's steps between two checks of the clock.
 const STEPS: i32 = 10_000;
 
-/// A database that is open.
+/// An open database.
 pub struct OthersDatabase {
     db: Connection,
-    /// When SQLite has to stop, in milliseconds behind `begun`.
+    /// When SQLite must stop, in milliseconds after `begun`.
     until: Arc<AtomicU64>,
     begun: Instant,
     left: Duration,
 }
 
 impl OthersDatabase {
-    /// Copies and opens one.
+    /// Copies and opens a database.
     ///
     /// # Errors
-    /// It cannot be copied, is no database, or is damaged.
+    /// If it cannot be copied, is not a database, or is damaged.
     pub fn open(bytes: &dyn ReadFrom) -> io::Result<Self> {
         let apart = bytes.apart().ok_or(io::ErrorKind::Unsupported)?;
         let path = apart.database()?;
@@ -80,7 +82,7 @@ impl OthersDatabase {
         let _ = db.progress_handler(STEPS, Some(is_late));
         let mut database = Self { db, until, begun, left: TIME };
         database.timed(prepare).map_err(failed)?;
-        // Nothing of a person's lies about where this process is killed.
+        // If this process is killed, no copy of a person's data is left under a name.
         apart.hide();
         let sound: String = database
             .timed(|db| db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)))
@@ -91,10 +93,11 @@ impl OthersDatabase {
         Ok(database)
     }
 
-    /// The columns of a table, in lower case: none where there is no such table, but a view or a module's table.
+    /// The columns of a table, in lower case; empty if there is no such table, or if it is a view or
+    /// belongs to a module.
     ///
     /// # Errors
-    /// Those of SQLite.
+    /// The errors of SQLite.
     pub fn columns(&mut self, table: &str) -> io::Result<Vec<String>> {
         let columns = |db: &Connection| {
             let sql = "SELECT lower(c.name) FROM pragma_table_list AS l, pragma_table_info(l.name) AS c
@@ -106,10 +109,10 @@ impl OthersDatabase {
         self.timed(columns).map_err(failed)
     }
 
-    /// Gives the rows of a query to `each`, until it breaks. Only the time that SQLite takes counts.
+    /// Passes the rows of a query to `each`, until it breaks. Only SQLite's own time counts.
     ///
     /// # Errors
-    /// Those of SQLite, `each` included.
+    /// The errors of SQLite and of `each`.
     pub fn rows(
         &mut self,
         sql: &str,
@@ -134,7 +137,7 @@ impl OthersDatabase {
     }
 }
 
-/// What counts the time that SQLite takes.
+/// Counts SQLite's time.
 struct Clock<'a> {
     until: &'a AtomicU64,
     begun: Instant,
@@ -159,9 +162,11 @@ fn prepare(db: &Connection) -> rusqlite::Result<()> {
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
     db.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST)?;
     db.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
-    // A pattern of many marks takes a column's check for ever, and no clock is looked at meanwhile.
+    // A pattern with many wildcards makes a column's check run without end, and the clock is not checked
+    // meanwhile.
     db.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 50)?;
-    // What is sorted stays within the cache or is not sorted: no query here needs more than its tables' order.
+    // Sorting stays within the cache, or is not needed: no query here needs another order than that of
+    // its tables.
     let settings = [("cell_size_check", "on"), ("automatic_index", "off"), ("temp_store", "memory")];
     for (name, value) in settings.into_iter().chain([("mmap_size", "0"), ("locking_mode", "exclusive")]) {
         db.pragma_update_and_check(None, name, value, |_| Ok(())).or_else(|error| match error {
@@ -170,13 +175,13 @@ fn prepare(db: &Connection) -> rusqlite::Result<()> {
         })?;
     }
     refuse_functions(db)?;
-    // Brings what is in the log into the copy, whose files may lose their names then.
+    // Moves the log's content into the copy, whose files may then lose their names.
     db.query_row("PRAGMA journal_mode = delete", [], |_| Ok(()))?;
     db.pragma_update(None, "query_only", true)
 }
 
-/// Puts a failure in the place of every other function. A column's check and what a column is generated by run within one step, at
-/// which no clock is looked: a search in a text of some megabytes would go on for days.
+/// Replaces every other function by one that fails. A column's check and a generated column run within
+/// one step, during which the clock is not checked: searching a text of some megabytes could take days.
 fn refuse_functions(db: &Connection) -> rusqlite::Result<()> {
     let mut query = db.prepare("SELECT DISTINCT name, narg FROM pragma_function_list")?;
     let all = query.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i32>(1)?)))?;
@@ -187,13 +192,13 @@ fn refuse_functions(db: &Connection) -> rusqlite::Result<()> {
         let flags = FunctionFlags::SQLITE_UTF8
             | FunctionFlags::SQLITE_DETERMINISTIC
             | FunctionFlags::SQLITE_INNOCUOUS;
-        // Below -1 is any number from some on.
+        // Below -1 means any number of arguments from some number on.
         db.create_scalar_function(
             name.as_str(),
             (*arguments).max(-1),
             flags,
             |_| -> rusqlite::Result<i64> {
-                Err(rusqlite::Error::UserFunctionError("this function does not run here".into()))
+                Err(rusqlite::Error::UserFunctionError("this function is not allowed here".into()))
             },
         )?;
     }
@@ -202,8 +207,11 @@ fn refuse_functions(db: &Connection) -> rusqlite::Result<()> {
 
 fn failed(error: rusqlite::Error) -> io::Error {
     let why = match error.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::OperationInterrupted) => "to read the database takes longer than a minute",
-        Some(rusqlite::ErrorCode::NotADatabase) => "it is no database, or an encrypted one",
+        Some(rusqlite::ErrorCode::OperationInterrupted) => {
+            "reading the database takes longer than a \
+                                                            minute"
+        }
+        Some(rusqlite::ErrorCode::NotADatabase) => "it is not a database, or it is encrypted",
         Some(rusqlite::ErrorCode::DatabaseCorrupt) => "the database is damaged",
         _ => return io::Error::other(error),
     };

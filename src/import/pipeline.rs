@@ -1,4 +1,5 @@
-//! One source into the store: one thread splits, two parse, this one writes, in batches that are whole or not there.
+//! Imports one source into the store: one thread splits, two parse, and this one writes, in batches that
+//! are either complete or absent.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -29,37 +30,38 @@ use crate::vault::store::ledger::{BlobPlace, Digest, Ledger};
 use crate::vault::store::{self, Ingest, Prepared, Shapes, Store, Written, word_index};
 use crate::vault::transfer;
 
-/// Items in a batch at most. Each writes to some indexes whose order is that of hashes, so to a page of its own where a store is
-/// large: few large batches write such a page less often. At 300,000 mails batches of 1,000 wrote eleven times the store, and
-/// those of 5,000 four times.
+/// The most items in a batch. Each item writes to some indexes in the order of hashes, so in a large
+/// store to a separate page: few large batches write such a page less often. At 300,000 mails, batches of
+/// 1,000 wrote eleven times the size of the store, and batches of 5,000 four times.
 const BATCH_ITEMS: usize = 3000;
-/// Bytes of items in a batch at most, and on their way.
+/// The most bytes of items in a batch, and of items in flight.
 const BATCH_BYTES: usize = 32 << 20;
-/// How long a batch holds the store's write lock at most.
+/// The longest that a batch holds the store's write lock.
 const BATCH_TIME: Duration = Duration::from_secs(2);
-/// What an item takes on its way beside its bytes, which are there twice while it is parsed.
+/// What an item in flight takes in addition to its bytes, which exist twice while it is parsed.
 const OVERHEAD: usize = 1024;
-/// Items that go from thread to thread at once, at most, and their bytes but for an item that is larger.
+/// The most items that pass from thread to thread at once, and the most bytes of them, unless one item is
+/// larger.
 const PARCEL_ITEMS: usize = 64;
 const PARCEL_BYTES: usize = 512 << 10;
 /// How many threads parse.
 const PARSERS: usize = 2;
-/// How often a thread that waits looks whether it is to stop.
+/// How often a waiting thread checks whether to stop.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// How much has to be free for a batch to begin, in bytes.
+/// How many bytes must be free for a batch to begin.
 pub const LEAST_FREE: u64 = 1 << 30;
 
-/// Who is told what happens.
+/// Receives the events of an import.
 pub trait Watch {
-    /// How far a source was read: bytes and items since it began.
+    /// How far a source has been read: bytes and items since it began.
     fn progress(&mut self, bytes: u64, items: u64);
     /// An item could not be read.
     fn bad(&mut self, item: &BadItem);
-    /// A member was not read to its end.
+    /// A member was not read to the end.
     fn unread(&mut self, member: &Unread);
 }
 
-/// Where to, and how.
+/// The destination and the options of an import.
 pub struct Import<'a> {
     /// The store.
     pub store: &'a Store,
@@ -69,7 +71,7 @@ pub struct Import<'a> {
     pub terms: Terms,
     /// Set when the person stops it.
     pub stop: &'a AtomicBool,
-    /// How much has to be free for a batch to begin.
+    /// How many bytes must be free for a batch to begin.
     pub least_free: u64,
 }
 
@@ -77,7 +79,7 @@ pub struct Import<'a> {
 pub struct Ended {
     /// What it did.
     pub outcome: Outcome,
-    /// Why it went no further; what was written is whole.
+    /// Why it stopped early; what was written is complete.
     pub stopped: Option<Error>,
 }
 
@@ -127,7 +129,7 @@ fn read(
     let (to_parsers, from_splitter) = mpsc::channel();
     let (to_writer, from_parsers) = mpsc::channel();
     let from_splitter = Mutex::new(from_splitter);
-    // The splitter has its own of what does not change.
+    // The splitter has its own copy of what does not change.
     let starts: Vec<(usize, u64, i64)> =
         tasks.iter().enumerate().filter_map(|(at, task)| Some((at, task.from?, task.row.unit))).collect();
     let known = |task: &Task| match task.from {
@@ -159,7 +161,7 @@ fn read(
         }
         drop(to_writer);
         let written = writer.run(InOrder::new(from_parsers, &budget));
-        // Whoever still reads for it ends.
+        // Threads that still read for it end.
         budget.close();
         written
     })?;
@@ -186,15 +188,15 @@ fn end(
         .map_err(|error: rusqlite::Error| write_failed(error))
 }
 
-/// What comes from the splitter.
+/// What the splitter sends.
 enum Split {
     Item { task: usize, unit: i64, raw: Raw },
     End { task: usize, end: Result<End, String>, has_moved: bool },
 }
 
-/// What goes to the writer.
+/// What the writer receives.
 enum Ready {
-    /// Of the raw item only what is needed; it was of so many bytes.
+    /// Only what is needed of the raw item, and the number of its bytes.
     Item {
         task: usize,
         raw: Raw,
@@ -209,7 +211,7 @@ enum Ready {
     },
 }
 
-/// What an item gave.
+/// The result of parsing an item.
 enum Given {
     Known,
     Records(Vec<ReadyDraft>),
@@ -218,9 +220,9 @@ enum Given {
 }
 
 struct ReadyDraft {
-    /// Its data is empty where it is in what was prepared.
+    /// Its data is empty if `prepared` has it.
     draft: Draft,
-    /// Its data with what this one source says of it.
+    /// Its data, merged with what only this source says about it.
     prepared: Option<Prepared>,
 }
 
@@ -236,7 +238,7 @@ struct Outbox<'a> {
 }
 
 impl Outbox<'_> {
-    /// Whether somebody takes it.
+    /// Returns whether anyone still receives.
     fn put(&mut self, split: Split) -> bool {
         let weight = match &split {
             Split::Item { raw, .. } => weight(raw),
@@ -244,7 +246,7 @@ impl Outbox<'_> {
         };
         let all = self.parcel.weight.saturating_add(weight);
         let is_full = self.parcel.items.len() >= PARCEL_ITEMS || all > PARCEL_BYTES;
-        // Before there is room for it: nobody gives back the room of what was not sent.
+        // Checked before there is room for it: nobody gives back the room of what was not sent.
         if is_full && !self.send() || weight > 0 && !self.budget.take(weight) {
             return false;
         }
@@ -284,7 +286,7 @@ fn split(
         };
         let ended = catch_unwind(AssertUnwindSafe(|| {
             let opened = job.source.member(&member.place)?;
-            // What is copied of it goes with it.
+            // The private copies of the member are removed when this ends.
             let copies = Copies::of(import, &job.source, &member.place);
             let mut unit = Unit {
                 label: &member.label,
@@ -308,7 +310,7 @@ fn split(
     outbox.send();
 }
 
-/// What the threads that parse share.
+/// What the parsing threads share.
 struct Parser<'a> {
     import: &'a Import<'a>,
     job: &'a Job,
@@ -319,14 +321,14 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    #[allow(clippy::needless_pass_by_value, reason = "that it ends is what ends the writer")]
+    #[allow(clippy::needless_pass_by_value, reason = "the writer ends when this ends")]
     fn run(&self, from: &Mutex<Receiver<Parcel<Split>>>, to: Sender<Parcel<Ready>>) {
         loop {
             let next = from.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok(Parcel { number, weight, items }) = next else { return };
             let mut ready = Vec::with_capacity(items.len());
             for split in items {
-                // What is on its way is read again by the next run.
+                // What is in flight is read again by the next run.
                 if self.import.stop.load(Ordering::Relaxed) {
                     return;
                 }
@@ -349,7 +351,8 @@ impl Parser<'_> {
                     catch_unwind(AssertUnwindSafe(|| self.parse(&raw))).unwrap_or(Given::Bad("panicked"))
                 };
                 let bytes = raw.bytes.len();
-                // The writer needs them to copy attachments from them, and to know an item that was half or is.
+                // The writer needs the bytes to copy attachments, and to recognise an item that was or is
+                // incomplete.
                 if !self.import.terms.copies_attachments && !self.has_items && !half::may_grow(&raw) {
                     raw.bytes = Vec::new();
                 }
@@ -358,7 +361,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The name of an item, and of what its records depend on.
+    /// The digest of an item, and of everything that its records depend on.
     fn digest(&self, raw: &Raw) -> Digest {
         let mut context = Context::new(&SHA256);
         let version = self.job.format.version().to_be_bytes();
@@ -377,7 +380,7 @@ impl Parser<'_> {
         if !self.has_items || self.import.terms.copies_attachments {
             return false;
         }
-        // The writer asks again, and says what is wrong with the store.
+        // The writer asks again, and reports what is wrong with the store.
         let known = |db: &rusqlite::Connection, _: &_| Ledger(db).is_known(self.account, digest, unit);
         self.import.store.read::<_, rusqlite::Error>(known).unwrap_or(false)
     }
@@ -412,9 +415,9 @@ impl Parser<'_> {
             }
             ready.push(ReadyDraft { draft, prepared });
         }
-        // A label has none, though it comes first.
+        // A label has no time, although it comes first.
         let mut times = ready.iter().filter_map(|one| one.prepared.as_ref()?.time_ms());
-        // What recurs began before, and is not over.
+        // A recurring event began earlier, and is not over.
         let time = if self.job.format.parts().is_some() { times.max() } else { times.next() };
         if let (Some(since), Some(time)) = (self.import.terms.since_ms, time)
             && time < since
@@ -425,7 +428,7 @@ impl Parser<'_> {
     }
 }
 
-/// The one that writes.
+/// Writes batches.
 struct Writer<'a> {
     import: &'a Import<'a>,
     job: &'a Job,
@@ -434,13 +437,13 @@ struct Writer<'a> {
     shapes: &'a Shapes,
     gone: HashSet<i64>,
     tasks: Vec<Task>,
-    /// The members whose checkpoints have to be written with the batch.
+    /// The members whose checkpoints must be written with the batch.
     touched: HashSet<usize>,
     outcome: &'a mut Outcome,
     watch: &'a mut dyn Watch,
-    /// The bytes of the members that have ended.
+    /// The bytes of the members that are done.
     bytes: u64,
-    /// How far the one at work is.
+    /// How far the current member has been read.
     at: u64,
     items: u64,
 }
@@ -450,14 +453,14 @@ struct Item<'a> {
     unit: i64,
     raw: &'a Raw,
     digest: &'a Digest,
-    /// The records that were made of a half of it.
+    /// The records that were made from its first part.
     halved: &'a [i64],
 }
 
 /// A record whose parts an item gives.
 struct Whole {
     key: String,
-    /// Whether the record stands as the item says.
+    /// Whether the stored record is the one that the item gives.
     is_current: bool,
     is_new: bool,
     /// The keys of the parts.
@@ -486,7 +489,7 @@ impl Writer<'_> {
             has_room(self.import)?;
             self.batch(first, &mut ready)?;
             self.watch.progress(self.bytes.saturating_add(self.at), self.items);
-            // What is on its way is read again by the next run.
+            // What is in flight is read again by the next run.
             if self.import.stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
@@ -494,7 +497,7 @@ impl Writer<'_> {
     }
 
     fn batch(&mut self, first: Ready, ready: &mut InOrder<'_, Ready>) -> Result<()> {
-        // What is told of a batch that is not written would not be so.
+        // Only what was written is reported.
         let counts = self.outcome.counts.clone();
         let store = self.import.store;
         let mut bad = Vec::new();
@@ -530,9 +533,10 @@ impl Writer<'_> {
         });
         match written {
             Ok(()) => {
-                // Apart, so that the batch holds the write lock no longer for it.
+                // Separate, so that the batch does not hold the write lock longer for it.
                 match store.write(|tx, _| word_index::join(tx)) {
-                    // It stays as it is: records come in, and a search says that it is damaged.
+                    // A damaged index does not stop the import: records are added, and a search reports
+                    // the damage.
                     Err(error) if word_index::is_damaged(&error) => {}
                     joined => drop(joined.map_err(write_failed)?),
                 }
@@ -586,7 +590,7 @@ impl Writer<'_> {
                     }
                 }
                 if has_moved {
-                    // Whatever it is now, it is not what was read.
+                    // Whatever is there now is not what was read.
                     task.stamp = task.stamp.map(|stamp| Stamp { modified_ms: 0, ..stamp });
                 }
                 Ok(())
@@ -599,7 +603,7 @@ impl Writer<'_> {
                 self.at = raw.next.saturating_sub(task.from.unwrap_or(0));
                 task.row.at = raw.next;
                 task.row.items += 1;
-                // Those that a run which is cut off here reads again.
+                // The items that the next run reads again if this one stops here.
                 task.row.again = if half::may_grow(&raw) { task.row.again + 1 } else { 0 };
                 let (unit, item) = (task.row.unit, task.row.items);
                 self.outcome.counts.read += 1;
@@ -607,7 +611,8 @@ impl Writer<'_> {
                 let given = if halved.is_empty() { Vec::new() } else { given(self.job, &raw, &parsed) };
                 let now = self.import.terms.now_ms;
                 let was_halved = half::take_back(ingest, ledger, unit, now, &halved, &given)?;
-                // The half was no item of its own: it would seem to be another one that speaks of the record.
+                // The first part was not a separate item: it would look like another one that mentions
+                // the record.
                 for rid in &halved {
                     ledger.forget_own_items(*rid, unit)?;
                 }
@@ -638,7 +643,7 @@ impl Writer<'_> {
                         let item = Item { unit, raw: &raw, digest: &digest, halved: &halved };
                         let written = self.write(ingest, ledger, &item, drafts)?;
                         match written {
-                            // It takes the place of what was read of it before.
+                            // It replaces what was read before.
                             Written::New if was_halved => self.outcome.counts.changed += 1,
                             Written::New => self.outcome.counts.new += 1,
                             Written::Changed => self.outcome.counts.changed += 1,
@@ -683,7 +688,7 @@ impl Writer<'_> {
                 let is_new = written == Written::New;
                 whole = Some(Whole { key: draft.key.clone(), is_current, is_new, given: HashSet::new() });
             }
-            // The one that this source has a say in, where there is one.
+            // A record that this source contributed to, if there is one.
             if at == 0 || is_shared && draft.sighting.is_some() {
                 first = rid;
             }
@@ -696,7 +701,7 @@ impl Writer<'_> {
             if let (Written::Changed, Some(rid)) = (written, rid) {
                 ledger.forget_items(rid, unit)?;
             }
-            // Also what an earlier half of it made, and this one gives again.
+            // This includes records of an earlier first part that the item gives again.
             let is_made = written == Written::New || rid.is_some_and(|rid| halved.contains(&rid));
             if is_made && !self.job.format.shares(&draft.stream) {
                 made.extend(rid);
@@ -717,7 +722,7 @@ impl Writer<'_> {
         Ok(all)
     }
 
-    /// Deletes what a whole that stands has no more as its parts; whether there was any.
+    /// Deletes parts that a current whole no longer has; returns whether there were any.
     fn take_back(&self, ingest: &mut Ingest<'_>, parts: Parts, whole: &Whole) -> Result<bool, NotWritten> {
         let Some(shape) = self.shapes.get(parts.stream).filter(|_| whole.is_current && !whole.is_new) else {
             return Ok(false);
@@ -740,7 +745,7 @@ impl Writer<'_> {
         draft: &Draft,
         prepared: Option<Prepared>,
     ) -> Result<(Written, Option<i64>), NotWritten> {
-        // Its stream was looked for when it was parsed.
+        // Its stream was checked when it was parsed.
         let Some(shape) = self.shapes.get(&*draft.stream) else { return Ok((Written::Same, None)) };
         let now = self.import.terms.now_ms;
         let (Some(said), Some(data)) = (&draft.sighting, &draft.data) else {
@@ -756,7 +761,7 @@ impl Writer<'_> {
             Some(before) => self.job.format.add_sighting(stream, before, said),
             None => said.clone(),
         };
-        // A member that is gone had its say, where another of the same source speaks of the record.
+        // A member that is gone still counts if another of the same source mentions the record.
         let outlived: Vec<i64> = sightings.keys().filter(|unit| self.gone.contains(unit)).copied().collect();
         for gone in &outlived {
             sightings.remove(gone);
@@ -787,7 +792,7 @@ impl Writer<'_> {
         Ok((written, rid))
     }
 
-    /// Notes where an attachment lies, and copies it where that is wanted.
+    /// Notes where an attachment is, and copies it if that was asked for.
     fn keep(&self, ledger: Ledger<'_>, unit: i64, raw: &Raw, blob: &Blob) -> Result<(), NotWritten> {
         ledger.put_blob(&blob.id, &blob.media_type, blob.size)?;
         let place = BlobPlace {
@@ -795,7 +800,7 @@ impl Writer<'_> {
             length: blob.length as u64,
             encoding: blob.encoding,
         };
-        // What was handed over is read nowhere again: its copy is all that there will be.
+        // Files that were handed over cannot be read again: the copy is all that will be left of them.
         if !self.job.source.is_received() {
             ledger.put_blob_place(&blob.id, unit, &place)?;
         }
@@ -803,7 +808,8 @@ impl Writer<'_> {
             let end = blob.offset.saturating_add(blob.length);
             let encoded = raw.bytes.get(blob.offset..end).unwrap_or_default();
             let bytes = transfer::decode_whole(encoded, blob.encoding);
-            // One that is not what its name says is left where it is, and not given out from there either.
+            // A copy that does not match its name stays in its place, and is not served from there
+            // either.
             match store::blobs::copy(self.import.dir, &blob.id, &bytes) {
                 Ok(()) => ledger.mark_copied(&blob.id)?,
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
@@ -814,7 +820,7 @@ impl Writer<'_> {
     }
 }
 
-/// The streams and keys of the records that an item gives; what is known already gives some too.
+/// The streams and keys of the records that an item gives; an item that is known already gives some too.
 fn given(job: &Job, raw: &Raw, parsed: &Given) -> Vec<(String, String)> {
     let keys = |drafts: &mut dyn Iterator<Item = &Draft>| {
         let there = drafts.filter(|draft| draft.data.is_some());
@@ -834,17 +840,17 @@ fn interrupted() -> Error {
     Error::new(
         Kind::Interrupted,
         "interrupted",
-        "Stopped; what was imported is kept, and this goes on from there",
+        "Stopped; what was imported is kept, and the next import continues from there",
     )
     .run(Command::typed_again("import"))
 }
 
 fn disk_full() -> Error {
     Error::failed("import_disk_full", "There is too little room on the disk; what was imported is kept")
-        .hint("Make room, at least 1 GiB; then the same command goes on from there")
+        .hint("Free at least 1 GiB, then run the same command: it continues from there")
 }
 
-/// That there is room for a batch.
+/// Checks that there is room for a batch.
 fn has_room(import: &Import<'_>) -> Result<()> {
     let free = crate::fs::free_space(import.dir);
     if free.is_some_and(|free| free < import.least_free) { Err(disk_full()) } else { Ok(()) }

@@ -1,10 +1,11 @@
-//! Where programs on this machine keep what could be imported: named by whether it is there, and not looked into.
+//! Lists where programs on this machine keep data that could be imported: it checks that a place exists,
+//! and does not look into it.
 
 use std::path::{Path, PathBuf};
 
 use super::formats;
 
-/// A place below the home directory, and the formats that read what is there.
+/// A place in the home directory, and the formats that read its files.
 const PLACES: &[(&str, &str, &[&str])] = &[
     ("Claude Code", ".claude/projects", &["claude-code"]),
     ("Codex", ".codex/sessions", &["codex"]),
@@ -42,17 +43,17 @@ const PLACES: &[(&str, &str, &[&str])] = &[
     ("Google Takeout", "Takeout", &["mbox", "takeout-activity", "location"]),
 ];
 
-/// A place that is there.
+/// An existing place.
 pub struct Seen {
-    /// What keeps it.
+    /// The program that keeps its data there.
     pub title: &'static str,
     /// Where it is.
     pub path: PathBuf,
-    /// The format to look for alone: a browser's folder has a thousand files beside its history.
+    /// The only format to look for, if any: a browser's folder has a thousand files besides its history.
     pub only: Option<&'static str>,
 }
 
-/// The places that are there and that a format reads.
+/// The existing places that a format can read.
 pub fn seen(home: &Path) -> Vec<Seen> {
     let is_read = |names: &[&str]| formats::ALL.iter().any(|format| names.contains(&format.name()));
     let there = PLACES.iter().filter(|(_, _, names)| is_read(names));
@@ -85,7 +86,7 @@ mod tests {
             ("Chrome", Some("browser")),
         ];
         assert_eq!(seen, wanted);
-        // What no format reads yet is not named.
+        // A place that no format can read yet is not listed.
         let unread: Vec<_> = PLACES.iter().flat_map(|(_, _, names)| *names).collect();
         let is_known = |name: &&str| formats::ALL.iter().any(|format| format.name() == *name);
         assert!(unread.iter().all(|name| is_known(name) || **name == "imessage"), "{unread:?}");

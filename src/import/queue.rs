@@ -1,11 +1,11 @@
-//! What is on its way from the reader to the writer: bounded in bytes, and in order again where it is written.
+//! The queue from the reader to the writer: limited in bytes, and in the original order for the writer.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How many bytes are on their way at most.
+/// Limits the bytes in flight.
 pub struct Budget {
     limit: usize,
     state: Mutex<State>,
@@ -19,12 +19,12 @@ struct State {
 }
 
 impl Budget {
-    /// Takes `limit` bytes, or one item that is larger.
+    /// Allows `limit` bytes, or one item that is larger.
     pub fn new(limit: usize) -> Self {
         Self { limit, state: Mutex::default(), changed: Condvar::new() }
     }
 
-    /// Waits for room for `bytes`; `false` where nobody takes anything any more.
+    /// Waits for room for `bytes`; returns `false` if nobody receives any more.
     pub fn take(&self, bytes: usize) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let is_full = |state: &mut State| {
@@ -46,24 +46,25 @@ impl Budget {
         self.changed.notify_all();
     }
 
-    /// Nobody takes anything any more.
+    /// Notes that nobody receives any more.
     pub fn close(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;
         self.changed.notify_all();
     }
 }
 
-/// Some of what is on its way, one behind the other: a message for each of very many small items takes longer than the items.
+/// Several items in one message: a message for each of very many small items would take longer than the
+/// items.
 pub struct Parcel<T> {
-    /// Which parcel it is, from 0 on.
+    /// The number of the parcel, from 0.
     pub number: u64,
     /// The room that its items take.
     pub weight: usize,
-    /// What is in it.
+    /// Its items.
     pub items: Vec<T>,
 }
 
-/// What came in any order, in order.
+/// Puts parcels that arrive in any order back in order.
 pub struct InOrder<'a, T> {
     from: Receiver<Parcel<T>>,
     budget: &'a Budget,
@@ -72,23 +73,24 @@ pub struct InOrder<'a, T> {
     open: std::vec::IntoIter<T>,
 }
 
-/// What came next.
+/// The next item, if there is one.
 pub enum Next<T> {
-    /// This.
+    /// This item.
     One(T),
-    /// Nothing until now.
+    /// None before the deadline.
     Late,
-    /// Nothing more.
+    /// No more items.
     End,
 }
 
 impl<'a, T> InOrder<'a, T> {
-    /// What is in the parcels that `from` gives. The room of one that is opened is given back to `budget`.
+    /// The items of the parcels that `from` delivers. The room of a parcel is given back to `budget` when
+    /// it is opened.
     pub fn new(from: Receiver<Parcel<T>>, budget: &'a Budget) -> Self {
         Self { from, budget, early: BTreeMap::new(), next: 0, open: Vec::new().into_iter() }
     }
 
-    /// The next one, waited for until `deadline`.
+    /// The next item; waits for it until `deadline`.
     pub fn next(&mut self, deadline: Instant) -> Next<T> {
         loop {
             if let Some(one) = self.open.next() {
@@ -131,7 +133,7 @@ mod tests {
         for wanted in [3, 6, 7, 9, 10, 11] {
             assert!(matches!(ordered.next(far), Next::One(one) if one == wanted));
         }
-        assert!(budget.take(100), "the room of what was opened is free");
+        assert!(budget.take(100), "the room of the opened parcel is free");
         assert!(matches!(ordered.next(Instant::now()), Next::Late));
         drop(to);
         assert!(matches!(ordered.next(far), Next::End));

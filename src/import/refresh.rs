@@ -1,4 +1,5 @@
-//! What was imported before, looked at again (O2.2): what is gone, what is as it was, and what has to be looked into.
+//! Looks again at what was imported before (O2.2): what is gone, what is unchanged, and what must be
+//! read.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -17,16 +18,17 @@ use crate::archive::Stamp;
 use crate::vault::store::Catalog;
 use crate::vault::store::ledger::{Ledger, SourceRow, UnitRow};
 
-/// What is known of a source that is read again without anybody naming it: what else is in it by now is somebody's decision.
+/// What is known of a source that is read again without being named: the person decides about anything
+/// new in it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Which format read which member.
     members: HashMap<String, &'static str>,
     formats: BTreeSet<&'static str>,
-    /// The folders that members lie in.
+    /// The folders that contain members.
     folders: BTreeSet<String>,
     connections: BTreeSet<String>,
-    /// Items before this time were left out, of each member.
+    /// Items before this time were left out of each member.
     pub since_ms: Option<i64>,
 }
 
@@ -36,12 +38,12 @@ impl Seen {
         self.members.get(label).copied()
     }
 
-    /// Whether something that was read lies in the same folder as a member.
+    /// Whether something that was read is in the same folder as a member.
     pub fn has_folder_of(&self, label: &str) -> bool {
         self.folders.contains(folder_of(label))
     }
 
-    /// Whether a format read anything of it.
+    /// Whether a format read anything from it.
     pub fn has_format(&self, name: &str) -> bool {
         self.formats.contains(name)
     }
@@ -52,7 +54,7 @@ impl Seen {
     }
 }
 
-/// The folder of a member; the two of a Maildir are one.
+/// The folder of a member; the two folders of a Maildir count as one.
 pub fn folder_of(label: &str) -> &str {
     let folder = label.rsplit_once('/').map_or("", |(folder, _)| folder);
     match folder.rsplit_once('/').map_or(("", folder), |parts| parts) {
@@ -61,35 +63,36 @@ pub fn folder_of(label: &str) -> &str {
     }
 }
 
-/// The sources that were imported before, as they are now.
+/// The sources that were imported before, in their current state.
 #[derive(Default)]
 pub struct Refresh {
-    /// Those to look into.
+    /// Sources to read.
     pub named: Vec<Named>,
-    /// What was read of those that are as they were: they are not opened.
+    /// The results for unchanged sources, which are not opened.
     pub same: Vec<Outcome>,
-    /// Those that are not there any more.
+    /// Sources that no longer exist.
     pub gone: Vec<PathBuf>,
-    /// Those that nobody can look at.
+    /// Sources that cannot be accessed.
     pub unseen: Vec<(PathBuf, io::Error)>,
 }
 
 impl Refresh {
-    /// Looks at each source by its name, size and time alone. With `is_again` all that are there are looked into.
+    /// Checks each source only by its name, size and time. With `is_again`, all existing sources are
+    /// read.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// The errors of SQLite.
     pub fn of(db: &Sqlite, catalog: &Catalog, is_again: bool) -> rusqlite::Result<Self> {
         let ledger = Ledger(db);
         let mut by_path: BTreeMap<PathBuf, Vec<SourceRow>> = BTreeMap::new();
         for row in ledger.sources()? {
             let path = PathBuf::from(&row.path);
-            // What was handed over through a page lies nowhere.
+            // Files that came in through a page have no place.
             if path.is_absolute() {
                 by_path.entry(path).or_default().push(row);
             }
         }
-        // The one that was imported first, first.
+        // In the order of their first import.
         let mut all: Vec<(PathBuf, Vec<SourceRow>)> = by_path.into_iter().collect();
         all.sort_by_key(|(_, rows)| rows.iter().map(|row| row.source).min());
         let mut found = Self::default();
@@ -111,7 +114,7 @@ impl Refresh {
         Ok(found)
     }
 
-    /// Whether nothing was imported before that could be there.
+    /// Whether no source was imported before that could still exist.
     pub const fn is_empty(&self) -> bool {
         self.named.is_empty() && self.same.is_empty() && self.gone.is_empty() && self.unseen.is_empty()
     }
@@ -125,7 +128,7 @@ impl Refresh {
     }
 }
 
-/// Whether a database keeps what changed last beside this file.
+/// Whether a database has its latest changes in a log next to this file.
 fn has_log(path: &Path) -> bool {
     let beside = |suffix: &str| {
         let mut path = path.as_os_str().to_owned();
@@ -147,14 +150,14 @@ struct Reading {
     connection: String,
     connector: String,
     account: String,
-    /// What is settled for the account by now.
+    /// The account's current settings.
     settings: String,
 }
 
 fn readings(ledger: Ledger<'_>, catalog: &Catalog, rows: Vec<SourceRow>) -> rusqlite::Result<Vec<Reading>> {
     let mut all = Vec::with_capacity(rows.len());
     for row in rows {
-        // Of an account that was forgotten meanwhile nothing is known.
+        // Nothing is known of an account that was deleted meanwhile.
         let Some(id) = ledger.connection(row.account)? else { continue };
         let Some(connection) = catalog.connections.iter().find(|known| known.id == id) else { continue };
         let settled = ledger.account(&id)?.map(|(_, settings)| settings).unwrap_or_default();
@@ -172,7 +175,7 @@ fn readings(ledger: Ledger<'_>, catalog: &Catalog, rows: Vec<SourceRow>) -> rusq
 }
 
 impl Reading {
-    /// Whether all of it was read as it would be now, of a file that is as it was then.
+    /// Whether a file that has not changed was read completely, as it would be read now.
     fn is_same(&self, stamp: Option<Stamp>) -> bool {
         let is_archive = self.row.mark.size > 0;
         let is_whole = |unit: &UnitRow| {

@@ -1,4 +1,4 @@
-//! Where an import of a source begins: what is known of its members is not read again.
+//! Where an import of a source begins: parts of its members that are known are not read again.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,10 +14,10 @@ use crate::archive::{Kind, Member, Stamp};
 use crate::vault::store::ledger::{Ledger, Mark, SourceRow, UnitRow};
 use crate::vault::store::{Catalog, Connection, Ingest, Shapes};
 
-/// The end of a file that is looked at to know it again, in bytes.
+/// How many bytes at the end of a file are compared to recognise it.
 const TAIL: u64 = 64 * 1024;
 
-/// Members that are looked at to know a folder again, at most.
+/// The most members that are examined to recognise a folder.
 const LOOKED_AT: usize = 1000;
 
 /// A source that is about to be read.
@@ -32,23 +32,23 @@ pub struct Begun {
     pub tasks: Vec<Task>,
     /// Members that are not there any more, by their numbers in the ledger.
     pub gone: Vec<i64>,
-    /// How many of those were there the last time.
+    /// How many of those existed last time.
     pub newly_gone: u64,
-    /// Whether the account has items from before.
+    /// Whether the account has items from earlier imports.
     pub has_items: bool,
-    /// What the source's records depend on beside its bytes.
+    /// What the source's records depend on in addition to its bytes.
     pub settings: String,
 }
 
 /// A member that is about to be read.
 pub struct Task {
-    /// As the ledger has it.
+    /// Its row in the ledger.
     pub row: UnitRow,
-    /// What the file is on the disk, or the one that the member lies in.
+    /// The stamp of the file on the disk, or of the one that contains the member.
     pub stamp: Option<Stamp>,
-    /// Where reading begins; `None` where there is nothing new to read.
+    /// Where reading begins; `None` if there is nothing new to read.
     pub from: Option<u64>,
-    /// How many items are known from before.
+    /// How many items are known from earlier imports.
     pub known: u64,
     /// Where the last item began that was read.
     pub last: Option<u64>,
@@ -56,23 +56,24 @@ pub struct Task {
     pub halves: Halves,
 }
 
-/// What an import needs to know beside its source.
+/// What an import needs to know in addition to its source.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms {
     /// Leave out what is older.
     pub since_ms: Option<i64>,
-    /// Keep copies of attachments: what was read before without is read again for them.
+    /// Keep copies of attachments: what was read before without copies is read again for them.
     pub copies_attachments: bool,
-    /// Name what could not be read: of what was read before, files with something bad in them are read again for that.
+    /// Name what could not be read: files that were read before and have bad items are read again for
+    /// that.
     pub names_bad: bool,
     /// When the import began.
     pub now_ms: i64,
 }
 
-/// Notes the account, the source and its members, and finds out where to begin.
+/// Records the account, the source and its members, and determines where to begin.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// The errors of SQLite.
 pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<Begun> {
     let ledger = Ledger(tx);
     let connection = Connection {
@@ -97,7 +98,7 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
     let known = ledger.sources()?;
     let is_ours = |row: &&SourceRow| row.account == account && row.format == job.format.name();
     let known = known.iter().filter(is_ours).find(|row| row.path == path).or_else(|| {
-        // The same archive at another place.
+        // The same archive in another place.
         known.iter().filter(is_ours).find(|row| is_archive && is_same_content(&row.mark, &mark))
     });
     let is_same_reading =
@@ -122,9 +123,9 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
         let stamp = stamp_of(job, member);
         let covers =
             |row: &UnitRow| row.since_ms.is_none_or(|before| terms.since_ms.is_some_and(|now| now >= before));
-        // What it has of attachments is copied already.
+        // Its attachments were copied already.
         let has_copies = |row: &UnitRow| !ledger.has_uncopied(row.unit).unwrap_or(true);
-        // Where one is there again, its records are not gone any more.
+        // If a member is back, its records are no longer gone.
         let usable = old.as_ref().filter(|row| {
             let is_again = (terms.copies_attachments && !has_copies(row)) || (terms.names_bad && row.bad > 0);
             is_same_reading && !is_again && covers(row) && row.gone_ms.is_none()
@@ -177,10 +178,10 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
     Ok(Begun { account, source, shapes, tasks, gone, newly_gone, has_items, settings })
 }
 
-/// The accounts that are there of the kind of source that `job` is, and what each has to do with its source.
+/// The existing accounts for the kind of source in `job`, with what each has read of the source.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// The errors of SQLite.
 pub fn known_accounts(db: &Sqlite, catalog: &Catalog, job: &Job) -> rusqlite::Result<Vec<Known>> {
     let ledger = Ledger(db);
     let sources = ledger.sources()?;
@@ -188,7 +189,7 @@ pub fn known_accounts(db: &Sqlite, catalog: &Catalog, job: &Job) -> rusqlite::Re
     let mark = if is_archive { archive_mark(job, job.source.stamp().ok()) } else { Mark::default() };
     let path = job.source.path().to_string_lossy();
     let mut all: Vec<Known> = Vec::new();
-    // Who read the same archive: who read these members of it, if anybody did.
+    // Of the accounts that read the same archive, only those count that read these members of it.
     let mut of_archive = Vec::new();
     for connection in catalog.connections_of(&job.plan.connector.key) {
         let Some((account, _)) = ledger.account(&connection.id)? else { continue };
@@ -214,7 +215,7 @@ pub fn known_accounts(db: &Sqlite, catalog: &Catalog, job: &Job) -> rusqlite::Re
     Ok(all)
 }
 
-/// Whether one of the members was read of a source, whatever it was then.
+/// Whether one of the members was read from a source, whatever its content was then.
 fn has_members(ledger: Ledger<'_>, job: &Job, source: i64) -> rusqlite::Result<bool> {
     for member in job.units.iter().take(LOOKED_AT) {
         if ledger.unit(source, &member.label)?.is_some() {
@@ -224,7 +225,7 @@ fn has_members(ledger: Ledger<'_>, job: &Job, source: i64) -> rusqlite::Result<b
     Ok(false)
 }
 
-/// Whether a member of a folder or file is what was read of it, with more behind it perhaps.
+/// Whether a member of a folder or file is what was read before, perhaps with more after it.
 fn has_read(ledger: Ledger<'_>, job: &Job, source: i64) -> rusqlite::Result<bool> {
     for member in job.units.iter().take(LOOKED_AT) {
         let Some(row) = ledger.unit(source, &member.label)? else { continue };
@@ -238,7 +239,8 @@ fn has_read(ledger: Ledger<'_>, job: &Job, source: i64) -> rusqlite::Result<bool
     Ok(false)
 }
 
-/// What a member is on the disk now, or what it lies in: of a database, with what SQLite keeps beside it.
+/// The current stamp of a member, or of what contains it; for a database, including the files that SQLite
+/// keeps next to it.
 pub fn stamp_of(job: &Job, member: &Member) -> Option<Stamp> {
     let mut stamp = job.source.stamp_of(&member.place).ok()?;
     if member.is_file && job.format.counts_items() {
@@ -250,10 +252,10 @@ pub fn stamp_of(job: &Job, member: &Member) -> Option<Stamp> {
     Some(stamp)
 }
 
-/// What a file is after it was read up to `at`.
+/// The mark of a file after it was read up to `at`.
 pub fn mark_of(job: &Job, unit: usize, stamp: Option<Stamp>, at: u64) -> Mark {
-    // A member of an archive does not grow: the archive is another then.
-    // That of a database does not say what is before its end.
+    // A member of an archive does not grow: the archive would be a new one. The end of a database's file
+    // says nothing about what precedes it.
     let file = job.units.get(unit).filter(|member| member.is_file && !job.format.counts_items());
     let tail = file.and_then(|member| job.source.bytes_before(&member.place, at, TAIL).ok());
     Mark { last: tail.map(|tail| sum(&tail)), ..plain_mark(stamp) }
@@ -282,7 +284,7 @@ fn sum(bytes: &[u8]) -> Vec<u8> {
     context.finish().as_ref()[..16].to_vec()
 }
 
-/// Whether a file is the one that was read: nothing of it has changed since.
+/// Whether a file is unchanged since it was read.
 pub(super) fn is_same_file(mark: &Mark, stamp: Option<Stamp>) -> bool {
     stamp.is_some_and(|stamp| {
         mark.size > 0
@@ -299,10 +301,11 @@ fn is_same_content(known: &Mark, now: &Mark) -> bool {
     known.size == now.size && known.first.is_some() && known.first == now.first && known.last == now.last
 }
 
-/// Whether a file is what it was, with more behind it: what was before its old end is there still.
+/// Whether a file only has more at its end: what precedes its old end is unchanged.
 fn has_grown(job: &Job, place: &str, row: &UnitRow, stamp: Option<Stamp>) -> bool {
     let Some(stamp) = stamp else { return false };
-    // What changed without growing changed within, unless all that was read is looked at.
+    // A file that changed without growing has changed inside, unless everything that was read is
+    // compared.
     let has_more = stamp.size > row.mark.size || row.at <= TAIL;
     let tail = || -> io::Result<bool> {
         Ok(row.mark.last.as_deref() == Some(&sum(&job.source.bytes_before(place, row.at, TAIL)?)))

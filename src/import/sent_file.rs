@@ -9,7 +9,7 @@ use super::declare::StreamLine;
 /// The stream of such files.
 pub const ATTACHMENTS: &str = "attachments";
 
-/// What that stream is declared to hold.
+/// The declaration of that stream.
 pub const STREAM: StreamLine = StreamLine {
     name: ATTACHMENTS,
     key: "id",
@@ -26,9 +26,9 @@ pub struct SentFile<'a> {
     pub id: Cow<'a, str>,
     /// The message that it was sent with.
     pub message_id: Cow<'a, str>,
-    /// The chat of that.
+    /// The chat of that message.
     pub chat_id: Cow<'a, str>,
-    /// Its name, where the export says it.
+    /// Its name, if the export has it.
     pub filename: Option<Cow<'a, str>>,
     /// Its media type.
     pub content_type: Option<Cow<'a, str>>,
@@ -36,16 +36,16 @@ pub struct SentFile<'a> {
     pub size_bytes: Option<u64>,
     /// The hash of its bytes.
     pub content_sha256: Option<Cow<'a, str>>,
-    /// Whether its bytes are there: `deferred` where they stay in the export.
+    /// Whether its bytes are available: `deferred` if they stay in the export.
     pub hydration_status: Cow<'a, str>,
-    /// What they are read by.
+    /// The reference by which they are read.
     pub blob_ref: Option<Cow<'a, str>>,
     /// When it was sent.
     pub sent_at: Cow<'a, str>,
 }
 
 impl<'a> SentFile<'a> {
-    /// A file that stays in the export, of which nothing more is known yet.
+    /// A file that stays in the export, without further details yet.
     pub fn left_there(id: &'a str, message_id: &'a str, chat_id: &'a str, sent_at: &'a str) -> Self {
         Self {
             id: id.into(),

@@ -1,6 +1,7 @@
-//! What a person named, looked at: which formats recognise which members, whose data they are, and what would be imported.
+//! Looks at what a person named: which formats recognise which members, whose data they are, and what
+//! would be imported.
 //!
-//! Nothing is written here: a person sees the plan first.
+//! Nothing is written here, because a person sees the plan first.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
@@ -25,17 +26,18 @@ use crate::vault::declaration::Connector;
 use crate::vault::store::Store;
 use crate::vault::store::ledger::Settings;
 
-/// How much of the beginnings of members is held for a plan, in bytes: the later ones of very many are shorter, or empty.
+/// How many bytes of the beginnings of members are kept for a plan: with very many members, later
+/// beginnings are shorter or empty.
 const HEADS: usize = 32 << 20;
-/// What is held of a member's beginning where there is not room for all of it.
+/// What is kept of a member's beginning if there is no room for all of it.
 const SHORT_HEAD: usize = 512;
-/// The code of a source that breaks off before it can be planned.
+/// The code for a source that breaks off before it can be planned.
 const UNREADABLE: &str = "import_unreadable";
-/// The code of a source that is not what its format reads.
+/// The code for a source that is not what its format reads.
 const UNFIT: &str = "import_unfit";
-/// What an Excel workbook, which is a zip archive, has.
+/// A member that every Excel workbook, which is a zip archive, has.
 const WORKBOOK: &str = "xl/workbook.xml";
-/// Questions of one plan at most.
+/// The most questions of one plan.
 const MAX_QUESTIONS: usize = 8;
 
 /// What to import, and how.
@@ -43,11 +45,11 @@ const MAX_QUESTIONS: usize = 8;
 pub struct Request {
     /// Files, folders and archives.
     pub paths: Vec<Named>,
-    /// The zone of times that name none, where the person said so.
+    /// The zone of times without one, if the person named it.
     pub zone: Option<TimeZone>,
-    /// The zone of the computer that the person sits at, where that is not this one's.
+    /// The zone of the person's computer, if it differs from that of this one.
     pub own_zone: Option<TimeZone>,
-    /// The order of a date's numbers, where the person said so.
+    /// The order of the numbers in dates, if the person named it.
     pub date_order: Option<DateOrder>,
     /// Leave out what is older, in milliseconds since 1970.
     pub since_ms: Option<i64>,
@@ -62,37 +64,37 @@ pub struct Named {
     pub path: PathBuf,
     /// The formats to look for.
     pub formats: Vec<&'static dyn Format>,
-    /// Whether the person named the one format.
+    /// Whether the person named the only format.
     pub is_as: bool,
-    /// Whose data it is, where the person said so.
+    /// Whose data it is, if the person named an account.
     pub account: Option<String>,
-    /// Its content, where it was handed over by a program that may read it.
+    /// Its content, if a program handed it over that may read it.
     pub received: Option<Arc<Received>>,
-    /// What is known of it, where nobody names it: what else is in it is not imported.
+    /// What is known of it, if nobody named it: anything new in it is not imported.
     pub before: Option<Arc<Seen>>,
 }
 
-/// What is known of the accounts that were imported before, and who answers a format's question.
+/// Knows the accounts of earlier imports, and answers the questions of formats.
 pub trait Adviser {
-    /// What was settled for a connection.
+    /// The settings of a connection.
     fn settled(&self, connection: &str) -> Option<Settings>;
 
     /// The connectors that the store has.
     fn connectors(&self) -> Vec<Arc<Connector>>;
 
-    /// The store, where there is one.
+    /// The store, if there is one.
     fn store(&self) -> Option<&Store> {
         None
     }
 
-    /// The accounts that are there of the kind of source that a job is.
+    /// The existing accounts for the kind of source in a job.
     fn accounts(&self, job: &Job) -> Vec<Known>;
 
-    /// One of `choices`, or any text where there are none. `None` where nobody can be asked.
+    /// One of `choices`, or any text if there are none. `None` if there is no one to ask.
     fn answer(&mut self, question: &str, choices: &[String]) -> Option<String>;
 }
 
-/// What would be imported of one source by one format for one account.
+/// What would be imported from one source, by one format, for one account.
 pub struct Job {
     /// The source.
     pub source: Arc<Source>,
@@ -102,23 +104,24 @@ pub struct Job {
     pub format: &'static dyn Format,
     /// Its plan. Its units are those of [`Job::units`].
     pub plan: Plan,
-    /// The members, in the order in which they are read.
+    /// The members, in reading order.
     pub units: Vec<Member>,
-    /// What is settled for the account from now on.
+    /// The settings of the account from now on.
     pub settings: Settings,
-    /// Whether all of the source could be listed: what is missing from it is gone then.
+    /// Whether all of the source could be listed: then anything missing from it is gone.
     pub is_whole: bool,
-    /// Items before this time were left out of the source before, and are again.
+    /// Items before this time were left out of the source before, and are left out again.
     pub since_ms: Option<i64>,
 }
 
 impl Job {
-    /// The id of the connection: the same for the same account, whatever it is imported from.
+    /// The id of the connection: it is the same for the same account, whichever source it is imported
+    /// from.
     pub fn connection(&self) -> String {
         connection_of(&self.plan)
     }
 
-    /// How many bytes there are to read, as far as that is known.
+    /// How many bytes there are to read, as far as is known.
     pub fn bytes(&self) -> u64 {
         self.units.iter().filter_map(|unit| unit.size).fold(0, u64::saturating_add)
     }
@@ -133,33 +136,33 @@ fn connection_of(plan: &Plan) -> String {
 pub struct Survey {
     /// What would be imported.
     pub jobs: Vec<Job>,
-    /// Members that no format recognises, by the source that they are in.
+    /// Members that no format recognises, by their source.
     pub unrecognised: Vec<(PathBuf, String)>,
-    /// What is left out or cannot be read, by the source that it is in.
+    /// What is left out or cannot be read, by its source.
     pub left_out: Vec<(PathBuf, LeftOut)>,
-    /// What is in known sources and was not imported from them before: it is not imported now.
+    /// What known sources have that was not imported from them before; it is not imported now.
     pub news: Vec<New>,
-    /// Sources that nothing which is known is in any more.
+    /// Sources that no longer have anything known in them.
     pub emptied: Vec<PathBuf>,
 }
 
-/// What is in a known source and was not imported from it before.
+/// Something in a known source that was not imported from it before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct New {
     /// The source.
     pub path: PathBuf,
-    /// What a person calls its format.
+    /// The name of its format for people.
     pub title: &'static str,
-    /// The account that it seems to be of, where its format is known.
+    /// The account that it seems to belong to, if its format is known.
     pub account: Option<String>,
-    /// How many files it is.
+    /// How many files it has.
     pub files: usize,
-    /// What has to be decided about it.
+    /// The open question about it.
     pub question: Option<String>,
 }
 
 impl Survey {
-    /// Looks at all that was named; the store in `store_dir` is not looked into.
+    /// Looks at everything that was named, except the store in `store_dir`.
     ///
     /// # Errors
     /// `import_path`, `import_unrecognised`, `import_format`, `import_question` (77), `import_unfit`, `import_unreadable`.
@@ -171,7 +174,7 @@ impl Survey {
         Ok(survey)
     }
 
-    /// The connectors of the store, as they will be declared by then.
+    /// The store's connectors, as they will be declared by then.
     fn declared(&self, mut known: Vec<Arc<Connector>>) -> Vec<Arc<Connector>> {
         for job in &self.jobs {
             known.retain(|known| known.key != job.plan.connector.key);
@@ -180,10 +183,10 @@ impl Survey {
         known
     }
 
-    /// Looks at one source more. Where that fails, nothing of it is in the survey.
+    /// Looks at one more source. If that fails, the survey has nothing from it.
     ///
     /// # Errors
-    /// As [`Survey::of`].
+    /// The errors of [`Survey::of`].
     #[allow(clippy::too_many_lines, reason = "one step after the other")]
     pub fn look_at(
         &mut self,
@@ -223,7 +226,7 @@ impl Survey {
                 };
                 let peek = Peek { label: &member.label, head: &head, is_whole: whole };
                 let sure = |one: &Recognised| one.format.sniff(&peek);
-                // Of equally sure ones the first, in the order of the list.
+                // Of equally sure formats, the first in the list wins.
                 let surest = || {
                     found
                         .iter()
@@ -269,7 +272,8 @@ impl Survey {
             }
         }
         if found.iter().all(|one| one.members.is_empty()) {
-            // A folder of which all is gone may be a disk that is not there: nothing is said to be gone.
+            // If everything in a folder is gone, its disk may not be mounted: nothing is reported as
+            // gone.
             if named.before.is_some() && source.kind() == Kind::Folder && left_out.unreadable.is_empty() {
                 self.emptied.push(typed.to_owned());
                 return Ok(());
@@ -289,7 +293,7 @@ impl Survey {
         Ok(())
     }
 
-    /// Plans what the formats recognise of a source.
+    /// Plans what the formats recognise in a source.
     fn plan_all(
         &mut self,
         found: Vec<Recognised>,
@@ -325,11 +329,13 @@ impl Survey {
             }
             let known = self.declared(adviser.connectors());
             let planned = match one.plan(source, named, request, &self.jobs, known.clone(), adviser) {
-                // What broke off while it was listed cannot be read whole: the rest is planned without it.
+                // Archives that broke off while they were listed cannot be read completely: the rest is
+                // planned without them.
                 Err(error) if error.code() == UNREADABLE && one.drop_within(&left_out.unreadable) => {
                     one.plan(source, named, request, &self.jobs, known, adviser)
                 }
-                // What is new may be what nobody can answer for: what was there is read without it.
+                // A new file may raise a question that nobody can answer: the known files are read
+                // without it.
                 Err(error) => match before.and_then(|before| one.known_alone(before)) {
                     Some((known_alone, files)) => {
                         self.news.push(new(None, files, Some(error.message().to_owned())));
@@ -340,7 +346,7 @@ impl Survey {
                 planned => planned,
             };
             let planned = match planned {
-                // One file that does not fit does not keep the others out: it is told.
+                // One file that does not fit does not keep the others out; it is reported.
                 Err(error) if is_refusal(&error) && source.kind() != Kind::File => {
                     let known = self.declared(adviser.connectors());
                     let refused = one.drop_refused(source, named, request);
@@ -383,7 +389,8 @@ impl Survey {
     }
 }
 
-/// Leaves to a format what it says that its members are parts of: a table that was sent in a chat is no table of the person's.
+/// Gives a format the files that it claims as parts of its members: a table that was sent in a chat is
+/// not one of the person's tables.
 fn leave_to_chats(source: &Arc<Source>, found: &mut [Recognised], unrecognised: &mut Vec<String>) {
     for at in 0..found.len() {
         if found[at].members.is_empty() {
@@ -393,7 +400,7 @@ fn leave_to_chats(source: &Arc<Source>, found: &mut [Recognised], unrecognised: 
         let of_others = rest.flat_map(|(_, one)| one.members.iter().map(|(member, _)| member.label.as_str()));
         let others: Vec<&str> = of_others.chain(unrecognised.iter().map(String::as_str)).collect();
         let format = found[at].format;
-        // What cannot be read is told where it is planned.
+        // A member that cannot be read is reported when it is planned.
         let parts = found[at].with(source, |members| format.companions(members, &others)).unwrap_or_default();
         if parts.is_empty() {
             continue;
@@ -409,7 +416,7 @@ fn leave_to_chats(source: &Arc<Source>, found: &mut [Recognised], unrecognised: 
     }
 }
 
-/// The Excel workbook that a member is the main part of.
+/// The Excel workbook that has this member as its main part.
 fn workbook_of(label: &str) -> Option<&str> {
     match label.strip_suffix(WORKBOOK)? {
         "" => Some("it"),
@@ -417,7 +424,7 @@ fn workbook_of(label: &str) -> Option<&str> {
     }
 }
 
-/// Why no format recognises a member, where something can be said.
+/// Why no format recognises a member, if a reason is known.
 fn why_unrecognised(named: &Named, peek: &Peek<'_>) -> Option<String> {
     let label = peek.label;
     if let Some(kind) = kind_of_file::of(peek.head) {
@@ -427,7 +434,8 @@ fn why_unrecognised(named: &Named, peek: &Peek<'_>) -> Option<String> {
     Some(format!("{label}: {why}"))
 }
 
-/// The format that a member seems to be meant as: the one that the person named, or one whose files end so.
+/// The format that a member seems to be intended as: the one that the person named, or one whose files
+/// have this ending.
 fn meant_as(named: &Named, label: &str) -> Option<&'static dyn Format> {
     if named.is_as {
         return named.formats.first().copied();
@@ -452,8 +460,9 @@ impl Recognised {
         Self { format, members: Vec::new() }
     }
 
-    /// Leaves out what its format does not claim; their names, and why where it can say so. Where no other format is looked for, the source was imported as this one
-    /// before, and where it claims nothing, the person had named it.
+    /// Leaves out what its format does not claim; returns the names and, if known, the reasons. If this
+    /// is the only format to look for, the source was imported with it before; if it claims nothing, the
+    /// person had named it.
     fn drop_unclaimed(&mut self, is_only: bool) -> Vec<(String, Option<String>)> {
         let peeks: Vec<Peek<'_>> = self
             .members
@@ -479,7 +488,8 @@ impl Recognised {
         others.map(told).collect()
     }
 
-    /// Leaves out what lies in archives that are damaged; whether there was such a thing, and something is left.
+    /// Leaves out what is in damaged archives; returns whether something was left out and something
+    /// remains.
     fn drop_within(&mut self, damaged: &[Skipped]) -> bool {
         let before = self.members.len();
         let is_within = |label: &str| {
@@ -489,7 +499,7 @@ impl Recognised {
         (1..before).contains(&self.members.len())
     }
 
-    /// Leaves out the files that its format refuses alone too; which, and why.
+    /// Leaves out the files that its format refuses even alone; returns which, and why.
     fn drop_refused(&mut self, source: &Arc<Source>, named: &Named, request: &Request) -> Vec<Skipped> {
         let mut refused = Vec::new();
         for one in std::mem::take(&mut self.members) {
@@ -506,7 +516,7 @@ impl Recognised {
         refused
     }
 
-    /// The files that leave a question open: the first of them, and how many more.
+    /// The files that leave a question open: the first one, and how many more.
     fn undecided_in(&self, source: &Arc<Source>, ask: &Ask, option: &str) -> Option<String> {
         if source.kind() == Kind::File {
             return None;
@@ -525,7 +535,8 @@ impl Recognised {
         }
     }
 
-    /// Leaves out new files that say that they are somebody else's than what was read of the source before; whose, and how many.
+    /// Leaves out new files that name another owner than what was read from the source before; returns
+    /// the owner and the number of files.
     fn drop_of_others(
         &mut self,
         source: &Arc<Source>,
@@ -547,7 +558,7 @@ impl Recognised {
         for group in groups.into_values() {
             let members = group.iter().map(|at| self.members[*at].clone()).collect();
             let alone = Self { format: self.format, members };
-            // What it cannot say alone, it may together with the others.
+            // A file that says nothing alone may do so together with the others.
             let mut ask = Self::ask_of(source, named, request, Vec::new());
             let plans = alone.plans(source, &mut ask, &super::earlier::Nothing);
             for plan in plans.unwrap_or_default() {
@@ -587,7 +598,8 @@ impl Recognised {
         }
     }
 
-    /// Without what was not read before, if there is such a thing, and something is left; how many members that is.
+    /// Without what was not read before, if there is any and something remains; returns how many members
+    /// were left out.
     fn known_alone(&self, before: &Seen) -> Option<(Self, usize)> {
         let is_known = |label: &str| before.reader_of(label) == Some(self.format.name());
         let (known, new): (Vec<_>, Vec<_>) =
@@ -618,7 +630,7 @@ impl Recognised {
             for (plan, (account, why, is_anothers)) in plans.iter_mut().zip(chosen) {
                 plan.account = account;
                 plan.whose.note = why.or(plan.whose.note.take());
-                // It does not become the owner's by that.
+                // The new files do not become the owner's by that.
                 if is_anothers {
                     plan.whose = Whose { owner: None, is_sure: false, note: plan.whose.note.take() };
                 }
@@ -629,7 +641,7 @@ impl Recognised {
         }
         let mut made: Vec<Job> = Vec::new();
         for (at, mut plan) in plans.into_iter().enumerate() {
-            // What was settled for the account at an earlier import stays, unless the person says otherwise now.
+            // The account's settings from earlier imports stay, unless the person changes them now.
             let settled = adviser.settled(&connection_of(&plan)).unwrap_or_default();
             let mut again = ask.clone();
             if request.zone.is_none()
@@ -650,7 +662,8 @@ impl Recognised {
                 || again.order_before != ask.order_before
             {
                 let found = self.ask(source, typed, &mut again, jobs, adviser)?;
-                // The same members in the same order give the same accounts, unless dates that are read otherwise make other chats.
+                // The same members in the same order give the same accounts, unless another date order
+                // makes other chats.
                 if let Some(found) = found.into_iter().nth(at).filter(|found| found.units == plan.units) {
                     plan = Plan { account: plan.account, whose: plan.whose, ..found };
                 }
@@ -664,7 +677,8 @@ impl Recognised {
         Ok(made)
     }
 
-    /// Divides plans so that what an account has read of the source stays in it, whoever it seems to be of now.
+    /// Divides plans so that what an account has read from the source stays in it, whoever seems to own
+    /// it now.
     fn by_reader(
         &self,
         source: &Arc<Source>,
@@ -699,7 +713,7 @@ impl Recognised {
                     _ => rest.extend(units),
                 }
             }
-            // What is new goes with what is the same person's.
+            // What is new goes with other data of the same person.
             let with = readers.iter().filter(|one| parts.contains_key(&one.name) && !one.is_anothers(&plan));
             let with = with.max_by_key(|one| (one.is_owners(&plan), parts[&one.name].len()));
             let with = with.and_then(|one| parts.get_mut(&one.name));
@@ -716,8 +730,8 @@ impl Recognised {
         all
     }
 
-    /// The account of a plan where the person named none, why it is another than the files say, and whether it is surely another
-    /// person's.
+    /// The account of a plan if the person named none, why it differs from what the files say, and
+    /// whether it certainly belongs to another person.
     fn choose(
         &self,
         source: &Arc<Source>,
@@ -733,8 +747,8 @@ impl Recognised {
                 let owner = plan.whose.owner.as_deref().filter(|_| self.format.is_by_file());
                 if let Some(owner) = owner.filter(|_| known.iter().any(is_anothers)) {
                     let note = format!(
-                        "The files of {owner} stay in the account {account}: {why}. To have them in an account of their own: \
-                         pdpp provider forget {}, then import all of it anew.",
+                        "The files of {owner} stay in the account {account}: {why}. To keep them in a \
+                         separate account: pdpp provider forget {}, then import all of it again.",
                         shell_word(&account),
                     );
                     return Ok((account, Some(note), true));
@@ -744,8 +758,11 @@ impl Recognised {
             }
             Choice::Ask(choices) => {
                 let question = match &plan.whose.owner {
-                    Some(owner) => format!("The files seem to be {owner}'s. Which account are they of?"),
-                    None => "Which account are the files of?".to_owned(),
+                    Some(owner) => format!(
+                        "The files seem to belong to {owner}. Which account do they \
+                                            go into?"
+                    ),
+                    None => "Which account do the files go into?".to_owned(),
                 };
                 let error = || undecided(typed, &question, "--account", &choices);
                 let answer = adviser.answer(&question, &choices).ok_or_else(error)?;
@@ -755,7 +772,7 @@ impl Recognised {
         }
     }
 
-    /// The plans, with as many questions as it takes.
+    /// Makes the plans, and asks as many questions as that needs.
     fn ask(
         &self,
         source: &Arc<Source>,
@@ -788,7 +805,7 @@ impl Recognised {
         Err(Error::failed(UNFIT, message).run(Command::new("import --help")))
     }
 
-    /// What the format makes of the members.
+    /// The plans that the format makes for the members.
     fn plans(
         &self,
         source: &Arc<Source>,
@@ -798,7 +815,7 @@ impl Recognised {
         self.with(source, |members| self.format.plan_beside(members, ask, earlier))
     }
 
-    /// What `work` makes of the members.
+    /// The result of `work` for the members.
     fn with<T>(&self, source: &Arc<Source>, work: impl FnOnce(&[format::Member<'_>]) -> T) -> T {
         type Open<'a> = Box<dyn Fn() -> io::Result<Box<dyn ReadFrom + Send>> + 'a>;
         let openers: Vec<Open<'_>> = self
@@ -829,7 +846,8 @@ impl Recognised {
         let mut order = plan.units.clone();
         order.retain(|at| *at < self.members.len());
         if source.kind() == Kind::Archive {
-            // A compressed stream is read forward: in another order it would be read once for each member.
+            // A compressed stream is read forward: in another order it would be read once for each
+            // member.
             order.sort_unstable();
         }
         order.dedup();
@@ -848,7 +866,7 @@ impl Recognised {
     }
 }
 
-/// Plans of one account are one.
+/// Merges plans of one account.
 fn joined(plans: Vec<Plan>) -> Vec<Plan> {
     let mut all: Vec<Plan> = Vec::new();
     for mut plan in plans {
@@ -856,7 +874,7 @@ fn joined(plans: Vec<Plan>) -> Vec<Plan> {
             all.push(plan);
             continue;
         };
-        // Whose the account is says the plan that has an owner.
+        // The plan that has an owner decides whose account it is.
         if first.whose.owner.is_none() {
             std::mem::swap(&mut first.whose, &mut plan.whose);
         }
@@ -872,7 +890,7 @@ fn joined(plans: Vec<Plan>) -> Vec<Plan> {
     all
 }
 
-/// Reads the beginning of a member; whether it is all of it.
+/// Reads the beginning of a member; returns whether it is the whole member.
 fn head_of(bytes: &mut dyn Read, head: &mut Vec<u8>) -> io::Result<bool> {
     bytes.take(PEEK as u64 + 1).read_to_end(head)?;
     let is_whole = head.len() <= PEEK;
@@ -880,7 +898,7 @@ fn head_of(bytes: &mut dyn Read, head: &mut Vec<u8>) -> io::Result<bool> {
     Ok(is_whole)
 }
 
-/// Takes the answer to a question that an option answers; whether it is one.
+/// Applies the answer to a question that an option answers; returns whether it is a valid answer.
 fn take(ask: &mut Ask, option: &str, answer: &str) -> bool {
     match option {
         "--account" if !answer.is_empty() => ask.account = Some(answer.to_owned()),
@@ -900,7 +918,7 @@ fn take(ask: &mut Ask, option: &str, answer: &str) -> bool {
 const ORDERS: [(&str, DateOrder); 3] =
     [("dmy", DateOrder::DayMonthYear), ("mdy", DateOrder::MonthDayYear), ("ymd", DateOrder::YearMonthDay)];
 
-/// The order of this name: `dmy`.
+/// The order with this name: `dmy`.
 pub fn date_order(name: &str) -> Option<DateOrder> {
     ORDERS.iter().find(|(known, _)| *known == name).map(|(_, order)| *order)
 }
@@ -924,7 +942,7 @@ fn undecided(typed: &Path, question: &str, option: &'static str, choices: &[Stri
     .run(Command::typed_with(option, example, "import <export>"))
 }
 
-/// Why a source that was named cannot be looked at, and what to do.
+/// Why a named source cannot be read, and what to do.
 pub fn unusable(typed: &Path, error: io::Error) -> Error {
     let kind = error.kind();
     let message = match kind {
@@ -936,30 +954,34 @@ pub fn unusable(typed: &Path, error: io::Error) -> Error {
         io::ErrorKind::NotFound => match spelled_alike(typed) {
             Some(near) => {
                 let near = Command::new("import").value(near.display().to_string());
-                failed.hint(Hint::new("This is there, if it was meant: ").run(near))
+                failed.hint(Hint::new("If you mean this one: ").run(near))
             }
-            None => failed.hint(Hint::new("Look for it, and name it: ").run(Command::new("import <export>"))),
+            None => failed.hint(Hint::new("Find its path, then run: ").run(Command::new("import <export>"))),
         },
         io::ErrorKind::PermissionDenied => {
             let path = shell_word(&typed.display().to_string()).into_owned();
             failed.hint(if cfg!(windows) {
                 format!(
-                    "Close what has it open, or make it readable to you, then type it again: icacls {path}"
+                    "Close the program that has it open, or give yourself permission to read it; then \
+                     run the command again: icacls {path}"
                 )
             } else {
-                format!("Make it readable to you, then type it again: chmod -R u+rX {path}")
+                format!(
+                    "Give yourself permission to read it, then run the command again: chmod -R u+rX \
+                         {path}"
+                )
             })
         }
         _ => failed.hint(anew()),
     }
 }
 
-/// Whether a format refused what it was to plan, for what that is.
+/// Whether a format refused to plan what it received.
 fn is_refusal(error: &Error) -> bool {
     matches!(error.code(), UNREADABLE | UNFIT)
 }
 
-/// That a format refuses what was named, by its code: what it is not, or that it breaks off.
+/// The error for what a format refuses, by its code: it is the wrong kind of file, or it breaks off.
 fn refusal(code: &'static str, typed: &Path, why: &str) -> Error {
     let (what, hint) = if code == UNREADABLE {
         ("read", anew())
@@ -969,13 +991,13 @@ fn refusal(code: &'static str, typed: &Path, why: &str) -> Error {
     Error::failed(code, format!("{} cannot be {what}: {why}", typed.display())).hint(hint)
 }
 
-/// What helps where a file breaks off.
+/// The hint for a file that breaks off.
 fn anew() -> Hint {
-    Hint::new("It may be cut off or damaged: export or download it anew, and compare its size. Then: ")
+    Hint::new("It may be cut off or damaged: export or download it again, and compare its size. Then: ")
         .run(Command::typed_again("import <export>"))
 }
 
-/// What lies beside the path that is not there and is called much the same.
+/// A file next to the missing path with almost the same name.
 fn spelled_alike(typed: &Path) -> Option<PathBuf> {
     const LEAST: f64 = 0.85;
     let name = typed.file_name()?.to_string_lossy().to_lowercase();
@@ -988,11 +1010,12 @@ fn spelled_alike(typed: &Path) -> Option<PathBuf> {
     Some(parent.map_or_else(|| PathBuf::from(&near), |parent| parent.join(&near)))
 }
 
-/// That no format recognises anything in a source; `why_not`, where a format can say that of one of its files.
+/// The error if no format recognises anything in a source; `why_not` is a format's reason for one of its
+/// files.
 fn unrecognised_error(named: &Named, left_out: &LeftOut, why_not: Option<String>) -> Error {
     let typed = named.path.display();
     let told = |list: &[Skipped]| list.first().map(|one| format!("{}: {}", one.label, one.why));
-    // What is damaged may be the one that was meant; no format knows the others.
+    // A damaged file may be the intended one; no format knows the others.
     let why = told(&left_out.unreadable).or(why_not).or_else(|| told(&left_out.skipped));
     let error = if let Some(format) = named.formats.first().filter(|_| named.is_as) {
         let message = format!("{typed} does not look like {} ({})", format.title(), format.name());
@@ -1002,7 +1025,7 @@ fn unrecognised_error(named: &Named, left_out: &LeftOut, why_not: Option<String>
     } else {
         let message = format!("Nothing in {typed} is in a format that this pdpp reads; nothing was imported");
         let error = Error::failed("import_unrecognised", message);
-        // What broke off may be one that is known, when it is whole.
+        // A file that broke off may be recognised when it is complete.
         if left_out.unreadable.is_empty() {
             error.run(Command::new("import --help"))
         } else {
@@ -1015,7 +1038,7 @@ fn unrecognised_error(named: &Named, left_out: &LeftOut, why_not: Option<String>
     }
 }
 
-/// Members that are left out, by why, for a line of a plan.
+/// Members that are left out, by reason, for a line of a plan.
 pub fn by_reason<'a>(left_out: impl IntoIterator<Item = &'a Skipped>) -> BTreeMap<&'a str, Vec<&'a str>> {
     let mut all: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for one in left_out {

@@ -1,8 +1,10 @@
-//! Rows whose columns nobody declared: what is seen in each column, and the declaration that comes of it.
+//! Rows whose columns nobody declared: what the columns contain, and the declaration that follows from
+//! that.
 //!
-//! A column is what 99 of 100 of its values are. A value that does not fit is kept as text in a field beside it,
-//! `NAME_text`, so that what is declared stays true of every record: of those that are there when a later file has more.
-//! Amounts go to a field with their currency in its name, so that nobody adds those of two.
+//! A column has the kind that 99 of 100 of its values have. A value that does not fit is kept as text in
+//! an extra field, `NAME_text`, so that the declaration holds for every record, even for existing ones
+//! when a later file has more. Amounts go to a field with their currency in its name, so that nobody adds
+//! up two currencies.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasher;
@@ -16,17 +18,17 @@ use super::declare::{self, Registry};
 use super::format::{Ask, Bad, DateOrder, Member, Plan, Refused, zone_in_words};
 use crate::vault::declaration::{Aggregation, Connector, Field, Kind, Stream};
 
-/// Of 100 values, how many have to be of a kind.
+/// How many of 100 values must be of one kind.
 const MOST: u64 = 99;
-/// Texts up to this length, in characters, can be grouped by.
+/// Records can be grouped by texts of up to this length, in characters.
 const SHORT: usize = 100;
-/// Dates that follow each other by accident are fewer.
+/// Dates that are in order by accident are fewer.
 const ENOUGH_STEPS: u64 = 4;
-/// Rows that are told apart at most: more of them are taken to be different.
+/// The most rows that are compared: beyond that, all are taken to be different.
 const REMEMBERED: usize = 1_800_000;
-/// What a field of long texts is to a reader.
+/// The role of a field with long texts.
 const PROSE: &str = "secondary";
-/// Names of columns that say what a row is about.
+/// Names of columns that describe what a row is about.
 const TITLES: [&str; 14] = [
     "title",
     "name",
@@ -44,9 +46,9 @@ const TITLES: [&str; 14] = [
     "label",
 ];
 
-/// Columns that are told to be no dates, at most.
+/// The most columns that are reported as not being dates.
 const MOST_TOLD: usize = 3;
-/// Words in the names of columns that say when something was.
+/// Words in the names of columns that hold the time of a row.
 const DATED: [&str; 24] = [
     "date",
     "time",
@@ -73,14 +75,13 @@ const DATED: [&str; 24] = [
     "tid",
     "日付",
 ];
-/// What a person is told of a row whose time does not read.
-pub const UNDATED: &str =
-    "with a date that cannot be read: it stands beside as text, and the record has no time";
+/// The note about a row whose time cannot be read.
+pub const UNDATED: &str = "with a date that cannot be read: it is kept as text, and the record has no time";
 
-/// A value, as it stands in a file.
+/// A value, as it is in a file.
 #[derive(Debug, Clone, Copy)]
 pub enum Value<'a> {
-    /// What stands between two delimiters: text that may be a number.
+    /// Text between two delimiters, which may be a number.
     Cell(&'a str),
     /// A string of JSON.
     Text(&'a str),
@@ -95,7 +96,7 @@ pub enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// Its text; that of JSON is minified by nobody.
+    /// Its text; JSON is not minified.
     pub const fn text(self) -> &'a str {
         let (Self::Cell(text)
         | Self::Text(text)
@@ -106,32 +107,33 @@ impl<'a> Value<'a> {
         text
     }
 
-    /// Whether there is none.
+    /// Whether it has no value.
     pub fn is_empty(self) -> bool {
         matches!(self, Self::Cell(text) if text.trim().is_empty())
     }
 }
 
-/// What was seen in a column.
+/// What was found in a column.
 #[derive(Debug, Clone, Default)]
 pub struct Column {
     values: u64,
     booleans: u64,
     arrays: u64,
     objects: u64,
-    /// Numbers with a decimal point, a decimal comma, and those that are the same with both.
+    /// Numbers with a decimal point, with a decimal comma, and those that are the same with both.
     numbers: [Numbers; 3],
-    /// Times by the order of their numbers, and those that are the same in each.
+    /// Times by the order of their numbers, and those that are the same in each order.
     times: [Times; 3],
-    /// Times that another order of their numbers makes another one.
+    /// Times that mean another day in another order.
     undecided: u64,
-    /// What stands beside its first number: with another currency, or none, a value is no number here.
+    /// The currency of its first number: a value with another currency, or none, does not count as a
+    /// number here.
     currency: Option<Currency>,
-    /// Amounts that are in another currency than the first, or name none where that does.
+    /// Amounts in a currency other than the first one, or without one if the first has one.
     foreign: u64,
     has_prose: bool,
     is_long: bool,
-    /// The first line whose value is no number, no time.
+    /// The first line whose value is not a number, and not a time.
     odd_number: Option<u64>,
     odd_time: Option<u64>,
 }
@@ -140,7 +142,7 @@ pub struct Column {
 struct Numbers {
     all: u64,
     whole: u64,
-    /// Those that are numbers only in this way.
+    /// Values that are numbers only when read this way.
     only: u64,
 }
 
@@ -149,7 +151,7 @@ struct Times {
     all: u64,
     days: u64,
     only: u64,
-    /// Whether each is not before, not behind the one before it; how many differ from it.
+    /// How many values are later, and how many are earlier, than the one before.
     walk: Walk,
 }
 
@@ -172,7 +174,7 @@ impl Walk {
         (self.rising == 0) != (self.falling == 0) && self.rising + self.falling >= ENOUGH_STEPS
     }
 
-    /// Where most of its steps go.
+    /// The direction of most of its steps.
     const fn direction(self) -> Option<Direction> {
         match () {
             () if self.rising > 9 * self.falling => Some(Direction::Rising),
@@ -182,19 +184,19 @@ impl Walk {
     }
 }
 
-/// How the times of a table's rows follow each other.
+/// The order of the times in a table's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// The oldest first.
+    /// Oldest first.
     Rising,
-    /// The newest first.
+    /// Newest first.
     Falling,
 }
 
 const BOTH: usize = 2;
 
 impl Column {
-    /// Takes a value in.
+    /// Adds a value.
     pub fn learn(&mut self, value: Value<'_>, line: u64) {
         if value.is_empty() {
             return;
@@ -286,13 +288,13 @@ impl Column {
         readings.iter().any(Option::is_some)
     }
 
-    /// A new file begins: its first time is not behind the last of the one before it.
+    /// Begins a new file: its first time does not follow the last one of the file before.
     pub const fn next_file(&mut self) {
         self.times[0].walk.last = None;
         self.times[1].walk.last = None;
     }
 
-    /// Whether something in it is more than text.
+    /// Whether some of it is more than text.
     pub fn is_typed(&self) -> bool {
         let numbers = self.numbers.iter().any(|seen| seen.all > 0);
         numbers
@@ -326,7 +328,7 @@ impl Column {
         self.odd_time = self.odd_time.or(other.odd_time);
     }
 
-    /// Whether there is a date whose order counts: there are fewer where the year has to come first.
+    /// Whether it has a date whose order matters; there are fewer of those if the year must come first.
     fn is_ordered(&self) -> bool {
         let [day_first, month_first, year_first] = self.times;
         day_first.all.max(month_first.all) > year_first.all
@@ -350,7 +352,7 @@ impl Column {
         }
     }
 
-    /// What it holds.
+    /// The kind of its values.
     fn kind(&self, reading: Reading) -> Kind {
         let numbers = self.numbers[reading.number_at()];
         let times = self.times[reading.time_at()];
@@ -372,7 +374,7 @@ impl Column {
     }
 
     const fn direction(&self, reading: Reading) -> Option<Direction> {
-        // Where the year stands first, both orders say the same.
+        // If the year comes first, both orders agree.
         let at = if matches!(reading.order, DateOrder::MonthDayYear) { 1 } else { 0 };
         self.times[at].walk.direction()
     }
@@ -389,7 +391,7 @@ impl Column {
     }
 }
 
-/// Which of two has nearly all proofs: whether it is the first.
+/// Which of two has nearly all the proof; `true` for the first.
 pub fn proven(first: u64, second: u64) -> Option<bool> {
     let all = first + second;
     match () {
@@ -412,7 +414,7 @@ fn boolean(text: &str) -> Option<&'static str> {
     }
 }
 
-/// A time in a string of JSON: programs write the year first.
+/// A time in a string of JSON, where programs write the year first.
 fn json_moment(text: &str) -> Option<Moment> {
     let is_year_first = text.len() >= 10 && text.as_bytes()[..4].iter().all(u8::is_ascii_digit);
     (is_year_first && text.as_bytes()[4] == b'-')
@@ -420,12 +422,12 @@ fn json_moment(text: &str) -> Option<Moment> {
         .flatten()
 }
 
-/// How the texts of a column are read.
+/// How to read the texts of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
     /// The decimal mark; `None` reads only what is the same with both.
     decimal: Option<Decimal>,
-    /// What stands beside each number.
+    /// The currency of each number.
     currency: Currency,
     order: DateOrder,
 }
@@ -460,22 +462,22 @@ impl Reading {
     }
 }
 
-/// What was seen in the columns of a stream.
+/// What was found in the columns of a stream.
 #[derive(Debug, Clone, Default)]
 pub struct Columns {
     names: Vec<String>,
     seen: HashMap<String, Column>,
-    /// Values of columns that are too many.
+    /// Values in columns beyond the limit.
     left_out: u64,
 }
 
-/// A column's name at most, in bytes.
+/// The longest name of a column, in bytes.
 const LONGEST_NAME: usize = 1024;
-/// Columns at most; more are not a table that anybody reads.
+/// The most columns; nobody reads a table with more.
 pub const MOST_COLUMNS: usize = 4096;
 
 impl Columns {
-    /// The column of this name; `None` where there are too many.
+    /// The column with this name; `None` if there are too many.
     pub fn column(&mut self, name: &str) -> Option<&mut Column> {
         if !self.seen.contains_key(name) {
             if self.names.len() == MOST_COLUMNS || name.len() > LONGEST_NAME {
@@ -487,12 +489,12 @@ impl Columns {
         Some(self.seen.entry(name.to_owned()).or_default())
     }
 
-    /// A new file begins.
+    /// Begins a new file.
     pub fn next_file(&mut self) {
         self.seen.values_mut().for_each(Column::next_file);
     }
 
-    /// Takes in what was seen in others.
+    /// Adds what was found in other columns.
     pub fn add(&mut self, others: Self) {
         for name in others.names {
             if let (Some(theirs), Some(mine)) = (others.seen.get(&name), self.column(&name)) {
@@ -505,11 +507,11 @@ impl Columns {
         self.names.iter().filter_map(|name| self.seen.get(name).map(|column| (name.as_str(), column)))
     }
 
-    /// The order of dates: asked for, shown by a day beyond 12, or by rows that follow each other in one order only. `None` where
-    /// there are none whose order counts.
+    /// The order of dates: given by the person, proven by a day beyond 12, or by rows that are sorted in
+    /// only one order. `None` if there are no dates whose order matters.
     ///
     /// # Errors
-    /// [`Refused::Undecided`] where they may be read in two ways.
+    /// [`Refused::Undecided`] if they can be read in two ways.
     pub fn order(&self, ask: &Ask, known: Option<&Stream>) -> Result<Option<DateOrder>, Refused> {
         if ask.date_order.is_some() {
             return Ok(ask.date_order);
@@ -546,7 +548,7 @@ impl Columns {
             return Ok(Some(DateOrder::DayMonthYear));
         };
         Err(Refused::Undecided {
-            question: format!("In which order do the numbers of the dates in the column `{name}` stand?"),
+            question: format!("What is the order of day, month and year in the column `{name}`?"),
             option: "--date-order",
             choices: ["dmy", "mdy", "ymd"].map(str::to_owned).to_vec(),
         })
@@ -557,20 +559,20 @@ const fn order_of(is_day_first: bool) -> DateOrder {
     if is_day_first { DateOrder::DayMonthYear } else { DateOrder::MonthDayYear }
 }
 
-/// A column of a file, as it goes into records.
+/// Where the values of a file's column go in records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The field.
     pub field: String,
     kind: Kind,
     reading: Reading,
-    /// The field beside it, for what does not fit.
+    /// The extra field for values that do not fit.
     beside: Option<String>,
-    /// How its times follow each other.
+    /// The order of its times.
     direction: Option<Direction>,
 }
 
-/// What becomes of the columns of a stream.
+/// The declaration for the columns of a stream.
 #[derive(Debug, Clone)]
 pub struct Declared {
     /// The stream.
@@ -579,15 +581,15 @@ pub struct Declared {
     pub places: BTreeMap<String, Place>,
 }
 
-/// The name of the field that holds the key.
+/// The name of the field with the key.
 pub const KEY: &str = "id";
 
-/// Declares a stream so that the records that are there still fit, and all that was seen does.
+/// Declares a stream so that existing records still fit, and so does everything that was found.
 ///
-/// `key` are the fields that make the key, and are strings; they are no columns.
+/// `key` are the fields that make up the key; they are strings, and not columns.
 ///
 /// # Errors
-/// [`Refused::Undecided`] where dates may be read in two ways.
+/// [`Refused::Undecided`] if dates can be read in two ways.
 pub fn declare(
     name: &str,
     key: &[String],
@@ -628,14 +630,14 @@ pub fn declare(
         if amounts.is_some() {
             taken.insert(name.to_owned());
             notes.push(format!(
-                "The amounts of `{column_name}` are in {}: they stand in `{name}`",
+                "The amounts of `{column_name}` are in {}: they go into `{name}`",
                 reading.currency
             ));
         }
         let (kind, is_new) = match stream.field(name).map(|field| field.kind) {
             None => (seen, true),
             Some(Kind::Integer) if column.has_decimals(reading) => {
-                notes.push(format!("`{name}` had whole numbers only; it now has decimals too"));
+                notes.push(format!("`{name}` only had whole numbers; it now has decimals too"));
                 (Kind::Number, false)
             }
             Some(kind) => (kind, false),
@@ -681,13 +683,13 @@ pub fn declare(
     }
     if has_zoneless {
         let zone = zone_in_words(&ask.zone);
-        notes.push(format!("Times that name no zone are read as of {zone}"));
+        notes.push(format!("Times without a time zone are read in {zone}"));
     }
     match known {
         None => give_roles(&mut stream),
         Some(known) => grow(&mut stream, known, &places, notes),
     }
-    // An earlier release declared less of a table that is known.
+    // An earlier release declared less for a known table.
     stream.is_extended = true;
     stream.fields.iter_mut().for_each(|field| field.sort = has_order(field.kind));
     if stream.consent_time_field.is_none() {
@@ -696,10 +698,11 @@ pub fn declare(
     Ok(Declared { stream, places })
 }
 
-/// Why the records of a table have no time: a column that should be one and does not read as one, and where it first does not.
+/// Why the records of a table have no time: a column that should be one and cannot be read as one, and
+/// where it first fails.
 fn why_undated(columns: &Columns, order: Option<DateOrder>) -> Vec<String> {
     const CONSEQUENCE: &str = "a grant that is limited in time covers none of these records";
-    // Where no order is known, the one in which most values read.
+    // If no order is known, the one in which most values can be read.
     let orders = order
         .map_or(vec![DateOrder::YearMonthDay, DateOrder::MonthDayYear, DateOrder::DayMonthYear], |order| {
             vec![order]
@@ -718,7 +721,7 @@ fn why_undated(columns: &Columns, order: Option<DateOrder>) -> Vec<String> {
         .filter(should_be)
         .map(|(name, column)| {
             format!(
-                "`{name}` is no date or time here: {} of its {} values cannot be read as one{}",
+                "`{name}` is not a date or time here: {} of its {} values cannot be read as one{}",
                 column.values - read(column).min(column.values),
                 column.values,
                 column.first_odd(Kind::Timestamp)
@@ -732,7 +735,7 @@ fn why_undated(columns: &Columns, order: Option<DateOrder>) -> Vec<String> {
     notes.into_iter().map(|note| format!("{note}; {CONSEQUENCE}")).collect()
 }
 
-/// What a stream that was there before is with a later file, which may lack what others have.
+/// Adapts an existing stream to a later file, which may lack columns that others have.
 fn grow(stream: &mut Stream, known: &Stream, places: &BTreeMap<String, Place>, notes: &mut Vec<String>) {
     let is_key = |name: &String| known.primary_key.contains(name);
     let is_there = |name: &str| places.values().any(|place| place.field == name);
@@ -752,7 +755,7 @@ fn grow(stream: &mut Stream, known: &Stream, places: &BTreeMap<String, Place>, n
 }
 
 impl Column {
-    /// Where the first value stands that is not of this kind, for what a note can say.
+    /// The place of the first value of another kind, for a note.
     fn first_odd(&self, kind: Kind) -> String {
         let line = match kind {
             Kind::Integer | Kind::Number => self.odd_number,
@@ -762,7 +765,7 @@ impl Column {
         line.map_or_else(String::new, |line| format!(" (the first in line {line})"))
     }
 
-    /// What of a column does not fit, and where it is kept.
+    /// What does not fit in a column, and where it is kept.
     fn why_beside(&self, name: &str, kind: Kind, reading: Reading, other: &str) -> String {
         let odd = self.values - self.fitting(kind, reading).min(self.values);
         let is_money = matches!(kind, Kind::Integer | Kind::Number) && self.foreign > 0;
@@ -777,13 +780,13 @@ impl Column {
         )
     }
 
-    /// Why a column is text though much of it is something else.
+    /// Why a column is text although much of it is something else.
     fn why_text(&self, name: &str, reading: Reading) -> Option<String> {
         let (numbers, times) = (self.numbers[reading.number_at()].all, self.times[reading.time_at()].all);
         let either = self.numbers[0].all.max(self.numbers[1].all);
         if self.is_most(either) && either > numbers {
             return Some(format!(
-                "`{name}` is kept as text: its commas and points may stand between thousands or before decimals"
+                "`{name}` is kept as text: its commas and points may separate thousands or decimals"
             ));
         }
         if self.foreign > 0 && (numbers + self.foreign) * 2 > self.values {
@@ -809,13 +812,14 @@ impl Column {
         ))
     }
 
-    /// Whether a number stands there as JSON's own, and so turns into a text.
+    /// Whether it has a number of JSON, which turns into text here.
     const fn has_json(&self) -> bool {
         self.numbers[BOTH].all > 0 && self.numbers[BOTH].only == 0 && self.values > self.numbers[BOTH].all
     }
 }
 
-/// The field of a column of amounts in a currency: its name says which. A column whose name does so already keeps it.
+/// The field for amounts in a currency, with the currency in its name. A column whose name has it already
+/// keeps its name.
 fn amounts_field(
     name: &str,
     reading: Reading,
@@ -847,7 +851,7 @@ fn beside_of(name: &str, taken: &BTreeSet<String>, stream: &Stream) -> String {
     })
 }
 
-/// `wanted`, or with the first number behind it that makes it free.
+/// `wanted`, or with the first number after it that makes it free.
 pub fn free_name(wanted: &str, is_free: impl Fn(&str) -> bool) -> String {
     let mut name = wanted.to_owned();
     let mut number = 2_u64;
@@ -874,7 +878,7 @@ fn key_field(name: &str) -> Field {
     }
 }
 
-/// Whether values of it are before or behind each other: they can be ranged over and sorted by.
+/// Whether its values are ordered, so that they can be sorted and queried by range.
 const fn has_order(kind: Kind) -> bool {
     matches!(kind, Kind::Timestamp | Kind::Date | Kind::Integer | Kind::Number)
 }
@@ -904,8 +908,8 @@ fn field(name: &str, kind: Kind, column: &Column) -> Field {
     }
 }
 
-/// The time and the title of a new stream: the first instant, else the first day; a column that is called like one, else the
-/// first text.
+/// Chooses the time and the title of a new stream: the first instant, else the first day; a column with a
+/// title's name, else the first text.
 fn give_roles(stream: &mut Stream) {
     let of_kind = |kind: Kind| stream.fields.iter().position(|field| field.kind == kind);
     let time = of_kind(Kind::Timestamp).or_else(|| of_kind(Kind::Date));
@@ -939,10 +943,10 @@ fn give_roles(stream: &mut Stream) {
 }
 
 impl Place {
-    /// The field and the JSON that a value becomes; `None` where there is no value.
+    /// The field and the JSON for a value; `None` if there is no value.
     ///
     /// # Errors
-    /// Where it fits nowhere: the file changed after it was planned.
+    /// If it fits nowhere, because the file changed after it was planned.
     pub fn put(
         &self,
         value: Value<'_>,
@@ -995,7 +999,7 @@ impl Place {
     }
 }
 
-/// Tells the second of two equal hours from the first by the order of the rows (O4.12).
+/// Distinguishes the two occurrences of an hour by the order of the rows (O4.12).
 #[derive(Debug, Default)]
 pub struct Overlap {
     last: Option<jiff::civil::DateTime>,
@@ -1019,7 +1023,7 @@ impl Overlap {
                     self.is_late = !is_falling;
                 }
             }
-            // The first row in it: of the first hour where the oldest stands first.
+            // The first row in that hour: the first occurrence if the oldest row comes first.
             _ => self.is_late = is_falling,
         }
         self.is_late
@@ -1062,7 +1066,7 @@ const fn plural(kind: Kind) -> &'static str {
     }
 }
 
-/// What a person is told of an order.
+/// The name of an order for people.
 pub const fn order_in_words(order: DateOrder) -> &'static str {
     match order {
         DateOrder::DayMonthYear => "day, month, year",
@@ -1071,7 +1075,8 @@ pub const fn order_in_words(order: DateOrder) -> &'static str {
     }
 }
 
-/// The name of a file without its folder, its ending, and what a second download adds to it: `Work` of `a/Work (2).ics`.
+/// The name of a file without its folder, its ending, and what a second download adds: `Work` from
+/// `a/Work (2).ics`.
 pub fn file_stem(label: &str) -> &str {
     let file = label.rsplit(['/', '\\']).next().unwrap_or(label);
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem).trim_end();
@@ -1083,7 +1088,8 @@ pub fn file_stem(label: &str) -> &str {
     }
 }
 
-/// What the table in a file is called, by the file's name: without what a second download or another day adds to it.
+/// The name of the table in a file, from the file's name, without what a second download or another day
+/// adds.
 pub fn table_name(label: &str) -> String {
     let file = label.rsplit(['/', '\\']).next().unwrap_or(label).to_lowercase();
     let stem = file.split_once('.').map_or(file.as_str(), |(stem, _)| stem);
@@ -1095,7 +1101,7 @@ pub fn table_name(label: &str) -> String {
     };
     let words: Vec<&str> =
         stem.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    // From the first year on, where only numbers follow: 2026-01-31.
+    // From the first year on, if only numbers follow: 2026-01-31.
     let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
     let is_year = |word: &str| {
         is_number(word)
@@ -1118,7 +1124,7 @@ pub fn table_name(label: &str) -> String {
     if name.is_empty() { super::digest::name([words.join(" ").as_bytes()])[..8].to_owned() } else { name }
 }
 
-/// Tables whose files have one name, at most.
+/// The most tables whose files have the same name.
 const MOST_OF_A_NAME: usize = 100;
 
 /// The names of a file's columns, by stream.
@@ -1126,14 +1132,14 @@ const MOST_OF_A_NAME: usize = 100;
 pub struct Shape(pub BTreeMap<String, BTreeSet<String>>);
 
 impl Shape {
-    /// Whether two files may be of one table: streams of one name have nearly the same columns.
+    /// Whether two files may belong to one table: streams of one name have nearly the same columns.
     fn is_like(&self, other: &Self) -> bool {
         self.0
             .iter()
             .all(|(stream, columns)| other.0.get(stream).is_none_or(|others| are_alike(columns, others)))
     }
 
-    /// Takes in the columns of another file.
+    /// Adds the columns of another file.
     fn add(&mut self, other: &Self) {
         for (stream, columns) in &other.0 {
             self.0.entry(stream.clone()).or_default().extend(columns.iter().cloned());
@@ -1143,7 +1149,7 @@ impl Shape {
     fn is_of(&self, known: &Connector) -> bool {
         self.0.iter().all(|(name, columns)| {
             let Some(stream) = known.stream(name) else { return true };
-            // Rows without names have a key too, which is no column.
+            // Rows without names have a key too, which is not a column.
             let is_column =
                 |field: &&Field| !stream.primary_key.contains(&field.name) || columns.contains(&field.name);
             let fields = stream.fields.iter().filter(is_column).map(|field| field.name.clone());
@@ -1152,8 +1158,8 @@ impl Shape {
     }
 }
 
-/// Whether one of the two has all columns of the other, or three of four are the same. Columns without names are alike where
-/// they are as many.
+/// Whether one of the two has all columns of the other, or three of four are the same. Columns without
+/// names are alike if there are equally many.
 fn are_alike(columns: &BTreeSet<String>, others: &BTreeSet<String>) -> bool {
     let plain = |names: &BTreeSet<String>| -> BTreeSet<String> {
         names.iter().map(|name| plain_name(name).to_owned()).collect()
@@ -1168,7 +1174,7 @@ fn are_alike(columns: &BTreeSet<String>, others: &BTreeSet<String>) -> bool {
     shared == least || shared * 4 >= most * 3
 }
 
-/// The column that a field is of: without what says that its values are texts, or in which currency.
+/// The column of a field: without the part of the name for texts or for a currency.
 fn plain_name(name: &str) -> &str {
     let number = name.rsplit_once('_').filter(|(before, number)| {
         before.ends_with("_text") && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -1182,7 +1188,8 @@ fn plain_name(name: &str) -> &str {
     }
 }
 
-/// The files of a plan by table: those of one name with nearly the same columns together, in their order.
+/// The files of a plan by table: those with the same name and nearly the same columns together, in their
+/// order.
 #[derive(Debug)]
 pub struct Grouped<T>(BTreeMap<String, Vec<(Shape, Vec<T>)>>);
 
@@ -1193,7 +1200,7 @@ impl<T> Default for Grouped<T> {
 }
 
 impl<T> Grouped<T> {
-    /// Takes in the file that `label` names, with what its format knows of it.
+    /// Adds the file that `label` names, with what its format knows of it.
     pub fn add(&mut self, label: &str, shape: Shape, file: T) {
         let of_name = self.0.entry(table_name(label)).or_default();
         match of_name.iter_mut().find(|(known, _)| shape.is_like(known)) {
@@ -1208,7 +1215,7 @@ impl<T> Grouped<T> {
     /// A plan for each table.
     ///
     /// # Errors
-    /// The first that `plan` refuses.
+    /// The first refusal of `plan`.
     pub fn plans(
         self,
         ask: &Ask,
@@ -1227,25 +1234,26 @@ impl<T> Grouped<T> {
     }
 }
 
-/// That a file cannot be read.
+/// The refusal for a file that cannot be read.
 pub fn unreadable(member: &Member<'_>, error: &io::Error) -> Refused {
     Refused::Unreadable(format!("{} could not be read: {error}", member.label))
 }
 
-/// The connector of a table, and what the store has of it.
+/// The connector of a table, and the store's version of it.
 pub struct Table {
     /// Its short key.
     pub key: String,
-    /// As the store has it.
+    /// The store's version.
     pub known: Option<Arc<Connector>>,
     name: String,
 }
 
 impl Table {
-    /// The table that files called `name` go to: one that has their columns, or a new one. `taken` are those of the same plan.
+    /// The table for files called `name`: one that has their columns, or a new one. `taken` are those of
+    /// the same plan.
     ///
-    /// Two tables that have the name of their files in common and other columns are two: a bank's `export.csv`, and another
-    /// bank's a month later. Where the person named the account, it is theirs to say.
+    /// Two tables with the same file name and different columns are separate: one bank's `export.csv`,
+    /// and another bank's a month later. If the person named the account, that decides.
     fn find(name: &str, shape: &Shape, ask: &Ask, taken: &mut Vec<String>, notes: &mut Vec<String>) -> Self {
         let called = |number: usize| if number == 1 { name.to_owned() } else { format!("{name}-{number}") };
         let known = |name: &str| {
@@ -1263,24 +1271,24 @@ impl Table {
         taken.push(name_of_it.clone());
         if name_of_it != name && known(&name_of_it).is_none() {
             notes.push(format!(
-                "These are other columns than those of the table `{name}`: it is a table of its own, `{name_of_it}`. \
-                 --account NAME says that they are one."
+                "The columns differ from those of the table `{name}`, so this is a separate table, \
+                 `{name_of_it}`. --account NAME joins the two."
             ));
         }
         Self { key: format!("table-{name_of_it}"), known: known(&name_of_it), name: name_of_it }
     }
 
-    /// What its account is called where nobody says.
+    /// The name of its account, if nobody names one.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The stream as the store has it.
+    /// The store's version of the stream.
     pub fn known_stream(&self, name: &str) -> Option<&Stream> {
         self.known.as_ref()?.stream(name).map(Arc::as_ref)
     }
 
-    /// The connector with these streams, and those that it has besides.
+    /// The connector with these streams, and with its other streams.
     pub fn connector(&self, streams: Vec<Stream>) -> Arc<Connector> {
         let mut all = self.known.as_ref().map_or_else(Vec::new, |known| known.streams.clone());
         for stream in streams {
@@ -1298,15 +1306,15 @@ impl Table {
     }
 }
 
-/// Counts how often something was there before, within bounds.
+/// Counts how often something occurred before, within limits.
 #[derive(Debug, Default)]
 pub struct Copies {
     seen: HashMap<u64, (u64, u32)>,
 }
 
 impl Copies {
-    /// How many different items called `name` were before this one: 0 for the first, and again where it is the same as
-    /// the last one.
+    /// How many different items called `name` came before this one: 0 for the first, and the same number
+    /// if it equals the last one.
     pub fn of(&mut self, name: u64, content: u64) -> u32 {
         if self.seen.len() >= REMEMBERED && !self.seen.contains_key(&name) {
             return 0;
@@ -1318,7 +1326,7 @@ impl Copies {
         slot.1
     }
 
-    /// How many of these were before this one.
+    /// How many of these came before this one.
     pub fn before(&mut self, name: u64) -> u32 {
         if self.seen.len() >= REMEMBERED && !self.seen.contains_key(&name) {
             return 0;
@@ -1330,7 +1338,7 @@ impl Copies {
     }
 }
 
-/// Whether the values of a column name their rows: nearly all are there, and differ.
+/// Whether the values of a column identify their rows: nearly all exist, and all differ.
 #[derive(Debug, Default)]
 pub struct Names {
     hashes: Vec<u64>,
@@ -1338,7 +1346,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Takes the next row's in.
+    /// Adds the value of the next row.
     pub fn learn(&mut self, value: Option<u64>) {
         if self.hashes.len() >= REMEMBERED {
             return;
@@ -1347,7 +1355,7 @@ impl Names {
         self.hashes.extend(value);
     }
 
-    /// Whether they do.
+    /// Whether they identify their rows.
     pub fn are_unique(mut self) -> bool {
         self.hashes.sort_unstable();
         self.hashes.dedup();
@@ -1355,7 +1363,7 @@ impl Names {
     }
 }
 
-/// A number that stands for bytes, the same in every run.
+/// A number for these bytes, the same in every run.
 pub fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u64 {
     u64::from_str_radix(&super::digest::name(parts)[..16], 16).unwrap_or_default()
 }

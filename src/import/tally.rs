@@ -1,4 +1,4 @@
-//! What became of what was read: read = new + changed + same + skipped + bad, by source and in sum.
+//! The results for what was read: read = new + changed + same + skipped + bad, by source and in sum.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,45 +6,45 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// Bad items of one reason that are named in a summary.
+/// How many bad items of one reason a summary names.
 pub const NAMED: usize = 3;
 
-/// What became of the items.
+/// The results for the items.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// All of them.
     pub read: u64,
-    /// Those that gave a record that was not there.
+    /// Items that gave a new record.
     pub new: u64,
     /// Those that changed a record.
     pub changed: u64,
-    /// Those whose records are as they were.
+    /// Items whose records are unchanged.
     pub same: u64,
-    /// Those that are left out on purpose, by why.
+    /// Items that are left out on purpose, by reason.
     pub skipped: BTreeMap<Cow<'static, str>, u64>,
-    /// Those that could not be read, by why.
+    /// Items that could not be read, by reason.
     pub bad: BTreeMap<Cow<'static, str>, u64>,
-    /// Records that were kept and lack something, by what.
+    /// Records that were kept and have a defect, by defect.
     pub told: BTreeMap<Cow<'static, str>, u64>,
 }
 
 impl Counts {
-    /// How many were left out.
+    /// How many items were left out.
     pub fn skipped_in_all(&self) -> u64 {
         self.skipped.values().sum()
     }
 
-    /// How many could not be read.
+    /// How many items could not be read.
     pub fn bad_in_all(&self) -> u64 {
         self.bad.values().sum()
     }
 
-    /// Whether each item is accounted for once.
+    /// Whether each item is counted exactly once.
     pub fn add_up(&self) -> bool {
         self.read == self.new + self.changed + self.same + self.skipped_in_all() + self.bad_in_all()
     }
 
-    /// Adds those of another source.
+    /// Adds the counts of another source.
     pub fn add(&mut self, other: &Self) {
         self.read += other.read;
         self.new += other.new;
@@ -60,36 +60,36 @@ impl Counts {
     }
 }
 
-/// An item that could not be read. It has nothing of its content.
+/// An item that could not be read, without any of its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BadItem {
     /// The source.
     pub path: PathBuf,
-    /// The member of it.
+    /// The member of the source.
     pub member: String,
-    /// Which one it is in the member, from 1.
+    /// Its number in the member, from 1.
     pub item: u64,
     /// Where it begins in the member.
     pub byte: u64,
-    /// The line that it begins in, where lines mean something.
+    /// The line that it begins in, if lines mean something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// Why.
+    /// The reason.
     pub reason: Cow<'static, str>,
 }
 
-/// A member that was not read to its end.
+/// A member that was not read to the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unread {
     /// The source.
     pub path: PathBuf,
-    /// The member of it.
+    /// The member of the source.
     pub member: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// What an import of one source by one format for one account did.
+/// The result of importing one source by one format for one account.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The format's name.
@@ -100,17 +100,17 @@ pub struct Outcome {
     pub account: String,
     /// The source, as it was typed.
     pub path: PathBuf,
-    /// What became of the items.
+    /// The results for the items.
     pub counts: Counts,
     /// A few bad items of each reason.
     pub bad: Vec<BadItem>,
-    /// What was not read to its end.
+    /// Members that were not read to the end.
     pub unread: Vec<Unread>,
-    /// What changed while it was read, and is read again the next time.
+    /// Members that changed while they were read, and are read again next time.
     pub moving: Vec<String>,
-    /// Members that were there the last time and are not any more; their records stay.
+    /// Members that existed last time and no longer do; their records stay.
     pub gone: u64,
-    /// Items known to be bad in what was not read again.
+    /// Known bad items in members that were not read again.
     pub known_bad: u64,
 }
 
@@ -124,14 +124,14 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// Whether all is as it was.
+    /// Whether nothing changed.
     pub fn is_quiet(&self) -> bool {
         let Counts { new, changed, bad, .. } = &self.counts;
         *new + *changed + self.gone == 0 && bad.is_empty() && self.unread.is_empty() && self.moving.is_empty()
     }
 }
 
-/// What became of the items of all sources.
+/// The results for the items of all sources.
 pub fn in_sum(outcomes: &[Outcome]) -> Counts {
     let mut all = Counts::default();
     for outcome in outcomes {
@@ -140,7 +140,7 @@ pub fn in_sum(outcomes: &[Outcome]) -> Counts {
     all
 }
 
-/// Whether a file was not read to its end, or no item could be read.
+/// Whether a file was not read to the end, or no item could be read.
 pub fn is_failure(outcomes: &[Outcome]) -> bool {
     let all = in_sum(outcomes);
     let bad = all.bad_in_all() + outcomes.iter().map(|outcome| outcome.known_bad).sum::<u64>();

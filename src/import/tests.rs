@@ -1,4 +1,4 @@
-//! The engine over a made-up format, without the command around it.
+//! The engine with an invented format, without the command around it.
 #![allow(clippy::disallowed_methods, reason = "the exports of a test are its own")]
 
 mod later_days;
@@ -247,7 +247,7 @@ impl Place {
         outcome
     }
 
-    /// read, new, changed, same.
+    /// Counts of read, new, changed and same.
     fn counts(&self, path: &Path) -> [u64; 4] {
         let counts = self.import(path).counts;
         [counts.read, counts.new, counts.changed, counts.same]
@@ -279,7 +279,7 @@ fn o4_4_each_item_is_accounted_for_once() {
         place.records(),
         [r#"{"id":"a","text":"3"}"#, r#"{"id":"b","text":"2"}"#, r#"{"id":"c","text":"4"}"#]
     );
-    // Untouched, nothing is read, and nothing is lost from the sum.
+    // Without a change nothing is read, and nothing is missing from the sum.
     assert_eq!(place.counts(&path), [8, 0, 0, 8]);
 }
 
@@ -290,10 +290,10 @@ fn o4_5_a_file_that_grew_goes_on_and_another_is_read_again() {
     assert_eq!(place.counts(&path), [2, 2, 0, 0]);
     place.file("a", "lines\nset a 1\nset b 2\nset half 3\nset d 4\n");
     assert_eq!(place.counts(&path), [4, 2, 0, 2]);
-    // Changed within: what is known is not parsed, what is not is.
+    // A change inside: known items are not parsed, new ones are.
     place.file("a", "lines\nset a 9\nset b 2\nset half 3\nset d 4\n");
     assert_eq!(place.counts(&path), [4, 0, 1, 3]);
-    // And back: the record is not as that item left it any more.
+    // Changed back: the record no longer matches what that item gave.
     place.file("a", "lines\nset a 1\nset b 2\nset half 3\nset d 4\n");
     assert_eq!(place.counts(&path), [4, 0, 1, 3]);
     assert_eq!(place.records()[0], r#"{"id":"a","text":"1"}"#);
@@ -346,7 +346,7 @@ fn o4_7_what_is_gone_says_since_when_until_it_is_there_again() {
     assert_eq!(a, r#"{"id":"a","labels":["S"],"text":""}"#);
     assert_eq!(b, r#"{"id":"b","labels":["S"],"text":"","gone_at":"1970-01-01T00:00:01.000Z"}"#);
     assert_eq!(c, r#"{"id":"c","labels":["R","S"],"text":""}"#, "another still has it");
-    // It stays so.
+    // It stays marked.
     place.terms.now_ms = 2_000;
     place.import(&folder);
     assert_eq!(place.records(), [&a, &b, &c].map(String::clone));
@@ -354,13 +354,13 @@ fn o4_7_what_is_gone_says_since_when_until_it_is_there_again() {
     let outcome = place.import(&folder);
     assert_eq!((outcome.counts.read, outcome.counts.changed, outcome.gone), (4, 1, 0));
     assert_eq!(place.records()[1], r#"{"id":"b","labels":["S"],"text":""}"#);
-    // Of a file in an archive, or a file of its own, nobody says that it lives on.
+    // A file in an archive, or a separate file, does not count as still in use.
     let file = place.file("alone", "lines\nsee d S\n");
     place.import(&file);
     assert_eq!(place.records()[3], r#"{"id":"d","labels":["S"],"text":""}"#);
 }
 
-/// The ids of the records of a stream, and whether each says that it is gone.
+/// Whether each record of a stream is marked as gone.
 fn gone(store: &Store, stream: &str) -> Vec<bool> {
     let read = |db: &rusqlite::Connection, _: &_| {
         let mut all = db.prepare(
@@ -414,11 +414,11 @@ fn o4_7_a_note_that_is_renamed_is_a_new_one_and_the_old_one_is_gone() {
     let outcome = place.import(&vault);
     assert_eq!((outcome.counts.new, outcome.counts.same, outcome.gone), (1, 1, 1));
     assert_eq!(gone(&place.store(), "notes"), [true, false, false]);
-    // One that grew is read whole, and counts once.
+    // A note that grew is read completely, and counts once.
     place.file("Garden/Beds/2.md", "# Two\nand more");
     assert_eq!(place.counts(&vault), [2, 0, 1, 1]);
     assert!(place.records()[2].contains("and more"));
-    // One that was thrown away is gone too, and one that is there again is not.
+    // A note that was thrown away is gone too, and one that is back is not.
     fs::rename(vault.join("4.md"), vault.join(".trash/4.md")).unwrap();
     place.file("Garden/1.md", "# One");
     place.import(&vault);
@@ -451,7 +451,7 @@ fn o2_1_what_a_format_does_not_claim_is_not_recognised() {
     };
     assert_eq!(survey(ALL, false).err().unwrap().code(), "import_unrecognised");
     assert_eq!(survey(&[&Notes], true).unwrap().0, ["README.md"]);
-    // What was imported as notes before still is.
+    // What was imported as notes before stays.
     assert_eq!(survey(&[&Notes], false).unwrap().0, ["README.md"]);
     place.file("a/Garden/.obsidian/app.json", "{}");
     place.file("a/Garden/1.md", "# One");
@@ -517,7 +517,7 @@ fn o4_7_what_cannot_be_looked_into_is_not_gone() {
     let folder = place.root.path().join("Mail");
     let mail = place.file("Mail/cur/1.a:2,", MAILS[0]);
     place.file("Mail/cur/2.b:2,", &MAILS[0].replace("<1@", "<2@"));
-    // A folder, an archive that is damaged, where a mail was.
+    // A folder, or a damaged archive, in the place of a mail.
     place.import(&folder);
     fs::remove_file(&mail).unwrap();
     place.file("Mail/cur/broken.zip", "PK\u{3}\u{4}");
@@ -550,7 +550,7 @@ fn o4_7_a_session_that_is_deleted_says_so_and_so_do_its_messages_which_stay() {
     assert_eq!(gone(&store, "sessions"), [true, false]);
     assert_eq!(gone(&store, "messages"), [true, false]);
     drop(store);
-    // It is there again.
+    // The mail is back.
     place.file("projects/x/s1.jsonl", &session("s1"));
     place.import(&folder);
     assert_eq!(gone(&place.store(), "messages"), [false, false]);
@@ -596,7 +596,7 @@ fn mailbox(mails: &[&str]) -> String {
     mails.iter().flat_map(|mail| ["From eva@example.org Tue Jan  2 03:04:05 2024\n", mail]).collect()
 }
 
-/// The keys of the records of a stream, and whether each is there.
+/// The keys of the records of a stream, and whether each still exists.
 fn keys(store: &Store, stream: &str) -> Vec<(String, bool)> {
     let read = |db: &rusqlite::Connection, _: &_| {
         let mut all = db.prepare(
@@ -615,7 +615,7 @@ fn o4_6_a_better_rule_moves_mails_of_an_earlier_import_both_ways() {
     assert_eq!(place.counts(&path), [2, 2, 0, 0]);
     let store = place.store();
     let ids = ["messages", "security_messages"].map(|stream| keys(&store, stream)[0].0.clone());
-    // As a rule left them that took each for the other.
+    // As an earlier rule left them, which took each for the other.
     store
         .write::<_, rusqlite::Error>(|tx, catalog| {
             let mut ingest = Ingest::new(tx)?;
@@ -677,7 +677,7 @@ fn o5_a_newer_version_of_an_event_takes_the_times_of_the_older_with_it() {
         }
         assert_eq!(days(&place), ["03-02", "03-09"]);
     }
-    // What began before `--since` and goes on is not before it.
+    // What began before `--since` and continues is not left out.
     let mut place = Place::new();
     place.format = &Ical;
     place.terms.since_ms = crate::vault::time::parse_ms("2026-03-09");
@@ -695,7 +695,7 @@ fn o4_4_the_last_mail_of_a_mailbox_that_grew_is_counted_once() {
     let whole = mailbox(&MAILS);
     let path = place.file("mbox", &whole);
     assert_eq!(place.counts(&path), [2, 2, 0, 0]);
-    // Touched: all of it is there still.
+    // Touched, but unchanged: everything is still there.
     for second in 1..4 {
         let touched = std::time::UNIX_EPOCH + std::time::Duration::from_secs(second);
         fs::File::options().write(true).open(&path).unwrap().set_modified(touched).unwrap();
@@ -706,7 +706,7 @@ fn o4_4_the_last_mail_of_a_mailbox_that_grew_is_counted_once() {
     place.file("mbox", &format!("{whole}{}", mailbox(&[&third])));
     assert_eq!(place.counts(&path), [3, 1, 0, 2]);
     assert_eq!(place.counts(&path), [3, 0, 0, 3]);
-    // Its last mail went on: it takes the place of what was there of it.
+    // Its last mail grew: the whole one replaces the first part.
     let messages = |place: &Place| {
         let count = "SELECT count(*) FROM record r JOIN slot s ON s.slot = r.slot
             WHERE s.stream = 'messages' AND r.data IS NOT NULL";
@@ -734,15 +734,15 @@ fn o4_5_a_half_is_replaced_however_often_it_was_read_and_where_the_file_was_shor
     let whole = format!("{first}{second}");
     let cut = |text: &str| first.len() + second.find(text).unwrap();
     let all = [
-        // The second half is the first one with what is no part of its name.
+        // The second part is the first one with additions that are not part of its key.
         vec![cut("To: "), cut("Message-ID"), whole.len()],
         vec![cut("is your"), cut("Received"), whole.len()],
-        // Back into the mail before.
+        // Back into the mail before it.
         vec![cut("is your"), 90, whole.len()],
         vec![cut("482913"), cut("you asked"), cut("is your"), 90, cut("482913"), whole.len()],
         vec![whole.len(), cut("482913"), whole.len()],
         vec![whole.len(), 150, whole.len()],
-        // Two halves that are one record.
+        // Two parts that are one record.
         vec![cut("To: ") + 4, cut("To: ") + 5, cut("Message-ID"), cut("Message-ID") + 4, whole.len()],
     ];
     for (ends, is_new) in all.iter().flat_map(|ends| [(ends, false), (ends, true)]) {
@@ -783,13 +783,13 @@ fn o4_5_half_a_row_is_replaced_but_not_what_another_file_says_whole() {
     assert_eq!(place.counts(&path), [4, 1, 1, 2]);
     let twice = r#""day":"2026-01-02","n":1}"#;
     assert_eq!(all(&place), [twice, twice, r#""day":"2026-01-03","n":12}"#, r#""day":"2026-01-04","n":1}"#]);
-    // Another file says what is half here.
+    // Another file mentions the incomplete item.
     let other = place.file("b/t.csv", "day,n\n2026-01-04,1\n");
     assert_eq!(place.counts(&other), [1, 0, 0, 1]);
     place.file("a/t.csv", "day,n\n2026-01-02,1\n2026-01-02,1\n2026-01-03,12\n2026-01-04,15\n");
     assert_eq!(place.counts(&path)[0], 4);
     assert_eq!(all(&place).len(), 5, "{:?}", all(&place));
-    // It only got its end, and another file says the same.
+    // The item only got its end, and another file has the same one.
     let path = place.file("c/t.csv", "day,n\n2026-01-05,1");
     place.import(&path);
     place.import(&place.file("d/t.csv", "day,n\n2026-01-05,1\n"));
@@ -828,7 +828,7 @@ fn o3_9_an_attachment_is_read_where_it_lies_or_not_at_all() {
     };
     assert_eq!(read(&place).as_deref(), Some(b"Hello".as_slice()));
     fs::write(&path, text.replace("SGVs", "SGVt")).unwrap();
-    assert_eq!(read(&place), None, "it is another now");
+    assert_eq!(read(&place), None, "the file has changed");
     fs::remove_file(&path).unwrap();
     assert_eq!(read(&place), None);
     place.file("a", text);
@@ -931,7 +931,7 @@ fn o3_7_former_states_are_kept_for_90_days() {
     assert_eq!(state(&place), (0, 2));
 }
 
-/// What would be imported of `paths` by any format, beside what the store has.
+/// What would be imported from `paths` by any format, given the store.
 fn surveyed(place: &Place, store: Option<&Store>, paths: &[&Path]) -> Survey {
     let named = |path: &&Path| Named {
         path: path.to_path_buf(),
@@ -953,7 +953,7 @@ fn surveyed(place: &Place, store: Option<&Store>, paths: &[&Path]) -> Survey {
     Survey::of(&request, &place.own(), &mut knowing).unwrap()
 }
 
-/// Imports `paths`, and says how many chats and messages there are then.
+/// Imports `paths`, and returns how many chats and messages there are then.
 fn chats_after(place: &Place, paths: &[&Path]) -> (usize, usize) {
     let store = place.store();
     let survey = surveyed(place, Some(&store), paths);
@@ -1027,17 +1027,17 @@ fn o4_14_a_database_that_is_locked_and_written_is_read_with_its_log() {
     };
     let before = (fs::read(&path).unwrap(), names());
     db.execute_batch("BEGIN IMMEDIATE; INSERT INTO visits VALUES (3, 1, 13414357807123456, 0)").unwrap();
-    // What is not committed is not there; nothing is written beside the browser's file.
+    // Uncommitted changes do not count; nothing is written next to the browser's file.
     assert_eq!(place.counts(&path), [2, 2, 0, 0]);
     assert_eq!((fs::read(&path).unwrap(), names()), before);
     assert!(place.records()[0].contains(r#""host":"example.org""#), "{:?}", place.records());
     assert!(!place.own().join("copies").exists());
-    // Untouched; then only the log grows, while the file stays as it is.
+    // Untouched; then only the log grows, while the file is unchanged.
     assert_eq!(place.counts(&path), [2, 0, 0, 2]);
     db.execute_batch("COMMIT; DELETE FROM visits WHERE id = 1").unwrap();
     assert_eq!(fs::read(&path).unwrap(), before.0);
     assert_eq!(place.counts(&path), [2, 1, 0, 1]);
-    // What the browser forgot stays.
+    // What the browser deleted stays.
     assert_eq!(place.records().len(), 3);
 }
 
@@ -1047,7 +1047,7 @@ fn a_database_of_something_else_is_not_read_to_its_end_and_says_so() {
     let path = place.root.path().join("History");
     rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE visits (id INTEGER)").unwrap();
     let outcome = place.import(&path);
-    assert_eq!(outcome.unread[0].reason, "it has none of the tables of a browser's history");
+    assert_eq!(outcome.unread[0].reason, "it has no tables of browser history");
     assert!(!place.own().join("copies").exists());
 }
 
@@ -1062,7 +1062,7 @@ fn delivered(owner: &str, mails: u32) -> String {
     (0..mails).map(mail).collect()
 }
 
-/// Imports what was found; account, read, new, same and gone of each.
+/// Imports what was found; returns account, read, new, same and gone of each.
 fn all_of(place: &Place, store: &Store, survey: &Survey) -> Vec<(String, u64, u64, u64, u64)> {
     let (stop, dir) = (AtomicBool::new(false), place.own());
     let import = Import { store, dir: &dir, terms: place.terms, stop: &stop, least_free: 0 };
@@ -1075,7 +1075,7 @@ fn all_of(place: &Place, store: &Store, survey: &Survey) -> Vec<(String, u64, u6
     all
 }
 
-/// What is found in all that was imported, without anybody naming it.
+/// What is found in everything that was imported, without a name.
 fn refreshed(place: &Place, store: &Store) -> Survey {
     let request = Request {
         paths: own::import::refresh(store, true).unwrap().named,
@@ -1103,7 +1103,7 @@ fn o4_13_two_owners_in_one_folder_are_two_accounts_and_stay_so() {
     for again in [survey(), refreshed(&place, &store)] {
         assert_eq!(all_of(&place, &store, &again), [of(ana, 3, 0, 3), of(bob, 6, 0, 6)]);
     }
-    // She has most by now: what says nothing stays where it was read.
+    // She owns most of it by now: a file without an owner stays where it was read.
     place.file("box/ana.mbox", &delivered(ana, 9));
     assert_eq!(all_of(&place, &store, &refreshed(&place, &store)), [of(ana, 9, 6, 3), of(bob, 6, 0, 6)]);
     place.file("box/ana2.mbox", &delivered(ana, 5));
@@ -1118,7 +1118,7 @@ fn o4_13_what_was_imported_as_one_account_stays_one_and_says_how_to_divide_it() 
     let path = place.file("box/ana.mbox", &delivered(ana, 3));
     place.file("box/bob.mbox", &delivered(bob, 2));
     let folder = path.parent().unwrap().to_owned();
-    // As an earlier version took them.
+    // As an earlier version assigned them.
     let mut survey = surveyed(&place, Some(&store), &[&folder]);
     let other = survey.jobs.pop().unwrap();
     survey.jobs[0].units.extend(other.units);
@@ -1135,7 +1135,7 @@ fn o4_13_what_was_imported_as_one_account_stays_one_and_says_how_to_divide_it() 
         assert_eq!(plan.whose.owner.as_deref(), Some(ana));
         assert_eq!(all_of(&place, &store, &again), [(ana.to_owned(), 5, 0, 5, 0)]);
     }
-    // What is new and surely another person's does not join it.
+    // Anything new that certainly belongs to another person does not join it.
     place.file("box/bob2.mbox", &delivered(bob, 4));
     let found = all_of(&place, &store, &surveyed(&place, Some(&store), &[&folder]));
     assert_eq!(found, [(ana.to_owned(), 5, 0, 5, 0), (bob.to_owned(), 4, 4, 0, 0)]);

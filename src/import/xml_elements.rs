@@ -1,7 +1,8 @@
-//! The children of an XML document's root, found one after the other by their tags: the document may be larger than memory.
+//! Finds the children of an XML document's root one after the other by their tags; the document may be
+//! larger than memory.
 //!
-//! What declares a document is passed over unread, and no entity is expanded but the five that XML has itself: a document can
-//! neither grow nor lead anywhere (O4.14). A child is then looked through by [`tags`], tag by tag.
+//! Declarations are skipped unread, and only XML's five built-in entities are expanded: a document can
+//! neither grow nor refer to anything (O4.14). [`tags`] then goes through a child tag by tag.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead};
@@ -9,9 +10,9 @@ use std::ops::ControlFlow;
 
 /// The longest child that is kept, in bytes.
 pub const LONGEST: usize = 64 * 1024 * 1024;
-/// Elements within each other at most.
+/// The most elements nested in each other.
 pub const DEEPEST: usize = 64;
-/// What is kept of the name of a tag, in bytes.
+/// The most bytes of a tag's name that are kept.
 const LONGEST_NAME: usize = 256;
 
 /// A child of the root.
@@ -21,7 +22,7 @@ pub struct Element {
     pub offset: u64,
     /// Where it ends.
     pub next: u64,
-    /// Its bytes, or what is wrong with it.
+    /// Its bytes, or why they are not kept.
     pub bytes: Result<Vec<u8>, Wrong>,
 }
 
@@ -30,9 +31,9 @@ pub struct Element {
 pub enum Wrong {
     /// It has more than [`LONGEST`] bytes.
     Long,
-    /// It has elements deeper than [`DEEPEST`].
+    /// It has elements nested deeper than [`DEEPEST`].
     Deep,
-    /// A value in it has no end on its line.
+    /// A value in it is not closed on its line.
     Open,
 }
 
@@ -40,9 +41,10 @@ pub enum Wrong {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
     Text,
-    /// Behind a `<`.
+    /// After a `<`.
     Opened,
-    /// A tag: its first byte, the last one, the quotation mark of the value that is open, whether its name has ended.
+    /// A tag: its first byte, its last one, the quotation mark of the open value, and whether its name
+    /// has ended.
     Tag {
         first: u8,
         last: u8,
@@ -53,7 +55,7 @@ enum Within {
     Instruction {
         last: u8,
     },
-    /// `<! …`: how much of `--` or `[CDATA[` was read.
+    /// `<! …`: how much of `--` or `[CDATA[` has been read.
     Declared {
         read: u8,
         kind: Kind,
@@ -65,17 +67,17 @@ enum Kind {
     Unknown,
     Comment,
     Data,
-    /// A document type; whether its own declarations have begun.
+    /// A document type, and whether its internal declarations have begun.
     Doctype {
         is_open: bool,
     },
 }
 
-/// Gives the children of the root to `out`, until it breaks. Returns where the root ended.
+/// Passes the children of the root to `out`, until it breaks. Returns where the root ended.
 ///
 /// # Errors
-/// Where the bytes cannot be read; [`io::ErrorKind::UnexpectedEof`] where they end before the root does. What was given before that
-/// counts.
+/// If the bytes cannot be read; [`io::ErrorKind::UnexpectedEof`] if they end before the root does. What
+/// was passed before that counts.
 pub fn scan(
     bytes: &mut dyn BufRead,
     longest: usize,
@@ -147,29 +149,29 @@ pub fn scan(
     }
 }
 
-/// Where in the document the bytes are.
+/// The position in the document.
 struct Scanner {
     within: Within,
     depth: usize,
-    /// Whether a line of a value has nothing but spaces so far.
+    /// Whether the current line of a value has only spaces so far.
     is_indent: bool,
     /// The name of the tag, and that of the root.
     name: Vec<u8>,
     root: Vec<u8>,
 }
 
-/// What a byte does.
+/// The effect of a byte.
 enum Step {
     On,
     /// A child begins with it.
     Begins,
-    /// What seemed to be a child is none.
+    /// What looked like a child is not one.
     IsNone,
-    /// The child goes too deep.
+    /// The child is nested too deeply.
     IsDeep,
     /// The child ends with it.
     Ends,
-    /// The child is given up; the byte is read again.
+    /// The child is given up, and the byte is read again.
     IsOpen,
     RootEnds,
 }
@@ -202,7 +204,7 @@ impl Scanner {
                     }
                 };
                 if self.depth == 1 && matches!(byte, b'/' | b'?' | b'!' | b'>') {
-                    // The root's end, or what is between its children.
+                    // The end of the root, or text between its children.
                     return Step::IsNone;
                 }
             }
@@ -210,7 +212,8 @@ impl Scanner {
                 _ if byte == mark => self.within = Within::Tag { first, last: byte, quote: None, is_named },
                 b'\n' => self.is_indent = true,
                 b' ' | b'\t' | b'\r' => {}
-                // A value may go over lines, but no line of it begins with a tag: its quotation mark is missing.
+                // A value may span lines, but none of its lines begins with a tag: if one does, its
+                // quotation mark is missing.
                 b'<' if self.is_indent => {
                     self.within = Within::Text;
                     self.is_indent = false;
@@ -271,7 +274,7 @@ impl Scanner {
     }
 }
 
-/// One byte of what begins with `<!`; whether that ends with it.
+/// Reads one byte of what begins with `<!`; returns whether that ends with it.
 const fn declared(byte: u8, read: &mut u8, kind: &mut Kind) -> bool {
     match kind {
         Kind::Unknown => {
@@ -300,7 +303,7 @@ const fn declared(byte: u8, read: &mut u8, kind: &mut Kind) -> bool {
             }
             byte == b'>'
         }
-        // Its declarations are often broken: nothing of them is read but where they end.
+        // Its declarations are often malformed, so they are only skipped to their end.
         Kind::Doctype { is_open: true } => {
             let is_end = byte == b'>' && *read == 1;
             if byte == b']' {
@@ -339,11 +342,11 @@ impl Child {
 /// A tag of an element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tag<'a> {
-    /// What it is called.
+    /// Its name.
     pub name: &'a str,
-    /// How deep its element is: 0 is the first one.
+    /// The depth of its element, from 0.
     pub depth: usize,
-    /// What stands behind the name.
+    /// What follows the name.
     rest: &'a str,
 }
 
@@ -353,7 +356,7 @@ impl<'a> Tag<'a> {
         self.values().find(|(name, _)| *name == wanted).map(|(_, value)| decoded(value))
     }
 
-    /// The attributes as they stand.
+    /// The attributes, undecoded.
     pub fn values(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         let mut rest = self.rest;
         std::iter::from_fn(move || {
@@ -367,7 +370,7 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// The tags that begin an element, in `text`, with their depths. What they have between them is passed over.
+/// The opening tags in `text`, with their depths. Everything between them is skipped.
 pub fn tags(text: &str) -> impl Iterator<Item = Tag<'_>> {
     let mut rest = text;
     let mut depth = 0_usize;
@@ -406,7 +409,7 @@ pub fn tags(text: &str) -> impl Iterator<Item = Tag<'_>> {
     })
 }
 
-/// A value without its entities: those that XML has itself, and numbers. Others stay as they stand.
+/// A value with its entities decoded: XML's built-in ones and numbers. Others stay unchanged.
 fn decoded(value: &str) -> Cow<'_, str> {
     if !value.contains('&') {
         return value.into();
@@ -497,12 +500,12 @@ mod tests {
             assert_eq!(found[1..], [Ok("<c/>".to_owned()), Err(Wrong::Deep), Ok("<d/>".to_owned())]);
             assert_eq!(children(&text, chunk, 40).0[0].1, Err(Wrong::Long));
         }
-        // The quotation mark behind `b` is missing.
+        // The quotation mark after `b` is missing.
         assert_eq!(
             texts("<H>\n <a b=\"1 c=\"2\"/>\n <a b=\"3\"/>\n <a b=\"\n 4\"/>\n</H>"),
             ["Open", "<a b=\"3\"/>", "<a b=\"\n 4\"/>"]
         );
-        // What is left of the one that was given up ends nothing else.
+        // The rest of the one that was given up ends nothing else.
         assert_eq!(texts("<H>\n <W>\n  <a b=\"1/>\n  <c/>\n </W>\n <d/>\n</H>"), ["Open", "<c/>", "<d/>"]);
     }
 

@@ -222,7 +222,7 @@ impl Plan {
     pub fn of(survey: &Survey, request: &Request, granted: &BTreeSet<String>) -> Self {
         let planned = |job: &Job| {
             let mut notes = job.plan.whose.note.iter().chain(&job.plan.notes);
-            let is_said = notes.any(|note| note.starts_with("Times that name no zone"));
+            let is_said = notes.any(|note| note.starts_with("Times without a time zone"));
             let mut fields = job.plan.connector.streams.iter().flat_map(|stream| &stream.fields);
             Planned {
                 path: job.typed.clone(),

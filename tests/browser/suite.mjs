@@ -152,7 +152,7 @@ async function approves_as_it_stands() {
     await page.getByRole("button", { name: "Approve" }).click();
     await showsHeading(page, "Access approved");
     const text = await page.locator("main").innerText();
-    for (const part of ["Fjord Bank", "transactions all 10 fields", "It ends by itself at", "How to end it sooner"]) {
+    for (const part of ["Fjord Bank", "transactions all 10 fields", "It ends automatically at", "How to end it sooner"]) {
       must(text.includes(part), `the page after does not say ${part}: ${text}`);
     }
     await shoot(page, "approved", { fullPage: true });
@@ -215,7 +215,7 @@ async function narrows() {
     for (const field of ["memo", "category"]) await fields.getByRole("checkbox", { name: field }).uncheck();
     must(await fields.getByRole("checkbox", { name: "booked at" }).isDisabled(), "a required field can be unticked");
     await page.getByLabel("Only records from this day on").fill("2026-06-01");
-    await page.getByLabel("The access ends after").selectOption("1 hour");
+    await page.getByLabel("Access ends after").selectOption("1 hour");
     await shoot(page, "narrowed", { fullPage: true });
     await approve(page);
     await showsHeading(page, "Access approved");
@@ -259,7 +259,7 @@ async function picks_one_of_two_accounts() {
     await account(page, "Work mail").getByRole("checkbox", { name: "threads", exact: true }).uncheck();
     await whole(account(page, "Work mail")).uncheck();
     await page.getByLabel("Only records from this day on").fill("2026-01-31");
-    await page.getByLabel("The access ends after").selectOption("7 days");
+    await page.getByLabel("Access ends after").selectOption("7 days");
     const before = await ticks(page);
     await goOn(page);
     const alert = page.getByRole("alert");
@@ -269,7 +269,7 @@ async function picks_one_of_two_accounts() {
     // What the owner unticked stays so, or the next Approve would give more than they meant.
     equal(await ticks(page), before, "ticks after a form that was turned back");
     equal(await page.getByLabel("Only records from this day on").inputValue(), "2026-01-31", "the day");
-    equal(await page.getByLabel("The access ends after").inputValue(), "7d", "the end");
+    equal(await page.getByLabel("Access ends after").inputValue(), "7d", "the end");
     await whole(account(page, "Work mail")).check();
     await approve(page);
     await showsHeading(page, "Access approved");
@@ -305,7 +305,7 @@ async function asks_for_training_apart() {
     for (const part of [
       "Corpus Mill asks to read your data",
       "Make a model of how people spend.",
-      "That is what the app says. Declared purpose: training AI models. It asks for one-time access.",
+      "This is what the app says. Declared purpose: training AI models. It asks for one-time access.",
       "nobody can enforce it",
       "We never sell it.",
     ]) {
@@ -337,7 +337,7 @@ async function picks_a_source_and_comes_back() {
   await on(waiting, {}, async (page) => {
     await whole(account(page, "Music")).check();
     await goOn(page);
-    await page.getByRole("link", { name: "Change something" }).click();
+    await page.getByRole("link", { name: "Change the selection" }).click();
     await whole(account(page, "Music")).uncheck();
     await whole(account(page, "Fjord Bank")).check();
     await unfold(page, "Fjord Bank");
@@ -476,7 +476,7 @@ async function tells_a_stranger_nothing() {
     await on(own, {}, async (stranger) => showsHeading(stranger, "Only the owner decides"));
     await on(asked.link, {}, async (stranger, answer) => {
       equal(answer.status(), 404, "a link that is spent is answered with");
-      await showsHeading(stranger, "This link is not good any more");
+      await showsHeading(stranger, "This link no longer works");
       await shoot(stranger, "spent");
     });
   });
@@ -505,7 +505,7 @@ async function refuses_forms_of_other_sites() {
             const answered = visitor.waitForResponse((answer) => answer.request().method() === "POST");
             await visitor.getByRole("button", { name, exact: true }).click();
             equal((await answered).status(), 403, `${name} from ${from} with ${policy} is answered with`);
-            await showsHeading(visitor, "This form is not from here");
+            await showsHeading(visitor, "This form is from somewhere else");
           }
         }
         await shoot(visitor, "foreign-form");
@@ -960,8 +960,8 @@ async function keeps_the_owners_page() {
     await showsHeading(page, "Import this?");
     must((await page.locator("main").innerText()).includes("An agent can already read this account"), "it does not say so");
     await shoot(page, "page-import", { fullPage: true });
-    await press("Import it, though an agent can read of it");
-    await showsHeading(page, "It is imported");
+    await press("Import it, although an agent can read this account");
+    await showsHeading(page, "It was imported");
     must(/4 read = [0-9] new/.test(await page.locator("main").innerText()), await page.locator("main").innerText());
     await shoot(page, "page-imported", { fullPage: true });
     await press("Grants");
@@ -986,7 +986,7 @@ async function keeps_the_owners_page() {
     await press("End it …");
     await press("End it");
     await showsHeading(page, "Grants");
-    must((await page.getByRole("status").innerText()).includes("is ended"), "it does not say that it is ended");
+    must((await page.getByRole("status").innerText()).includes("has ended"), "it does not say that it has ended");
     await press("Sources");
     await press("Forget");
     const name = await page.locator("label .said").innerText();

@@ -54,7 +54,7 @@ fn o2_2_what_grew_is_taken_up_and_what_did_not_change_is_not_opened() {
     let all = "mail  ana@example.org  all.mbox  5 read = 2 new + 0 changed + 3 same + 0 skipped + 0 bad\n";
     assert_eq!(
         (ran.code, ran.stdout, ran.stderr.as_str()),
-        (Some(0), format!("{all}Nothing new in 1 source beside.\n"), "")
+        (Some(0), format!("{all}Nothing else is new in 1 source.\n"), "")
     );
     assert!(!desk.content().join(" ").contains("hey"));
     let ran = refresh(&desk, &["--json"]);
@@ -89,10 +89,10 @@ fn o2_2_what_is_gone_or_broken_is_told_and_keeps_nothing_else_back() {
     std::fs::create_dir(&folder).unwrap();
     let ran = refresh(&desk, &[]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
-    let said = format!("Not there any more; what was imported stays: {}\n", gone.display());
+    let said = format!("No longer there; the imported records stay: {}\n", gone.display());
     assert!(ran.stdout.contains(&said), "{}", ran.stdout);
     let said =
-        format!("Empty, perhaps a disk that is not there; what was imported stays: {}\n", folder.display());
+        format!("Empty, perhaps because a disk is not mounted; the imported records stay: {}\n", folder.display());
     assert!(ran.stdout.contains(&said), "{}", ran.stdout);
     assert_eq!(desk.content(), content);
     // One that is something else by now fails alone.

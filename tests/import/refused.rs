@@ -113,7 +113,7 @@ fn o3_5_a_store_of_a_newer_version_is_refused_by_its_release() {
     drop(db);
     let ran = desk.run(&path, &["--yes"]);
     assert_eq!(ran.code, Some(1));
-    assert!(ran.stderr.contains("Install pdpp 7.0.0 or a later one"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Install pdpp 7.0.0 or later"), "{}", ran.stderr);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn o2_1_what_cannot_be_imported_is_told_with_its_reason_and_what_to_type() {
     has(&told("nothing-like-it", &[]), &["pdpp import <export>"]);
     let zip = super::archives::zip(&[("a.csv", table(2000).as_bytes())], zip::CompressionMethod::Stored);
     desk.file("cut.zip", &zip[..zip.len() * 2 / 3]);
-    has(&told("cut.zip", &[]), &["cut off or damaged", "download it anew", "cut.zip --yes"]);
+    has(&told("cut.zip", &[]), &["cut off or damaged", "download it again", "cut.zip --yes"]);
     // The damaged one is named, and none of those that nobody knows.
     let meant = table(500);
     let members: [(&str, &[u8]); 3] =
@@ -198,7 +198,7 @@ fn o2_1_what_cannot_be_imported_is_told_with_its_reason_and_what_to_type() {
     let at: Vec<usize> = (0..zip.len() - 4).filter(|at| zip[*at..].starts_with(b"PK\x01\x02")).collect();
     zip[at[2] + 16] ^= 1;
     desk.file("one.zip", zip);
-    has(&told("one.zip", &[]), &["because: meant.csv: ", "download it anew"]);
+    has(&told("one.zip", &[]), &["because: meant.csv: ", "download it again"]);
 }
 
 #[test]

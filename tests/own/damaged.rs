@@ -90,7 +90,7 @@ fn o3_5_each_command_says_that_the_store_is_damaged_and_what_to_type() {
                 "{message}"
             );
             next = error["next"].as_str().unwrap().to_owned();
-            assert!(next.contains("grant anew") && next.ends_with("pdpp connect local"), "{next}");
+            assert!(next.contains("grant access again") && next.ends_with("pdpp connect local"), "{next}");
         }
         let status = env.run(&["status", "--check", "--json"]);
         assert!(
@@ -198,7 +198,7 @@ fn o7_10_grants_of_every_store_are_listed_and_ended_wherever_their_store_is() {
     let told: Vec<_> = all["grants"].as_array().unwrap().iter().map(|grant| &grant["data_dir"]).collect();
     assert_eq!(told, [&json!(own), &json!(other)], "{all}");
     let text = env.run(&["provider", "grants"]).stdout;
-    assert!(text.contains(&format!("Granted of the store in {}:", other.display())), "{text}");
+    assert!(text.contains(&format!("Grants of the store in {}:", other.display())), "{text}");
     let ran = env.run(&["provider", "revoke", "There", "--yes"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let all = list();

@@ -282,7 +282,7 @@ fn o7_5_a_pipe_is_refused_and_so_is_a_store_that_is_not_there() {
     let ran = env.run(&["connect", "local", "--in-terminal"]);
     assert_eq!(ran.code, Some(77), "{ran:?}");
     assert!(ran.stderr.contains("terminal_required") || ran.stderr.contains("--in-terminal"), "{ran:?}");
-    assert!(ran.stderr.contains("Type it at a terminal"), "{ran:?}");
+    assert!(ran.stderr.contains("Run it at a terminal"), "{ran:?}");
     assert_eq!(ran.stderr.matches("--in-terminal").count(), 1, "a command that can be typed: {ran:?}");
     let ran = env.run(&["connect", "local", "--account", "Nobody"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
@@ -551,7 +551,7 @@ fn o7_7_what_tells_of_later_days_is_said_to_be_left_out_and_is() {
     terminal.answer("Which fields", "\r");
     terminal.answer("When should the grant end", "\r");
     // The line is wrapped before that.
-    terminal.answer("because it tells of later days: participants, last message date", "");
+    terminal.answer("because it reflects later days: participants, last message date", "");
     terminal.answer("Approve?", "y");
     let ran = terminal.end();
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -559,7 +559,7 @@ fn o7_7_what_tells_of_later_days_is_said_to_be_left_out_and_is() {
     assert_eq!(granted["grants"][0]["streams"][0]["fields"], json!(["id", "title", "first_message_date"]));
     let schema = call(&env, "schema", &json!({"stream": "chats"}), &[]);
     let told =
-        "because it tells of days behind the grant's last one: chats.participants, chats.last_message_date";
+        "because it reflects days after the grant's last one: chats.participants, chats.last_message_date";
     for view in [&schema["content"][0]["text"], &schema["structuredContent"]] {
         assert!(view.to_string().contains(told), "{schema}");
     }

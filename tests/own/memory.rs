@@ -182,7 +182,7 @@ fn o9_3_commands_forget_what_was_typed() {
     }
     assert_gone_at_the_end(running, &secrets);
     let mut running = held(&env, &["provider", "passphrase"]);
-    running.0.answer_unseen("Present passphrase", &format!("{PASSPHRASE}\n"));
+    running.0.answer_unseen("Current passphrase", &format!("{PASSPHRASE}\n"));
     for question in ["New passphrase", "Repeat it"] {
         running.0.answer_unseen(question, &format!("{WRONG}\n"));
     }

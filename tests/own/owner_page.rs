@@ -148,7 +148,7 @@ async fn o7_15_the_page_is_for_the_one_browser_that_opened_its_link() {
         {
             let (status, _, page) = stranger.get(&format!("{at}{rest}")).await;
             assert!(
-                status == StatusCode::OK && page.contains("This page is its owner’s"),
+                status == StatusCode::OK && page.contains("This page is private"),
                 "{at}{rest}: {page}"
             );
             tells_nothing(&page);
@@ -158,7 +158,7 @@ async fn o7_15_the_page_is_for_the_one_browser_that_opened_its_link() {
     shown.dedup();
     assert_eq!(shown.len(), 1, "it tells what is there");
     let (status, _, page) = stranger.get(&format!("{base}/owner/open/guessed")).await;
-    assert!(status == StatusCode::NOT_FOUND && page.contains("not good any more"), "{page}");
+    assert!(status == StatusCode::NOT_FOUND && page.contains("no longer works"), "{page}");
     // Nothing else is served by it, and none of it to another name.
     for path in ["/", "/v1/schema", "/mcp", "/.well-known/oauth-protected-resource"] {
         assert_eq!(stranger.get(&format!("{base}{path}")).await.0, StatusCode::NOT_FOUND, "{path}");
@@ -186,7 +186,7 @@ async fn o7_15_the_page_is_for_the_one_browser_that_opened_its_link() {
         let form = [("csrf", csrf), ("name", "Work")];
         let (status, _, page) =
             open.browser.post(&format!("{}/forget/cin_work", open.at), origin, &form).await;
-        assert!(status == StatusCode::FORBIDDEN && page.contains("not from here"), "{page}");
+        assert!(status == StatusCode::FORBIDDEN && page.contains("from somewhere else"), "{page}");
     }
     assert_eq!(open.get("/nothing").await.0, StatusCode::NOT_FOUND);
     let put = open.browser.http.put(&open.at).header(COOKIE, &cookie).send().await.unwrap();
@@ -240,7 +240,7 @@ async fn o7_15_where_a_passphrase_decides_it_opens_each_visit_and_forgets() {
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
     assert!(answer.headers()["connection"] == "close" && answer.headers().contains_key(LOCATION));
     let (_, page) = open.get("").await;
-    assert!(page.contains("Work") && page.contains("This visit ends at "), "{page}");
+    assert!(page.contains("Work") && page.contains("This page closes at "), "{page}");
     // What cannot be had back asks again.
     let (_, page) = open.get("/forget/cin_work").await;
     assert!(page.contains("type=\"password\""), "{page}");
@@ -294,10 +294,10 @@ async fn o7_15_a_preview_is_what_the_agent_reads_and_an_end_ends_it() {
     assert!(page.matches("A host: query_records").count() == 1 && page.contains("3 rows"), "{page}");
 
     let (_, page) = open.get(&format!("/grants/{id}/end")).await;
-    assert!(page.contains("its token is good for nothing"), "{page}");
+    assert!(page.contains("Its token stops working at once"), "{page}");
     let (status, page) = open.post(&format!("/grants/{id}/end"), &[]).await;
     assert!(
-        status == StatusCode::SEE_OTHER && page.contains("is ended") && page.contains("<h2>Over</h2>"),
+        status == StatusCode::SEE_OTHER && page.contains("has ended") && page.contains("<h2>Over</h2>"),
         "{page}"
     );
     assert!(page.contains("No agent can read any of it"), "{page}");
@@ -326,7 +326,7 @@ async fn o7_15_an_account_is_forgotten_by_its_name() {
     }
     let (status, page) = open.post("/forget/cin_work", &[("name", " Work ")]).await;
     assert_eq!(status, StatusCode::SEE_OTHER, "{page}");
-    let ended = format!("The grant {id} is ended: it was on nothing else.");
+    let ended = format!("The grant {id} has ended, because it covered only this account.");
     for part in [
         "Work is forgotten: its 6 records",
         &ended,
@@ -468,5 +468,5 @@ async fn o7_15_requests_wait_there_and_reads_by_http_are_noted() {
     let csrf = open.csrf.clone();
     let at = format!("{}/requests/{request}", open.at);
     let (status, _, page) = open.browser.post(&at, &url, &[("csrf", &csrf)]).await;
-    assert!(status == StatusCode::CONFLICT && page.contains("does not wait any more"), "{page}");
+    assert!(status == StatusCode::CONFLICT && page.contains("is no longer waiting"), "{page}");
 }

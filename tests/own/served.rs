@@ -114,7 +114,7 @@ async fn o7_11_a_served_store_is_granted_by_link_and_passphrase() {
     assert!(status == StatusCode::FORBIDDEN && page.contains("not the passphrase"), "{page}");
     // The right one comes too soon after a wrong one (O9.3).
     let (status, page) = approve(&mut browser, &url, &at, &form, Some(PASSPHRASE)).await;
-    assert!(status == StatusCode::TOO_MANY_REQUESTS && page.contains("try again in 1 second."), "{page}");
+    assert!(status == StatusCode::TOO_MANY_REQUESTS && page.contains("Try again in 1 second."), "{page}");
     assert_eq!(poll(&attempt).await.0, StatusCode::ACCEPTED);
     // It costs no other page anything.
     let other = asked(&url, "Other").await;
@@ -169,13 +169,13 @@ fn o9_3_a_passphrase_is_typed_at_a_terminal_and_kept_as_a_hash() {
     // Whoever does not know it does not change it.
     let mut terminal = Terminal::run(&env, &["provider", "passphrase"]);
     for _ in 0..3 {
-        terminal.answer_unseen("Present passphrase", "a wrong one\n");
+        terminal.answer_unseen("Current passphrase", "a wrong one\n");
         terminal.answer("The passphrase is wrong", "");
     }
     terminal.answer("passphrase_wrong", "");
     assert_eq!(terminal.end().code, Some(77));
     let mut terminal = Terminal::run(&env, &["provider", "passphrase"]);
-    terminal.answer_unseen("Present passphrase", &format!("{PASSPHRASE}\n"));
+    terminal.answer_unseen("Current passphrase", &format!("{PASSPHRASE}\n"));
     terminal.answer_unseen("New passphrase", "another one now\n");
     terminal.answer_unseen("Repeat it", "another one now\n");
     assert_eq!(terminal.end().code, Some(0));

@@ -70,7 +70,7 @@ fn o9_1_a_plan_is_shown_without_root_and_nothing_is_made() {
     }
     // The program of a test is another user's than root, or in a folder that is.
     assert!(
-        ran.stderr.contains("could have been changed by others than root") || !ran.stderr.contains("warning"),
+        ran.stderr.contains("users other than root could have changed") || !ran.stderr.contains("warning"),
         "{ran:?}"
     );
     let told = json_of(&env, &["provider", "install", "--dry-run", "--for", "daemon", "--json"]);

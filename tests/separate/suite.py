@@ -332,7 +332,7 @@ def refusals(pdpp, ana):
                 at.answer(question, ana.passphrase + "\n")
             code = at.ended()
         said = " ".join(at.said.split())
-        check(code == 1 and "All is as it was before" in said and "install_step_failed" in said, "a step that fails says that all is as before")
+        check(code == 1 and "Everything is as it was before" in said and "install_step_failed" in said, "a step that fails says that all is as before")
     finally:
         in_the_way.rmdir()
     check(not is_there() and f"pdpp-{ANA}" not in users(), "and it is")
@@ -346,7 +346,7 @@ def install(pdpp, person, first=False):
     more = {"SUDO_USER": person.name} if first else {}
     words = [] if first else ["--for", person.name]
     with terminal(pdpp, "provider", "install", *words, "--no-start", env=root_environment(**more)) as at:
-        at.answer("Make this?", "y")
+        at.answer("Create this?", "y")
         at.answer("New passphrase", "short\n")
         at.answer("New passphrase", person.passphrase + "\n")
         at.answer("Repeat it", person.passphrase + "\n")
@@ -740,7 +740,7 @@ def set_ups(ana):
     """`doctor` and `status` say which set-up it is."""
     doctor = json.loads(ana.run("doctor", "--json").stdout)
     found = next(one for one in doctor["checks"] if one["name"] == "set-up")
-    check(found["message"].startswith("separate: ") and "its service runs" in found["message"], "doctor says which set-up it is")
+    check(found["message"].startswith("separate: ") and "its service is running" in found["message"], "doctor says which set-up it is")
     status = json.loads(ana.run("status", "--json").stdout)
     check(status["set_up"] == "separate", "and so does status")
 
@@ -824,7 +824,7 @@ def taken_away(pdpp, ana, ben):
     check(not is_there(), "uninstalled, nothing is left", is_there())
     check(not any(name.startswith("pdpp-pdpptest") for name in users()), "no system user either")
     done = ran(pdpp, "provider", "uninstall", "--for", ANA, "--yes", env=root_environment())
-    check(done.returncode == 0 and b"Nothing of a separate set-up" in done.stdout, "once more takes nothing, and is no failure")
+    check(done.returncode == 0 and b"There is no separate set-up" in done.stdout, "once more takes nothing, and is no failure")
 
 
 def sweep():

@@ -1,4 +1,4 @@
-//! Calendars (RFC 5545): what an event is about, where, with whom and when.
+//! Reads calendars (RFC 5545): what an event is about, where, with whom and when.
 
 use super::{Budget, Stop, Text, charset};
 
@@ -17,7 +17,7 @@ const READ: [&str; 12] = [
     "due",
     "url",
 ];
-/// The longest line, with those that continue it.
+/// The longest line, including the lines that continue it.
 const LONGEST_LINE: usize = 256 << 10;
 
 pub fn read(bytes: &[u8], declared: Option<&str>, budget: &mut Budget, text: &mut Text) -> Result<(), Stop> {
@@ -32,7 +32,7 @@ pub fn read(bytes: &[u8], declared: Option<&str>, budget: &mut Budget, text: &mu
         return Err(Stop::Failed);
     }
     let mut line = String::new();
-    // Zones have times of their own.
+    // Time zones have times too, which are not read.
     let mut is_zone = false;
     for next in decoded.lines().map(Some).chain([None]) {
         if let Some(next) = next
@@ -53,7 +53,7 @@ pub fn read(bytes: &[u8], declared: Option<&str>, budget: &mut Budget, text: &mu
 }
 
 fn property(line: &str, is_zone: &mut bool, text: &mut Text) -> Result<(), Stop> {
-    // A colon within quotes is no end of the parameters.
+    // A colon within quotes does not end the parameters.
     let mut is_quoted = false;
     let colon = line.char_indices().find(|(_, c)| {
         is_quoted ^= *c == '"';

@@ -1,8 +1,9 @@
-//! The text inside attachments (O5.7): plain text, HTML, PDF, office files and calendars.
+//! Extracts the text of attachments (O5.7): plain text, HTML, PDF, office files and calendars.
 //!
-//! An attachment comes from anybody. Nothing here runs for longer than its bytes allow: whatever a file asks for (to inflate, to
-//! parse, to draw again) is paid from a [`Budget`], which is counted in bytes and not in time, so that the same file gives the same
-//! text on every machine. A file that gives none is no bad item: its status says why.
+//! An attachment can come from anyone. Nothing here runs for longer than its bytes allow: everything that
+//! a file asks for (to inflate, to parse, to draw again) is paid from a [`Budget`], which counts bytes
+//! and not time, so that the same file gives the same text on every machine. A file without text is not a
+//! bad item: its status states the reason.
 
 mod calendar;
 mod office;
@@ -16,20 +17,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::formats::mail::{charset, html};
 
-/// How large an attachment may be that is read, in bytes.
+/// The largest attachment that is read, in bytes.
 pub const LARGEST: usize = 32 << 20;
-/// How long the text of one may be, in bytes.
+/// The longest text of one attachment, in bytes.
 const LONGEST: usize = 1 << 20;
-/// What one attachment may cost, in bytes that are inflated, parsed or drawn.
+/// The most that one attachment may cost, in bytes that are inflated, parsed or drawn.
 const OF_ONE: usize = 64 << 20;
-/// The same of all attachments of one item.
+/// The most that all attachments of one item may cost.
 const OF_ITEM: usize = 128 << 20;
-/// How much more than a byte that is read one costs that is held.
+/// How many times more a byte costs that is kept in memory than one that is only read.
 const HELD: usize = 8;
-/// So much of a beginning shows what a file of no particular type is.
+/// How many bytes of the beginning show the kind of a file with a generic type.
 pub const HEAD: usize = 1024;
 
-/// What may still be spent on the attachments of one item.
+/// The budget that is left for the attachments of one item.
 #[derive(Debug)]
 pub struct Budget(usize);
 
@@ -40,14 +41,14 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Pays for so many bytes.
+    /// Pays for `bytes` bytes.
     fn pay(&mut self, bytes: usize) -> Result<(), Stop> {
         let rest = self.0.checked_sub(bytes);
         self.0 = rest.unwrap_or(0);
         rest.map(drop).ok_or(Stop::TooLarge)
     }
 
-    /// What is left.
+    /// The bytes that are left.
     const fn rest(&self) -> usize {
         self.0
     }
@@ -56,13 +57,13 @@ impl Budget {
 /// Why the text of a file ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
-    /// It has as much as is kept.
+    /// The text has the maximum length.
     Full,
-    /// It would cost too much.
+    /// The rest would cost too much.
     TooLarge,
     /// It needs a password.
     Encrypted,
-    /// It is of a kind that is not read.
+    /// Its kind is not supported.
     Unsupported,
     /// It is damaged, or hostile.
     Failed,
@@ -73,7 +74,7 @@ enum Stop {
 pub struct Found {
     /// `read`, `cut` (there is more), `empty`, `encrypted`, `too_large`, `unsupported` or `failed`.
     pub status: &'static str,
-    /// The text, where there is some.
+    /// The text, if there is any.
     pub text: Option<String>,
 }
 
@@ -84,20 +85,20 @@ impl Found {
     }
 }
 
-/// What an attachment is read as.
+/// How to read an attachment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Text as it is.
+    /// Plain text.
     Plain,
     /// HTML.
     Html,
     /// A calendar.
     Calendar,
-    /// A document, by its first bytes: PDF, or an office file.
+    /// A document whose kind its first bytes show: PDF, or an office file.
     Document,
 }
 
-/// The types of text as it is, beside `text/plain`.
+/// The types of plain text other than `text/plain`.
 const PLAIN: [&str; 9] = [
     "text/plain",
     "text/csv",
@@ -109,7 +110,7 @@ const PLAIN: [&str; 9] = [
     "application/json",
     "application/xml",
 ];
-/// The types that say nothing.
+/// The generic types.
 const ANY: [&str; 7] = [
     "application/octet-stream",
     "application/x-octet-stream",
@@ -120,7 +121,8 @@ const ANY: [&str; 7] = [
     "application/x-zip-compressed",
 ];
 
-/// What an attachment may be read as by its type, before its bytes are looked at; `None` for one whose text is not read.
+/// How an attachment may be read, judged by its type, before its bytes are examined; `None` if its text
+/// is not read.
 pub fn may_be(media_type: &str) -> Option<Kind> {
     match media_type {
         "text/html" | "application/xhtml+xml" => Some(Kind::Html),
@@ -137,7 +139,7 @@ pub fn may_be(media_type: &str) -> Option<Kind> {
     }
 }
 
-/// What an attachment is read as by its first bytes, and by its name where its type says nothing.
+/// How an attachment is read, judged by its first bytes and, if its type is generic, by its name.
 pub fn is(media_type: &str, name: Option<&str>, head: &[u8]) -> Option<Kind> {
     let kind = may_be(media_type)?;
     if kind != Kind::Document || pdf::is(head) || office::is(head) || !ANY.contains(&media_type) {
@@ -150,7 +152,7 @@ pub fn is(media_type: &str, name: Option<&str>, head: &[u8]) -> Option<Kind> {
         "ics" => Kind::Calendar,
         _ => return None,
     };
-    // UTF-16 has NULs too, and begins with its mark.
+    // UTF-16 has NULs too, but begins with a byte order mark.
     let is_text =
         memchr::memchr(0, head).is_none() || head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
     is_text.then_some(kind)
@@ -171,7 +173,8 @@ pub fn read(kind: Kind, declared: Option<&str>, bytes: &[u8], budget: &mut Budge
         Kind::Document => office::read(bytes, &mut own, &mut text),
     }));
     let text = text.end();
-    // A text costs more than what it was read from: all of them are held until the item is written.
+    // Text costs more than the bytes that it was read from, because all texts are kept until the item is
+    // written.
     let cost = (before - own.0).saturating_add(text.len().saturating_mul(HELD));
     budget.0 = budget.0.saturating_sub(cost);
     let Ok(ended) = ended else { return Found::none("failed") };
@@ -188,7 +191,7 @@ pub fn read(kind: Kind, declared: Option<&str>, bytes: &[u8], budget: &mut Budge
 
 fn plain(bytes: &[u8], declared: Option<&str>, budget: &mut Budget, text: &mut Text) -> Result<(), Stop> {
     budget.pay(bytes.len())?;
-    // So much is enough in every charset; what is cut in the midst of a character is left out below.
+    // This many bytes are enough in every charset; a character that is cut in two is dropped below.
     let some = &bytes[..bytes.len().min(4 * LONGEST)];
     let (decoded, _) = charset::decode(some, declared);
     text.push(&decoded)?;
@@ -202,12 +205,12 @@ fn rich(bytes: &[u8], declared: Option<&str>, budget: &mut Budget, text: &mut Te
     text.push(&html::to_text(&decoded, LONGEST + 1).seen)
 }
 
-/// A text that grows to its bound.
+/// A text that grows up to its limit.
 #[derive(Debug, Default)]
 struct Text(String);
 
 impl Text {
-    /// Adds what is read, line ends as LF and without what no text has.
+    /// Adds text, with LF as the end of a line and without control characters.
     fn push(&mut self, more: &str) -> Result<(), Stop> {
         let room = LONGEST - self.0.len().min(LONGEST);
         let fits = &more[..more.floor_char_boundary(room)];
@@ -224,12 +227,12 @@ impl Text {
         if fits.len() < more.len() { Err(Stop::Full) } else { Ok(()) }
     }
 
-    /// A blank, unless there is one.
+    /// Adds a blank, unless the text ends with one.
     fn blank(&mut self) -> Result<(), Stop> {
         if self.0.is_empty() || self.0.ends_with([' ', '\n', '\t']) { Ok(()) } else { self.push(" ") }
     }
 
-    /// The end of a line, unless it is there.
+    /// Ends the line, unless it has ended.
     fn line(&mut self) -> Result<(), Stop> {
         while self.0.ends_with([' ', '\t']) {
             self.0.pop();
@@ -247,12 +250,12 @@ impl Text {
     }
 }
 
-/// Bytes inflated to at most what is left, and paid for.
+/// Inflates and pays for bytes, up to what is left.
 fn inflated(bytes: &mut dyn std::io::Read, most: usize, budget: &mut Budget) -> Result<Vec<u8>, Stop> {
     use std::io::Read as _;
     let bound = most.min(budget.rest());
     let mut out = Vec::new();
-    // What is there up to a damage is there.
+    // What precedes the damage is kept.
     let _ = bytes.take(bound as u64 + 1).read_to_end(&mut out);
     budget.pay(out.len())?;
     if out.len() > bound { Err(Stop::TooLarge) } else { Ok(out) }

@@ -1,4 +1,5 @@
-//! Office files: DOCX, XLSX, PPTX, ODT, ODS and ODP. All are XML in a zip archive, of which only the members with text are opened.
+//! Reads office files: DOCX, XLSX, PPTX, ODT, ODS and ODP. All are XML in a zip archive, of which only
+//! the members with text are opened.
 
 use std::borrow::Cow;
 use std::io::{BufReader, Cursor, Read as _};
@@ -11,23 +12,23 @@ use zip::result::ZipError;
 
 use super::{Budget, Stop, Text};
 
-/// Members of an archive at most.
+/// The most members of an archive.
 const MOST_MEMBERS: usize = 20_000;
-/// How large a member may be, unpacked.
+/// The largest member, unpacked.
 const LARGEST_MEMBER: usize = 64 << 20;
-/// How deep elements may lie in each other (O4.14).
+/// How deeply elements may be nested (O4.14).
 const DEEPEST: usize = 64;
-/// How many bytes of texts that cells share are kept at most.
+/// The most bytes of shared cell texts that are kept.
 const MOST_SHARED: usize = 8 << 20;
 
 type Archive<'a> = ZipArchive<Cursor<&'a [u8]>>;
 
-/// Whether a file begins as one of these, or as their envelope with a password.
+/// Whether a file begins like one of these, or like the encrypted envelope of one.
 pub fn is(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04") || head.starts_with(OLE)
 }
 
-/// How files of older programs begin, and encrypted ones of newer.
+/// The first bytes of files of older programs, and of encrypted files of newer ones.
 const OLE: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 
 pub fn read(bytes: &[u8], budget: &mut Budget, text: &mut Text) -> Result<(), Stop> {
@@ -78,7 +79,8 @@ pub fn read(bytes: &[u8], budget: &mut Budget, text: &mut Text) -> Result<(), St
     Err(Stop::Unsupported)
 }
 
-/// The members `BEGINNING.xml` and `BEGINNING12.xml`, in the order of the beginnings and of their numbers.
+/// The members named `BEGINNING.xml` and `BEGINNING12.xml`, in the order of the beginnings and of their
+/// numbers.
 fn numbered(names: &[String], beginnings: &[&str]) -> Vec<String> {
     let mut found: Vec<(usize, u32, &String)> = Vec::new();
     for name in names {
@@ -103,14 +105,14 @@ fn member<'m, 'b>(archive: &'m mut Archive<'b>, name: &str) -> Result<ZipFile<'m
     })
 }
 
-/// What an element is to whoever reads a member.
+/// What an element means for the caller that reads a member.
 enum Step<'a> {
     Begin(&'a BytesStart<'a>),
     End(&'a str),
     Words(&'a str),
 }
 
-/// Walks a member's XML, once, with the local names of elements.
+/// Walks through a member's XML once, with the local names of elements.
 fn walk(
     archive: &mut Archive<'_>,
     name: &str,
@@ -161,7 +163,7 @@ fn walk(
                     each(Step::Words(c.encode_utf8(&mut [0; 4])))?;
                 }
             }
-            // Entities of a document's own have no end.
+            // A document's own entities could expand without end.
             Event::DocType(_) => return Err(Stop::Failed),
             Event::Eof if paid >= bound as u64 => return Err(Stop::TooLarge),
             Event::Eof => return Ok(()),
@@ -176,9 +178,9 @@ fn attribute<'a>(element: &'a BytesStart<'_>, local: &str) -> Option<Cow<'a, str
     found.normalized_value(XmlVersion::Implicit1_0).ok()
 }
 
-/// DOCX and PPTX: words in `t`, paragraphs `p`.
+/// DOCX and PPTX: words in `t`, paragraphs in `p`.
 fn prose(archive: &mut Archive<'_>, name: &str, budget: &mut Budget, text: &mut Text) -> Result<(), Stop> {
-    // What is there for programs that do not know the rest repeats it; what is hidden is no text of the document.
+    // Fallbacks repeat the text for older programs, and hidden text is not part of the document.
     let (mut words, mut fallback, mut hidden) = (0_usize, 0_usize, false);
     walk(archive, name, budget, |step| match step {
         Step::Begin(element) => {
@@ -212,7 +214,7 @@ fn prose(archive: &mut Archive<'_>, name: &str, budget: &mut Budget, text: &mut 
     text.line()
 }
 
-/// XLSX: each row a line, its cells apart by tabs.
+/// XLSX: one line per row, with tabs between its cells.
 fn sheets(
     archive: &mut Archive<'_>,
     names: &[String],
@@ -293,7 +295,7 @@ fn sheets(
     Ok(())
 }
 
-/// ODT and its like: all words in `body`, but for what was deleted.
+/// ODT and similar files: all words in `body`, except deleted ones.
 fn open_document(archive: &mut Archive<'_>, budget: &mut Budget, text: &mut Text) -> Result<(), Stop> {
     let (mut body, mut deleted, mut paragraphs) = (0_usize, 0_usize, 0_usize);
     walk(archive, "content.xml", budget, |step| match step {
@@ -321,7 +323,7 @@ fn open_document(archive: &mut Archive<'_>, budget: &mut Budget, text: &mut Text
             }
             Ok(())
         }
-        // Between paragraphs there is only what makes the file readable.
+        // Between paragraphs there is only white space for readability.
         Step::Words(more) if body > 0 && deleted == 0 && paragraphs > 0 => text.push(more),
         Step::Words(_) => Ok(()),
     })

@@ -1,4 +1,4 @@
-//! Files for tests, made here.
+//! Makes files for tests.
 
 use std::fmt::Write as _;
 use std::io::{Cursor, Write as _};
@@ -8,14 +8,14 @@ use flate2::write::ZlibEncoder;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-/// Bytes as a PDF file packs them.
+/// Compresses bytes as a PDF file does.
 pub fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
 }
 
-/// A PDF file as it is written: its objects, and where they are.
+/// A PDF file that is being written: its objects, and their offsets.
 pub struct Pdf {
     pub bytes: Vec<u8>,
     places: Vec<(u32, usize)>,
@@ -65,7 +65,8 @@ fn hex(codes: impl Iterator<Item = usize>) -> String {
     })
 }
 
-/// Lines, as programs write them today: glyphs by numbers of the font's own, which only its map knows, and all packed.
+/// A PDF with these lines, as programs write them today: the font has its own glyph numbers, which only
+/// its map explains, and everything is compressed.
 pub fn pdf(lines: &[&str]) -> Vec<u8> {
     let mut letters: Vec<char> = lines.iter().flat_map(|line| line.chars()).collect();
     letters.sort_unstable();
@@ -97,7 +98,7 @@ pub fn pdf(lines: &[&str]) -> Vec<u8> {
         .end("")
 }
 
-/// A page of a font with bytes for letters, which draws `content`.
+/// A page that draws `content` in a font with one byte per letter.
 pub fn page(font: &str, content: &[u8]) -> Vec<u8> {
     Pdf::new()
         .object(1, "<</Type/Catalog/Pages 2 0 R>>")

@@ -1,4 +1,4 @@
-//! What attachments say, and what hostile ones may not do.
+//! What is read from attachments, and what hostile ones must not do.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ fn document(bytes: &[u8]) -> Found {
     read(Kind::Document, None, bytes, &mut Budget::default())
 }
 
-/// The text of a document that is read to its end.
+/// The text of a document that is read to the end.
 fn text(bytes: &[u8]) -> String {
     let found = document(bytes);
     assert_eq!(found.status, "read", "{found:?}");
@@ -75,14 +75,14 @@ fn o5_7_a_pdf_is_read_whatever_its_glyphs_are_called() {
     let differences = "<</Subtype/Type1/Encoding<</Differences[1/W/eacute/f_i/uni0041/g77 65/zcaron]>>>>";
     assert_eq!(text(&page(differences, b"BT /F1 9 Tf (\\001\\002\\003\\004\\005A) Tj ET")), "WéfiAž");
     let widths = "<</Subtype/TrueType/Encoding/WinAnsiEncoding/FirstChar 65/Widths[600 600 600]>>";
-    // Each glyph at a place of its own: a word is what stands close together.
+    // Each glyph has its own position: glyphs close to each other make a word.
     let placed = b"BT /F1 10 Tf 1 0 0 1 0 0 Tm (A) Tj 1 0 0 1 6 0 Tm (B) Tj 1 0 0 1 16 0 Tm (C) Tj 1 0 0 1 0 -12 Tm (A) Tj ET";
     assert_eq!(text(&page(widths, placed)), "AB C\nA");
     let japanese = "<</Subtype/Type0/Encoding/90ms-RKSJ-H/DescendantFonts[<</DW 1000>>]>>";
     assert_eq!(text(&page(japanese, b"BT /F1 9 Tf <93FA967B8CEA> Tj ET")), "日本語");
 }
 
-/// A form that draws another, what is filled in on a page, and objects in a stream of objects.
+/// A form that draws another, a page with filled-in fields, and objects in a stream of objects.
 fn nested() -> Vec<u8> {
     let objects = "7 0 8 32 <</Type/Pages/Kids[3 0 R]>>     <</Subtype/Type1/BaseFont/Helvetica>>";
     Pdf::new()
@@ -111,7 +111,7 @@ fn o5_7_a_pdf_whose_end_is_lost_is_read_and_an_encrypted_one_is_not() {
     let trailer = memchr::memmem::find(&whole, b"xref").unwrap();
     assert_eq!(text(&whole[..trailer]), "one\ntwo");
     assert_eq!(document(&page(HELVETICA, b"")), Found::none("empty"));
-    // Of one that is cut, or has lost what its page draws, nothing says that there was no text.
+    // If a file is cut, or has lost what its page draws, the result must not be that there was no text.
     let content = memchr::memmem::find(&whole, b"stream").unwrap();
     for at in [content, content + 8, whole.len() / 4] {
         assert_eq!(document(&whole[..at]), Found::none("failed"), "{at}");
@@ -127,7 +127,7 @@ fn o5_7_a_pdf_whose_end_is_lost_is_read_and_an_encrypted_one_is_not() {
     let said = page(HELVETICA, b"BT /F1 9 Tf (a /Encrypt word) Tj ET");
     assert_eq!(text(&said), "a /Encrypt word");
     assert_eq!(document(b"%PDF-1.4\nnothing"), Found::none("failed"));
-    // A later version of an object is the one that counts.
+    // A later version of an object counts.
     let mut changed = pdf(&["old"]);
     changed.extend_from_slice(b"4 0 obj\n<</Length 3>>stream\n   \nendstream endobj\n");
     assert_eq!(document(&changed), Found::none("empty"));
@@ -193,7 +193,7 @@ fn o5_7_office_files_that_are_not_read_say_why() {
 #[test]
 fn o4_14_what_has_no_end_is_cut_or_refused() {
     let body = |text: &str| archive(&[("word/document.xml", text.as_bytes())]);
-    // Ten megabytes of a file of ten kilobytes.
+    // Ten megabytes from a file of ten kilobytes.
     let bomb = body(&format!("<w:t>{}</w:t>", "a ".repeat(5 << 20)));
     assert!(bomb.len() < 100_000);
     let found = document(&bomb);
@@ -212,7 +212,12 @@ fn o4_14_what_has_no_end_is_cut_or_refused() {
     let mut budget = Budget::default();
     let statuses: Vec<&str> =
         (0..100).map(|_| read(Kind::Document, None, &repeated, &mut budget).status).collect();
-    assert_eq!((statuses[0], statuses[99]), ("cut", "too_large"), "all of an item have a bound too");
+    assert_eq!(
+        (statuses[0], statuses[99]),
+        ("cut", "too_large"),
+        "all attachments of an item share a \
+        limit"
+    );
     assert_eq!(
         read(Kind::Plain, None, &vec![b'x'; LARGEST + 1], &mut Budget::default()),
         Found::none("too_large")
@@ -226,7 +231,7 @@ const LARGEST_SILENT: usize = 66 << 20;
 #[test]
 fn o4_14_hostile_pdfs_end() {
     let bomb = |content: &[u8]| document(&page(HELVETICA, content));
-    // Inflates without a bound, alone or twice.
+    // Inflates without a limit, once or twice.
     assert_eq!(bomb(&vec![b' '; 40 << 20]), Found::none("too_large"));
     let twice = Pdf::new()
         .object(1, "<</Type/Catalog/Pages 2 0 R>>")
@@ -235,7 +240,7 @@ fn o4_14_hostile_pdfs_end() {
         .stream(4, "/Filter[/Fl/Fl]", &packed(&packed(&vec![b' '; 200 << 20])))
         .end("");
     assert_eq!(document(&twice), Found::none("too_large"));
-    // Objects that are each other, or belong to each other.
+    // Objects that refer to themselves, or contain each other.
     for (object, number) in [("2 0 R", 2), ("<</Kids[2 0 R 2 0 R]>>", 2), ("<</Kids 3 0 R>>", 2)] {
         let looped = Pdf::new()
             .object(1, "<</Type/Catalog/Pages 2 0 R>>")
@@ -251,7 +256,7 @@ fn o4_14_hostile_pdfs_end() {
         .stream(4, "/Length 4 0 R", b"x")
         .end("");
     assert_eq!(document(&length), Found::none("empty"));
-    // Forms that draw two of the next: together more than anybody has time for.
+    // Forms that draw two of the next: together they would take forever.
     let mut tree = Pdf::new();
     tree.object(1, "<</Type/Catalog/Pages 2 0 R>>")
         .object(2, "<</Kids[3 0 R]>>")
@@ -262,7 +267,7 @@ fn o4_14_hostile_pdfs_end() {
         tree.stream(number, &dict, "/X Do ".repeat(60).as_bytes());
     }
     assert_eq!(document(&tree.end("")), Found::none("too_large"));
-    // What opens and never closes.
+    // Something that opens and never closes.
     for piece in [
         "<<",
         "[",
@@ -282,7 +287,7 @@ fn o4_14_hostile_pdfs_end() {
         let found = document(&all);
         assert!(found.text.is_none(), "{piece}: {found:?}");
     }
-    // A stream of objects that are all of it.
+    // Streams of objects, each of which is the whole file.
     let header = (0..50_000).map(|number| number.to_string()).collect::<Vec<_>>().join(" 0 ") + " 0 ";
     let objects = format!("{header}{}", "[1 1]".repeat(50_000));
     let all = Pdf::new()

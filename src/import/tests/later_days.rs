@@ -1,5 +1,5 @@
-//! A grant that has a last day shows nothing of later ones, whatever the format: two stores, of which one has nothing else, give the
-//! same answers.
+//! A grant that has a last day shows nothing of later days, whatever the format: two stores, one of which
+//! has nothing later, give the same answers.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::vault::grant::Grant;
 use crate::vault::pace::tests::MovedClock;
 use crate::vault::rs::Answer;
 
-/// From here on nothing is granted.
+/// Nothing is granted from this time on.
 const UNTIL: &str = "2026-03-01T00:00:00Z";
 
 /// An export of a format that ends before [`UNTIL`], and one that was made later.
@@ -50,7 +50,7 @@ fn meta() -> Case {
     let said = |at: u64, sender: &str| json!({"sender_name": sender, "timestamp_ms": at, "content": "alpha"});
     let chat = |people: &[&str], messages: &[Value]| {
         let people: Vec<Value> = people.iter().map(|name| json!({"name": name})).collect();
-        // In the order of an export, which is not that of the alphabet.
+        // In the order of an export, which is not alphabetical.
         format!(
             "{{\"participants\": {}, \"messages\": {}, \"title\": \"Garden alpha\", \"is_still_participant\": true, \
              \"thread_path\": \"inbox/garden_9876543210\", \"magic_words\": []}}",
@@ -84,7 +84,7 @@ fn chatgpt() -> Case {
     };
     let question = |children: &[&str]| node("q", None, children, 1_770_000_000.0);
     let first = node("a1", Some("q"), &[], 1_770_000_100.0);
-    // Asked again later: the first answer is on no current branch any more.
+    // Asked again later: the first answer is no longer on the current branch.
     let again = node("a2", Some("q"), &[], 1_775_000_000.0);
     Case {
         format: "chatgpt",
@@ -173,8 +173,8 @@ fn cases() -> Vec<Case> {
     vec![whatsapp(), telegram(), meta(), chatgpt(), claude(), claude_code(), codex(), ical()]
 }
 
-/// A store that was filled by an export, and again by one that was made later, or by the same again; by a version that did not know
-/// of any field that it tells of later days, where `is_old` says so.
+/// A store that was filled by an export, and again by a later one or by the same one; with `is_old`, the
+/// first import was by a version that marked no fields as revealing later days.
 fn filled(case: &Case, format: &'static dyn Format, second: &str, is_old: bool) -> (Place, Vault) {
     let mut place = Place::new();
     place.format = format;
@@ -192,12 +192,12 @@ fn filled(case: &Case, format: &'static dyn Format, second: &str, is_old: bool) 
         };
         assert_eq!(place.store().write::<_, rusqlite::Error>(forgotten).unwrap(), 1);
     }
-    // A clock of its own: what has to wait for a full step of time does not keep the test.
+    // A separate clock, so that the test need not wait for a full step of time.
     let vault = own::open(&place.own()).unwrap().with_clock(Arc::new(MovedClock::default()));
     (place, vault)
 }
 
-/// What the one account of `vault` is declared to hold, and its id.
+/// The declaration of the only account of `vault`, and its id.
 fn declared(vault: &Vault) -> (Connector, String) {
     let found = vault.store().read::<_, rusqlite::Error>(|_, catalog| {
         Ok((catalog.connectors[0].as_ref().clone(), catalog.connections[0].id.clone()))
@@ -205,7 +205,8 @@ fn declared(vault: &Vault) -> (Connector, String) {
     found.unwrap()
 }
 
-/// A token for all of each stream that has a time, up to `until`: with every field, as a grant of before may have it.
+/// A token for all of each stream that has a time, up to `until`, with every field, as an older grant may
+/// have it.
 fn token(vault: &Vault, until: Option<&str>) -> String {
     let (connector, account) = declared(vault);
     let source = json!({ "kind": "connector", "id": connector.id });
@@ -246,7 +247,7 @@ fn ask(vault: &Vault, token: &str, target: &str) -> Result<Value, String> {
     }
 }
 
-/// All that can be asked of the account.
+/// All queries that the account allows.
 fn targets(connector: &Connector, account: &str) -> Vec<String> {
     let mut all: Vec<String> =
         ["schema", "schema?view=compact", "connectors", "streams", "search?q=alpha&limit=100"]
@@ -310,7 +311,7 @@ fn o1_6_a_grant_with_a_last_day_tells_nothing_of_later_ones_in_any_format() {
             has_answered += usize::from(expected.is_ok());
         }
         assert!(has_answered > 20, "{}: {has_answered}", case.format);
-        // One record after the other, and those of later days are like those that are not there.
+        // One record after the other; those of later days are like those that do not exist.
         let all = token(&with, None);
         for stream in connector.streams.iter().filter(|stream| stream.consent_time_field.is_some()) {
             let rows = ask(&with, &all, &format!("streams/{}/records?limit=100", stream.name)).unwrap();
@@ -324,8 +325,8 @@ fn o1_6_a_grant_with_a_last_day_tells_nothing_of_later_ones_in_any_format() {
     }
 }
 
-/// What the test above compares is not the same by itself: each field that is left out says something else in the later export, or is
-/// named here as one that these exports do not show.
+/// Checks that the test above compares something: each field that is left out differs in the later
+/// export, or is named here as one that these exports do not show.
 #[test]
 fn o1_6_each_field_that_tells_of_later_days_does_so() {
     let unshown =

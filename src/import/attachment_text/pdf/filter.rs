@@ -1,16 +1,17 @@
-//! What a stream's bytes are packed with, undone: to at most what the budget has.
+//! Undoes the filters of a stream, up to what the budget allows.
 
 use flate2::read::{DeflateDecoder, ZlibDecoder};
 
 use super::super::{Budget, Stop, inflated};
 use super::object::{Dict, Object, hex};
 
-/// Filters of one stream at most.
+/// The most filters of one stream.
 const MOST: usize = 4;
-/// How large a stream may become.
+/// The largest result.
 const LARGEST: usize = 16 << 20;
 
-/// A stream's bytes without its filters, which `dict` names; all in it is resolved. Those of pictures are refused.
+/// A stream's bytes without the filters that `dict` names; everything in `dict` is resolved. Filters of
+/// pictures are refused.
 pub fn undone(bytes: &[u8], dict: &Dict, budget: &mut Budget) -> Result<Vec<u8>, Stop> {
     let named = |object: Option<&Object>| match object {
         Some(Object::Array(all)) => all.clone(),
@@ -61,7 +62,7 @@ fn flate(bytes: &[u8], budget: &mut Budget) -> Result<Vec<u8>, Stop> {
     inflated(&mut DeflateDecoder::new(skipped), LARGEST, budget)
 }
 
-/// Adds bytes, up to the bound.
+/// Collects bytes, up to the limit.
 struct Sink<'a> {
     out: Vec<u8>,
     budget: &'a mut Budget,
@@ -129,7 +130,7 @@ fn lzw(bytes: &[u8], is_early: bool, budget: &mut Budget) -> Result<Vec<u8>, Sto
     const CLEAR: usize = 256;
     const END: usize = 257;
     let mut sink = Sink { out: Vec::new(), budget };
-    // Where in the output the string of each code from 258 on stands.
+    // Where in the output the string of each code from 258 on is.
     let mut table: Vec<(usize, usize)> = Vec::with_capacity(4096);
     let mut last: Option<(usize, usize)> = None;
     let (mut bits, mut have, mut width) = (0_u32, 0_u32, 9_u32);
@@ -182,7 +183,7 @@ fn lzw(bytes: &[u8], is_early: bool, budget: &mut Budget) -> Result<Vec<u8>, Sto
     Ok(sink.out)
 }
 
-/// What a predictor of PNG's or TIFF's made of the bytes, undone.
+/// Undoes a PNG or TIFF predictor.
 fn predicted(bytes: &[u8], settings: &Dict, budget: &mut Budget) -> Result<Option<Vec<u8>>, Stop> {
     let number =
         |name: &str, otherwise: usize| settings.get(name).and_then(Object::whole).unwrap_or(otherwise);

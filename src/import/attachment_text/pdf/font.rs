@@ -1,4 +1,4 @@
-//! What the codes of a font are in Unicode, and how far each goes.
+//! The Unicode meaning of a font's codes, and their widths.
 
 use std::collections::HashMap;
 
@@ -9,26 +9,26 @@ use super::File;
 use super::object::{Dict, Lexer, Object};
 use crate::vault::folding;
 
-/// Codes that one font names at most.
+/// The most codes of one font.
 const MOST_CODES: usize = 30_000;
-/// How far a glyph goes where the font does not say, in thousandths of its size.
+/// The width of a glyph if the font has none, in thousandths of its size.
 const GUESS: f64 = 500.0;
 
-/// A font, as far as it says what is written.
+/// A font, reduced to what the text needs.
 pub struct Font {
-    /// What its codes are, where it says so.
+    /// The meaning of its codes, if it has a map.
     map: Option<Map>,
     how: How,
-    /// How far codes go, in thousandths.
+    /// The widths of its codes, in thousandths.
     widths: Widths,
-    /// Whether that is known.
+    /// Whether the widths are known.
     pub has_widths: bool,
 }
 
 enum How {
     /// A code is a byte.
     Bytes(Vec<String>),
-    /// A code is of several bytes, and only the map says what it is.
+    /// A code has several bytes, and only the map explains it.
     Codes,
     /// The bytes are a text in this charset.
     Charset(&'static Encoding),
@@ -53,9 +53,9 @@ impl Widths {
 /// One code of a string.
 pub struct Glyph<'a> {
     pub text: &'a str,
-    /// How far it goes, in thousandths of the font's size.
+    /// Its width, in thousandths of the font's size.
     pub width: f64,
-    /// Whether it is the code that words are stretched by.
+    /// Whether it is the code at which words are stretched.
     pub is_blank: bool,
 }
 
@@ -81,7 +81,7 @@ impl Font {
         Ok(Self { map, how: How::Bytes(bytes(file, dict, budget)?), widths, has_widths })
     }
 
-    /// Gives each code of a string to `each`.
+    /// Passes each code of a string to `each`.
     pub fn show(
         &self,
         string: &[u8],
@@ -120,7 +120,7 @@ fn number(code: &[u8]) -> u32 {
     code.iter().fold(0, |number, byte| number << 8 | u32::from(*byte))
 }
 
-/// The charset of the strings that one of the known maps reads.
+/// The charset of strings for one of the predefined maps.
 fn charset(name: &[u8]) -> Option<&'static Encoding> {
     let name = str::from_utf8(name).ok()?;
     let has = |part: &str| name.contains(part);
@@ -145,7 +145,7 @@ fn widths(file: &File<'_>, dict: &Dict, is_drawn: bool, budget: &mut Budget) -> 
     let mut widths = Widths { other: GUESS, ..Widths::default() };
     let Some(all) = file.get(dict, "Widths", budget)? else { return Ok((widths, false)) };
     let first = file.get(dict, "FirstChar", budget)?.and_then(|first| first.whole()).unwrap_or(0);
-    // Its own drawings have a scale of their own.
+    // A font with its own drawings has its own scale.
     let matrix = file.get(dict, "FontMatrix", budget)?;
     let scale = matrix.as_ref().and_then(|matrix| matrix.array()?.first()?.number()).filter(|_| is_drawn);
     let scale = scale.map_or(1.0, |scale| scale * 1000.0);
@@ -157,7 +157,7 @@ fn widths(file: &File<'_>, dict: &Dict, is_drawn: bool, budget: &mut Budget) -> 
     Ok((widths, true))
 }
 
-/// The widths of a font that is made of another.
+/// The widths of a font that is made from another.
 fn descendant_widths(file: &File<'_>, dict: &Dict, budget: &mut Budget) -> Result<(Widths, bool), Stop> {
     let mut widths = Widths { other: 1000.0, ..Widths::default() };
     let descendants = file.get(dict, "DescendantFonts", budget)?;
@@ -182,7 +182,7 @@ fn descendant_widths(file: &File<'_>, dict: &Dict, budget: &mut Budget) -> Resul
                 }
             }
         } else if let (Some(to), Some(width)) = (code(&next), all.next().and_then(Object::number)) {
-            // They are looked through one by one.
+            // They are searched one by one.
             if widths.ranges.len() < 256 {
                 widths.ranges.push((from, to, width));
             }
@@ -191,7 +191,7 @@ fn descendant_widths(file: &File<'_>, dict: &Dict, budget: &mut Budget) -> Resul
     Ok((widths, true))
 }
 
-/// What each byte is.
+/// The meaning of each byte.
 fn bytes(file: &File<'_>, dict: &Dict, budget: &mut Budget) -> Result<Vec<String>, Stop> {
     let encoding = file.get(dict, "Encoding", budget)?;
     let base = match encoding.as_deref() {
@@ -232,7 +232,7 @@ fn bytes(file: &File<'_>, dict: &Dict, budget: &mut Budget) -> Result<Vec<String
     Ok(table)
 }
 
-/// Where Adobe's standard encoding is another than that of Windows.
+/// Where Adobe's standard encoding differs from that of Windows.
 const STANDARD: &[(u8, &str)] = &[
     (0x27, "’"),
     (0x60, "‘"),
@@ -271,7 +271,7 @@ const STANDARD: &[(u8, &str)] = &[
     (0xfb, "ß"),
 ];
 
-/// Marks, as the names of letters that have them end.
+/// Accents, by the ending of the names of letters with them.
 const MARKS: &[(&str, char)] = &[
     ("grave", '\u{300}'),
     ("acute", '\u{301}'),
@@ -289,7 +289,7 @@ const MARKS: &[(&str, char)] = &[
     ("ogonek", '\u{328}'),
 ];
 
-/// Names of glyphs that are no letter with a mark.
+/// Names of glyphs that are not letters with an accent.
 const NAMES: &str = "zero 0 one 1 two 2 three 3 four 4 five 5 six 6 seven 7 eight 8 nine 9 exclam ! quotedbl \" numbersign # \
     dollar $ percent % ampersand & quotesingle ' quoteright ’ quoteleft ‘ parenleft ( parenright ) asterisk * plus + comma , \
     hyphen - minus − period . slash / colon : semicolon ; less < equal = greater > question ? at @ bracketleft [ backslash \\ \
@@ -304,7 +304,7 @@ const NAMES: &str = "zero 0 one 1 two 2 three 3 four 4 five 5 six 6 seven 7 eigh
     Sigma Σ Tau Τ Upsilon Υ Phi Φ Chi Χ Psi Ψ alpha α beta β gamma γ delta δ epsilon ε zeta ζ eta η theta θ iota ι kappa κ \
     lambda λ nu ν xi ξ omicron ο rho ρ sigma σ sigma1 ς tau τ upsilon υ phi φ chi χ psi ψ omega ω";
 
-/// What the name of a glyph says that it is.
+/// The text for the name of a glyph.
 fn glyph(name: &[u8]) -> String {
     let name = str::from_utf8(name).unwrap_or_default();
     let name = name.split('.').next().unwrap_or_default();
@@ -345,13 +345,13 @@ fn component(name: &str) -> String {
     }
 }
 
-/// What codes are in Unicode, as a font says it.
+/// The Unicode meaning of codes, from a font's map.
 #[derive(Default)]
 struct Map {
-    /// How long codes are that begin with a byte between these two.
+    /// The lengths of codes that begin with a byte between these two.
     lengths: Vec<(usize, u8, u8)>,
     one: HashMap<(usize, u32), String>,
-    /// Codes that follow each other, by their first; what the first of them is.
+    /// Ranges of codes, each with its first and last code and the meaning of the first.
     ranges: Vec<(usize, u32, u32, Vec<u16>)>,
 }
 
@@ -456,7 +456,7 @@ impl Map {
 }
 
 fn utf16(bytes: &[u8]) -> Vec<u16> {
-    // One byte alone is what some programs write for a letter.
+    // Some programs write a letter as a single byte.
     if let [one] = bytes {
         return vec![u16::from(*one)];
     }

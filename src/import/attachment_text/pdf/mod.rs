@@ -1,12 +1,13 @@
 //! The text of a PDF file.
 //!
-//! It is read here and not by a library, since the file comes from anybody: of those there are, one inflates what an object
-//! stream says without a bound, one parses all objects of a file at once and as often as it names them, and one recurses
-//! without a bound. To find text little of the format is needed: which object is where is found by looking through the file, as all
-//! readers do with a damaged one, and what is drawn is followed as far as it says where words stand.
+//! It is not read by a library, because the file can come from anyone: of the existing ones, one inflates
+//! an object stream without a limit, one parses all objects of a file at once and as often as it names
+//! them, and one recurses without a limit. Finding text needs little of the format: objects are found by
+//! searching the file, as all readers do with a damaged one, and drawing is followed as far as it places
+//! words.
 //!
-//! Everything is paid from the budget: what is looked through, parsed, inflated, drawn, and drawn again. What nests has a bound. A file
-//! with a password is not read, nor is one that an empty password opens.
+//! Everything is paid from the budget: searching, parsing, inflating, drawing, and drawing again. Nesting
+//! has a limit. A file with a password is not read, not even one that an empty password opens.
 
 mod filter;
 mod font;
@@ -23,17 +24,17 @@ use memchr::memmem;
 use super::{Budget, HEAD, Stop, Text};
 use object::{Dict, Lexer, Object};
 
-/// Objects at most.
+/// The most objects.
 const MOST_OBJECTS: usize = 250_000;
-/// Pages at most, and at most of those that nothing leads to.
+/// The most pages, and the most of those that nothing refers to.
 const MOST_PAGES: usize = 5_000;
 const MOST_LOST: usize = 100;
-/// Bytes of inflated object streams at most.
+/// The most bytes of inflated object streams.
 const MOST_PACKED: usize = 24 << 20;
-/// References that lead to each other at most.
+/// The longest chain of references.
 const LONGEST_CHAIN: usize = 16;
 
-/// Whether a file begins as one.
+/// Whether a file begins like a PDF.
 pub fn is(head: &[u8]) -> bool {
     memmem::find(&head[..head.len().min(HEAD)], b"%PDF-").is_some()
 }
@@ -48,7 +49,7 @@ pub fn read(bytes: &[u8], budget: &mut Budget, text: &mut Text) -> Result<(), St
     let mut drawing = page::Drawing::new(&file);
     for page in &pages {
         match drawing.page(page, budget, text) {
-            // One page that cannot be read is not all of them.
+            // One page that cannot be read does not affect the others.
             Ok(()) | Err(Stop::Unsupported | Stop::Encrypted) => {}
             Err(Stop::Failed) => is_damaged = true,
             Err(stop) => return Err(stop),
@@ -56,46 +57,46 @@ pub fn read(bytes: &[u8], budget: &mut Budget, text: &mut Text) -> Result<(), St
         text.line()?;
         is_damaged = is_damaged || text.0.is_empty() && file.lacks(page, budget)?;
     }
-    // Of a file that has lost a part, no text does not say that there was none.
+    // If a file has lost a part, the lack of text does not mean that it had none.
     if is_damaged && text.0.trim().is_empty() { Err(Stop::Failed) } else { Ok(()) }
 }
 
 /// Where an object is.
 #[derive(Debug, Clone, Copy)]
 enum Place {
-    /// In the file, behind its `obj`.
+    /// In the file, after its `obj`.
     File(usize),
-    /// In the object stream with this number among all, from this byte on.
+    /// In the object stream with this index, from this byte on.
     Packed(usize, usize),
 }
 
-/// A file whose objects are known.
+/// A file with a list of its objects.
 struct File<'a> {
     bytes: &'a [u8],
     places: HashMap<u32, Place>,
-    /// What object streams hold, inflated.
+    /// The inflated object streams.
     packed: Vec<Vec<u8>>,
     packed_bytes: usize,
-    /// Streams that were undone, the last ones.
+    /// The last streams whose filters were undone.
     undone: RefCell<Vec<(u32, Rc<Vec<u8>>)>>,
 }
 
-/// A stream: what it says of itself, and its bytes as they are in the file.
+/// A stream: its dictionary, and its bytes as they are in the file.
 struct Stream<'a> {
     dict: Dict,
     bytes: &'a [u8],
 }
 
-/// A page. What it has is read when it is drawn: not all pages of a file are held.
+/// A page. Its content is read when it is drawn, so that not all pages are in memory.
 struct Page {
     number: u32,
-    /// The object that has its resources: itself, or one that it belongs to.
+    /// The object with its resources: the page itself, or one that contains it.
     resources_of: u32,
 }
 
 impl<'a> File<'a> {
     fn open(bytes: &'a [u8], budget: &mut Budget) -> Result<Self, Stop> {
-        // To look through them costs a small part of what it costs to parse them.
+        // Searching the bytes costs a small part of what parsing costs.
         budget.pay(bytes.len() / 8)?;
         if is_encrypted(bytes) {
             return Err(Stop::Encrypted);
@@ -108,7 +109,7 @@ impl<'a> File<'a> {
             undone: RefCell::default(),
         };
         let (mut at, mut has_end) = (0, true);
-        // Later definitions are of later versions of the file.
+        // Later definitions are from later versions of the file.
         while let Some(found) = memmem::find(&bytes[at..], b"obj") {
             let begin = at + found;
             at = begin + 3;
@@ -117,7 +118,7 @@ impl<'a> File<'a> {
                 return Err(Stop::TooLarge);
             }
             file.places.insert(number, Place::File(at));
-            // What is in a stream is no object of the file.
+            // What is in a stream is not an object of the file.
             let next = memmem::find(&bytes[at..], b"obj").map_or(bytes.len(), |next| at + next);
             let Some(stream) = memmem::find(&bytes[at..next], b"stream") else { continue };
             if memmem::find(&bytes[at..at + stream], b"ObjStm").is_some() {
@@ -127,7 +128,7 @@ impl<'a> File<'a> {
                 }
             }
             let behind = at + stream + 6;
-            // What was looked for up to the end in vain is not looked for again.
+            // A search that found nothing up to the end is not repeated.
             let end = if has_end { memmem::find(&bytes[behind..], b"endstream") } else { None };
             has_end = end.is_some();
             at = end.map_or(behind, |end| behind + end + 9);
@@ -135,7 +136,7 @@ impl<'a> File<'a> {
         Ok(file)
     }
 
-    /// Notes the objects of the object stream behind `at`.
+    /// Lists the objects of the object stream after `at`.
     fn unpack(&mut self, at: usize, budget: &mut Budget) -> Result<(), Stop> {
         let Some(stream) = self.stream_at(at, budget)? else { return Ok(()) };
         if stream.dict.get("Type").and_then(Object::name) != Some(b"ObjStm") {
@@ -170,7 +171,7 @@ impl<'a> File<'a> {
         Ok(())
     }
 
-    /// Whether a page, or what it draws, is not there, or not all of it.
+    /// Whether a page, or something that it draws, is missing or incomplete.
     fn lacks(&self, page: &Page, budget: &mut Budget) -> Result<bool, Stop> {
         let Object::Dict(dict) = self.object(page.number, budget)? else { return Ok(true) };
         let contents = match dict.get("Contents") {
@@ -203,7 +204,7 @@ impl<'a> File<'a> {
         Ok(lexer.object(budget)?.unwrap_or(Object::Null))
     }
 
-    /// What an object is, or what it refers to.
+    /// The object itself, or the one that it refers to.
     fn resolved<'o>(&self, object: &'o Object, budget: &mut Budget) -> Result<Cow<'o, Object>, Stop> {
         let mut object = Cow::Borrowed(object);
         for _ in 0..LONGEST_CHAIN {
@@ -213,7 +214,7 @@ impl<'a> File<'a> {
         Err(Stop::Failed)
     }
 
-    /// What is called so in a dictionary, resolved.
+    /// The resolved entry of a dictionary with this name.
     fn get<'o>(
         &self,
         dict: &'o Dict,
@@ -223,7 +224,7 @@ impl<'a> File<'a> {
         dict.get(name).map(|object| self.resolved(object, budget)).transpose()
     }
 
-    /// The same, where it is a dictionary.
+    /// The resolved entry, if it is a dictionary.
     fn dict(&self, dict: &Dict, name: &str, budget: &mut Budget) -> Result<Option<Dict>, Stop> {
         Ok(match self.get(dict, name, budget)?.map(Cow::into_owned) {
             Some(Object::Dict(dict)) => Some(dict),
@@ -231,7 +232,7 @@ impl<'a> File<'a> {
         })
     }
 
-    /// The stream that begins behind `at`, if one does.
+    /// The stream that begins after `at`, if there is one.
     fn stream_at(&self, at: usize, budget: &mut Budget) -> Result<Option<Stream<'a>>, Stop> {
         let mut lexer = Lexer::new(self.bytes, at);
         let Some(Object::Dict(mut dict)) = lexer.object(budget)? else { return Ok(None) };
@@ -250,7 +251,7 @@ impl<'a> File<'a> {
             budget.pay(end)?;
             end
         };
-        // The filters may stand elsewhere.
+        // The filters may be in another object.
         for name in ["Filter", "DecodeParms"] {
             if let Some(object) = self.get(&dict, name, budget)? {
                 let object = match &*object {
@@ -275,7 +276,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// What a stream's bytes are without its filters; of one that is asked for again, what they were.
+    /// A stream's bytes without its filters; a repeated request returns the same bytes.
     fn undone(&self, number: u32, budget: &mut Budget) -> Result<Rc<Vec<u8>>, Stop> {
         const KEPT: usize = 8;
         const LARGEST_KEPT: usize = 1 << 20;
@@ -294,7 +295,8 @@ impl<'a> File<'a> {
         Ok(bytes)
     }
 
-    /// What all pages hang on: the last that the file names, or, where its end is lost, one that says that it is it.
+    /// The root of all pages: the last one that the file names or, if its end is lost, an object that
+    /// claims to be it.
     fn root(&self, budget: &mut Budget) -> Result<Option<Dict>, Stop> {
         let named = memmem::rfind_iter(self.bytes, b"/Root").take(LONGEST_CHAIN);
         for at in named {
@@ -314,7 +316,7 @@ impl<'a> File<'a> {
         Ok(self.of_type(b"Catalog", 1, budget)?.pop().map(|(_, root)| root))
     }
 
-    /// The first dictionaries of a type, by their numbers.
+    /// The first dictionaries of a type, with their numbers.
     fn of_type(&self, kind: &[u8], most: usize, budget: &mut Budget) -> Result<Vec<(u32, Dict)>, Stop> {
         let mut numbers: Vec<u32> = self.places.keys().copied().collect();
         numbers.sort_unstable();
@@ -334,7 +336,7 @@ impl<'a> File<'a> {
         Ok(found)
     }
 
-    /// The pages in their order.
+    /// The pages in order.
     fn pages(&self, budget: &mut Budget) -> Result<Vec<Page>, Stop> {
         let mut pages = Vec::new();
         let Some(root) = self.root(budget)? else { return self.pages_anywhere(budget) };
@@ -365,20 +367,20 @@ impl<'a> File<'a> {
         if pages.is_empty() { self.pages_anywhere(budget) } else { Ok(pages) }
     }
 
-    /// All objects that say that they are pages: of a file that has lost what they hang on.
+    /// All objects that claim to be pages, for a file that has lost its root.
     fn pages_anywhere(&self, budget: &mut Budget) -> Result<Vec<Page>, Stop> {
         let pages = self.of_type(b"Page", MOST_LOST, budget)?;
         Ok(pages.into_iter().map(|(number, _)| Page { number, resources_of: number }).collect())
     }
 }
 
-/// Whether a file ends as one does; something may stand behind that.
+/// Whether a file has the end of a PDF; something may follow it.
 fn has_end(bytes: &[u8]) -> bool {
     const BEHIND: usize = 1024;
     memmem::find(&bytes[bytes.len().saturating_sub(BEHIND)..], b"%%EOF").is_some()
 }
 
-/// Whether a file says how its objects are encrypted.
+/// Whether a file declares that its objects are encrypted.
 fn is_encrypted(bytes: &[u8]) -> bool {
     memmem::find_iter(bytes, b"/Encrypt").any(|at| {
         let rest = bytes[at + 8..].trim_ascii_start();
@@ -386,7 +388,7 @@ fn is_encrypted(bytes: &[u8]) -> bool {
     })
 }
 
-/// The number of the object whose `obj` stands behind `before`.
+/// The number of the object whose `obj` follows `before`.
 fn number_before(before: &[u8]) -> Option<u32> {
     let digits_end =
         |bytes: &[u8]| bytes.iter().rev().take(10).take_while(|byte| byte.is_ascii_digit()).count();

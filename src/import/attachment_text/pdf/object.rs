@@ -1,10 +1,10 @@
-//! The objects that a PDF file is made of, and the tokens of its content.
+//! The objects of a PDF file, and the tokens of its content.
 
 use super::super::{Budget, Stop};
 
-/// How deep arrays and dictionaries may lie in each other.
+/// How deeply arrays and dictionaries may be nested.
 const DEEPEST: usize = 32;
-/// How many bytes one object may be written in; a stream's bytes are not counted.
+/// The most bytes of one object; a stream's bytes are not counted.
 const LONGEST: usize = 512 << 10;
 
 /// An object.
@@ -12,23 +12,23 @@ const LONGEST: usize = 512 << 10;
 pub enum Object {
     Null,
     Number(f64),
-    /// The bytes of a string, written out or in hexadecimal digits.
+    /// The bytes of a string, written literally or in hexadecimal digits.
     Text(Vec<u8>),
     Name(Vec<u8>),
     Array(Vec<Self>),
     Dict(Dict),
-    /// To an object with this number.
+    /// A reference to the object with this number.
     Reference(u32),
-    /// What stands for itself: an operator, `true`, `obj`.
+    /// A bare word: an operator, `true`, `obj`.
     Word(Vec<u8>),
 }
 
-/// Named objects, as they are written.
+/// Named objects, in the order of the file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Dict(Vec<(Vec<u8>, Object)>);
 
 impl Dict {
-    /// What is called so.
+    /// The object with this name.
     pub fn get(&self, name: &str) -> Option<&Object> {
         self.0.iter().find(|(known, _)| known == name.as_bytes()).map(|(_, object)| object)
     }
@@ -37,7 +37,7 @@ impl Dict {
         self.0.push((name, object));
     }
 
-    /// Puts another object in the place of one.
+    /// Replaces an object.
     pub fn set(&mut self, name: &str, object: Object) {
         if let Some((_, known)) = self.0.iter_mut().find(|(known, _)| known == name.as_bytes()) {
             *known = object;
@@ -46,38 +46,38 @@ impl Dict {
 }
 
 impl Object {
-    /// As a number.
+    /// The object as a number.
     pub const fn number(&self) -> Option<f64> {
         if let Self::Number(number) = self { Some(*number) } else { None }
     }
 
-    /// As a whole number that is no less than 0.
+    /// The object as a whole number that is not negative.
     pub fn whole(&self) -> Option<usize> {
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "what is out of range becomes the nearest"
+            reason = "a value out of range becomes the nearest one"
         )]
         self.number().filter(|number| *number >= 0.0).map(|number| number as usize)
     }
 
-    /// As a name.
+    /// The object as a name.
     pub fn name(&self) -> Option<&[u8]> {
         if let Self::Name(name) = self { Some(name) } else { None }
     }
 
-    /// As a dictionary.
+    /// The object as a dictionary.
     pub const fn dict(&self) -> Option<&Dict> {
         if let Self::Dict(dict) = self { Some(dict) } else { None }
     }
 
-    /// As an array.
+    /// The object as an array.
     pub fn array(&self) -> Option<&[Self]> {
         if let Self::Array(array) = self { Some(array) } else { None }
     }
 }
 
-/// Reads objects from bytes, one behind the other.
+/// Reads one object after the other from bytes.
 #[derive(Debug, Clone)]
 pub struct Lexer<'a> {
     bytes: &'a [u8],
@@ -102,7 +102,7 @@ impl<'a> Lexer<'a> {
         self.bytes.get(self.at).copied()
     }
 
-    /// Goes on to what is no blank and no comment.
+    /// Skips blanks and comments.
     pub fn skip_blanks(&mut self) {
         while let Some(byte) = self.peek() {
             if byte == b'%' {
@@ -116,7 +116,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The next object; `None` at the end. In a file, two numbers and `R` are a reference.
+    /// The next object; `None` at the end. In a file, two numbers and `R` make a reference.
     pub fn object(&mut self, budget: &mut Budget) -> Result<Option<Object>, Stop> {
         let from = self.at;
         let end = self.bytes.len().min(from.saturating_add(LONGEST));
@@ -267,7 +267,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Adds an object; a reference is two numbers and `R`.
+/// Adds an object; two numbers and `R` become a reference.
 fn push(all: &mut Vec<Object>, object: Object) {
     if matches!(&object, Object::Word(word) if word == b"R")
         && let [.., number, generation] = &all[..]
@@ -299,7 +299,7 @@ fn byte_of(two: &[u8]) -> Option<u8> {
     Some(digit(*two.first()?)? << 4 | digit(*two.get(1)?)?)
 }
 
-/// The bytes that hexadecimal digits are; the last may be alone.
+/// The bytes for hexadecimal digits; the last digit may be single.
 pub fn hex(digits: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(digits.len() / 2 + 1);
     let mut high = None;

@@ -1,4 +1,4 @@
-//! What a page draws, as far as it is text: which words stand where, and so where words and lines end.
+//! What a page draws, as far as it is text: the positions of the words decide where words and lines end.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -8,16 +8,16 @@ use super::font::Font;
 use super::object::{Dict, Lexer, Object};
 use super::{File, Page};
 
-/// How deep drawings may lie in each other.
+/// How deeply drawings may be nested.
 const DEEPEST: usize = 8;
-/// States that are saved at most.
+/// The most states that are saved.
 const MOST_SAVED: usize = 64;
-/// Operands of one operator at most.
+/// The most operands of one operator.
 const MOST_OPERANDS: usize = 64;
-/// Fonts that are kept.
+/// The most fonts that are kept.
 const MOST_FONTS: usize = 16;
 
-/// Two rows of a matrix and where it moves to.
+/// Two rows of a matrix, and its translation.
 type Matrix = [f64; 6];
 const SAME: Matrix = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0];
 
@@ -30,19 +30,19 @@ fn times(one: &Matrix, other: &Matrix) -> Matrix {
     [rows[0][0], rows[0][1], rows[1][0], rows[1][1], rows[2][0], rows[2][1]]
 }
 
-/// What texts are drawn with.
+/// The state for drawing text.
 #[derive(Clone)]
 struct State {
     matrix: Matrix,
     font: Option<Rc<Font>>,
     size: f64,
-    /// Between letters, and between words.
+    /// The extra space between letters, and between words.
     letter: f64,
     word: f64,
-    /// How wide, of one.
+    /// The horizontal scale, 1 for normal width.
     stretch: f64,
     leading: f64,
-    /// Where the line begins, and where the next letter stands.
+    /// Where the line begins, and where the next letter goes.
     line: Matrix,
     at: Matrix,
 }
@@ -66,7 +66,7 @@ impl State {
         }
     }
 
-    /// Begins a line at a distance from where the last one began.
+    /// Begins a line at a distance from the beginning of the previous one.
     fn begin(&mut self, x: f64, y: f64) {
         self.line = times(&[1.0, 0.0, 0.0, 1.0, x, y], &self.line);
         self.at = self.line;
@@ -76,7 +76,7 @@ impl State {
         self.at = times(&[1.0, 0.0, 0.0, 1.0, by, 0.0], &self.at);
     }
 
-    /// What an operator says of how and where texts stand, if it does.
+    /// Applies an operator that sets how or where text is drawn, if it is one.
     fn set(&mut self, operator: &[u8], operands: &[Object]) {
         let number = |nth| number(operands, nth);
         match operator {
@@ -109,7 +109,7 @@ impl State {
     }
 }
 
-/// Pages that are drawn one behind the other.
+/// Draws one page after the other.
 pub struct Drawing<'f, 'a> {
     file: &'f File<'a>,
     fonts: HashMap<u32, Rc<Font>>,
@@ -122,7 +122,7 @@ impl<'f, 'a> Drawing<'f, 'a> {
         Self { file, fonts: HashMap::new(), end: None }
     }
 
-    /// The text of a page: what it draws, then what is noted or filled in on it.
+    /// The text of a page: first what it draws, then its annotations and filled-in fields.
     pub fn page(&mut self, page: &Page, budget: &mut Budget, text: &mut Text) -> Result<(), Stop> {
         self.end = None;
         let Object::Dict(dict) = self.file.object(page.number, budget)? else { return Ok(()) };
@@ -141,7 +141,7 @@ impl<'f, 'a> Drawing<'f, 'a> {
                 Ok(part) => {
                     budget.pay(part.len())?;
                     bytes.extend_from_slice(&part);
-                    // A part may end in the midst of a drawing, but not of a word.
+                    // A part may end within a drawing, but not within a word.
                     bytes.push(b'\n');
                 }
                 Err(stop @ (Stop::TooLarge | Stop::Full)) => return Err(stop),
@@ -221,7 +221,7 @@ impl<'f, 'a> Drawing<'f, 'a> {
             match operator.as_slice() {
                 b"q" if saved.len() < MOST_SAVED => saved.push(state.clone()),
                 b"Q" => {
-                    // The place of a text is no part of what is saved.
+                    // The position of text is not part of the saved state.
                     let (line, at) = (state.line, state.at);
                     state = saved.pop().unwrap_or(state);
                     (state.line, state.at) = (line, at);
@@ -246,7 +246,7 @@ impl<'f, 'a> Drawing<'f, 'a> {
                         self.form(*number, state.matrix, depth, budget, text)?;
                     }
                 }
-                // The bytes of a picture within the page.
+                // The bytes of an inline picture.
                 b"ID" => {
                     let rest = &bytes[lexer.at..];
                     let end = memchr::memmem::find_iter(rest, b"EI").find(|at| {
@@ -276,7 +276,7 @@ impl<'f, 'a> Drawing<'f, 'a> {
             Err(stop @ (Stop::TooLarge | Stop::Full)) => return Err(stop),
             Err(_) => return Ok(None),
         };
-        // So that not all of a book are held.
+        // A limit, so that not all fonts of a book are kept.
         if self.fonts.len() == MOST_FONTS {
             self.fonts.clear();
         }
@@ -286,7 +286,7 @@ impl<'f, 'a> Drawing<'f, 'a> {
         Ok(Some(font))
     }
 
-    /// Draws a string, or those of an array with what is between them.
+    /// Draws a string, or the strings of an array with the space between them.
     fn show_all(&mut self, operands: &[Object], state: &mut State, text: &mut Text) -> Result<(), Stop> {
         let Some(last) = operands.last() else { return Ok(()) };
         for part in last.array().unwrap_or(std::slice::from_ref(last)) {
@@ -299,11 +299,11 @@ impl<'f, 'a> Drawing<'f, 'a> {
         Ok(())
     }
 
-    /// Draws a string: what stands between it and what was drawn before is a line, a blank or nothing.
+    /// Draws a string: between it and what was drawn before, there is a line end, a blank or nothing.
     fn show(&mut self, string: &[u8], state: &mut State, text: &mut Text) -> Result<(), Stop> {
         let Some(font) = state.font.clone() else { return Ok(()) };
         let whole = times(&state.at, &state.matrix);
-        // How large a letter is there, and which way the line goes.
+        // The size of a letter at this place, and the direction of the line.
         let (right, up) = ((whole[0], whole[1]), (whole[2], whole[3]));
         let length = right.0.hypot(right.1);
         let (wide, high) = (length * state.size.abs(), up.0.hypot(up.1) * state.size.abs());

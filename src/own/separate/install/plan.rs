@@ -321,7 +321,7 @@ fn warnings(person: &Person, program: &Path, sha256: &str) -> Vec<String> {
     if let Some(weak) = system::changeable(program, &person.reach) {
         let weak = format!("{} {}", one_line(&weak.path.display().to_string()), weak.why);
         warnings.push(format!(
-            "Others than root could have changed {}: {weak}. The copy now runs with {name}'s data \
+            "users other than root could have changed {}: {weak}. The copy now runs with {name}'s data \
              permanently; compare its SHA-256 with the one that you were given: {sha256}",
             one_line(&program.display().to_string())
         ));
