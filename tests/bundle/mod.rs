@@ -1,5 +1,6 @@
-//! Promise: whoever installed pdpp as a bundle, with no terminal, is told what to do by every call, is asked on a page for what the
-//! settings name, once, by another process, and reads as soon as that is granted.
+//! Promise: for a person who installed pdpp as a bundle and has no terminal, every call explains what to do; a
+//! separate process asks, once and on a page, for what the settings name; and the tools read as soon as that is
+//! granted.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use crate::support::credential::credential;
 use crate::support::env::TestEnv;
 use crate::support::sandbox::Sandbox;
 
-/// Longer than anything takes; a bug ends in a failure, not in a hang.
+/// Longer than anything takes: a bug ends in a failure, not in a hang.
 const PATIENCE: Duration = Duration::from_mins(1);
 const TOOLS: [&str; 6] = ["schema", "query_records", "aggregate", "search", "fetch", "read_record_field"];
 
@@ -29,7 +30,7 @@ struct Server {
 }
 
 impl Server {
-    /// With these settings; what is not filled in comes as its placeholder.
+    /// Starts it with these settings; a setting that was not filled in arrives as its placeholder.
     fn start(env: &TestEnv, connect: Option<&str>, import: Option<&Path>) -> Self {
         let mut command = env.pdpp(&["mcp", "bundle"]);
         command.env("PDPP_BUNDLE_CONNECT", connect.unwrap_or("${user_config.connect}"));
@@ -51,7 +52,7 @@ impl Server {
         let request = json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
         writeln!(self.input.as_mut().unwrap(), "{request}").unwrap();
         let line = self.lines.recv_timeout(PATIENCE).unwrap();
-        // Nothing but messages is on its standard output.
+        // Its standard output has messages only.
         let answer: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
         assert_eq!((&answer["jsonrpc"], &answer["id"]), (&json!("2.0"), &json!(self.next)), "{answer}");
         answer
@@ -67,7 +68,7 @@ impl Server {
         (answer["content"][0]["text"].as_str().unwrap().to_owned(), answer["isError"] == true)
     }
 
-    /// Waits until `schema` says `text`.
+    /// Waits until the answer of `schema` contains `text`.
     fn says(&mut self, text: &str) -> String {
         let started = Instant::now();
         loop {
@@ -93,7 +94,7 @@ impl Server {
         }
     }
 
-    /// Closes its input; the exit code, and how long that took.
+    /// Closes its input; returns the exit code, and how long that took.
     fn end(mut self) -> (Option<i32>, Duration) {
         drop(self.input.take());
         let closed = Instant::now();
@@ -104,7 +105,7 @@ impl Server {
         (code, took)
     }
 
-    /// The processes that it has started, and not waited for: their ids and arguments.
+    /// The processes that it has started and not waited for: their ids and arguments.
     fn children(&self) -> Vec<(u32, Vec<String>)> {
         children_of(self.child.id())
     }
@@ -139,7 +140,7 @@ fn children_of(parent: u32) -> Vec<(u32, Vec<String>)> {
     };
     let arguments = |id: u32| {
         let line = std::fs::read_to_string(format!("/proc/{id}/cmdline")).ok()?;
-        // Between fork and exec it is still its parent.
+        // Between fork and exec a child still looks like its parent.
         let words: Vec<String> = line.split_terminator('\0').map(str::to_owned).collect();
         (!words.is_empty() && !words.contains(&"bundle".to_owned())).then_some((id, words))
     };
@@ -160,7 +161,7 @@ fn export(env: &TestEnv) -> PathBuf {
     folder
 }
 
-/// A browser that keeps the page that it was handed, and where.
+/// A browser that keeps the page that it received, and the path.
 fn keeping_browser(env: &mut TestEnv) -> PathBuf {
     use std::os::unix::fs::PermissionsExt as _;
     let (script, page) = (env.home().join("browser"), env.home().join("page.html"));
@@ -197,7 +198,7 @@ fn unconnected_it_lists_the_six_tools_and_every_call_says_what_to_do() {
         "in the settings of this extension (in Claude Desktop: Settings, Extensions, pdpp), or to run in a terminal: {program} connect <provider-url>"
     );
     for tool in TOOLS {
-        // Wrong arguments are not what stands in the way.
+        // The wrong arguments are not the problem.
         for arguments in [json!({}), json!({"q": "x", "stream": "y", "id": "z"}), json!({"nonsense": 1})] {
             let answer = server.call(tool, &arguments);
             assert_eq!(answer["isError"], true, "{tool}: {answer}");
@@ -212,7 +213,7 @@ fn unconnected_it_lists_the_six_tools_and_every_call_says_what_to_do() {
     let (code, took) = server.end();
     assert_eq!(code, Some(0));
     assert!(took < Duration::from_millis(500), "{took:?}");
-    // Nothing was read, so nothing is noted.
+    // Nothing was read, so nothing is recorded.
     assert_eq!(env.files(), Vec::<String>::new());
 }
 
@@ -227,7 +228,7 @@ fn a_provider_that_the_settings_name_is_connected_at_the_start_and_read_without_
     assert!(found["isError"] != true && found.to_string().to_lowercase().contains("invoice"), "{found}");
     assert_eq!(server.end().0, Some(0));
 
-    // The next time it is there from the beginning, and nobody is asked.
+    // At the next start it is available from the beginning, and nobody is asked.
     let before = env.run(&["status", "--json"]).stdout;
     let mut server = Server::start(&env, Some(&sandbox.url), None);
     assert!(!server.schema().1);
@@ -248,7 +249,7 @@ async fn an_export_is_imported_and_its_owner_asked_and_then_it_is_read() {
     assert!(is_error && said.contains(&format!("run in a terminal: {program} connect local")), "{said}");
 
     let link = Page::by_file(&wait_for(&page)).url;
-    // Whoever reads the answers cannot decide in the owner's place.
+    // Someone who reads the answers cannot decide for the owner.
     assert!(!said.contains("127.0.0.1") && !said.contains("/consent/"), "{said}");
     let base = link.split("/consent/").next().unwrap().to_owned();
     let mut browser = Browser::new();
@@ -314,7 +315,7 @@ fn of_two_servers_one_asks_and_the_other_takes_over_when_that_is_gone() {
     first.end();
     second.child();
     second.says("a page in the owner's browser");
-    // What the other gets is read here too.
+    // This server also reads what the other one received.
     let sandbox = Sandbox::start(&env);
     assert_eq!(env.run(&["connect", &sandbox.url]).code, Some(0));
     assert!(second.reads().contains("messages"));
@@ -342,7 +343,7 @@ fn what_came_to_nothing_says_why_and_what_to_do() {
             said.contains("turns this extension off and on again") && !said.contains("hunter2"),
             "{said}"
         );
-        // No call asks once more.
+        // A call does not ask again.
         server.schema();
         assert_eq!(server.children(), [], "{says}");
         assert_eq!(server.end().0, Some(0));
@@ -358,7 +359,7 @@ fn a_refusal_of_the_owner_is_told_and_nobody_is_asked_again() {
     assert!(said.contains("turns this extension off and on again"), "{said}");
     server.schema();
     assert_eq!(server.children(), []);
-    // Another server, of other settings, asks for them beside it; and what fails of one does not stand in the way of the other.
+    // Another server, with other settings, asks for them as well; a failure of one does not affect the other.
     let sandbox = Sandbox::start(&env);
     let gone = env.home().join("gone");
     let mut server = Server::start(&env, Some(&sandbox.url), Some(&gone));
@@ -389,7 +390,7 @@ fn a_grant_that_has_ended_is_asked_for_again_in_its_place() {
     let (_, arguments) = server.child();
     assert_eq!(arguments[1..], ["connect", provider.url(), "--json", "--renew"].map(str::to_owned));
     server.says("error grant_expired");
-    // Without a setting it is not.
+    // Without a setting there is no such file.
     drop(server);
     let mut server = Server::start(&env, None, None);
     let said = server.says("has expired");

@@ -22,7 +22,7 @@ fn a_crash_leaves_no_core_dump() {
     }
     let mut serve =
         shell.current_dir(env.home()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    // Up: it answers.
+    // It answers, so it is running.
     {
         use std::io::{BufRead as _, Write as _};
         serve

@@ -1,4 +1,4 @@
-//! A refresh that has begun outlives the end of what it was begun for.
+//! A refresh that has begun continues after the end of the call or process that began it.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, Stdio};
@@ -10,7 +10,7 @@ use pdpp::cache::credential::Credential;
 use super::server::{Server, Token};
 use crate::support::env::{TestEnv, interrupt, stop, stoppable};
 
-/// A server with a call in flight that waits for a refresh.
+/// A server with a running call that waits for a refresh.
 struct Refreshing {
     env: TestEnv,
     provider: Server,
@@ -44,7 +44,7 @@ impl Refreshing {
         Self { env, provider, cache, before, serve, input: Some(input) }
     }
 
-    /// Its exit code, and how long it took from `since` on.
+    /// Its exit code, and the time from `since` to its end.
     fn ended(&mut self, since: Instant) -> (Option<i32>, Duration) {
         let end = since + Duration::from_secs(30);
         loop {
@@ -56,7 +56,7 @@ impl Refreshing {
         }
     }
 
-    /// Another process reads with the token that was on its way.
+    /// Another process reads with the token that was being fetched.
     fn is_kept(&self) {
         let now = self.cache.credentials().unwrap().remove(0);
         assert!(now.id != self.before.id && now.is_renewable() && now.renewal.begun.is_none(), "{now:?}");
@@ -101,7 +101,7 @@ fn r1_8_a_signal_is_obeyed_in_time_and_lets_a_quick_refresh_through() {
     assert!(code == Some(0) && took < Duration::from_millis(1_500), "{code:?} {took:?}");
     serve.is_kept();
 
-    // Also one that comes while the end of input is put off.
+    // This includes a signal that arrives while the end of input is delayed.
     let mut serve = Refreshing::start(Token::SpendAndHang);
     let closed = Instant::now();
     drop(serve.input.take());
@@ -114,7 +114,7 @@ fn r1_8_a_signal_is_obeyed_in_time_and_lets_a_quick_refresh_through() {
     assert!(took < Duration::from_millis(1_500), "{took:?}");
 }
 
-/// A command that a person stops: what it began at the provider is stored all the same.
+/// A person stops a command: what it began at the provider is stored anyway.
 #[test]
 fn a_command_that_is_stopped_lets_a_refresh_come_home() {
     std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Whoever else can write near the cache: symlinks, modes, owners, umask, a full disk, another place.
+//! The cache when others can write near it: symlinks, modes, owners, umask, a full disk, another location.
 #![cfg(unix)]
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
@@ -11,7 +11,7 @@ use super::server::Server;
 use crate::connect::provider::{Provider, Switches};
 use crate::support::env::{Ran, TestEnv};
 
-/// A machine with one grant of a provider that nobody asks.
+/// A machine with one grant, from a provider that is never contacted.
 fn connected() -> (TestEnv, Cache) {
     let env = TestEnv::new();
     let cache = Cache::open(&env.cache_dir()).unwrap();
@@ -31,7 +31,7 @@ fn every_path(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Every file with its content, but for what a lock leaves behind.
+/// Every file with its content, except what a lock leaves behind.
 fn snapshot(dir: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
     let files = every_path(dir).into_iter().filter(|path| path.is_file() && !path.ends_with("lock"));
     let mut all: Vec<_> = files.map(|path| (path.clone(), std::fs::read(path).ok())).collect();
@@ -47,7 +47,7 @@ fn assert_private(dir: &Path) {
     }
 }
 
-/// `pdpp` with these arguments, begun by a shell that runs `first`.
+/// Runs `pdpp` with these arguments, from a shell that runs `first` before.
 fn after(env: &TestEnv, first: &str, arguments: &[&str]) -> Ran {
     let pdpp = env.pdpp(arguments);
     let mut shell = Command::new("/bin/sh");
@@ -140,7 +140,7 @@ fn a_directory_that_was_there_keeps_its_mode_and_what_is_made_in_it_is_private()
         }
         let doctor = env.run(&[&["doctor"][..], &named].concat()).stdout;
         let advice = format!("chmod 700 {}", dir.display());
-        assert!(doctor.contains(&advice) && !doctor.contains("yours alone again"), "{doctor}");
+        assert!(doctor.contains(&advice) && !doctor.contains("private again"), "{doctor}");
         assert_eq!(std::fs::metadata(&dir).unwrap().mode() & 0o777, mode);
         for path in every_path(&dir).into_iter().filter(|path| *path != dir) {
             let found = std::fs::symlink_metadata(&path).unwrap();
@@ -154,14 +154,14 @@ fn a_directory_that_was_there_keeps_its_mode_and_what_is_made_in_it_is_private()
             assert_eq!(found.mode() & 0o777, wanted, "{}", path.display());
         }
     }
-    // One that is made is its owner's alone.
+    // A new directory belongs to its owner alone.
     let new = env.home().join("new");
     let arguments = ["connect", provider.url(), "--no-browser", "--store", "file", "--cache-dir"];
     assert_eq!(env.run(&[&arguments[..], &[new.to_str().unwrap()]].concat()).code, Some(0));
     assert_private(&new);
 }
 
-/// Nobody else can write in the cache itself, but in what leads to it.
+/// Nobody else can write in the cache itself, but others can in a folder above it.
 #[test]
 fn a_folder_above_that_others_can_write_in_is_warned_of() {
     let env = TestEnv::new();
@@ -175,7 +175,7 @@ fn a_folder_above_that_others_can_write_in_is_warned_of() {
     let ran = env.run(&["mcp", "setup", "cursor"]);
     assert!(ran.stdout.contains(&format!("note: others can write in {}", env.home().display())), "{ran:?}");
     let doctor = env.run(&["doctor"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(doctor.contains(&format!("others can write in {}, and put", env.home().display())), "{doctor}");
+    assert!(doctor.contains(&format!("others can write in {}, so they could replace", env.home().display())), "{doctor}");
     std::fs::set_permissions(env.home(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let ran = env.run(&["status", "--cache-dir", below.to_str().unwrap()]);
     assert!(!ran.stderr.contains("warning"), "{ran:?}");
@@ -184,7 +184,7 @@ fn a_folder_above_that_others_can_write_in_is_warned_of() {
 #[test]
 fn another_users_cache_is_refused() {
     let env = TestEnv::new();
-    // For anyone but root, root's; for root, one that was given away.
+    // For anyone except root, one of root's; for root, one that was given away.
     let mut theirs = PathBuf::from("/");
     if std::fs::metadata(env.home()).unwrap().uid() == 0 {
         theirs = env.home().join("theirs");
@@ -217,7 +217,7 @@ fn a_full_disk_is_known_before_the_owner_is_asked_and_costs_nothing() {
     let (env, cache) = connected();
     let before = cache.credentials().unwrap();
     let provider = Provider::start(Switches::default());
-    // A limit of no bytes a file: a write fails as on a full disk, for root too.
+    // With a limit of no bytes per file a write fails as on a full disk, for root too.
     let ran = after(
         &env,
         "trap '' XFSZ; ulimit -f 0",
@@ -229,7 +229,8 @@ fn a_full_disk_is_known_before_the_owner_is_asked_and_costs_nothing() {
     assert_eq!(cache.credentials().unwrap(), before);
 }
 
-/// The index is a plain file. Whoever edits where a token goes does not get it: the secret says whose it is.
+/// The index is a plain file. Someone who edits where a token goes does not get it: the secret records its own
+/// provider.
 #[test]
 fn a_bearer_does_not_follow_an_edited_index() {
     let env = TestEnv::new();
@@ -272,7 +273,7 @@ fn a_bearer_does_not_follow_an_edited_index() {
     }
     std::fs::write(&path, &index).unwrap();
     assert_eq!(env.run(&["mcp", "call", "schema"]).code, Some(0), "the index as it was");
-    // An older version's secret says nothing of it, and goes on.
+    // An older version's secret names no provider, and continues to work.
     let secrets = env.cache_dir().join("secrets");
     let secret = std::fs::read_dir(&secrets).unwrap().next().unwrap().unwrap().path();
     let mut kept: serde_json::Value = serde_json::from_slice(&std::fs::read(&secret).unwrap()).unwrap();

@@ -19,7 +19,7 @@ use crate::connect::provider::{Instead, Provider, REFRESH, Switches, TOKEN};
 use crate::replay::session::Session;
 use crate::support::env::{Ran, TestEnv};
 
-/// The bound of a question to the keyring, with what a loaded machine takes to start a process.
+/// The limit of a question to the keyring, plus the time that a loaded machine takes to start a process.
 const BOUND: Duration = Duration::from_secs(3 + 5);
 
 const BUS: &str = "DBUS_SESSION_BUS_ADDRESS";
@@ -35,7 +35,7 @@ fn schema(session: &mut Session) -> (bool, String) {
     (answer.is_error, answer.text)
 }
 
-/// Lets the index say that the secrets are in the keyring.
+/// Changes the index so that the secrets are in the keyring.
 fn say_keyring(env: &TestEnv) {
     let index = env.cache_dir().join("index.json");
     let text = std::fs::read_to_string(&index).unwrap();
@@ -66,13 +66,13 @@ fn r8_4_the_keyring_alone_never_falls_back_and_is_remembered_once_it_worked() {
     assert!(ran.stderr.contains("code: keyring_absent") && ran.stderr.contains("--store file"), "{ran:?}");
     assert_eq!(env.files(), [""; 0]);
     assert!(provider.seen("/agent-connect").is_empty(), "nobody was asked");
-    // What was said once holds the next time.
+    // An answer is remembered for the next time.
     assert_eq!(connect(&env, &provider, &["--store", "file"]).code, Some(0));
     let again = connect(&env, &provider, &[]);
     assert!(again.code == Some(0) && !again.stderr.contains("keyring"), "{again:?}");
 }
 
-/// A bus that takes connections and never says a word; how many it took.
+/// A bus that accepts connections and never answers; counts them.
 fn silent_bus(env: &mut TestEnv) -> Arc<AtomicUsize> {
     let path = env.home().parent().unwrap().join("silent-bus");
     let listener = UnixListener::bind(&path).unwrap();
@@ -109,14 +109,14 @@ fn a_silent_keyring_stays_the_keyring_and_says_so_in_time() {
     assert_eq!(env.files(), [""; 0]);
 }
 
-/// A password takes longer to type than a host waits for an answer.
+/// Typing a password takes longer than a host waits for an answer.
 #[test]
 fn a_person_at_a_terminal_has_time_to_unlock_the_keyring() {
     let mut env = TestEnv::new();
     let taken = silent_bus(&mut env);
     let provider = Provider::start(Switches::default());
     let pdpp = env.pdpp(&[]);
-    // A terminal of its own, on all three streams.
+    // A separate terminal, on all three streams.
     let line = format!("{} connect {} --no-browser", pdpp.get_program().display(), provider.url());
     let mut at_a_terminal = std::process::Command::new("script");
     at_a_terminal.args(["-qec", &line, "/dev/null"]).env_clear();
@@ -130,7 +130,7 @@ fn a_person_at_a_terminal_has_time_to_unlock_the_keyring() {
         .spawn()
         .unwrap();
     wait_until(|| taken.load(Ordering::SeqCst) > 0);
-    // Without anybody it gives up after three.
+    // If nobody answers, it gives up after three.
     std::thread::sleep(Duration::from_secs(6));
     let is_waiting = child.try_wait().unwrap().is_none();
     child.kill().unwrap();
@@ -181,7 +181,7 @@ fn grants_of_one_name_without_their_tokens_are_told_apart_and_no_advice_is_calle
 
 const PASSWORD: &str = "made-up password";
 
-/// A bus of its own and, on it, a real keyring; the keyring's files are in the HOME of `env`.
+/// A separate bus with a real keyring on it; the keyring's files are in the HOME of `env`.
 struct Desktop {
     dir: PathBuf,
     bus: Child,
@@ -193,7 +193,7 @@ impl Desktop {
         let dir = env.home().parent().unwrap().join(name);
         std::fs::create_dir(&dir).unwrap();
         std::fs::set_permissions(&dir, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
-        // Without the services of the machine, which would start a keyring by themselves.
+        // Without the services of the machine, which would start a keyring on their own.
         let config = dir.join("bus.conf");
         let socket = dir.join("bus");
         let text = format!(
@@ -256,7 +256,7 @@ impl Desktop {
         });
     }
 
-    /// What libsecret's own tool says of the keyring.
+    /// What libsecret's own tool reports about the keyring.
     fn secret_tool(&self, arguments: &[&str], input: &str) -> String {
         let mut tool = Command::new("secret-tool");
         let bus = format!("unix:path={}", self.dir.join("bus").display());
@@ -293,7 +293,7 @@ fn wait_until(mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Files below `dir` that hold `text`.
+/// Files below `dir` that contain `text`.
 fn holding(dir: &Path, text: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -309,7 +309,7 @@ fn holding(dir: &Path, text: &str) -> Vec<PathBuf> {
     found
 }
 
-/// A refresh token that no keyring takes in one piece.
+/// A refresh token that is too long for one entry of any keyring.
 fn long_refresh(token: &mut serde_json::Value, _: &crate::connect::provider::Urls) {
     token["refresh_token"] = json!(format!("{REFRESH}{}", "x".repeat(4000)));
     token["expires_in"] = json!(3600);
@@ -320,7 +320,7 @@ fn long_refresh(token: &mut serde_json::Value, _: &crate::connect::provider::Url
 fn r8_4_a_real_keyring_holds_the_token_and_nothing_else_does() {
     let mut env = TestEnv::new();
     let mut desktop = Desktop::start(&mut env, "desktop");
-    // A bus without a keyring: a file.
+    // A bus without a keyring: the token is stored in a file.
     let provider = Provider::start(Switches { token: long_refresh, ..Switches::default() });
     let ran = connect(&env, &provider, &[]);
     assert!(ran.code == Some(0) && ran.stderr.contains("No keyring works here"), "{ran:?}");
@@ -339,7 +339,7 @@ fn r8_4_a_real_keyring_holds_the_token_and_nothing_else_does() {
     assert!(!schema(&mut session).0);
     assert!(!schema(&mut session).0);
 
-    // There and back again.
+    // To the keyring and back again.
     let moved = env.run(&["status", "--move-to", "file"]);
     assert_eq!(moved.code, Some(0), "{moved:?}");
     assert_eq!(cache.credentials().unwrap()[0].store, StoreKind::File);
@@ -350,7 +350,7 @@ fn r8_4_a_real_keyring_holds_the_token_and_nothing_else_does() {
     assert_eq!(holding(&env.home(), REFRESH), [""; 0].map(PathBuf::from));
     assert_eq!(env.run(&["mcp", "call", "schema"]).code, Some(0));
 
-    // A second entry of a name that says the same is read, and deleted with the first.
+    // A second entry with the same name and content is read, and deleted with the first.
     let first = || cache.credentials().unwrap()[0].id.as_str().to_owned();
     let search = |name: &str| desktop.search(name);
     let twice = |text: &str| {
@@ -364,7 +364,7 @@ fn r8_4_a_real_keyring_holds_the_token_and_nothing_else_does() {
     assert_eq!(env.run(&["status", "--move-to", "file"]).code, Some(0));
     assert_eq!(search(&id), "");
     assert_eq!(env.run(&["status", "--move-to", "keyring"]).code, Some(0));
-    // One that says something else is damage, which another token mends.
+    // A second entry with other content is damage, which another token repairs.
     let id = twice("something else");
     let ran = env.run(&["mcp", "call", "schema"]);
     assert!(ran.stdout.contains("secret_damaged") && ran.stdout.contains("--renew"), "{ran:?}");
@@ -373,7 +373,7 @@ fn r8_4_a_real_keyring_holds_the_token_and_nothing_else_does() {
     assert_eq!(connect(&env, &provider, &["--store", "keyring"]).code, Some(0));
     assert_eq!(search(&id), "");
 
-    // What could not be deleted before, of an entry that never was, is forgotten once the keyring answers.
+    // An entry that could not be deleted before, because it never existed, is forgotten once the keyring answers.
     let path = env.cache_dir().join("index.json");
     let mut index: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     index["discarded"] = json!([{"id": "0".repeat(32), "store": "keyring", "parts": 3}]);
@@ -382,8 +382,8 @@ fn r8_4_a_real_keyring_holds_the_token_and_nothing_else_does() {
     let index: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     assert_eq!(index["discarded"], json!([]));
 
-    // Several at once do not take each other's entries for a keyring that fails. Each has a provider: a test's knows one
-    // client.
+    // Several processes at once do not mistake each other's entries for a keyring that fails. Each has its own
+    // provider, because a test's provider knows one client.
     let providers: Vec<_> = (0..8).map(|_| Provider::start(Switches::default())).collect();
     for round in 0..4 {
         std::thread::scope(|scope| {
@@ -399,10 +399,10 @@ fn r8_4_a_real_keyring_holds_the_token_and_nothing_else_does() {
         });
     }
 
-    // Gone with its last part, and with an entry that does not belong there.
+    // It is gone with its last part, and with an entry that does not belong there.
     twice("something else");
     let gone = cache.credentials().unwrap().remove(0);
-    // This provider ends no grant from here, and that is said; the token goes all the same.
+    // This provider cannot end a grant from here, which the command reports; the token is deleted anyway.
     let ran = env.run(&["disconnect", "--all", "--yes"]);
     assert!(ran.code == Some(1) && ran.stderr.contains("not_ended_at_provider"), "{ran:?}");
     for part in [gone.id.as_str().to_owned(), format!("{}-3", gone.id.as_str())] {
@@ -427,7 +427,7 @@ fn an_entry_of_an_earlier_version_is_read_and_deleted() {
         let found = desktop.search(name);
         assert_eq!(found.matches("label = ").count(), 1);
         assert!(found.contains(&format!("label = {LABEL}\n")), "{name}");
-        // Written anew as version 0.1.0 wrote it, before the store was the `keyring` crate's.
+        // Written as version 0.1.0 wrote it, before the `keyring` crate handled the store.
         let attributes = ["service", "pdpp", "username", name];
         let part = desktop.secret_tool(&[&["lookup"], &attributes[..]].concat(), "");
         desktop.secret_tool(&[&["clear"], &attributes[..]].concat(), "");
@@ -437,7 +437,7 @@ fn an_entry_of_an_earlier_version_is_read_and_deleted() {
     }
     let ran = env.run(&["mcp", "call", "schema"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    // This provider ends no grant from here; the token goes all the same.
+    // This provider cannot end a grant from here; the token is deleted anyway.
     let ran = env.run(&["disconnect", "--all", "--yes"]);
     assert!(ran.stderr.contains("not_ended_at_provider"), "{ran:?}");
     for name in &names {
@@ -445,7 +445,8 @@ fn an_entry_of_an_earlier_version_is_read_and_deleted() {
     }
 }
 
-/// What is in the collection `session` is gone with its session, though the keyring says that it has it.
+/// The contents of the collection `session` are lost with its session, although the keyring reports that it has
+/// stored them.
 #[test]
 #[ignore = "needs gnome-keyring and dbus-daemon: bash .ci/run keyring"]
 fn a_keyring_that_is_kept_in_memory_gets_no_token() {
@@ -475,7 +476,7 @@ fn a_keyring_that_is_kept_in_memory_gets_no_token() {
 fn a_locked_or_stopped_keyring_is_reported_in_time_and_works_again() {
     let provider = Provider::start(Switches::default());
     {
-        // An account that never had a keyring: there is nothing to unlock.
+        // An account that never had a keyring has nothing to unlock.
         let mut env = TestEnv::new();
         let mut desktop = Desktop::start(&mut env, "new");
         let daemon = desktop.daemon(&env, &["--foreground", "--components=secrets", "--start"]).spawn();
@@ -492,7 +493,7 @@ fn a_locked_or_stopped_keyring_is_reported_in_time_and_works_again() {
         desktop.keyring(&env, true);
         assert_eq!(connect(&env, &provider, &["--store", "keyring"]).code, Some(0));
     }
-    // The same HOME in another session. A server that was there before the keyring waits for it.
+    // The same HOME in another session. A server that started before the keyring waits for it.
     let mut desktop = Desktop::start(&mut env, "after");
     let mut early = Session::start(&env, &[]);
     let (is_error, text) = schema(&mut early);
@@ -507,14 +508,14 @@ fn a_locked_or_stopped_keyring_is_reported_in_time_and_works_again() {
     let ran = connect(&env, &provider, &["--store", "auto"]);
     assert!(ran.code == Some(1) && ran.stderr.contains("code: keyring_locked"), "{ran:?}");
 
-    // Unlocked later, by a keyring that was started anew: the same server goes on.
+    // It is unlocked later, by a keyring that was restarted: the same server continues.
     desktop.keyring(&env, true);
     for mut session in [session, early] {
         let (is_error, text) = schema(&mut session);
         assert!(!is_error, "{text}");
     }
 
-    // Its name is on the bus, and it does not answer.
+    // Its name is on the bus, but it does not answer.
     desktop.signal(Signal::STOP);
     let mut session = Session::start(&env, &[]);
     let started = Instant::now();
@@ -524,7 +525,7 @@ fn a_locked_or_stopped_keyring_is_reported_in_time_and_works_again() {
     desktop.signal(Signal::CONT);
     wait_until(|| !schema(&mut session).0);
 
-    // Disconnected while it is silent: ended and deleted once it answers.
+    // Disconnected while the keyring is silent: the grant is ended and its token deleted once the keyring answers.
     let revoke = Instead::OtherJson;
     provider.switch(|switches| {
         switches.server = |metadata, urls| {
@@ -559,7 +560,7 @@ fn a_move_killed_at_any_moment_loses_nothing_and_is_gone_on_with() {
     let cache = Cache::open(&env.cache_dir()).unwrap();
     let count =
         |store| cache.credentials().unwrap().iter().filter(|credential| credential.store == store).count();
-    // How long one takes, to spread the kills over it.
+    // Measures how long one takes, to spread the kills over that time.
     let started = Instant::now();
     assert_eq!(env.run(&["status", "--move-to", "keyring"]).code, Some(0));
     let whole = started.elapsed();
@@ -586,7 +587,7 @@ fn a_move_killed_at_any_moment_loses_nothing_and_is_gone_on_with() {
 #[test]
 #[ignore = "needs gnome-keyring, dbus-daemon and root: bash .ci/run keyring"]
 fn a_server_without_d_bus_variables_finds_the_usual_socket() {
-    /// `/run/user/<uid>/bus`, for as long as it is looked at.
+    /// Provides `/run/user/<uid>/bus` for as long as it is needed.
     struct Usual(PathBuf);
     impl Drop for Usual {
         fn drop(&mut self) {
@@ -598,7 +599,7 @@ fn a_server_without_d_bus_variables_finds_the_usual_socket() {
     desktop.keyring(&env, true);
     let provider = Provider::start(Switches::default());
     assert_eq!(connect(&env, &provider, &["--store", "keyring"]).code, Some(0));
-    // A host passes no D-Bus variables on: where the bus is elsewhere, setup and the doctor say so.
+    // A host passes no D-Bus variables on: if the bus is elsewhere, setup and the doctor report it.
     std::fs::create_dir(env.home().join(".codex")).unwrap();
     let set_up = || {
         let ran = env.run(&["mcp", "setup", "codex", "--json"]);

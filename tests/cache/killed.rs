@@ -1,4 +1,4 @@
-//! A writer that is killed at any moment leaves the cache as it was before or after.
+//! A writer that is killed at any moment leaves the cache in the state before or after the write.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -28,7 +28,7 @@ fn store(cache: &Cache, template: &Credential, number: u64) {
     cache.store(credential, &Secrets::new(token, None), None).unwrap();
 }
 
-/// Not a test of its own: the process that is killed. Writes one credential after the other.
+/// Not a test: this is the process that is killed. It writes one credential after the other.
 #[test]
 #[ignore = "the child of the test below"]
 fn writer() {
@@ -51,7 +51,7 @@ fn a_writer_killed_at_any_step_leaves_before_or_after() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let (mut before, mut after, mut half) = (0, 0, 0);
     let rounds = cases(50);
-    // On a busy machine the moments miss one of the three for long: more of them are tried then.
+    // On a busy machine the moments can miss one of the three outcomes for long: then more of them are tried.
     let mut round = 0;
     while round < rounds || round < 20 * rounds && (before == 0 || after == 0 || half == 0) {
         let mut child = Command::new(std::env::current_exe().unwrap())
@@ -62,7 +62,8 @@ fn a_writer_killed_at_any_step_leaves_before_or_after() {
             .spawn()
             .unwrap();
         let mut progress = BufReader::new(child.stderr.take().unwrap()).lines();
-        // From the third write on: each round at another part of twice what the second took, for the next may take longer.
+        // From the third write on, each round kills at another part of twice the time of the second, because the next
+        // may take longer.
         let mut next = || -> u64 { progress.next().unwrap().unwrap().parse().unwrap() };
         next();
         next();

@@ -1,4 +1,4 @@
-//! A token in memory when something panics: not a byte of it comes out.
+//! A token in memory when something panics: not a byte of it leaks.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -18,10 +18,10 @@ use serde_json::{Map, Value, json};
 use crate::connect::provider::{Provider, REFRESH, Switches, TOKEN, with_refresh};
 use crate::support::env::TestEnv;
 
-/// The cache of [`panicking_server`]; without it, it is nothing.
+/// The cache of [`panicking_server`]; without this variable that test does nothing.
 const CACHE: &str = "PDPP_TEST_PANICS_CACHE";
 
-/// Reads with a real token, and panics in the way that the tool's name says.
+/// Reads with a real token, and panics in the way that the tool's name asks for.
 struct Panicking(Cache);
 
 impl Panicking {
@@ -30,7 +30,7 @@ impl Panicking {
         let bearer = self.0.bearer(&credential).await.unwrap();
         let rs = credential.resource_server(Http::new(Limits::default())).unwrap();
         match how {
-            // The worst that a message could be.
+            // The worst possible message.
             "quotes" => {
                 let read = rs.get(&bearer, &Read::of(["schema"])).await.unwrap();
                 panic!("a panic with {} and {:?}", bearer.expose_bearer(), read.body.len());
@@ -41,7 +41,7 @@ impl Panicking {
                 drop(failed.unwrap());
             }
             "below" => {
-                // A child of its own, as a browser or a host's program would be, and a thread beside it.
+                // A child process, such as a browser or a host's program, and a second thread.
                 let child =
                     Command::new("/bin/sh").args(["-c", "env; cat /proc/$PPID/cmdline"]).output().unwrap();
                 pdpp::ui::Ui::from_process().note(&String::from_utf8_lossy(&child.stdout));
@@ -52,7 +52,7 @@ impl Panicking {
             _ => {
                 let secret = bearer.expose_bearer().to_owned();
                 let index = secret.len() + 1;
-                // What the standard library itself says: "byte index … is out of bounds of `…`".
+                // The standard library's own message: "byte index … is out of bounds of `…`".
                 let _ = &secret[index..];
             }
         }
@@ -79,7 +79,7 @@ impl Service for Panicking {
 #[ignore = "another test starts it as its server"]
 fn panicking_server() {
     let Some(dir) = std::env::var_os(CACHE) else { return };
-    // libtest has already written to what it was given as stdout; the client's pipe is descriptor 3.
+    // libtest has already written to the stdout that it received; the client's pipe is descriptor 3.
     let client = std::fs::File::options().write(true).open("/dev/fd/3").unwrap();
     rustix::stdio::dup2_stdout(client).unwrap();
     pdpp::ui::log_to_stderr(tracing::Level::TRACE);
@@ -89,7 +89,7 @@ fn panicking_server() {
     std::process::exit(0);
 }
 
-/// Every byte below `dir` but for what the secret store keeps.
+/// Every byte below `dir`, except in the secret store.
 fn written_below(dir: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -169,7 +169,7 @@ fn a_canary_is_in_nothing_that_a_panic_in_a_call_leaves() {
             assert!(!is_there, "{secret} in {place}: {}", String::from_utf8_lossy(&bytes));
         }
     }
-    // It was there to be found: the provider was asked with it.
+    // The token was in memory: the provider received it.
     let asked = provider.seen("/v1/schema");
     assert!(asked.iter().any(|seen| seen.authorization.as_deref() == Some(&format!("Bearer {TOKEN}"))));
 }

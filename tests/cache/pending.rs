@@ -1,4 +1,4 @@
-//! A secret that could not delete is told of once, and a store that does not work leaves nothing to delete.
+//! A secret that could not be deleted is reported once, and a store that does not work leaves nothing to delete.
 
 use pdpp::cache::Cache;
 use pdpp::cache::store::StoreKind;
@@ -37,7 +37,7 @@ fn a_move_to_a_keyring_that_is_not_there_changes_nothing_and_is_forgotten() {
 fn a_deletion_that_cannot_be_done_stays_quiet_and_costs_nothing() {
     let (env, provider) = connected();
     let mut old = index(&env);
-    // As a version before left it behind.
+    // In the state that an earlier version left.
     old["discarded"] =
         json!([{"id": "0".repeat(32), "store": "keyring"}, {"id": "1".repeat(32), "store": "file"}]);
     std::fs::write(env.cache_dir().join("index.json"), old.to_string()).unwrap();
@@ -48,12 +48,12 @@ fn a_deletion_that_cannot_be_done_stays_quiet_and_costs_nothing() {
         &["disconnect", "--all", "--yes"],
     ] {
         let ran = env.run(command);
-        // The made-up provider has no way to end a grant.
+        // The fake provider has no way to end a grant.
         let is_left = command == ["disconnect", provider.url(), "--yes"];
         assert_eq!(ran.code, Some(i32::from(is_left)), "{ran:?}");
         assert!(!ran.stderr.contains("could not delete"), "{ran:?}");
     }
-    // What the file store can delete is gone; what only a keyring could is kept in mind.
+    // The file store deletes what it can; what only a keyring could delete is remembered.
     assert_eq!(index(&env)["discarded"], json!([{"id": "0".repeat(32), "store": "keyring"}]));
 }
 
@@ -62,7 +62,7 @@ fn what_a_provider_ended_is_reported_though_nothing_could_be_deleted_here() {
     let (env, provider) = connected_to(revoking());
     let lock = env.cache_dir().join("lock");
     std::fs::remove_file(&lock).unwrap();
-    // Nobody can write in such a cache, whoever they are.
+    // Nobody can write in such a cache, not even root.
     std::fs::create_dir(&lock).unwrap();
     let ran = env.run(&["disconnect", provider.url(), "--yes"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
@@ -95,7 +95,7 @@ fn what_is_left_in_a_store_goes_with_the_next_disconnect_that_reaches_it() {
     }
 }
 
-/// Lets the index say that the one secret is in the keyring, which is not there, or in its file again.
+/// Changes the index so that the one secret is in the keyring, which does not exist, or in its file again.
 fn say_stored_in(env: &TestEnv, store: StoreKind) {
     let mut edited = index(env);
     edited["credentials"][0]["store"] = json!(store);
@@ -135,7 +135,7 @@ fn a_grant_whose_token_cannot_be_read_is_kept_to_be_ended_once_it_can() {
             assert!(ran.stdout.contains("code: keyring_absent") && ran.stderr.contains(&next), "{ran:?}");
             assert!(!format!("{ran:?}").contains("deleted"), "nothing is: {ran:?}");
         }
-        // It is no agent's, and not forgotten.
+        // No agent can use it, and it is not forgotten.
         let status = env.run(&["status"]);
         assert!(status.code == Some(78) && status.stdout.contains(&format!("next: {next}")), "{status:?}");
         let status = env.run(&["status", "--grant", "grt_made_up_1", "--json"]);
@@ -174,7 +174,7 @@ fn what_was_disconnected_before_is_ended_with_the_next_and_fails_nothing_else() 
         other
     };
     let second = other("grt_2");
-    // Still not: the one that was named is ended.
+    // It is still not forgotten: the named one is ended.
     let ran = env.run(&["disconnect", "--yes"]);
     assert!(ran.code == Some(0) && ran.stdout.contains("tries again") && ran.stderr.is_empty(), "{ran:?}");
     assert_eq!((second.seen("/revoke").len(), provider.seen("/revoke").len()), (1, 0));

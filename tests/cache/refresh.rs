@@ -55,7 +55,7 @@ impl Stage {
         bearer.map(|token| token.expose_bearer().to_owned()).map_err(|error| error.code())
     }
 
-    /// Lets the stored access token end.
+    /// Makes the stored access token expire.
     fn end_token(&self) {
         end_token_in(&self.cache);
     }
@@ -118,7 +118,7 @@ fn calls_that_waited_for_a_failure_share_it() {
     });
     assert!(tokens.iter().all(|token| token.as_ref().unwrap_err().code() == "refresh_busy"));
     assert_eq!(stage.server.asked(), 1);
-    // The next one tries again.
+    // The next attempt tries again.
     stage.server.set(Token::Rotate);
     assert_eq!(stage.bearer(), Ok("access-2".to_owned()));
 }
@@ -141,7 +141,7 @@ fn the_request_names_client_and_resource_and_the_token_is_kept() {
     assert!(now.renewal.begun.is_none() && now.renewal.due.unwrap() < now.token_expires_at.unwrap());
 }
 
-/// The old refresh token is spent by then: what can be used of the answer has to be kept.
+/// By then the old refresh token is used up, so everything usable in the answer must be stored.
 #[test]
 fn odd_members_of_an_answer_never_cost_the_new_tokens() {
     let stage = stage(|_| ());
@@ -239,7 +239,7 @@ fn a_busy_or_absent_server_costs_no_token() {
     stage.server.set(Token::Rotate);
     assert_eq!(stage.bearer(), Ok("access-2".to_owned()));
     let away = self::stage(|credential| {
-        // Nobody listens on the port of a listener that was dropped.
+        // Nothing listens on the port of a listener that was dropped.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         credential.issuer = format!("http://127.0.0.1:{port}");
         credential.renewal.token_endpoint = Some(format!("http://127.0.0.1:{port}/token"));
@@ -328,7 +328,7 @@ fn calls_at_once_with_dead_tokens_are_one_refresh_a_grant() {
     assert!(got.iter().all(|token| token == "access-1"), "{got:?}");
     assert_eq!(servers.each_ref().map(Server::asked), [1, 1]);
     assert!(started.elapsed() < Duration::from_secs(10), "one grant does not wait for the other");
-    // The one that replaced it is called dead too: nothing more is asked for, and it says so.
+    // The token that replaced it is declared dead too: the reader stops asking, and reports it.
     let again = AccessToken::new("access-1".to_owned()).unwrap();
     let error = runtime.block_on(cache.bearer_instead_of(&grants[0], &again)).unwrap_err();
     assert_eq!((error.code(), servers[0].asked()), ("token_dead", 1));
@@ -354,8 +354,8 @@ fn a_running_server_replaces_a_dead_token_with_one_try() {
     "access-elsewhere".clone_into(&mut stage.server.life.lock().unwrap().access_token);
     let ran = stage.env.run(&["mcp", "call", "schema"]);
     assert_eq!((ran.code, stage.server.asked()), (Some(0), 1), "{ran:?}");
-    // Also when the new one is refused: not again, though the package reads once more, since the credential
-    // in the index is another then.
+    // This also holds if the new one is refused: there is no third attempt, although the package reads again because
+    // the credential in the index has changed.
     let other = self::stage(|credential| credential.token_expires_at = None);
     other.server.life.lock().unwrap().is_deaf = true;
     let ran = other.env.run(&["mcp", "call", "schema"]);
@@ -364,7 +364,7 @@ fn a_running_server_replaces_a_dead_token_with_one_try() {
     assert!(ran.stdout.contains("context.active_false") && ran.stdout.contains("pdpp connect"), "{ran:?}");
 }
 
-/// A blob is read as everything else: with another token where the first is dead.
+/// A blob is read like everything else: with another token if the first is dead.
 #[test]
 fn a_blob_is_read_with_the_token_that_replaced_a_dead_one() {
     let stage = stage(|credential| credential.token_expires_at = None);
@@ -385,7 +385,7 @@ fn a_blob_is_read_with_the_token_that_replaced_a_dead_one() {
     assert!(server.wait().unwrap().success());
 }
 
-/// The sandbox keeps refresh-token families of its own, which share nothing with this side.
+/// The sandbox has its own refresh-token families, which share nothing with this side.
 #[test]
 fn two_processes_renew_a_grant_of_the_sandbox() {
     use crate::support::filled::start;

@@ -1,4 +1,4 @@
-//! A made-up provider whose refresh tokens are good for one time: presenting a spent one ends the family.
+//! A fake provider whose refresh tokens are valid once: presenting a used one ends the family.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -20,39 +20,39 @@ use crate::support::credential::credential;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token {
     Rotate,
-    /// Spends it, and breaks the answer off.
+    /// Uses it up, and breaks off the answer.
     SpendAndBreak,
-    /// Spends it, and never answers.
+    /// Uses it up, and never answers.
     SpendAndHang,
     /// Rotates after 300 ms.
     Slowly,
-    /// Rotates after 2.5 s: longer than a call in flight is given at the end of input.
+    /// Rotates after 2.5 s: longer than the time that a running call gets at the end of input.
     Late,
     Busy,
     InvalidGrant,
     OtherGrant,
-    /// Rotates, with members that no standard has.
+    /// Rotates, with members that are in no standard.
     Oddly,
-    /// Refuses a request with `resource`, before it looks at the token.
+    /// Refuses a request with `resource` before it checks the token.
     WithoutResource,
 }
 
 #[allow(clippy::struct_excessive_bools, reason = "each is one thing that a server does")]
 pub struct Life {
     pub does: Token,
-    /// The family lives.
+    /// Whether the family is alive.
     pub is_alive: bool,
-    /// How often a token was asked for.
+    /// How often a token was requested.
     pub asked: usize,
     pub refresh_token: String,
     pub access_token: String,
-    /// The last form.
+    /// The last form that it received.
     pub form: Vec<(String, String)>,
-    /// Another issuer than before.
+    /// Names another issuer than before.
     pub is_other_issuer: bool,
-    /// No token is taken.
+    /// Accepts no token.
     pub is_deaf: bool,
-    /// It is a gateway that refuses a token: what it says stands in the header alone.
+    /// Acts as a gateway that refuses a token: only the header has the reason.
     pub is_gateway: bool,
 }
 
@@ -98,7 +98,7 @@ impl Server {
         self.life.lock().unwrap().asked
     }
 
-    /// Until a token was asked for `times` times.
+    /// Waits until a token was requested `times` times.
     pub fn wait_until_asked(&self, times: usize) {
         let end = Instant::now() + Duration::from_mins(1);
         while self.asked() < times {
@@ -107,7 +107,7 @@ impl Server {
         }
     }
 
-    /// A credential with this server's first tokens, whose access token has ended.
+    /// A credential with this server's first tokens, whose access token has expired.
     pub fn ended(&self) -> Credential {
         Credential {
             client_id: Some("client-1".to_owned()),
@@ -195,7 +195,7 @@ async fn token(server: &Server, request: Request) -> Response {
             _ => {}
         }
         if !life.is_alive || given.as_deref() != Some(&life.refresh_token) {
-            // The reuse of a spent token ends the family (RFC 9700 §4.14.2).
+            // Reusing a used token ends the family (RFC 9700 §4.14.2).
             life.is_alive = false;
             "none".clone_into(&mut life.access_token);
             return reply(400, &json!({"error": "invalid_grant", "error_description": "reused"}));

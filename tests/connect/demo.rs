@@ -1,4 +1,4 @@
-//! `pdpp demo`: what it says where it cannot go on, and that it leaves nothing behind, whenever it is stopped.
+//! `pdpp demo`: its message when it cannot continue, and that it leaves nothing behind, whenever it is stopped.
 
 use crate::support::env::TestEnv;
 
@@ -24,7 +24,7 @@ fn a_demo_breaks_no_word_and_shows_what_a_grant_does_not_give() {
         env.set("COLUMNS", Some(width.to_owned()));
         let ran = env.run(&["demo"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        // What is one word, as an address or a path, may be longer than the terminal is wide.
+        // A single word, such as an address or a path, may be longer than the terminal is wide.
         let too_long =
             |line: &&str| line.chars().count() > width.parse().unwrap() && line.trim_start().contains(' ');
         assert_eq!(ran.stdout.lines().find(too_long), None, "{}", ran.stdout);
@@ -41,9 +41,9 @@ fn a_demo_breaks_no_word_and_shows_what_a_grant_does_not_give() {
         ] {
             assert!(words.contains(part), "{part}: {}", ran.stdout);
         }
-        let (granted, beyond) = words.split_once("“And what was paid from the bank account?”").unwrap();
+        let (granted, beyond) = words.split_once("“What was paid from the bank account?”").unwrap();
         assert!(beyond.contains("the grant holds no stream `rows`"), "{beyond}");
-        // Mail that is older than the grant's day, a code to sign in, and the bank's file.
+        // Mail that is older than the grant's first day, a sign-in code, and the bank's file.
         for hidden in ["blood test", "402911", "11200"] {
             assert!(!granted.contains(hidden) && !beyond.contains(hidden), "{hidden}: {}", ran.stdout);
         }
@@ -79,7 +79,7 @@ mod left_behind {
         std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect()
     }
 
-    /// A place for temporary files that is looked at afterwards, and a keyring that would be silent if it were asked.
+    /// A place for temporary files that the test checks afterwards, and a keyring that would not answer.
     fn env() -> (TestEnv, std::path::PathBuf, UnixListener) {
         let mut env = TestEnv::new();
         let root = env.home().parent().unwrap().to_owned();
@@ -102,7 +102,7 @@ mod left_behind {
         assert_eq!(env.files(), [""; 0]);
     }
 
-    /// The last line before a signal; the first is the one before the folder is there.
+    /// The last line before a signal; the first is printed before the folder exists.
     const MOMENTS: [&str; 5] = ["1. Import", "2. Grant", "3. Agent", "→ schema", "→ search"];
 
     #[test]
@@ -131,7 +131,7 @@ mod left_behind {
         let code = child.wait().unwrap().code();
         let when = format!("{moment}, {signal:?}: {code:?} {stderr}");
         assert_eq!(entries(&temporary), [""; 0], "{when}");
-        // A signal after the last answer stops nothing any more.
+        // A signal after the last answer stops nothing.
         if moment != MOMENTS[4] || code != Some(0) {
             assert_eq!(code, Some(130), "{when}");
             assert!(stderr.contains("next: pdpp demo\n") && !stderr.contains("pdpp connect"), "{when}");

@@ -1,4 +1,4 @@
-//! The ways of `pdpp connect` beside agent-connect: code, device code, what is asked for, renewal.
+//! The flows of `pdpp connect` other than agent-connect: code, device code, what is requested, renewal.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Stdio;
@@ -13,7 +13,7 @@ use super::provider::{
 use super::{bearer, connect, credentials, fails, no_secret_in};
 use crate::support::env::{Ran, TestEnv};
 
-/// A page, as a browser gets it: status, where it leads, and its text.
+/// A page, as a browser gets it: its status, its redirect and its text.
 fn visit(url: &str) -> (u16, Option<String>, String) {
     ask("GET", url, "", "")
 }
@@ -40,11 +40,11 @@ fn ask(method: &str, url: &str, cookie: &str, form: &str) -> (u16, Option<String
     (status, location, answer)
 }
 
-/// What a browser has once it was let in at the loopback page.
+/// What a browser has once the loopback page has admitted it.
 pub struct Page {
-    /// The provider's page that it was led to.
+    /// The provider's page that it was redirected to.
     pub url: String,
-    /// What it is known by from then on.
+    /// The cookie that identifies it from then on.
     pub cookie: String,
 }
 
@@ -54,7 +54,7 @@ impl Page {
         Self::of(&ask("POST", address, "", &format!("code={code}")).2)
     }
 
-    /// Posts what the file in `html` does.
+    /// Posts what the file in `html` posts.
     pub fn by_file(html: &str) -> Self {
         let value = |before: &str| html.split_once(before).unwrap().1.split_once('"').unwrap().0.to_owned();
         let form = format!("secret={}", value("name=\"secret\" value=\""));
@@ -77,7 +77,7 @@ impl Page {
     }
 }
 
-/// Runs `connect` in the authorization code way; `browser` gets the address that the owner opens.
+/// Runs `connect` with the authorization code flow; `browser` gets the address that the owner opens.
 fn by_code(env: &TestEnv, provider: &Provider, more: &[&str], browser: impl FnOnce(&Page)) -> Ran {
     by_code_at(env, provider.url(), more, browser)
 }
@@ -96,7 +96,7 @@ pub fn by_code_at(env: &TestEnv, provider: &str, more: &[&str], browser: impl Fn
         if line.starts_with("  http://127.0.0.1:") && line.ends_with('/') {
             address = Some(line.trim().to_owned());
         }
-        // Device codes have the same frame, and another page.
+        // Device codes have the same outline, and another page.
         if let (Some(address), true) = (&address, line.starts_with("    │  ")) {
             let page = Page::by_code(address, line.trim_matches(['│', ' ']));
             if page.url.contains("/authorize?")
@@ -156,7 +156,7 @@ fn r8_1_a_code_is_traded_for_a_proven_token() {
         let (status, _, text) = browser.visit(&back.clone().unwrap());
         assert_eq!(status, 200);
         page = text;
-        // One answer is taken: nobody is there for a second one.
+        // It accepts one answer: the port is closed for a second one.
         let started = Instant::now();
         while visit(&back.clone().unwrap()).0 != 0 {
             assert!(started.elapsed() < Duration::from_secs(5));
@@ -178,11 +178,11 @@ fn r8_1_a_code_is_traded_for_a_proven_token() {
     assert!(verifier.len() >= 43 && !ran.stderr.contains(verifier) && !ran.stdout.contains(verifier));
     let kept = credentials(&env);
     assert_eq!((bearer(&env, &kept[0]).as_str(), kept[0].refreshable), (TOKEN, true));
-    // A refresh names the resource that was asked for, and no other (RFC 8707 §2.2).
+    // A refresh names the resource that was requested, and no other (RFC 8707 §2.2).
     assert_eq!(kept[0].renewal.resource, Some(format!("{}/mcp", provider.url())));
 }
 
-/// The same lines before the page is opened, whichever way they are sent.
+/// The lines before the page is opened are the same in every flow.
 #[test]
 fn every_flow_shows_the_same_before_the_owner_is_asked() {
     let asked = |flow: &str, more: &[&str]| {
@@ -220,7 +220,7 @@ fn every_flow_shows_the_same_before_the_owner_is_asked() {
         "2098-01-01",
     ];
     let flows = ["agent-connect", "authorization-code", "par", "device-code"];
-    // All at once: most of the time goes into waiting for a poll.
+    // All cases run at once, because most of the time is spent waiting for a poll.
     let all_asked = |more: &[&str]| {
         std::thread::scope(|scope| {
             let runs = flows.map(|flow| scope.spawn(move || asked(flow, more)));
@@ -230,13 +230,13 @@ fn every_flow_shows_the_same_before_the_owner_is_asked() {
     let narrowed = all_asked(&narrow);
     assert_eq!(narrowed[0].len(), 5, "{narrowed:?}");
     assert!(narrowed.iter().all(|lines| *lines == narrowed[0]), "{narrowed:?}");
-    // Where nothing narrows it, two ways send nothing of it, and say so.
+    // If nothing narrows the grant, two flows send no details, and report this.
     let [agent_connect, code, par, device_code] = all_asked(&[]);
     assert_eq!((&agent_connect, &par), (&code, &device_code));
     assert!(agent_connect[2].contains("none is sent"));
 }
 
-/// A purpose beside no `authorization_details` is not in the draft: only who announces it is sent one.
+/// A purpose without `authorization_details` is not in the draft: only a provider that announces it receives one.
 #[test]
 fn a_request_for_everything_says_its_purpose_where_that_is_taken() {
     let sent = |announced: bool, flow: &str| {
@@ -273,7 +273,7 @@ fn a_request_for_everything_says_its_purpose_where_that_is_taken() {
     }
 }
 
-/// The embedded provider and the client share no code: that they understand each other says something.
+/// The embedded provider and the client share no code, so it proves something that they understand each other.
 #[test]
 fn every_flow_leads_to_a_grant_of_the_sandbox() {
     use crate::support::filled::start;
@@ -297,7 +297,7 @@ fn every_flow_leads_to_a_grant_of_the_sandbox() {
         .collect();
     let once = (TokenKind::Client, false, 1);
     assert_eq!(kinds, [once, once, (TokenKind::Client, true, 1), once]);
-    // Nobody narrows it: all sources are picked, and are a package.
+    // Nothing narrows the grant: all sources are picked, and form a package.
     let ran = by_code_at(&env, provider.url(), &["--flow", "authorization-code"], approving);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let kept = credentials(&env);
@@ -311,7 +311,7 @@ fn every_flow_leads_to_a_grant_of_the_sandbox() {
 fn an_answer_of_somebody_else_is_not_taken() {
     type Back = fn(&mut Vec<(&'static str, String)>, &provider::Urls);
     let cases: [(Back, i32, &str); 7] = [
-        // Such an answer ends nothing; it is told at the end of the wait.
+        // Such an answer ends nothing; it is reported at the end of the wait.
         (|back, _| back[1].1 = "made-up".to_owned(), 77, "state_mismatch"),
         (|back, _| drop(back.remove(1)), 77, "state_mismatch"),
         (|back, _| back[2].1 = "https://evil.example".to_owned(), 77, "answer_issuer_mismatch"),
@@ -346,8 +346,8 @@ fn an_answer_of_somebody_else_is_not_taken() {
     });
 }
 
-/// Another user of the machine, who has come to know the address of the provider's page, brings an answer of their own;
-/// and anybody who reaches the port says that the owner has said no.
+/// Another user of the machine, who has learned the address of the provider's page, brings an answer of their own;
+/// and a program that reaches the port reports that the owner refused.
 #[test]
 fn o7_2_only_the_browser_that_was_let_in_can_bring_the_answer() {
     let env = TestEnv::new();
@@ -410,7 +410,7 @@ fn an_exchange_that_fails_is_reported_and_repeated_only_where_nothing_was_answer
     });
 }
 
-/// The owner has approved: nothing that passes may cost that.
+/// The owner has approved: no passing error may lose that.
 #[test]
 fn an_approval_survives_a_token_endpoint_that_stumbles() {
     let first_tokens = vec![Instead::ServerError, Instead::Close];
@@ -425,7 +425,7 @@ fn an_approval_survives_a_token_endpoint_that_stumbles() {
     }
 }
 
-/// Better before the owner is asked than after.
+/// It is better to fail before the owner is asked than after.
 #[test]
 fn a_client_that_would_need_a_secret_asks_nobody() {
     let secret: provider::Edit = |registered, _| registered["client_secret"] = json!("s");
@@ -441,7 +441,7 @@ fn a_client_that_would_need_a_secret_asks_nobody() {
         let stderr = fails(&switches, &["--wait", "2"], 77, "client_secret_required");
         assert!(!stderr.contains("http://127.0.0.1:1"), "no page is shown: {stderr}");
     }
-    // One that says that no secret is needed is believed, and agent-connect sends none.
+    // A provider that declares no secret necessary is believed, and agent-connect sends none.
     let none: provider::Edit = |registered, _| {
         registered["client_secret"] = json!("s");
         registered["token_endpoint_auth_method"] = json!("none");
@@ -479,7 +479,7 @@ fn an_end_that_a_request_may_not_name_is_what_to_leave_out() {
     let (_, next) = stderr.split_once("next: ").unwrap();
     assert!(next.contains("no end in a request") && next.contains("--stream entries"), "{stderr}");
     assert!(!next.contains("--expires"), "{stderr}");
-    // Without one nothing is said of it.
+    // Without one, the command says nothing about it.
     let stderr = fails(&switches, &["--stream", "entries"], 77, "request_refused");
     assert!(stderr.contains("Leave out what narrows"), "{stderr}");
 }
@@ -501,7 +501,7 @@ fn metadata_is_found_where_providers_have_it_and_checked_all_the_same() {
         let provider = Provider::start(switches);
         let ran = connect(&env, &provider, &[]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        // What was stored is found again where it has to be ended.
+        // What was stored is found again when it must be ended.
         assert!(env.run(&["disconnect", "--yes"]).stdout.contains("revocation_unsupported"));
     }
     let other: provider::Edit = |resource, _| resource["resource"] = json!("http://127.0.0.1:1/other");
@@ -543,7 +543,7 @@ fn nobody_comes_back() {
     failed(&ran, 77, "wait_over");
     assert!(ran.stderr.contains("within 0:02 min") && ran.stderr.contains("leave it"), "{}", ran.stderr);
     assert!(started.elapsed() < Duration::from_secs(15));
-    // Of the others the provider has said how long its page lasts.
+    // For the other flows, the provider has stated how long its page lasts.
     let pending = Switches { polls: vec![Poll::Pending], server: provider::with_all, ..Switches::default() };
     std::thread::scope(|scope| {
         for flow in ["agent-connect", "device-code"] {
@@ -554,7 +554,7 @@ fn nobody_comes_back() {
             });
         }
     });
-    // A browser was started, and never comes in.
+    // A browser was started, but never arrives.
     let silent = Provider::start(Switches { polls: vec![Poll::Pending], ..Switches::default() });
     let ran = env.run(&["connect", silent.url(), "--wait", "17"]);
     assert!(ran.stderr.contains("Your browser opens the page"), "{}", ran.stderr);
@@ -633,7 +633,7 @@ fn several_picked_sources_are_stored_and_described_as_a_package() {
     let bearers = provider.seen("").into_iter().filter(|seen| seen.authorization.is_some());
     let tried: std::collections::BTreeSet<String> = bearers.map(|seen| seen.path).collect();
     assert!(tried.iter().all(|path| path == "/mcp"), "its token is good for nothing else: {tried:?}");
-    // Without a name it is called by its sources, as far as they are known.
+    // Without a name the grant is named after its sources, as far as they are known.
     let env = TestEnv::new();
     assert_eq!(by_code(&env, &provider, &[], approving).code, Some(0));
     assert_eq!(credentials(&env)[0].label, "mail, bank");
@@ -754,7 +754,7 @@ fn without_a_browser_a_device_code_is_taken_and_announced() {
     let (ran, provider) = run(&[("SSH_TTY", "/dev/pts/1")], &["--flow", "agent-connect"]);
     assert!(!ran.stderr.contains("device code"), "{}", ran.stderr);
     assert!(provider.seen("/device").is_empty());
-    // Who opens no browser is where they were before.
+    // If no browser opens, the owner still gets the address.
     let (ran, provider) = run(&[("container", "podman")], &["--no-browser"]);
     assert!(ran.stderr.contains("Using a device code because this is a container"), "{}", ran.stderr);
     assert_eq!(provider.seen("/device").len(), 1);
@@ -834,9 +834,8 @@ fn what_is_asked_for_is_sent_and_shown_before_the_owner_is_asked() {
     ] {
         assert!(ran.stderr.contains(part), "{part} in {}", ran.stderr);
     }
-    // The made-up provider gives a year more.
-    let more =
-        "warning: the grant gives more than pdpp asked for: access until 2099-01-02 03:04 UTC, not 2098-01-01 00:00 UTC";
+    // The fake provider grants a year more.
+    let more = "warning: the grant gives more than pdpp asked for: access until 2099-01-02 03:04 UTC, not 2098-01-01 00:00 UTC";
     assert!(ran.stderr.contains(more), "{}", ran.stderr);
     let kept = &credentials(&env)[0];
     assert_eq!(kept.label, "Trip diary");
@@ -904,7 +903,7 @@ fn renewing_asks_for_the_same_and_replaces_that_grant_only() {
     let ran = env.run(&["connect", "--renew", "--grant", "Mine", "--no-browser"]);
     no_secret_in(&ran);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    // The made-up provider offers no way to end a grant: said, and no failure.
+    // The fake provider offers no way to end a grant: that is reported, and is not a failure.
     for part in
         ["this grant replaces the old one", "The old grant grt_made_up_1 is deleted here, but is still valid"]
     {
@@ -935,7 +934,7 @@ fn renewing_asks_for_the_same_and_replaces_that_grant_only() {
     assert!(known.contains(&(other.url(), "grt_made_up_1", "Paper diary")), "{known:?}");
     let secrets = env.files().iter().filter(|file| file.contains("/secrets/")).count();
     assert_eq!(secrets, 2, "the old token is gone");
-    // One that fails leaves what is there.
+    // A failed renewal leaves the existing grant.
     provider.switch(|switches| switches.polls = vec![Poll::Denied]);
     let ran = env.run(&["connect", "--renew", provider.url(), "--no-browser"]);
     failed(&ran, 77, "access_denied");
@@ -944,7 +943,7 @@ fn renewing_asks_for_the_same_and_replaces_that_grant_only() {
     assert_eq!(both.code, Some(2), "a renewal is the same again: {both:?}");
 }
 
-/// A provider that ends grants, one that fails to, and one that keeps the grant and gives another token.
+/// A provider that ends grants, one that fails to, and one that keeps the grant and issues another token.
 #[test]
 fn what_is_replaced_is_ended_at_its_provider_and_nothing_else_is() {
     let server: provider::Edit =
@@ -960,7 +959,7 @@ fn what_is_replaced_is_ended_at_its_provider_and_nothing_else_is() {
         ran
     };
     assert_eq!(connect(&env, &provider, &[]).code, Some(0));
-    // The same grant again: its token is replaced, and ending that could end the grant.
+    // The same grant again: its token is replaced, and revoking the old token could end the grant.
     assert!(renew(&[]).stdout.contains("the grant has a new token"));
     assert_eq!(connect(&env, &provider, &[]).code, Some(0));
     assert!(provider.seen("/revoke").is_empty());
@@ -985,7 +984,7 @@ fn what_is_replaced_is_ended_at_its_provider_and_nothing_else_is() {
     let kept = credentials(&env);
     assert_eq!((kept.len(), kept[0].grant_id.as_str()), (1, "grt_made_up_3"));
 
-    // An expired one is over: nobody is asked.
+    // An expired grant is over, so nobody is asked.
     let before = provider.seen("/revoke").len();
     let index = env.cache_dir().join("index.json");
     let edited = std::fs::read_to_string(&index).unwrap().replace("2099-", "2020-");
@@ -1052,7 +1051,7 @@ fn an_unknown_name_is_reported_with_the_known_ones() {
     assert!(stderr.contains("known are:\n  messages.subject\n"), "{stderr}");
     let stderr = refused(&["--source", MAIL, "--instance", "cin_mail_werk"], "instance_unknown");
     assert!(stderr.contains("known are:\n  cin_mail_work (Work mail)\n"), "{stderr}");
-    // Of two accounts none is taken for the other: with nobody to ask, the choices are named.
+    // With two accounts and no terminal, it does not pick one: it lists the choices.
     for flow in ["par", "device-code"] {
         let stderr = refused(&["--source", MAIL, "--flow", flow], "instance_required");
         assert!(
@@ -1061,7 +1060,8 @@ fn an_unknown_name_is_reported_with_the_known_ones() {
         );
     }
     refused(&["--source", MAIL, "--flow", "authorization-code"], "instance_required");
-    // The code flow is told by way of the browser, which cannot list; what earlier grants showed is listed.
+    // The code flow reports errors through the browser, which cannot list sources; what earlier grants showed is
+    // listed.
     let code = ["--flow", "authorization-code", "--stream", "transaction"];
     let stderr = refused(&code, "stream_unknown");
     assert!(stderr.contains("Leave --stream out"), "{stderr}");
@@ -1106,7 +1106,7 @@ fn an_unwritable_cache_is_noticed_before_the_owner_is_asked() {
     assert!(provider.seen("").is_empty(), "nobody was asked");
 }
 
-/// What a secret must not be found in: all that the process writes at its most talkative, and what it starts.
+/// Where a secret must not appear: in everything that the process writes at its most verbose, and in what it starts.
 #[cfg(unix)]
 #[test]
 fn a_canary_is_found_nowhere() {
@@ -1131,7 +1131,7 @@ fn a_canary_is_found_nowhere() {
             scope.spawn(move || {
                 let env = TestEnv::new();
                 let provider = Provider::start(switches.clone());
-                // A browser that writes down what it was started with, and keeps the page that it was handed.
+                // A browser that records its arguments, and keeps the page that it received.
                 let (script, log) = (env.home().join("browser"), env.home().join("log"));
                 let text = format!(
                     "#!/bin/sh\nprintf '%s\\n' \"$#\" \"$@\" > {0}\ntr '\\0' '\\n' < /proc/$PPID/cmdline >> {0}\nenv >> {0}\n\
@@ -1168,7 +1168,7 @@ fn a_canary_is_found_nowhere() {
                     .filter_map(|seen| seen.body["code_verifier"].as_str().map(str::to_owned))
                     .collect();
                 assert_eq!(ended.code() == Some(0), number < 3, "{number}: {everything}");
-                // Of a device code the page's address is shown, for a browser anywhere.
+                // For a device code the page's address is shown, because any browser may open it.
                 let address = Some(page.url.as_str()).filter(|url| !url.contains("user_code"));
                 let shown = [TOKEN, REFRESH, POLLING_CODE, CODE, DEVICE_CODE, page.cookie.as_str()];
                 let verifiers = verifiers.iter().map(String::as_str);

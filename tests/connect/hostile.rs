@@ -1,5 +1,4 @@
-//! A hostile provider in every way to a grant: a clear error in bounded time and memory, and nothing steers
-//! the terminal.
+//! A hostile provider in every flow: a clear error in bounded time and memory, and nothing controls the terminal.
 
 use std::io::Read as _;
 use std::process::Stdio;
@@ -12,12 +11,12 @@ use super::provider::{self, EVIL, Edit, Instead, Poll, Provider, Switches};
 use super::{credentials, no_secret_in};
 use crate::support::env::{Ran, TestEnv};
 
-/// A way to a grant, and the paths that are asked on it after the metadata.
+/// A flow, and the paths that it requests after the metadata.
 struct Flow {
     name: &'static str,
     arguments: &'static [&'static str],
     paths: &'static [&'static str],
-    /// The one of them that is polled: what is not heard there is asked again, until the end.
+    /// The path that is polled: a lost answer is requested again, until the end.
     polled: Option<&'static str>,
 }
 
@@ -59,13 +58,13 @@ fn switches(edit: impl FnOnce(&mut Switches)) -> Switches {
     switches
 }
 
-/// Runs one; it has to end within its bounds, with nothing stored, and say why and what next.
+/// Runs one case; it must end within its bounds, store nothing, and name the reason and the next step.
 fn ends(flow: &Flow, switches: Switches, more: &[&str]) -> Ran {
     let env = TestEnv::new();
     let provider = Provider::start(switches);
     let started = Instant::now();
     let ran = by_code_at(&env, provider.url(), &[flow.arguments, more].concat(), approving);
-    // The longest is a poll that is not answered: 3 s of patience and one exchange of 15 s.
+    // The longest is a poll without an answer: 3 s of patience and one exchange of 15 s.
     assert!(started.elapsed() < Duration::from_mins(1), "{}: {ran:?}", flow.name);
     no_secret_in(&ran);
     ran
@@ -85,7 +84,7 @@ fn is_plain(ran: &Ran, what: &str) {
     }
 }
 
-/// What is told about `instead` at `path`; several, where the place decides.
+/// The codes expected for `instead` at `path`; several if the path decides.
 fn codes(flow: &Flow, path: &str, instead: Instead) -> &'static [&'static str] {
     let is_polled = flow.polled == Some(path);
     match instead {
@@ -236,7 +235,7 @@ fn polling_without_end_ends_in_every_flow() {
     });
 }
 
-/// The metadata of a provider that is elsewhere may name nothing here; one that is here, nothing but its own.
+/// The metadata of a remote provider must not name this machine; that of a local one must name only its own.
 #[test]
 fn endpoints_elsewhere_are_refused_before_anything_is_sent_there() {
     const ENDPOINTS: [&str; 7] = [
@@ -250,7 +249,7 @@ fn endpoints_elsewhere_are_refused_before_anything_is_sent_there() {
     ];
     fn at<const N: usize>(body: &mut Value, urls: &provider::Urls) {
         provider::with_all(body, urls);
-        // The other port of this machine: as foreign as any other host.
+        // The other port of this machine is as foreign as any other host.
         body[ENDPOINTS[N]] = json!(format!("{}/x", urls.provider));
     }
     let edits: [Edit; 7] = [at::<0>, at::<1>, at::<2>, at::<3>, at::<4>, at::<5>, at::<6>];
@@ -269,7 +268,7 @@ fn endpoints_elsewhere_are_refused_before_anything_is_sent_there() {
     });
 }
 
-/// The most memory that the process had, in KiB.
+/// The peak memory of the process, in KiB.
 #[cfg(target_os = "linux")]
 fn peak(id: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;

@@ -1,4 +1,4 @@
-//! `pdpp connect` through the real binary, against a made-up provider (R8.1, R1.1, R8.4).
+//! `pdpp connect` through the real binary, against a fake provider (R8.1, R1.1, R8.4).
 
 mod demo;
 pub mod flows;
@@ -43,7 +43,7 @@ fn bearer(env: &TestEnv, credential: &Credential) -> String {
 
 /// What every failure promises: its exit code and error code, in both forms; a next step; nothing stored.
 fn fails(switches: &Switches, more: &[&str], exit: i32, code: &str) -> String {
-    // Both at once: most of the time goes into waiting for a poll.
+    // Both at once, because most of the time is spent waiting for a poll.
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let env = TestEnv::new();
@@ -98,7 +98,8 @@ fn r8_1_native_agent_connect_ends_with_a_proven_token_in_the_cache() {
     ] {
         assert!(ran.stdout.contains(part), "{part} in {}", ran.stdout);
     }
-    // A page of this machine is named, beside the result, not in it; the provider's own is a capability.
+    // The address of a page of this machine is printed apart from the result; the provider's own address is a
+    // capability.
     assert!(
         ran.stderr.contains("\n  http://127.0.0.1:") && ran.stderr.contains("Made-up Diaries"),
         "{}",
@@ -239,7 +240,7 @@ fn a_token_that_does_not_read_is_not_kept() {
     ]);
 }
 
-/// Its end would be asked for at another path of the authorization server.
+/// Its revocation would go to another path of the authorization server.
 #[test]
 fn a_grant_whose_id_leads_elsewhere_is_not_kept() {
     for grant_id in ["..", ".", "../../clients/1", "a\\..\\b"] {
@@ -267,7 +268,7 @@ fn a_grant_that_is_not_kept_is_ended_at_its_provider() {
     assert_eq!(ran.code, Some(77), "{ran:?}");
     assert!(ran.stderr.contains("ended the approved grant at the provider again"), "{}", ran.stderr);
     assert_eq!(provider.seen("/revoke")[0].body["token"], TOKEN);
-    // Where it cannot be ended, that is said.
+    // If it cannot be ended, the command reports that.
     let instead = Some(("/schema?view=compact", Instead::Unauthorized));
     let provider = Provider::start(Switches { instead, ..Switches::default() });
     let ran = connect(&env, &provider, &[]);
@@ -341,10 +342,10 @@ fn a_forgotten_client_id_is_registered_again_once() {
     let env = TestEnv::new();
     let provider = Provider::start(Switches::default());
     assert_eq!(connect(&env, &provider, &[]).code, Some(0));
-    // The same id is used again while it is known.
+    // The same client id is used again while the provider knows it.
     assert_eq!(connect(&env, &provider, &[]).code, Some(0));
     assert_eq!(provider.seen("/register").len(), 1);
-    // A restart of the provider: the id that we have is not the one that it will give.
+    // After a restart of the provider, our id differs from the one that it will issue.
     provider.seen("");
     let index = env.cache_dir().join("index.json");
     let edited = std::fs::read_to_string(&index).unwrap().replace("cli_1", "cli_of_before");
@@ -353,7 +354,7 @@ fn a_forgotten_client_id_is_registered_again_once() {
     assert_eq!(provider.seen("/register").len(), 2);
     assert_eq!(credentials(&env)[0].client_id.as_deref(), Some("cli_2"));
 
-    // One that knows no client at all is not asked for ever.
+    // A provider that knows no client at all is not asked forever.
     let before = std::fs::read_to_string(&index).unwrap();
     provider.switch(|switches| switches.knows_clients = false);
     let ran = connect(&env, &provider, &[]);
@@ -373,7 +374,7 @@ fn registration_takes_what_is_offered() {
         ..Switches::default()
     };
     let provider = Provider::start(pre_registered.clone());
-    // The made-up server does not know it; what matters is who asks.
+    // The fake server does not know it; only the client matters.
     let ran = connect(&TestEnv::new(), &provider, &[]);
     assert_eq!(ran.code, Some(77), "{ran:?}");
     assert_eq!(provider.seen("/agent-connect")[0].body["client_id"], "pdpp_cli");
@@ -632,8 +633,8 @@ fn a_cache_that_cannot_be_used_is_known_before_the_owner_is_asked() {
     assert!(provider.seen("").is_empty());
 }
 
-/// Every user of a machine can read every argument of every process. The page's address is a capability: it goes to the
-/// browser in a private file, which goes when the browser has come in.
+/// Every user of a machine can read every argument of every process. The page's address is a capability: it goes to
+/// the browser in a private file, which is deleted once the browser has arrived.
 #[cfg(unix)]
 #[test]
 fn o7_2_the_browser_gets_a_private_file_and_no_argument_says_more() {
@@ -707,7 +708,7 @@ fn ctrl_c_stops_with_130_and_stores_nothing() {
             .stderr(std::process::Stdio::piped())
             .spawn()
             .unwrap();
-        // It says that it waits for the owner.
+        // It prints that it waits for the owner.
         let mut lines = std::io::BufReader::new(child.stderr.take().unwrap());
         let mut stderr = String::new();
         while !stderr.contains("Waiting for your approval") {

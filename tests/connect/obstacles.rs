@@ -1,4 +1,4 @@
-//! What `connect` says where something is in its way: before anybody is asked, and with what to type.
+//! What `connect` reports when something prevents it: before anyone is asked, and with the command to type.
 
 use std::process::Stdio;
 
@@ -28,7 +28,7 @@ fn an_output_that_takes_nothing_is_noticed_before_the_owner_is_asked() {
         }
     }
     assert!(provider.seen("").is_empty(), "nobody was asked");
-    // What is done already is not to be done again.
+    // A finished step is not repeated.
     assert_eq!(connect(&env, &provider, &["--name", "Mine"]).code, Some(0));
     let ran = to_full(&env, &["disconnect", "Mine", "--yes", "--json"]);
     assert!(ran.code != Some(0) && credentials(&env).is_empty(), "{ran:?}");
@@ -45,7 +45,7 @@ fn a_variable_that_names_no_proxy_is_refused_where_it_counts() {
         assert!(ran.stderr.contains(part), "{part} in {}", ran.stderr);
     }
     assert!(!ran.stderr.contains("canary"), "{}", ran.stderr);
-    // This machine is never reached through one.
+    // This machine is never reached through a proxy.
     let provider = Provider::start(Switches::default());
     assert_eq!(connect(&env, &provider, &[]).code, Some(0));
 }
@@ -59,7 +59,7 @@ fn a_machine_without_certificates_reaches_itself_without_tls() {
     env.set("SSL_CERT_DIR", Some(nowhere));
     let provider = Provider::start(Switches::default());
     assert_eq!(connect(&env, &provider, &[]).code, Some(0));
-    // TLS needs them, on this machine too.
+    // TLS needs the certificates, on this machine too.
     for url in ["https://127.0.0.1:1", "https://provider.test/me"] {
         let ran = env.run(&["connect", url, "--no-browser"]);
         assert!(ran.stderr.contains("code: http_setup_failed"), "{url}: {}", ran.stderr);
@@ -88,7 +88,7 @@ fn fields_are_named_as_they_are_asked_for_and_required_ones_are_no_surprise() {
     };
     let ran = run(&["--field", "messages.subjekt"]);
     assert!(ran.stderr.contains("code: field_unknown"), "{ran:?}");
-    // Of every stream of that name, each with whose it is.
+    // Every stream of that name, each with its owner.
     for part in ["known are:\n  messages.subject (Mail)\n", "  messages.text (Chat"] {
         assert!(ran.stderr.contains(part), "{part} in {}", ran.stderr);
     }
@@ -117,7 +117,7 @@ fn a_directory_is_served_by_one_sandbox() {
     start(config()).unwrap().stop();
 }
 
-/// Whoever tells of a grant that is over, it is one command, and not one that leaves the old grant there.
+/// Every message about an ended grant names the same command, and not one that leaves the old grant.
 #[test]
 fn a_grant_that_is_over_is_renewed_by_one_command_whoever_tells_it() {
     let env = TestEnv::new();

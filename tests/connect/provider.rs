@@ -1,5 +1,5 @@
-//! A made-up provider to connect to: resource server and authorization server on two loopback ports,
-//! with a switch for everything that can go wrong.
+//! A fake provider to connect to: resource server and authorization server on two loopback ports, with a switch for
+//! everything that can go wrong.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -18,13 +18,13 @@ pub const POLLING_CODE: &str = "canary-poll-09c2";
 pub const CODE: &str = "canary-code-41be";
 pub const DEVICE_CODE: &str = "canary-device-c77d";
 
-/// What would steer a terminal, or pass for this program's own words.
+/// Text that would control a terminal, or imitate this program's own words.
 pub const EVIL: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\r\u{202e}x\nerror: fake";
 
 /// An edit of a JSON body.
 pub type Edit = fn(&mut Value, &Urls);
 
-/// What the provider does other than well.
+/// How the provider misbehaves.
 #[derive(Clone)]
 #[allow(clippy::struct_excessive_bools, reason = "each is one thing that a provider does")]
 pub struct Switches {
@@ -40,13 +40,13 @@ pub struct Switches {
     pub token: Edit,
     /// Edits the schema.
     pub schema: Edit,
-    /// Replaces the answer to this path's end, if it is asked.
+    /// Replaces the answer to a request whose path ends like this.
     pub instead: Option<(&'static str, Instead)>,
-    /// Answers to polls, in order; the last repeats. Empty: approved at once.
+    /// Answers to polls, in order; the last one repeats. Empty: approved at once.
     pub polls: Vec<Poll>,
-    /// Whether only a pushed request is taken.
+    /// Whether only a pushed request is accepted.
     pub par_only: bool,
-    /// Whether the client id that was given last is known.
+    /// Whether the client id that was issued last is known.
     pub knows_clients: bool,
     /// Whether `/v1/schema` is 404.
     pub core_only: bool,
@@ -54,13 +54,13 @@ pub struct Switches {
     pub grant_id: &'static str,
     /// Edits the device authorization's answer.
     pub device: Edit,
-    /// Edits the parameters that a browser is sent back with.
+    /// Edits the parameters of the redirect back.
     pub back: fn(&mut Vec<(&'static str, String)>, &Urls),
-    /// What a pushed request or a device authorization is refused with.
+    /// The refusal of a pushed request or a device authorization.
     pub refuses_details: Option<fn() -> Value>,
     /// Answers to the first requests of the token endpoint.
     pub first_tokens: Vec<Instead>,
-    /// Whether the token endpoint knows no `resource`.
+    /// Whether the token endpoint does not know `resource`.
     pub refuses_resource: bool,
     /// Edits the registration's answer.
     pub registration: Edit,
@@ -68,11 +68,11 @@ pub struct Switches {
     pub resource_at: Option<&'static str>,
     /// Where the authorization server's metadata is, if not at its usual place.
     pub server_at: Option<&'static str>,
-    /// Whether a read without a token is told where the metadata is.
+    /// Whether the answer to a read without a token names the metadata.
     pub challenges: bool,
 }
 
-/// Advertises the authorization code flow, and nothing before it.
+/// Advertises the authorization code flow, and no flow before it.
 pub fn with_code(server: &mut Value, urls: &Urls) {
     with_device(server, urls);
     let server = server.as_object_mut().unwrap();
@@ -85,7 +85,7 @@ pub fn with_code(server: &mut Value, urls: &Urls) {
         .insert("authorization_details_types_supported".to_owned(), json!(["https://pdpp.dev/data-access"]));
 }
 
-/// Advertises the device code flow, and nothing before it.
+/// Advertises the device code flow, and no flow before it.
 pub fn with_device(server: &mut Value, urls: &Urls) {
     with_all(server, urls);
     let server = server.as_object_mut().unwrap();
@@ -94,7 +94,7 @@ pub fn with_device(server: &mut Value, urls: &Urls) {
     server.remove("authorization_endpoint");
 }
 
-/// Advertises every way.
+/// Advertises every flow.
 pub fn with_all(server: &mut Value, urls: &Urls) {
     let issuer = &urls.issuer;
     server["authorization_endpoint"] = json!(format!("{issuer}/authorize"));
@@ -102,7 +102,7 @@ pub fn with_all(server: &mut Value, urls: &Urls) {
     server["device_authorization_endpoint"] = json!(format!("{issuer}/device"));
 }
 
-/// Another answer altogether.
+/// An entirely different answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instead {
     NotFound,
@@ -113,9 +113,9 @@ pub enum Instead {
     Huge,
     /// JSON of a million open brackets.
     Deep,
-    /// A byte now and then, without end.
+    /// One byte from time to time, without end.
     Drip,
-    /// A refusal in control characters.
+    /// A refusal with control characters.
     Evil,
     Never,
     Close,
@@ -141,7 +141,7 @@ pub struct Urls {
     pub issuer: String,
 }
 
-/// One request, as it came.
+/// One request, as it arrived.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub at: Instant,
@@ -227,13 +227,13 @@ impl Provider {
         &self.shared.urls.provider
     }
 
-    /// Behaves so from now on; the URLs stay.
+    /// Behaves like this from now on; the URLs stay.
     pub fn switch(&self, edit: impl FnOnce(&mut Switches)) {
         edit(&mut self.shared.switches.lock().unwrap());
         *self.shared.polls.lock().unwrap() = 0;
     }
 
-    /// The requests so far whose path ends so.
+    /// The requests so far whose path ends like this.
     pub fn seen(&self, path: &str) -> Vec<Seen> {
         self.shared.seen.lock().unwrap().iter().filter(|seen| seen.path.ends_with(path)).cloned().collect()
     }
@@ -392,7 +392,7 @@ fn token(body: &Value, known: bool, shared: &Shared, switches: &Switches) -> Res
     poll(Poll::Approved, switches, &shared.urls)
 }
 
-/// The owner approved at once: the browser goes back.
+/// The owner approved at once: the browser is redirected back.
 fn send_back(path: &str, switches: &Switches, urls: &Urls) -> Response {
     let asked = query(path);
     let mut back =
@@ -415,7 +415,7 @@ fn device_poll(shared: &Shared, switches: &Switches) -> Response {
     }
 }
 
-/// A refusal as RFC 6749 §5.2 has it.
+/// A refusal in the form of RFC 6749 §5.2.
 fn flat(status: u16, code: &str) -> Response {
     reply(status, &json!({"error": code, "error_description": format!("Made up: {code}")}))
 }
@@ -522,7 +522,7 @@ async fn other(instead: Instead, urls: &Urls) -> Response {
     }
 }
 
-/// A body that ends before it should.
+/// A body that ends too early.
 fn broken_off() -> Response {
     let half = futures_util::stream::iter([Ok(vec![b'{']), Err(std::io::Error::other("cut"))]);
     Body::from_stream(half).into_response()
@@ -545,7 +545,7 @@ fn text_header(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name).map(|value| value.to_str().unwrap().to_owned())
 }
 
-/// A token that can be refreshed, and ends earlier than its grant.
+/// A token that can be refreshed, and expires before its grant.
 pub fn with_refresh(token: &mut Value, _: &Urls) {
     token["refresh_token"] = json!(REFRESH);
     token["expires_in"] = json!(3600);

@@ -1,4 +1,4 @@
-//! `connect --renew`: no wider than before, for as long, and what differs is said.
+//! `connect --renew`: no wider than before, for the same time, and differences are reported.
 
 use pdpp::provider::grant::TokenKind;
 use pdpp::text::shell_word;
@@ -16,7 +16,7 @@ fn renew(env: &TestEnv, more: &[&str]) -> Ran {
     ran
 }
 
-/// One stream of two, fewer fields, a week: what an owner picked on the page.
+/// One stream of two, fewer fields, a week: the owner's choice on the page.
 fn a_little(token: &mut Value, _: &provider::Urls) {
     let grant = &mut token["grant"];
     grant["issued_at"] = json!("2098-12-26T03:04:05Z");
@@ -60,7 +60,7 @@ fn what_the_owner_picked_is_asked_for_again_for_as_long() {
     let kept = credentials(&env);
     assert_eq!((kept.len(), kept[0].label.as_str()), (1, "Mine"));
 
-    // More, and less, than before: said both ways.
+    // More, and less, than before: both are reported.
     provider.switch(|switches| {
         switches.grant_id = "grt_made_up_3";
         switches.schema = |_, _| ();
@@ -100,9 +100,10 @@ fn a_provider_that_takes_no_such_request_is_asked_as_before() {
     });
     let ran = renew(&env, &[]);
     assert_eq!(provider.seen("/par").len(), 2, "with the end and without it");
-    for part in
-        ["does not accept a request for exactly what the old grant has", "Paper diary (diary): 2 streams: entries, moods"]
-    {
+    for part in [
+        "does not accept a request for exactly what the old grant has",
+        "Paper diary (diary): 2 streams: entries, moods",
+    ] {
         assert!(ran.stderr.contains(part), "{part} in {}", ran.stderr);
     }
     assert_eq!(credentials(&env).len(), 1);
@@ -173,7 +174,7 @@ fn what_fails_is_asked_for_again_by_the_same_command() {
     assert!(ran.stderr.contains(&next), "{}", ran.stderr);
 }
 
-/// Six at once, all asked before one of them is stored: a name stands for one grant.
+/// Six processes at once, which all ask before one of them stores: a name stands for one grant.
 #[test]
 fn six_that_want_one_name_get_six() {
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -186,13 +187,13 @@ fn six_that_want_one_name_get_six() {
     let schema: Edit = |schema, _| drop(schema["bearer"].as_object_mut().unwrap().remove("grant_id"));
     let env = TestEnv::new();
     let provider = Provider::start(Switches { token, schema, ..Switches::default() });
-    // The client that all of them are.
+    // The client that they all share.
     assert_eq!(connect(&env, &provider, &["--name", "First"]).code, Some(0));
     provider.switch(|switches| switches.polls = vec![provider::Poll::Pending]);
     std::thread::scope(|scope| {
         let six: Vec<_> =
             (0..6).map(|_| scope.spawn(|| connect(&env, &provider, &["--name", "Same"]))).collect();
-        // Each has asked, and so looked at the names that there are, before any is approved.
+        // Each has made its request, and so has checked the existing names, before any is approved.
         while provider.seen("/agent-connect").len() < 7
             && !six.iter().any(std::thread::ScopedJoinHandle::is_finished)
         {

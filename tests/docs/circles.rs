@@ -1,35 +1,35 @@
-//! Files that use each other in a circle, found in the sources' `use` lines and in the paths within their code.
+//! Finds files that use each other in a circle, from the sources' `use` lines and the paths in their code.
 //!
-//! A file uses another where it names something that is defined there: `use super::store::StoreKind;`, or
-//! `store::file::delete(…)` in a function. A name that a module only re-exports counts for the file that defines it. Tests
-//! may use what they like.
+//! A file uses another if it names something that is defined there: `use super::store::StoreKind;`, or
+//! `store::file::delete(…)` in a function. A name that a module only re-exports counts for the file that defines it.
+//! Tests may use anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The module of a file below `src`: `cache/store/mod.rs` is `["cache", "store"]`.
 type Module = Vec<String>;
 
-/// What one file takes from others: their modules, and the names.
+/// What one file uses of others: their modules, and the names.
 type Uses = BTreeMap<Module, BTreeSet<String>>;
 
-/// A source file as far as it names things.
+/// The names in a source file.
 #[derive(Default)]
 struct File {
     path: String,
     /// What it names, as absolute paths; a path may begin at a module of a file, and end within it.
     named: BTreeSet<Vec<String>>,
-    /// Names that it only passes on, with what they stand for.
+    /// Names that it only re-exports, with what they stand for.
     re_exported: BTreeMap<String, Vec<String>>,
 }
 
-/// The circles among the files of `room`, a module of the crate; `sources` are all files, by their path below `src`. Each
-/// circle as text: its files, and which names tie them.
-pub fn circles(room: &str, sources: &[(String, String)]) -> Vec<String> {
-    let in_room = |path: &str| {
-        let rest = path.strip_prefix(room);
+/// The circles among the files of `parent`, a module of the crate; `sources` are all files, by their path below
+/// `src`. Describes each circle as text: its files, and the names that connect them.
+pub fn circles(parent: &str, sources: &[(String, String)]) -> Vec<String> {
+    let is_inside = |path: &str| {
+        let rest = path.strip_prefix(parent);
         rest.is_some_and(|rest| rest == ".rs" || rest.starts_with('/')) && !path.ends_with("/tests.rs")
     };
-    let files = sources.iter().filter(|(path, _)| in_room(path));
+    let files = sources.iter().filter(|(path, _)| is_inside(path));
     let files: BTreeMap<Module, File> = files.map(|(path, source)| file(path, source)).collect();
     let uses: BTreeMap<Module, Uses> =
         files.keys().map(|module| (module.clone(), uses(module, &files))).collect();
@@ -47,7 +47,7 @@ pub fn circles(room: &str, sources: &[(String, String)]) -> Vec<String> {
     circles
 }
 
-/// What `module` uses, at once or by what it uses.
+/// What `module` uses, directly or indirectly.
 fn reached<'a>(module: &Module, uses: &'a BTreeMap<Module, Uses>) -> BTreeSet<&'a Module> {
     let mut found = BTreeSet::new();
     let mut next: Vec<&Module> = uses[module].keys().collect();
@@ -71,7 +71,7 @@ fn described(circle: &[&Module], files: &BTreeMap<Module, File>, uses: &BTreeMap
     text
 }
 
-/// The files that `module` takes names from, with the names.
+/// The files whose names `module` uses, with the names.
 fn uses(module: &Module, files: &BTreeMap<Module, File>) -> Uses {
     let mut uses = Uses::new();
     for path in &files[module].named {
@@ -82,7 +82,7 @@ fn uses(module: &Module, files: &BTreeMap<Module, File>) -> Uses {
     uses
 }
 
-/// The module of the file that defines what `path` names, and its name there; none for a module itself.
+/// The module of the file that defines `path`, and its name there; `None` for a module itself.
 fn defined(path: &[String], files: &BTreeMap<Module, File>) -> Option<(Module, String)> {
     let mut path = path.to_vec();
     // A re-export may lead to a re-export.
@@ -107,7 +107,7 @@ fn file(path: &str, source: &str) -> (Module, File) {
     // What each first word of a path stands for: an imported name, or a module that is declared here.
     let mut known: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut paths = Vec::new();
-    // Modules within the file, each with the depth of braces that it stands at.
+    // Modules within the file, each with its depth of braces.
     let (mut depth, mut inner): (usize, Vec<(String, usize)>) = (0, Vec::new());
     let mut is_public = false;
     let mut at = 0;
@@ -147,7 +147,7 @@ fn file(path: &str, source: &str) -> (Module, File) {
             }
             _ => {}
         }
-        // `pub use`, `pub(crate) use`: the word before, brackets left out.
+        // `pub use`, `pub(crate) use`: the word before, without brackets.
         is_public = match token.as_str() {
             "pub" => true,
             "(" | ")" | "crate" | "super" | "in" => is_public,
@@ -155,7 +155,7 @@ fn file(path: &str, source: &str) -> (Module, File) {
         };
         at += 1;
     }
-    // Imports name each other, and stand in any order.
+    // Imports may name each other, in any order.
     for _ in 0..3 {
         for (here, path, import) in &paths {
             if let (Some(path), Some((alias, _))) = (absolute(here, path, &known), import) {
@@ -173,7 +173,7 @@ fn file(path: &str, source: &str) -> (Module, File) {
     (module, file)
 }
 
-/// `path` from the root of the crate, as it is meant in the module `here`; none for what other crates have.
+/// `path` from the root of the crate, as the module `here` understands it; `None` for a path of another crate.
 fn absolute(here: &[String], path: &[String], known: &BTreeMap<String, Vec<String>>) -> Option<Vec<String>> {
     let (first, rest) = path.split_first()?;
     let mut start = match first.as_str() {
@@ -189,7 +189,7 @@ fn absolute(here: &[String], path: &[String], known: &BTreeMap<String, Vec<Strin
     Some(start.into_iter().chain(rest[up..].iter().cloned()).collect())
 }
 
-/// The paths of a `use` tree, each with the name that it gets here where that is another one.
+/// The paths of a `use` tree, each with its name here if it is renamed.
 fn leaves(tree: &[String]) -> Vec<(Vec<String>, Option<String>)> {
     let mut prefix: Vec<String> = Vec::new();
     let mut at = 0;
@@ -232,7 +232,7 @@ fn is_name(token: Option<&String>) -> bool {
     token.is_some_and(|token| token.starts_with(|c: char| c.is_alphabetic() || c == '_'))
 }
 
-/// Names, `::` and single signs; no comment and no literal.
+/// Names, `::` and single signs; no comments or literals.
 fn tokens(source: &str) -> Vec<String> {
     let chars: Vec<char> = source.chars().collect();
     let mut found = Vec::new();
@@ -249,7 +249,7 @@ fn tokens(source: &str) -> Vec<String> {
                 let length = chars[inside..].windows(end.len()).position(|window| window == end.as_slice());
                 at = inside + length.unwrap() + end.len();
             }
-            // A lifetime has no end.
+            // A lifetime has no closing quote.
             '\'' if next == Some('\\') || chars.get(at + 2) == Some(&'\'') => {
                 at += 3;
                 while chars[at - 1] != '\'' || chars[at - 2] == '\\' && chars[at - 3] != '\\' {
@@ -285,7 +285,7 @@ fn end_of_string(chars: &[char], start: usize) -> usize {
     at + 1
 }
 
-/// `tokens` without the items that are there for tests alone.
+/// `tokens` without the items that exist only for tests.
 fn without_tests(tokens: &[String]) -> Vec<String> {
     const FOR_TESTS: [&str; 7] = ["#", "[", "cfg", "(", "test", ")", "]"];
     let mut kept = Vec::new();
@@ -297,7 +297,7 @@ fn without_tests(tokens: &[String]) -> Vec<String> {
             continue;
         }
         at += FOR_TESTS.len();
-        // Up to the end of the item: its block, or a semicolon outside of one.
+        // Up to the end of the item: its block, or a semicolon outside a block.
         let mut depth = 0;
         while let Some(token) = tokens.get(at) {
             at += 1;
@@ -344,7 +344,7 @@ mod tests {
         let expected = "shop/door.rs, shop/stock/label.rs\n  shop/door.rs -> shop/stock/label.rs: stick\n  \
                         shop/stock/label.rs -> shop/door.rs: ring";
         assert_eq!(circles("shop", &files), [expected]);
-        assert_eq!(circles("text", &files), [""; 0], "what another room does counts for none");
+        assert_eq!(circles("text", &files), [""; 0], "what another parent does counts for none");
     }
 
     #[test]

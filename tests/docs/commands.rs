@@ -1,8 +1,8 @@
-//! Promise: every command that README and docs/ show has been run, and does what it is said to do.
+//! Promise: every command that README and docs/ show has been run, and does what the document claims.
 //!
-//! Each line of an `sh` block is run by a shell, in a HOME of its own, against a sandbox. What the
-//! documents call by a stranger's name stands for something here ([`MEANT`]). A line without a case in
-//! [`SHOWN`] or a reason in [`NOT_HERE`] fails the test, and so does a case that no document shows.
+//! A shell runs each line of an `sh` block, with its own HOME, against a sandbox. Foreign names in the documents
+//! stand for something here ([`MEANT`]). A line without a case in [`SHOWN`] or a reason in [`NOT_HERE`] fails the
+//! test, and so does a case that no document shows.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -16,7 +16,7 @@ use super::{documents, read, root};
 use crate::support::env::{Ran, TestEnv};
 use crate::support::sandbox::Sandbox;
 
-/// What is there before a line is typed.
+/// The state before a line is typed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Before {
     Nothing,
@@ -24,15 +24,15 @@ enum Before {
     Connected,
     /// The same, and an agent has read through it.
     HasRead,
-    /// The same as nothing; the line goes on until it is stopped, with 0.
+    /// The same as nothing; the line runs until it is stopped, with 0.
     GoesOn,
-    /// A mailbox among the downloads.
+    /// A mailbox in the downloads folder.
     Downloaded,
 }
 use Before::{Connected, Downloaded, GoesOn, HasRead, Nothing};
 
-/// Each line that a document shows, what is there before it, its exit code, and what it has to say (on
-/// standard output, or on standard error where it prints nothing else there).
+/// Each line that a document shows, the state before it, its exit code, and what it must print (on standard output,
+/// or on standard error if it prints nothing else there).
 const SHOWN: &[(&str, Before, i32, &str)] = &[
     ("pdpp sandbox", GoesOn, 0, "pdpp connect"),
     ("pdpp connect http://127.0.0.1:7378", Nothing, 0, "Connected to"),
@@ -56,7 +56,7 @@ const SHOWN: &[(&str, Before, i32, &str)] = &[
         "messages",
     ),
     ("pdpp connect --renew", Connected, 0, "Connected to"),
-    // At a terminal it asks; here is none.
+    // At a terminal it asks, but this test has none.
     ("pdpp import ~/Downloads/takeout.zip", Downloaded, 77, "code: import_unconfirmed"),
     (
         "pdpp --proxy http://proxy.example:3128 --ca-file company.pem connect https://provider.example",
@@ -73,7 +73,7 @@ const SHOWN: &[(&str, Before, i32, &str)] = &[
     ("pdpp status --json", Connected, 0, r#""credentials""#),
     ("pdpp status --grant Work", Connected, 0, "Work"),
     ("pdpp status --move-to file", Connected, 0, "file"),
-    // At a terminal it asks; here is none.
+    // At a terminal it asks, but this test has none.
     ("pdpp disconnect", Connected, 2, "code: confirmation_required"),
     ("pdpp disconnect --all --yes", Connected, 0, "ended at the provider, and deleted here"),
     ("pdpp doctor", Connected, 0, "works"),
@@ -95,7 +95,7 @@ const SHOWN: &[(&str, Before, i32, &str)] = &[
     ("pdpp man mcp inspect", Nothing, 0, ".TH pdpp-mcp-inspect"),
 ];
 
-/// Lines that begin so are not run here, and why; what runs them instead, or that nothing does.
+/// Lines with these beginnings are not run here, and why: what runs them instead, or that nothing does.
 const NOT_HERE: &[(&str, &str)] = &[
     ("cargo run --release -- demo", "builds for minutes: `.ci/run release` runs it as README has it"),
     ("pdpp provider open", "serves a page until it is closed: tests/own"),
@@ -126,7 +126,7 @@ const NOT_HERE: &[(&str, &str)] = &[
 /// Documents whose blocks another test of this binary runs.
 const ELSEWHERE: &[(&str, &str)] = &[("docs/endpoint.md", "tests/endpoint/tried.rs")];
 
-/// What the documents' names stand for here. `URL` is the sandbox's.
+/// What the documents' names stand for here. `URL` is the sandbox's address.
 const MEANT: &[(&str, &str)] = &[
     ("https://provider.example", "URL"),
     ("http://127.0.0.1:7377", "URL"),
@@ -135,7 +135,7 @@ const MEANT: &[(&str, &str)] = &[
     ("some-server --stdio", "pdpp mcp serve"),
 ];
 
-/// The lines of the `sh` blocks of a document: continued ones as one, comments left out.
+/// The lines of the `sh` blocks of a document: continued lines joined, comments left out.
 fn shown_in(document: &str) -> Vec<String> {
     let (mut lines, mut is_shell) = (Vec::<String>::new(), false);
     let mut goes_on = false;
@@ -180,13 +180,13 @@ fn shell(env: &TestEnv, line: &str) -> Command {
     shell
 }
 
-/// Runs `line` to its end; one that goes on is stopped once it has said its first line.
+/// Runs `line` to its end; stops one that runs on once it has printed its first line.
 #[cfg(unix)]
 fn typed(env: &TestEnv, line: &str, goes_on: bool) -> Ran {
     if !goes_on {
         return Ran::from(shell(env, line).output().unwrap());
     }
-    // What a person reads is on standard error.
+    // Text for people is on standard error.
     let mut child = shell(env, &format!("exec {line} 2>&1")).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut output = String::new();
@@ -214,7 +214,7 @@ fn read_something(env: &TestEnv) {
     assert!(server.wait_with_output().unwrap().status.success());
 }
 
-/// What is wrong with a case, if something is.
+/// The fault of a case, if any.
 #[cfg(unix)]
 fn fault(url: &str, &(line, before, code, says): &(&str, Before, i32, &str)) -> Option<String> {
     let env = TestEnv::new();
@@ -238,7 +238,7 @@ fn fault(url: &str, &(line, before, code, says): &(&str, Before, i32, &str)) -> 
         meant = meant.replace(name, &stands_for.replace("URL", url));
     }
     if before == GoesOn && !meant.contains("--listen") {
-        // The usual port may be somebody else's.
+        // Another program may use the usual port.
         meant.push_str(" --listen 127.0.0.1:0");
     }
     let ran = typed(&env, &meant, before == GoesOn);
@@ -277,7 +277,7 @@ fn every_command_shown_does_what_it_is_said_to_do() {
             scope.spawn(|| {
                 loop {
                     let Some(case) = left.lock().unwrap().next() else { break };
-                    // Before the lock is taken: the others would wait for it.
+                    // Before the lock: the others would wait for it.
                     let found = fault(&sandbox.url, case);
                     faults.lock().unwrap().extend(found);
                 }

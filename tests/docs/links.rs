@@ -1,4 +1,4 @@
-//! Promise: every relative link of every Markdown file leads to a file that is there, and to a heading in it.
+//! Promise: every relative link of every Markdown file leads to an existing file, and to a heading in it.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use super::{documents, root};
 use crate::support::sources::rust_files;
 
-/// Every Markdown file of the clone but what was installed or built into it.
+/// Every Markdown file of the clone, except installed or built ones.
 fn markdown() -> Vec<PathBuf> {
     fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(dir).unwrap() {
@@ -27,7 +27,7 @@ fn markdown() -> Vec<PathBuf> {
     found
 }
 
-/// The text without what is code, in which nothing is a link or a heading.
+/// The text without its code, in which nothing is a link or a heading.
 fn prose(text: &str) -> String {
     let mut is_code = false;
     let mut prose = String::new();
@@ -42,7 +42,7 @@ fn prose(text: &str) -> String {
     prose
 }
 
-/// What GitHub calls the headings of a text.
+/// The anchors that GitHub gives to the headings of a text.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for line in prose(text).lines() {
@@ -55,7 +55,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
                 .filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c))
                 .map(|c| if c == ' ' { '-' } else { c })
                 .collect();
-            // A second heading of the same words gets a number.
+            // A second heading with the same words gets a number.
             let free = (0..).map(|n| if n == 0 { slug.clone() } else { format!("{slug}-{n}") });
             found.insert(free.into_iter().find(|slug| !found.contains(slug)).unwrap());
         }
@@ -66,7 +66,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
 /// The targets of a text's links and pictures.
 fn targets(text: &str) -> Vec<String> {
     let prose = prose(text);
-    // Even pieces are outside of code spans.
+    // Even pieces are outside code spans.
     let outside: String = prose.split('`').step_by(2).collect::<Vec<_>>().join("`");
     let targets = outside.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());
     targets.map(str::to_owned).collect()
@@ -84,7 +84,7 @@ fn plain(path: &Path) -> PathBuf {
     })
 }
 
-/// What is wrong with the links of the file at `path`.
+/// The dead links of the file at `path`.
 fn dead_links(path: &Path, text: &str) -> Vec<String> {
     let mut dead = Vec::new();
     for target in targets(text) {
@@ -132,7 +132,7 @@ fn a_dead_link_is_seen_and_code_is_none() {
     let text = "# One `two` & three\n[a](#one-two--three) [b](#nowhere) `[c](d.md)`\n```sh\n[e](f.md)\n# no heading\n```\n\
         [g](README.md) [h](https://h.example/x) [i](no/such.md) [j](../outside.md)\n";
     let dead = dead_links(&root().join("made-up.md"), text);
-    // An anchor of a file that is not there is dead too.
+    // An anchor of a missing file is dead too.
     assert_eq!(dead, ["#one-two--three", "#nowhere", "no/such.md", "../outside.md"]);
     assert_eq!(anchors(text).into_iter().collect::<Vec<_>>(), ["one-two--three"]);
 }
@@ -165,7 +165,7 @@ fn files_and_tests_that_are_named_are_there() {
             let is_path = ["src/", "tests/", "docs/", "packaging/", "fuzz/", "benches/", ".ci/"]
                 .iter()
                 .any(|dir| span.starts_with(dir));
-            // Nothing else has that many words in one.
+            // Nothing else has so many underscores.
             let is_test =
                 span.matches('_').count() > 3 && span.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
             if is_path {

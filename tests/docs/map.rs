@@ -1,5 +1,5 @@
-//! The map in `src/lib.rs` is the house: every room is on it, and arrows go the way that it says, between rooms and within
-//! them.
+//! The map in `src/lib.rs` matches the source: every module is on it, and uses go only in the direction of its
+//! arrows, between modules and within them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 use super::circles::circles;
 use super::{read, rust_files, sources};
 
-/// Rooms with no circle among their files: those of the others are still to be untied.
+/// Modules whose files form no circle. The others still have some.
 const WITHOUT_CIRCLES: [&str; 10] =
     ["cache", "checks", "cmd", "endpoint", "fs", "grants", "mcp", "provider", "sandbox", "vault"];
 
@@ -17,26 +17,26 @@ fn modules() -> BTreeSet<String> {
     read("src/lib.rs").lines().filter_map(declared).collect()
 }
 
-/// The line of arrows in the map, from the highest floor down: modules on one floor do not know each other.
-fn floors(map: &str, line: &str) -> Vec<Vec<String>> {
+/// The line of arrows in the map, from the highest layer down: modules of one layer do not know each other.
+fn layers(map: &str, line: &str) -> Vec<Vec<String>> {
     let map = read(map);
     let line = map.lines().find_map(|found| found.strip_prefix(line)).unwrap();
-    let floors = line.split('`').next().unwrap().split(" → ");
-    floors.map(|floor| floor.trim_matches(['{', '}']).split(", ").map(str::to_owned).collect()).collect()
+    let layers = line.split('`').next().unwrap().split(" → ");
+    layers.map(|layer| layer.trim_matches(['{', '}']).split(", ").map(str::to_owned).collect()).collect()
 }
 
-/// The modules of the crate that `source` names: `crate::a`, and what stands in the braces of `crate::{a, b::c}`.
+/// The modules of the crate that `source` names: `crate::a`, and the names in the braces of `crate::{a, b::c}`.
 fn named(source: &str) -> BTreeSet<String> {
     named_below("crate::", source)
 }
 
-/// The same, of the modules below `room`: what follows it, and what stands in the braces behind it.
-fn named_below(room: &str, source: &str) -> BTreeSet<String> {
+/// The same for the modules below `parent`: the name that follows it, and the names in braces after it.
+fn named_below(module: &str, source: &str) -> BTreeSet<String> {
     let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
     let first = |path: &str| path.trim_start().split(|c| !is_name(c)).next().unwrap().to_owned();
     let code: Vec<&str> = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
     let mut found = BTreeSet::new();
-    for rest in code.join("\n").split(room).skip(1) {
+    for rest in code.join("\n").split(module).skip(1) {
         let Some(rest) = rest.strip_prefix('{') else {
             found.insert(first(rest));
             continue;
@@ -71,20 +71,20 @@ fn every_module_is_on_the_map() {
 
 #[test]
 fn arrows_go_the_way_that_the_map_says() {
-    let (modules, floors) = (modules(), floors("src/lib.rs", "//! Arrows go one way: `"));
-    assert!(floors.len() > 3, "{floors:?}");
-    // What is not in the line is the ground.
-    let floor_of = |module: &str| {
-        floors.iter().position(|floor| floor.iter().any(|known| known == module)).unwrap_or(floors.len())
+    let (modules, layers) = (modules(), layers("src/lib.rs", "//! Arrows go one way: `"));
+    assert!(layers.len() > 3, "{layers:?}");
+    // A module that is not in the line is below all layers.
+    let layer_of = |module: &str| {
+        layers.iter().position(|layer| layer.iter().any(|known| known == module)).unwrap_or(layers.len())
     };
-    for name in floors.iter().flatten() {
-        assert!(modules.contains(name), "`{name}` in the line of arrows is no module");
+    for name in layers.iter().flatten() {
+        assert!(modules.contains(name), "`{name}` in the line of arrows is not a module");
     }
     for (path, source) in sources() {
         let inside = path.strip_prefix(super::root().join("src")).unwrap();
         let module = inside.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs");
         let is_below = |used: &&String| {
-            floor_of(used) <= floor_of(module) && floor_of(used) < floors.len() && *used != module
+            layer_of(used) <= layer_of(module) && layer_of(used) < layers.len() && *used != module
         };
         let against: Vec<_> = named(&source).into_iter().filter(|name| modules.contains(name)).collect();
         let against: Vec<_> = against.iter().filter(is_below).collect();
@@ -98,8 +98,8 @@ fn arrows_go_the_way_that_the_map_says() {
 
 #[test]
 fn arrows_within_the_tool_core_go_the_way_that_its_map_says() {
-    let floors = floors("src/mcp/mod.rs", "//! Arrows go one way here too: `");
-    let floor_of = |name: &str| floors.iter().position(|floor| floor.iter().any(|known| known == name));
+    let layers = layers("src/mcp/mod.rs", "//! Arrows go one way here too: `");
+    let layer_of = |name: &str| layers.iter().position(|layer| layer.iter().any(|known| known == name));
     let mut seen = BTreeSet::new();
     for (path, source) in sources() {
         let Ok(inside) = path.strip_prefix(super::root().join("src/mcp")) else { continue };
@@ -107,17 +107,17 @@ fn arrows_within_the_tool_core_go_the_way_that_its_map_says() {
         if own == "mod" {
             continue;
         }
-        let floor = floor_of(own).unwrap_or_else(|| panic!("`{own}` is not in the line of src/mcp/mod.rs"));
+        let layer = layer_of(own).unwrap_or_else(|| panic!("`{own}` is not in the line of src/mcp/mod.rs"));
         seen.insert(own.to_owned());
         for used in named_below("crate::mcp::", &source).iter().filter(|used| *used != own) {
-            let below = floor_of(used).unwrap_or_else(|| panic!("{} uses `{used}`", inside.display()));
-            assert!(below > floor, "{} uses `{used}`, which is not below it", inside.display());
+            let below = layer_of(used).unwrap_or_else(|| panic!("{} uses `{used}`", inside.display()));
+            assert!(below > layer, "{} uses `{used}`, which is not below it", inside.display());
         }
     }
-    assert_eq!(seen.len(), floors.iter().flatten().count(), "{seen:?}");
+    assert_eq!(seen.len(), layers.iter().flatten().count(), "{seen:?}");
 }
 
-/// The one file of the vault that is made of what the client is made of.
+/// The one file of the vault that is built from the client's modules.
 const VAULTS_OWN_CLIENT: &str = "vault/mcp_endpoint.rs";
 
 #[test]
@@ -133,7 +133,7 @@ fn the_vault_shares_nothing_with_the_provider_client_but_the_wire() {
         let shares = named.contains("provider") || named.contains("mcp");
         assert_eq!(shares, inside == Path::new(VAULTS_OWN_CLIENT), "{} uses {named:?}", inside.display());
         let fiction = ["sandbox", "fictional", "Maren"].into_iter().find(|word| source.contains(word));
-        assert_eq!(fiction, None, "{} knows of the fiction", inside.display());
+        assert_eq!(fiction, None, "{} knows of the fictional data", inside.display());
     }
     assert!(seen > 20, "{seen}");
 }
@@ -143,10 +143,10 @@ fn no_files_of_a_room_use_each_other_in_a_circle() {
     let src = super::root().join("src");
     let below = |path: &Path| path.strip_prefix(&src).unwrap().to_str().unwrap().to_owned();
     let files: Vec<_> = rust_files("src").into_iter().map(|(path, source)| (below(&path), source)).collect();
-    for room in WITHOUT_CIRCLES {
-        assert!(modules().contains(room), "`{room}` is not a room any more");
-        let circles = circles(room, &files);
-        assert!(circles.is_empty(), "circles in src/{room}:\n{}", circles.join("\n"));
+    for module in WITHOUT_CIRCLES {
+        assert!(modules().contains(module), "`{module}` is not a module any more");
+        let circles = circles(module, &files);
+        assert!(circles.is_empty(), "circles in src/{module}:\n{}", circles.join("\n"));
     }
 }
 

@@ -1,16 +1,16 @@
-//! Promise: the timers of docs/refresh.md are what cron, systemd, launchd and Task Scheduler take, as far as their form shows it, and run
-//! a command that there is.
+//! Promise: cron, systemd, launchd and Task Scheduler accept the timers of docs/refresh.md, as far as their form
+//! shows it, and the timers run an existing command.
 
 use super::read;
 
-/// The code blocks of the page in a language.
+/// The code blocks of the page in this language.
 fn blocks(language: &str) -> Vec<String> {
     let page = read("docs/refresh.md");
     let fence = format!("```{language}\n");
     page.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap().to_owned()).collect()
 }
 
-/// That these are arguments of `pdpp import` which ask nothing.
+/// Checks that these are arguments of `pdpp import` that cause no question.
 fn is_import(arguments: &[&str]) -> bool {
     arguments == ["import", "--yes"]
 }
@@ -26,7 +26,7 @@ fn o2_2_the_line_for_cron_has_five_times_and_a_command() {
     }
     assert!(words[5].starts_with('/') && words[5].ends_with("/pdpp"), "{line}");
     assert!(is_import(&words[6..8]), "{line}");
-    // A percent sign is a new line there.
+    // A percent sign means a new line there.
     assert!(words[8..] == [">/dev/null"] && !line.contains('%') && line.ends_with('\n'), "{line}");
 }
 
@@ -60,7 +60,7 @@ fn o2_2_the_units_for_systemd_have_the_sections_and_keys_that_they_need() {
     assert_eq!(of(&timer, "Install.WantedBy"), "timers.target");
 }
 
-/// The elements of an XML text, opened and closed, with the text that stands in them.
+/// The elements of an XML text, opened and closed, with the text in them.
 fn elements(xml: &str) -> Vec<(String, String)> {
     let mut open: Vec<String> = Vec::new();
     let mut all = Vec::new();
@@ -107,7 +107,7 @@ fn o2_2_the_plist_and_the_task_are_well_formed_and_run_the_import() {
     assert_eq!(of("Interval"), "PT1H");
     assert!(of("Command").ends_with(r"\pdpp.exe"));
     assert!(is_import(&of("Arguments").split(' ').collect::<Vec<_>>()));
-    // The order that the schema asks for.
+    // The order that the schema requires.
     let at = |key: &str| task.iter().position(|(name, _)| name == key).unwrap();
     assert!(
         at("RegistrationInfo") < at("Triggers")

@@ -1,4 +1,4 @@
-//! What a caller, or a crowd of them, may cost.
+//! What a caller, or a crowd of callers, may cost.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -128,7 +128,7 @@ async fn beyond_the_most_connections_the_next_one_waits_for_whoever_is_at_work()
     assert_eq!((first.status, second.status, next.status), (200, 200, 200));
 }
 
-/// Whoever opens connections and says half a request on each has one place after the other taken away again.
+/// If a caller opens connections and sends half a request on each, it loses one place after another again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn half_requests_keep_nobody_out_however_many() {
     let (_env, fake, running) = with(&["--max-connections", "20"]).await;
@@ -149,7 +149,7 @@ async fn half_requests_keep_nobody_out_however_many() {
     drop(open);
 }
 
-/// Few files to open, and more half requests than that.
+/// Few files may be opened, and there are more half requests than that.
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_may_open_few_files_takes_as_many_connections_as_it_can_serve() {
@@ -197,7 +197,7 @@ async fn made_up_bearers_take_no_turn_of_one_that_was_served_before() {
     for number in 0..40 {
         tokio::spawn(running.post(&format!("made-up-{number}")).body(list.clone()).send());
     }
-    // More of them wait for a turn than there are.
+    // More of them wait for a turn than there are places.
     eventually(async || (fake.asked().len() >= 25).then_some(())).await;
     assert_eq!(running.tools_list("tok").await.status, 200);
     let asked = fake.asked();

@@ -1,4 +1,4 @@
-//! A provider of a few lines, whose introspection says what a test wants it to.
+//! A small provider whose introspection answers what a test wants.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -11,27 +11,27 @@ use base64::Engine as _;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-/// What it does, changeable while it runs.
+/// What it does, which can change while it runs.
 #[derive(Default)]
 pub struct Switches {
-    /// What introspection says of a token; inactive where nothing is said.
+    /// What introspection answers for a token; inactive if nothing is set.
     pub tokens: BTreeMap<String, Value>,
-    /// The only secret that it takes.
+    /// The only secret that it accepts.
     pub secret: String,
     /// How introspection fails, if it does.
     pub broken: Option<StatusCode>,
-    /// Tokens that were asked about, in order.
+    /// Tokens that introspection was asked about, in order.
     pub asked: Vec<String>,
-    /// `/v1` requests: bearer and path, in order; other methods than GET too.
+    /// `/v1` requests: bearer and path, in order; methods other than GET too.
     pub read: Vec<(String, String)>,
 }
 
-/// A running fake. It goes with the runtime of its test.
+/// A running fake. It ends with the runtime of its test.
 pub struct Fake {
     pub url: String,
     pub switches: Arc<Mutex<Switches>>,
-    /// Reads of whoever has a token with `held` in it, and questions about one with `made-up` in it, are answered once
-    /// this is let go.
+    /// Reads with a token that contains `held`, and questions about one that contains `made-up`, are answered once
+    /// this is released.
     pub let_go: watch::Sender<bool>,
 }
 
@@ -55,12 +55,12 @@ impl Fake {
         Self { url, switches, let_go }
     }
 
-    /// A token of a grant of its own.
+    /// A token of a separate grant.
     pub fn allow(&self, token: &str) {
         self.say(token, &json!({}));
     }
 
-    /// A token of a grant of its own, with these members in what introspection says.
+    /// A token of a separate grant, with these members in the introspection answer.
     pub fn say(&self, token: &str, more: &Value) {
         let mut answer = json!({
             "active": true, "pdpp_token_kind": "client", "client_id": "cli_1", "grant_id": "grt_1",
@@ -90,7 +90,7 @@ async fn answer(State(mut inside): State<Inside>, request: Request) -> Response 
             "resource": url, "resource_name": "Fake", "authorization_servers": [url],
             "pdpp_core_query_base": format!("{url}/v1"),
         })),
-        // As a host answers there: the endpoint as a resource of its own.
+        // As a host answers there: the endpoint as a separate resource.
         "/.well-known/oauth-protected-resource/mcp" => json_answer(&json!({
             "resource": format!("{url}/mcp"), "authorization_servers": [url],
             "pdpp_core_query_base": format!("{url}/v1"),
@@ -117,7 +117,7 @@ async fn answer(State(mut inside): State<Inside>, request: Request) -> Response 
 async fn introspect(inside: &mut Inside, request: Request) -> Response {
     let given = request.headers()[header::AUTHORIZATION].to_str().unwrap().to_owned();
     let body = axum::body::to_bytes(request.into_body(), 1 << 16).await.unwrap();
-    // Long enough that those who ask at the same time do so.
+    // Long enough for all callers to ask at the same time.
     tokio::time::sleep(Duration::from_millis(30)).await;
     let secret = inside.switches.lock().unwrap().secret.clone();
     let wanted = base64::engine::general_purpose::STANDARD.encode(format!("rs:{secret}"));
@@ -126,7 +126,7 @@ async fn introspect(inside: &mut Inside, request: Request) -> Response {
     }
     let form = url::form_urlencoded::parse(&body).into_owned().collect::<BTreeMap<_, _>>();
     let token = form["token"].clone();
-    // The one that the endpoint makes up, to try its credentials.
+    // The token that the endpoint makes up to check its credentials.
     if !token.starts_with("pdpp-mcp-host-checks-") {
         inside.switches.lock().unwrap().asked.push(token.clone());
     }

@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 
 use crate::support::env::{TestEnv, stop, stoppable};
 
-/// What waiting for an event may take on a loaded machine.
+/// How long waiting for an event may take on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The credentials that a provider of these tests takes.
+/// The credentials that a provider of these tests accepts.
 const SECRET: &str = "canary-secret-7";
 
 /// A running `pdpp mcp host`.
@@ -55,7 +55,7 @@ impl Answer {
     }
 }
 
-/// A file with these credentials, mode 600.
+/// A file with these credentials and mode 600.
 fn credentials(env: &TestEnv, client_id: &str, secret: &str) -> PathBuf {
     let path = env.home().join("introspection.json");
     let text = json!({"client_id": client_id, "client_secret": secret}).to_string();
@@ -64,7 +64,7 @@ fn credentials(env: &TestEnv, client_id: &str, secret: &str) -> PathBuf {
     path
 }
 
-/// Makes a file its owner's alone. On Windows one in a folder of theirs is.
+/// Makes a file private to its owner. On Windows, a file in the owner's folder is private.
 fn private(path: &Path) {
     #[cfg(unix)]
     std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
@@ -73,12 +73,12 @@ fn private(path: &Path) {
 }
 
 impl Running {
-    /// In front of `provider`, and its `/mcp`.
+    /// Starts it in front of `provider`, and its `/mcp`.
     fn start(env: &TestEnv, provider: &str, introspection: &Path, more: &[&str]) -> Self {
         Self::of(&mut Self::command(env, provider, introspection, more))
     }
 
-    /// The same, begun by a shell that does something `before`, and redirects something.
+    /// The same, started by a shell that does something `before`, and redirects something.
     #[cfg(unix)]
     fn start_by_a_shell(
         env: &TestEnv,
@@ -134,7 +134,7 @@ impl Running {
         }
     }
 
-    /// Where it listens: `http://127.0.0.1:…/mcp`.
+    /// The address that it listens at: `http://127.0.0.1:…/mcp`.
     fn url(&self) -> &str {
         self.ready["url"].as_str().unwrap()
     }
@@ -144,7 +144,7 @@ impl Running {
         format!("127.0.0.1:{}", url.port().unwrap())
     }
 
-    /// What the proxy in front would pass on as `Host`.
+    /// The `Host` that the proxy in front would forward.
     fn host(&self) -> String {
         let url: url::Url = self.ready["public_url"].as_str().unwrap().parse().unwrap();
         url.port().map_or(url.host_str().unwrap().to_owned(), |port| format!("127.0.0.1:{port}"))
@@ -202,7 +202,7 @@ impl Running {
         lines.map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
     }
 
-    /// Waits until the log has an event of this name, and gives it.
+    /// Waits until the log has an event of this name, and returns it.
     async fn event(&self, event: &str) -> Value {
         eventually(async || self.log().into_iter().find(|line| line["event"] == event)).await
     }

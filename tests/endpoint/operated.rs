@@ -41,13 +41,13 @@ async fn wrong_credentials_are_the_operators_to_put_right_and_a_signal_takes_the
     let next = format!("kill -HUP {}", running.child.id());
     assert!(first[0]["level"] == "error" && message.ends_with(&next), "{message}");
 
-    // What cannot be used changes nothing.
+    // A file that cannot be used changes nothing.
     std::fs::write(&path, "canary-broken").unwrap();
     running.reload();
     let failed = running.event("reload_failed").await;
     assert!(failed["message"].as_str().unwrap().contains("the old stays in use"));
 
-    // Others that are wrong are told at once.
+    // Other wrong ones are reported at once.
     credentials(&env, "rs", "canary-other");
     running.reload();
     eventually(logged_twice).await;
@@ -59,7 +59,7 @@ async fn wrong_credentials_are_the_operators_to_put_right_and_a_signal_takes_the
     assert!(metrics.contains(r#"pdpp_host_reloads_total{outcome="failed"} 1"#), "{metrics}");
     assert!(metrics.contains(r#"pdpp_host_reloads_total{outcome="ok"} 2"#), "{metrics}");
 
-    // An authorization server that is down is nobody's refusal, and is not remembered as one.
+    // An authorization server that is down refuses nobody, and is not remembered as a refusal.
     fake.switches.lock().unwrap().broken = Some(axum::http::StatusCode::INTERNAL_SERVER_ERROR);
     let refused = running.tools_list("another").await;
     assert_eq!((refused.status, refused.code().as_str()), (503, "introspection_malformed"));
@@ -116,7 +116,7 @@ async fn a_stop_waits_no_longer_than_it_was_told() {
     cut_off(&stderr);
 }
 
-/// The one request that the log has was cut off by this end.
+/// The only request in the log was cut off by this end.
 fn cut_off(stderr: &str) {
     let lines = stderr.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let requests = lines.filter(|line| line["event"] == "request").collect::<Vec<_>>();
@@ -156,7 +156,7 @@ async fn the_log_has_a_line_a_request_and_nothing_that_anybody_said() {
     assert_eq!((health.status, health.text.as_str()), (200, "ok\n"));
     assert_eq!(running.get("/canary").await.status, 404);
     assert_eq!(running.get("/metrics").await.status, 404, "an operator's figures are no caller's business");
-    // A page at a name of its own, which leads here now.
+    // A page at another name, which leads here now.
     let at = running.ready["metrics_url"].as_str().unwrap();
     for (host, status) in
         [("rebound.example", 421), ("localhost:1", 200), ("prometheus-target", 200), ("[::1]:9", 200)]
@@ -213,7 +213,7 @@ async fn tls_of_its_own_is_exchanged_without_a_stop() {
         client.get(&url).send().await.map(|answer| answer.status().as_u16()).ok()
     };
     assert_eq!(ask(&first).await, Some(200));
-    // Bytes that are no TLS hold nobody up.
+    // Bytes that are not TLS delay nobody.
     let _noise = std::net::TcpStream::connect(running.address()).unwrap();
     let second = certificate(&env.home());
     running.reload();
@@ -260,7 +260,7 @@ async fn r1_3_it_does_not_start_with_an_owner_credential_an_open_file_or_no_prov
     let (code, stderr) = host(&env, &fake.url, &["--metrics-listen", taken[1]]);
     assert!(stderr.contains("--metrics-listen 127.0.0.1:0\n"), "{stderr}");
     refused((code, stderr), 1, "host_listen");
-    // The endpoint's address in the place of the provider's.
+    // The endpoint's address instead of the provider's.
     let (code, stderr) = host(&env, &format!("{}/mcp", fake.url), &[]);
     let next = format!(" --provider-url {}\n", fake.url);
     assert!(stderr.contains("pdpp mcp host ") && stderr.contains(&next), "{stderr}");
@@ -290,7 +290,7 @@ async fn r1_3_it_does_not_start_with_an_owner_credential_an_open_file_or_no_prov
     assert_eq!(fake.asked(), [""; 0]);
 }
 
-/// A closed stderr is the null device by the time that it is written to.
+/// A closed stderr has become the null device by the time it is written to.
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lines_of_the_log_that_go_nowhere_are_counted_as_lost() {
@@ -309,7 +309,7 @@ async fn lines_of_the_log_that_go_nowhere_are_counted_as_lost() {
     }
 }
 
-/// A script that waits for the line of `--json` would wait for ever; so would one of the sandbox.
+/// A script that waits for the line of `--json` would wait forever; so would a script that starts a sandbox.
 #[cfg(unix)]
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -331,7 +331,7 @@ async fn a_start_that_cannot_be_announced_is_a_failure_at_once() {
     }
 }
 
-/// A page that was loaded from a name of its own may have that name lead here.
+/// A page that was loaded from its own name may have that name lead here.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn metrics_are_answered_to_this_servers_names_alone() {
     let (_env, _fake, running) = with(&["--trusted-host", "scrape.example"]).await;

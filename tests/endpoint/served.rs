@@ -68,7 +68,7 @@ async fn r7_3_r7_4_an_answer_is_asked_for_once_kept_until_exp_and_each_request_r
         assert_eq!(answered.status, 200);
     }
     assert_eq!(fake.asked(), ["tok-ann"], "those who ask at once share one answer");
-    // With a slash at its end, as many write it.
+    // With a slash at its end, as many people write it.
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
     let mut slashed = running.post("tok-ann").body(list).build().unwrap();
     *slashed.url_mut() = format!("{}/", running.url()).parse().unwrap();
@@ -89,7 +89,7 @@ async fn r7_3_r7_4_an_answer_is_asked_for_once_kept_until_exp_and_each_request_r
             "{read:?}"
         );
     }
-    // Ended by the authorization server meanwhile; known here for no longer than `exp`.
+    // The authorization server has ended it meanwhile; it is known here no longer than `exp`.
     fake.say("tok-ann", &json!({"active": false}));
     eventually(async || (running.tools_list("tok-ann").await.status == 401).then_some(())).await;
     assert_eq!(running.tools_list("tok-bob").await.status, 200);
@@ -215,7 +215,7 @@ async fn r7_1_in_front_of_the_sandbox_every_tool_answers_as_the_sandboxs_own_end
         let (hosted, own) = (running.send(&token, &message).await, own(&message).await);
         assert_eq!((hosted.status, own.status), (200, 200), "{message}");
         if message["params"]["name"] == "query_records" {
-            // A cursor is sealed anew each time.
+            // A cursor is sealed again each time.
             assert_eq!(hosted.text.len(), own.text.len(), "{message}");
         } else {
             assert_eq!(hosted.text, own.text, "{message}");
@@ -238,7 +238,7 @@ async fn r7_1_in_front_of_the_sandbox_every_tool_answers_as_the_sandboxs_own_end
         assert_eq!((refused.status, refused.code().as_str()), (403, code));
     }
 
-    // Revoked: no datum from that moment on, whatever is still remembered of the token.
+    // Revoked: not a single value from that moment on, whatever is still remembered about the token.
     let bearer = format!("Bearer {token}");
     let revoked = crate::sandbox::ask(
         sandbox.vault(),

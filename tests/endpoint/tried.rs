@@ -1,4 +1,4 @@
-//! docs/endpoint.md's way to try it, command by command as it stands there.
+//! The commands of docs/endpoint.md to try it, one by one, unchanged.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
@@ -19,14 +19,14 @@ impl Drop for Background {
     }
 }
 
-/// The commands of the guide's first block, each whole.
+/// The commands of the guide's first block, each complete.
 fn commands() -> Vec<String> {
     let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/endpoint.md")).unwrap();
     let block = guide.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
     block.replace("\\\n", " ").lines().map(str::to_owned).collect()
 }
 
-/// What packaging/ starts is a command line of this program, and is built by a profile that there is.
+/// The command lines in packaging/ are valid for this program, and an existing profile builds it.
 #[test]
 fn the_examples_start_this_program_as_it_is() {
     let read = |path: &str| {
@@ -90,7 +90,7 @@ fn the_guides_five_commands_lead_from_nothing_to_an_answer() {
         let mut child = shell(&format!("exec {command}")).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let child = Background(child);
-        // A sandbox listens before its directory is filled: both say when they are ready.
+        // A sandbox listens before its directory is filled: both report when they are ready.
         let mut line = String::new();
         while !line.contains("ready") {
             line.clear();

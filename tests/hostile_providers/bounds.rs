@@ -1,5 +1,5 @@
-//! R4.8: each view within its bound; walking by the given continuation reaches every row once; what is
-//! cut is read to its end by the offered calls; nothing disappears silently.
+//! R4.8: each view stays within its bound; following the given continuation reaches every row once; following the
+//! offered calls reads everything that was cut to its end; nothing disappears silently.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn described(data: &Value) -> Value {
     data
 }
 
-/// Said shortly: the data may be megabytes.
+/// A short form, because the data may be megabytes.
 fn same_data(read: &Value, original: &Value) {
     let (read, original) = (read.as_object().unwrap(), original.as_object().unwrap());
     for (name, value) in original {
@@ -99,16 +99,15 @@ fn id_of(record: &Value) -> RecordId {
     RecordId { connection: Some(text("connection_id")), stream: text("stream"), record: text("id") }
 }
 
-/// Whether the rows of several connections come one connection after the other, which says that they are in
-/// no order: each connection is read apart then.
+/// Whether the rows of several connections come one connection after the other, which shows that they are in no
+/// common order: then each connection is read separately.
 fn is_side_by_side(records: &[Value]) -> bool {
     let mut runs = records.iter().map(|record| &record["connection_id"]).collect::<Vec<_>>();
     runs.dedup();
     runs.len() > 1 && runs.iter().enumerate().all(|(at, connection)| !runs[..at].contains(connection))
 }
 
-/// Everything that `query_records` or `search` gave, checked against the records; in order where one list
-/// was read.
+/// Everything that `query_records` or `search` returned, compared with the records; in order if one list was read.
 fn same_ids(read: &[RecordId], store: &Store) {
     let mut expected = store.records.iter().map(id_of).collect::<Vec<_>>();
     let mut read = read.to_vec();
@@ -198,11 +197,11 @@ fn r4_8_hits_walk_to_the_end() {
                             stream: hit["stream"].as_str().unwrap().to_owned(),
                             record: record.to_owned(),
                         },
-                        // A hit whose id takes most of a result is named by it alone.
+                        // A hit whose id takes most of a result is named by the id alone.
                         None => RecordId::parse(hit["id"].as_str().unwrap()).unwrap(),
                     };
                     assert_eq!(named, results.iter().map(parts).collect::<Vec<_>>());
-                    // Every excerpt that is not whole reads on.
+                    // Every incomplete excerpt can be read on.
                     let incomplete =
                         ladder(&page).into_iter().flat_map(|(_, fields)| fields).map(|(_, offer)| offer);
                     assert_eq!(reader::offers(&page.text, "more"), incomplete.collect::<Vec<_>>());
@@ -211,8 +210,8 @@ fn r4_8_hits_walk_to_the_end() {
                 if mode == "hybrid"
                     && matches!(paging, Paging::Honest | Paging::MoreThanAsked | Paging::IgnoresLimit(_))
                 {
-                    // It has no pages: larger limits are asked for, as far as the provider gives. At least what it gives
-                    // at first is read, in its order.
+                    // It has no pages: larger limits are requested, up to the provider's maximum. At least its first
+                    // answer is read, in its order.
                     let limit = usize::from(limit.unwrap_or(100));
                     let given = match paging {
                         Paging::IgnoresLimit(own) => own,
@@ -354,7 +353,7 @@ fn r4_8_thousands_of_groups() {
     });
 }
 
-/// A compact schema of `streams` in connectors of ten.
+/// A compact schema of `streams`, in connectors of ten.
 fn schema(streams: usize, name_len: usize, label: &str, fields: &Map<String, Value>) -> Value {
     let names = (0..streams).map(|n| format!("{n:04}{}", "s".repeat(name_len.saturating_sub(4))));
     let names = names.collect::<Vec<_>>();
@@ -438,7 +437,7 @@ fn r3_4_a_stream_of_a_thousand_fields() {
                             Some(name.parse::<usize>().unwrap())
                         });
                         if answer.text.starts_with('{') {
-                            // The raw schema, whole.
+                            // The raw schema, complete.
                             assert_eq!(detail, "full");
                             assert!(
                                 serde_json::from_str::<Value>(answer.text.lines().next().unwrap()).is_ok()

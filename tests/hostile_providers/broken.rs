@@ -1,4 +1,4 @@
-//! Providers that break (R5.5): each in bounded time and memory, told apart by code and next step, and the
+//! Providers that break (R5.5): each case ends in bounded time and memory, with its own code and next step, and the
 //! next call is answered.
 
 use std::future::Future;
@@ -16,7 +16,7 @@ use super::noise::honest;
 use super::provider::{Provider, Reply};
 use super::{BOUNDS, QUICK, call, core_at, runtime};
 
-/// A provider that speaks whatever `speak` does with each connection, its request read.
+/// A provider that runs `speak` on each connection after it has read the request.
 async fn raw<F, C>(speak: F) -> String
 where
     F: Fn(TcpStream) -> C + Send + Sync + 'static,
@@ -43,7 +43,7 @@ where
     origin
 }
 
-/// What is written as it is, and the connection closed.
+/// Writes this unchanged, and closes the connection.
 async fn bytes(answer: Vec<u8>) -> String {
     raw(move |mut stream| {
         let answer = answer.clone();
@@ -79,7 +79,7 @@ fn next(answer: &ToolAnswer) -> String {
 fn r5_5_every_way_to_break_is_told_apart() {
     runtime().block_on(async {
         let gzip = {
-            // 10 GB of zeros would take 10 MB of gzip: a short one that never ends is the same to a client.
+            // 10 GB of zeros would take 10 MB of gzip: a short stream that never ends is the same to a client.
             let mut answer = head("content-encoding: gzip\r\nconnection: close");
             answer.extend_from_slice(&gzip_bomb());
             answer
@@ -159,13 +159,13 @@ fn r5_5_every_way_to_break_is_told_apart() {
 
 async fn drip(mut stream: TcpStream) {
     let _ = stream.write_all(&head("content-length: 1000000")).await;
-    // A byte now and then, for ever: no single read ever times out.
+    // One byte from time to time, forever: no single read ever times out.
     while stream.write_all(b" ").await.is_ok() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
-/// Writes until the client hangs up; far more than it may keep.
+/// Writes until the client disconnects; far more than the client may keep.
 async fn endless(mut stream: TcpStream) {
     let _ = stream.write_all(&head("connection: close")).await;
     let block = vec![b' '; 1 << 20];
@@ -180,7 +180,7 @@ async fn endless(mut stream: TcpStream) {
 async fn reset(mut stream: TcpStream) {
     let _ = stream.write_all(&[&head("content-length: 1000000")[..], b"{\"a\":"].concat()).await;
     let _ = stream.flush().await;
-    // Nothing lingers: closing sends RST instead of FIN.
+    // No lingering: closing sends RST instead of FIN.
     let stream = stream.into_std().unwrap();
     stream.set_nonblocking(false).unwrap();
     let socket = socket_without_linger(stream);
@@ -195,8 +195,8 @@ fn socket_without_linger(stream: std::net::TcpStream) -> TcpStream {
     stream
 }
 
-/// A valid gzip stream of 64 MiB of zeros, in about 64 KB: stored without a compressor, as one member of
-/// a fixed-code block that repeats the last byte 258 at a time.
+/// A valid gzip stream of 64 MiB of zeros, in about 64 KB: made without a compressor, as one member of a fixed-code
+/// block that repeats the last byte 258 at a time.
 fn gzip_bomb() -> Vec<u8> {
     struct Bits {
         out: Vec<u8>,
@@ -214,7 +214,7 @@ fn gzip_bomb() -> Vec<u8> {
                 }
             }
         }
-        /// Huffman codes go most significant bit first.
+        /// Huffman codes start with the most significant bit.
         fn code(&mut self, value: u32, bits: u32) {
             for n in (0..bits).rev() {
                 self.push(value >> n & 1, 1);
@@ -234,7 +234,7 @@ fn gzip_bomb() -> Vec<u8> {
     }
     bits.code(0, 7);
     bits.push(0, 7);
-    // Checksum and length are never reached.
+    // The checksum and the length are never reached.
     bits.out.extend_from_slice(&[0; 8]);
     bits.out
 }
@@ -296,18 +296,18 @@ fn r5_5_statuses_and_bodies_that_are_not_json() {
             ] {
                 let answer = call(&core, tool, &arguments).await;
                 assert!(answer.is_error, "{about}");
-                // While the provider asked to be left alone, it is, with a code of ours: always for the second
-                // call, and for the first where the schema, which is read beside it, was answered before.
+                // While the provider asks to be left alone, it is, with our own code: always for the second call, and
+                // for the first if the schema, which is read at the same time, was answered before.
                 let may_hold_back = reply.headers.iter().any(|(name, _)| *name == "retry-after");
                 let held_back = may_hold_back && code(&answer) == "rate_limited";
                 assert!(held_back || code(&answer) == expected, "{about}: {}", answer.text);
                 assert!(held_back || !may_hold_back || tool == "fetch", "{about}: {}", answer.text);
                 let step = if held_back { "wait " } else { step };
-                // Where the call to make is offered, the sentence stands above it.
+                // If a call to make is offered, the sentence comes above it.
                 let hint = answer.text.lines().find(|line| line.starts_with("hint: ")).unwrap_or_default();
                 assert!(hint.contains(step) || next(&answer).contains(step), "{about}: {}", answer.text);
             }
-            // The same core goes on when the provider does.
+            // The same core continues when the provider does.
             provider.answer_with(|_| {
                 Reply::json(200, &json!({"object": "record", "id": "r1", "data": {"a": 1}}))
             });
@@ -319,8 +319,8 @@ fn r5_5_statuses_and_bodies_that_are_not_json() {
     });
 }
 
-/// A list, a window or a record that is not there, or is something else, is no empty one: whichever tool asks, and
-/// wherever it stands in the answer.
+/// A list, a window or a record that is missing, or has another type, is not read as an empty one: for every tool,
+/// and wherever it is in the answer.
 #[test]
 fn r5_5_an_answer_of_the_wrong_shape_is_not_a_success() {
     let lists: [(&str, Value, &[&str], &str); 11] = [
@@ -392,7 +392,7 @@ fn r5_5_an_answer_of_the_wrong_shape_is_not_a_success() {
                 for part in [key, fault, "expected was"] {
                     assert!(answer.text.contains(part), "{part}: {about}");
                 }
-                // With what nobody knows beside it, it is an answer again.
+                // With unknown members next to it, it is an answer again.
                 provider.answer_with(|asked| {
                     let mut body = honest(asked);
                     body["unheard_of"] = json!([{"a": {}}]);
@@ -436,7 +436,7 @@ fn r5_5_an_empty_list_and_a_deleted_record_are_good_answers() {
         }
         let answer = call(&core, "schema", &json!({"stream": "notes"})).await;
         assert_eq!(code(&answer), "stream_not_granted");
-        // A number that is null is one of no records; none at all is no answer.
+        // A number that is null stands for no records; a missing one is not an answer.
         for (body, is_error) in
             [(json!({"object": "aggregate", "value": null}), false), (json!({"object": "aggregate"}), true)]
         {
@@ -449,7 +449,7 @@ fn r5_5_an_empty_list_and_a_deleted_record_are_good_answers() {
     });
 }
 
-/// A provider of the Core alone, whose list of streams is none.
+/// A provider with the Core only, whose list of streams is not a list.
 #[test]
 fn r5_5_a_list_of_streams_of_the_wrong_shape_is_not_an_empty_grant() {
     runtime().block_on(async {
@@ -490,7 +490,7 @@ fn jiff_date(seconds: i64) -> String {
     at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
-/// Says on `gone` when the client hangs up.
+/// Signals on `gone` when the client disconnects.
 async fn wait_for_end(
     mut stream: TcpStream,
     accepted: mpsc::UnboundedSender<()>,
@@ -520,7 +520,7 @@ fn r5_5_dropping_a_call_aborts_its_request() {
             task.abort();
             let closed = tokio::time::timeout(Duration::from_secs(5), ended.recv()).await;
             assert_eq!(closed, Ok(Some(())), "{tool}: the connection stays open");
-            // A call may have asked for the schema beside it: that is aborted too.
+            // A call may also have requested the schema: that request is aborted too.
             while tokio::time::timeout(Duration::from_millis(20), asked.recv()).await.is_ok() {
                 tokio::time::timeout(Duration::from_secs(5), ended.recv()).await.unwrap();
             }
@@ -533,7 +533,7 @@ fn r5_5_dropping_a_call_aborts_its_request() {
 fn r5_5_a_slow_schema_does_not_lose_the_records() {
     runtime().block_on(async {
         let origin = raw(|mut stream| async move {
-            // Whatever is asked for, the body never comes to its end.
+            // For every request, the body never ends.
             let _ = stream.write_all(&head("content-length: 9")).await;
             std::future::pending::<()>().await;
         })

@@ -1,5 +1,5 @@
-//! R4.9: what a provider sends is data. In the text view nothing hidden is left, no line break comes from
-//! data, and no line of ours can be forged; in the structured view the data is what was sent.
+//! R4.9: what a provider sends is data. The text view has nothing hidden, no line break comes from data, and no line
+//! of ours can be forged; the structured view has exactly the data that was sent.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,10 @@ use super::reader::{self, structured};
 use super::store::{Paging, Store, record};
 use super::{BOUNDS, call, cases, core_at, made, runtime};
 
-/// Words that begin a line of ours which a reader acts upon.
+/// Words at the beginning of a line of ours that a reader acts upon.
 const KEYWORDS: [&str; 6] = ["next", "more", "previous", "error", "match", "count"];
 
-/// The lines of a text that a line-oriented reader acts upon: ids, calls, errors. Indentation does not
-/// matter to it.
+/// The lines of a text that a line-oriented reader acts upon: ids, calls, errors. It ignores indentation.
 fn acted_upon(text: &str) -> Vec<String> {
     let acts = |line: &&str| {
         let line = line.trim_start();
@@ -31,7 +30,7 @@ fn acted_upon(text: &str) -> Vec<String> {
     text.lines().filter(acts).map(str::to_owned).collect()
 }
 
-/// The shape of a text: how many lines it has, and how those that are acted upon begin.
+/// The shape of a text: the number of its lines, and the beginnings of those that a reader acts upon.
 fn shape(text: &str) -> (usize, Vec<String>) {
     let begin = |line: &String| {
         let line = line.trim_start();
@@ -183,8 +182,8 @@ fn r4_9_nothing_hostile_forges_a_line() {
                         })
                         .collect::<Vec<_>>()
                 };
-                // An excerpt that no field stands behind has no line of its own, and the like: fewer lines are
-                // possible, never one that honest data would not give.
+                // An excerpt without a field behind it has no line of its own, for example: fewer lines are possible,
+                // but never one that honest data would not give.
                 prop_assert!(lines <= honest_lines + 1, "{tool}: {}\n---\n{}", answer.text, honest.text);
                 let mut allowed = shape_of(&honest_acted);
                 for begin in shape_of(&acted) {
@@ -239,7 +238,7 @@ fn r4_9_hostile_refusals_are_bounded_and_on_their_lines() {
             let body = json!({"error": {"code": long(&hostile.code), "message": long(&hostile.message),
                 "param": long(&hostile.values[0]), "request_id": long(&hostile.values[1]),
                 "available_connections": connections.collect::<Vec<_>>()}});
-            // Written once: most of this test's time would go into it.
+            // Written once, because it would take most of this test's time.
             let refusal = Reply::json(status, &body).with("request-id", "req_1");
             provider.answer_with(move |_| refusal.clone());
             for (tool, arguments) in &CALLS[1..] {

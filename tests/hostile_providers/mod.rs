@@ -1,5 +1,5 @@
-//! Hostile data and broken providers (R4.8, R4.9, R5): whatever a provider sends, each view stays within
-//! its bound, nothing is lost or forged, and the next call is answered.
+//! Hostile data and broken providers (R4.8, R4.9, R5): whatever a provider sends, each view stays within its bound,
+//! nothing is lost or forged, and the next call is answered.
 
 mod bounds;
 mod broken;
@@ -26,18 +26,18 @@ use pdpp::secret::AccessToken;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use serde_json::{Map, Value};
 
-/// The bounds that everything is tried with: the least, the default, the most.
+/// The bounds for all tests: the least, the default, the most.
 const BOUNDS: [Bounds; 3] = [
     Bounds { text: Bounds::LEAST, structured: Bounds::LEAST },
     Bounds { text: 8_000, structured: 10_000 },
     Bounds { text: Bounds::MOST, structured: Bounds::MOST },
 ];
 
-/// Bounds of an exchange that a test can wait for.
+/// Bounds of an exchange that are short enough for a test.
 const QUICK: Limits =
     Limits { connect: Duration::from_millis(400), total: Duration::from_millis(400), body: 16 << 20 };
 
-/// Runs `few` random cases, the same every time; `PROPTEST_CASES` and `PROPTEST_RNG_SEED` ask for others.
+/// Runs `few` random cases, the same every time; `PROPTEST_CASES` and `PROPTEST_RNG_SEED` change them.
 fn cases(few: u32) -> TestRunner {
     let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok());
     TestRunner::new(Config {
@@ -53,7 +53,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
 
-/// A core over the provider at `origin`, with its own source: nothing is remembered from another one.
+/// A core over the provider at `origin`, with a separate source: it remembers nothing of another one.
 fn core_at(origin: &str, http: &Http, bounds: Bounds) -> Tools {
     let provider: ProviderUrl = origin.parse().unwrap();
     let base = format!("{origin}/v1").parse().unwrap();
@@ -71,7 +71,7 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Calls, and checks what holds for every answer: its bounds, and nothing hidden in its text.
+/// Makes a call, and checks what every answer must fulfil: its bounds, and nothing hidden in its text.
 async fn call(core: &Tools, tool: &str, arguments: &Value) -> ToolAnswer {
     let answer = core.call(tool, object(arguments.clone())).await;
     let bounds = core.bounds();
@@ -79,7 +79,7 @@ async fn call(core: &Tools, tool: &str, arguments: &Value) -> ToolAnswer {
     let hidden = pdpp::text::exposed(&answer.text).find(|(_, c)| *c != '\n');
     assert_eq!(hidden, None, "R4.9: {}\n{:?}", about(), answer.text);
     let (text, structured) = (answer.text.len(), reader::wire_len(&answer));
-    // Each tool keeps its bounds by itself; the core's last resort is for what no test foresees.
+    // Each tool keeps its own bounds; the core's last resort is for cases that no test foresees.
     assert!(!answer.text.starts_with("error answer_too_large"), "R4.8: {}", about());
     if tool != "schema" || answer.is_error || arguments.get("stream").is_some() {
         assert!(text <= bounds.text, "R4.8: text of {text} bytes: {}\n{}", about(), answer.text);

@@ -1,4 +1,4 @@
-//! Anything at all: arguments, ids and bodies of no shape never panic, never lose a call, and stay in
+//! Arbitrary input: arguments, ids and bodies of any shape never cause a panic, never lose a call, and stay within
 //! bounds (R3.0, R5.2).
 
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Arguments with the names that a tool knows and values of any kind, and sometimes a name that it does not.
+/// Arguments with a tool's own names and values of any kind, and sometimes with an unknown name.
 fn arguments() -> impl Strategy<Value = (&'static str, Map<String, Value>)> {
     let known = Tool::ALL
         .into_iter()
@@ -59,7 +59,7 @@ fn arguments() -> impl Strategy<Value = (&'static str, Map<String, Value>)> {
         .prop_map(|(tool, pairs)| (tool, pairs.into_iter().collect()))
 }
 
-/// Whatever comes in, no parameter name can be forged, and nothing panics.
+/// For any input, no parameter name can be forged, and nothing panics.
 #[test]
 fn r3_60_filter_parameters_are_well_formed() {
     cases(64)
@@ -116,7 +116,7 @@ fn places(value: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
     }
 }
 
-/// An honest body with something else in one of its places, where it has so many.
+/// An honest body with something else in this one of its places, if it has that many.
 fn spoiled_at(body: &Value, at: usize, value: &Value) -> Value {
     let (mut spoiled, mut n) = (body.clone(), 0);
     places(&mut spoiled, &mut |place| {
@@ -136,7 +136,7 @@ fn spoiled(body: &Value, spoils: &[(usize, Value)]) -> Value {
     for (at, value) in spoils {
         let mut n = 0;
         places(&mut spoiled, &mut |place| {
-            // The body itself is spoiled elsewhere.
+            // The body itself is damaged elsewhere.
             if n == at % total && n > 0 {
                 *place = value.clone();
             }
@@ -243,7 +243,8 @@ fn r5_2_too_much_in_any_place_is_answered() {
     let http = Http::new(Limits::default());
     let mut tried = 0;
     let cases = BOUNDS.into_iter().flat_map(|bounds| {
-        // Most of it joiners, which are not escaped in their place: as text it fits, counted as if they were it does not.
+        // Mostly joiners, which are not escaped where they belong: it fits as text, but would not if all were counted
+        // as escaped.
         let joiners = "👩\u{200d}".repeat(bounds.structured * 10 / 94);
         let much = [
             json!("\"\u{202e}".repeat(1_500)),
@@ -360,7 +361,7 @@ fn r3_72_any_text_as_an_id_reads_what_it_names_or_is_refused() {
     let runtime = runtime();
     let provider = runtime.block_on(Provider::start());
     let http = Http::new(Limits::default());
-    // Whatever is asked for is a record, and says by its path what it is.
+    // Every request gets a record, whose path identifies it.
     provider.answer_with(|asked| match asked.segments.as_slice() {
         [streams, stream, records, id] if streams == "streams" && records == "records" => {
             Reply::json(200, &json!({"object": "record", "id": id, "stream": stream, "data": {"id": id}}))

@@ -1,4 +1,4 @@
-//! A provider in this process: one handler, which a test can exchange between cases.
+//! A provider in this process: one handler, which a test can replace between cases.
 
 use std::sync::{Arc, Mutex};
 

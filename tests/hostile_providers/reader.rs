@@ -1,4 +1,4 @@
-//! A reader of one view at a time, line by line, that knows nothing but the documented forms.
+//! A reader of one view at a time, line by line, that knows only the documented forms.
 
 use pdpp::mcp::id::RecordId;
 use pdpp::mcp::protocol::service::ToolAnswer;
@@ -16,7 +16,7 @@ pub struct Offer {
     pub arguments: Value,
 }
 
-/// Bytes of `structuredContent` as it goes over the wire: as `serde_json` writes it, with every hidden character escaped.
+/// Bytes of `structuredContent` on the wire: as `serde_json` writes it, with every hidden character escaped.
 pub fn wire_len(answer: &ToolAnswer) -> usize {
     answer.structured.as_ref().map_or(0, |structured| {
         let json = structured.read().to_string();
@@ -75,8 +75,8 @@ fn after<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.split_once(key).map(|(_, rest)| rest)
 }
 
-/// The records that the lines of a text name, in order: lines that begin with `id=` or, where no handle
-/// can carry it, with the parts; in a search, after the number of the hit.
+/// The records that the lines of a text name, in order: lines that begin with `id=` or, if no handle can carry the
+/// id, with the parts; in a search, after the number of the hit.
 pub fn ids(text: &str) -> Vec<RecordId> {
     text.lines()
         .filter_map(|line| {
@@ -84,7 +84,7 @@ pub fn ids(text: &str) -> Vec<RecordId> {
             let line = line.strip_prefix("- ").unwrap_or(line);
             if let Some(rest) = line.strip_prefix("id=") {
                 let mut id = RecordId::parse(&token(rest)).unwrap_or_else(|error| panic!("{line}: {error}"));
-                // Only where the id could not embed it.
+                // Only if the id could not embed it.
                 if id.connection.is_none() {
                     id.connection = after(rest, " connection_id=").map(token);
                 }
@@ -117,7 +117,7 @@ pub async fn walk(core: &Tools, tool: &str, arguments: &Value) -> Vec<ToolAnswer
     }
 }
 
-/// Follows a `read_record_field` call to its end; gives what the windows hold, joined.
+/// Follows a `read_record_field` call to its end, and returns the joined windows.
 pub async fn read_to_end(core: &Tools, offer: &Offer) -> String {
     assert_eq!(offer.tool, "read_record_field");
     let mut whole = String::new();
@@ -130,7 +130,7 @@ pub async fn read_to_end(core: &Tools, offer: &Offer) -> String {
     whole
 }
 
-/// Puts a record's data together again: what `shown` has of it, and what the calls read.
+/// Puts a record's data together again, from `shown` and from what the calls read.
 pub async fn restored(core: &Tools, shown: &Value, fields: &[(String, Offer)]) -> Value {
     let mut data = shown.as_object().cloned().unwrap_or_default();
     for (path, read) in fields {

@@ -1,4 +1,4 @@
-//! An honest resource server over made-up records, and the ways in which real ones are not honest.
+//! An honest resource server over made-up records, and the ways in which real ones deviate.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -12,13 +12,13 @@ use super::provider::{Asked, Reply};
 pub enum Paging {
     /// Limit and cursor as documented.
     Honest,
-    /// Pages of its own size, whatever the limit.
+    /// Pages of the provider's own size, whatever the limit.
     IgnoresLimit(usize),
     /// Everything in one page, no cursor.
     Everything,
-    /// Some rows more than asked for; its cursor stands behind them.
+    /// Some rows more than requested; the cursor is after them.
     MoreThanAsked,
-    /// Several connections: no cursor unless one is named (the reference's way).
+    /// With several connections, no cursor unless one is named (like the reference).
     PerConnection,
 }
 
@@ -198,7 +198,7 @@ fn project(data: &mut Map<String, Value>, asked: &Asked) {
     }
 }
 
-/// A search hit for a record; every other one with a proven match.
+/// A search hit for a record; every other one has a proven match.
 fn hit(record: &Value, n: usize) -> Value {
     let mut hit = json!({"object": "search_result", "record_key": record["id"], "stream": record["stream"],
         "connection_id": record["connection_id"], "connector_id": "mail", "display_name": record["display_name"],
