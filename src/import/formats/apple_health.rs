@@ -113,7 +113,7 @@ impl Format for AppleHealth {
             });
         }
         let mut notes = vec![
-            "Records and workouts are imported. Electrocardiograms, routes, clinical records and the rings of each day are not."
+            "Records and workouts are imported. Electrocardiograms, routes, clinical records and daily activity rings are not."
                 .to_owned(),
         ];
         if ask.account.is_none() {
@@ -166,7 +166,7 @@ impl Format for AppleHealth {
         if raw.bytes.is_empty() {
             return match raw.facts.split(['\n', ' ']).next() {
                 Some("long") => Err(Bad("an element of more than 64 MiB")),
-                Some("deep") => Err(Bad("an element with others nested too deeply")),
+                Some("deep") => Err(Bad("an element that is nested too deeply")),
                 Some("open") => Err(Bad("a value without its closing quotation mark")),
                 _ => Ok(Parsed::Skipped(
                     [ECG, ROUTE, CLINICAL]
@@ -183,7 +183,7 @@ impl Format for AppleHealth {
             "Record" => record(&first, raw.copy),
             "Workout" => workout(&first, tags, raw.copy),
             "Correlation" => Ok(Parsed::Skipped("a correlation, whose records are listed separately")),
-            "ActivitySummary" => Ok(Parsed::Skipped("the rings of a day")),
+            "ActivitySummary" => Ok(Parsed::Skipped("the activity rings of a day")),
             "Me" => Ok(Parsed::Skipped("date of birth, sex and blood type")),
             "ExportDate" => Ok(Parsed::Skipped("the date of the export")),
             "ClinicalRecord" => Ok(Parsed::Skipped("a clinical record")),
@@ -530,7 +530,7 @@ mod tests {
         assert_eq!(records(&kept, RECORDS).len(), 1);
         for why in [
             "a correlation, whose records are listed separately",
-            "the rings of a day",
+            "the activity rings of a day",
             "a clinical record",
             "another kind of element",
         ] {
@@ -606,11 +606,8 @@ mod tests {
         let (kept, counts) = import(&format!("{broken}{deep}{}", steps("2026-01-31 15:00:00 +0100", "2")));
         assert_eq!(
             counts.bad,
-            [
-                ("a value without its closing quotation mark", 1),
-                ("an element with others nested too deeply", 1)
-            ]
-            .into()
+            [("a value without its closing quotation mark", 1), ("an element that is nested too deeply", 1)]
+                .into()
         );
         assert_eq!(records(&kept, RECORDS)[0]["value"], 2);
         let whole = export(&steps("2026-01-31 15:00:00 +0100", "2"));

@@ -279,7 +279,7 @@ fn visits(database: &mut OthersDatabase, from: u64, path: &str, out: &mut Out<'_
         }
     }
     let Some((family, sql)) = found else {
-        let why = "it has none of the tables of a browser's history";
+        let why = "it has no tables of browser history";
         return Err(io::Error::new(io::ErrorKind::InvalidData, why));
     };
     let facts = profile(family, path);
@@ -795,13 +795,13 @@ mod tests {
             (count, ended.map_err(|error| error.to_string()))
         };
         let other = database("CREATE TABLE visits (id INTEGER PRIMARY KEY, url TEXT)");
-        assert_eq!(split(&other), (0, Err("it has none of the tables of a browser's history".to_owned())));
+        assert_eq!(split(&other), (0, Err("it has no tables of browser history".to_owned())));
         // Nothing in the file may run: a view or a module replaces a table.
         let view = database(&format!(
             "{FIREFOX} DROP TABLE moz_historyvisits; CREATE VIEW moz_historyvisits AS
              WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS id, i AS place_id, i AS visit_date FROM n"
         ));
-        assert_eq!(split(&view).1, Err("it has none of the tables of a browser's history".to_owned()));
+        assert_eq!(split(&view).1, Err("it has no tables of browser history".to_owned()));
         // A column's check or default that would compute for days runs within one step, so no timer could stop it.
         let slow = database(&format!(
             "{FIREFOX} PRAGMA ignore_check_constraints = on;

@@ -159,15 +159,15 @@ impl Format for ChatGpt {
         }
         if conversations.is_empty() {
             return Err(Refused::Unfit {
-                why: "this part of a ChatGPT export has no conversations: name the folder or the zip file that has \
-                    conversations.json too"
+                why: "this part of a ChatGPT export has no conversations: name the folder or the zip file that also has \
+                    conversations.json"
                     .to_owned(),
             });
         }
         let state: Arc<Names> = Arc::new(names);
         let plans = by_account(members, conversations, &accounts, ask, KEY).into_iter().map(|of| {
             let mut notes = vec![
-                "Files that were sent or made in these chats are listed by name. What is in them is not imported.".to_owned(),
+                "Files that were sent or made in these chats are listed by name. Their content is not imported.".to_owned(),
             ];
             if !of.is_known {
                 notes.push(format!(
@@ -400,7 +400,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// Whether a message is meant only for the model.
+/// Whether a message is only for the model.
 fn is_hidden(message: &Value) -> bool {
     let metadata = &message["metadata"];
     metadata["is_visually_hidden_from_conversation"] == true

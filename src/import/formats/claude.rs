@@ -23,7 +23,7 @@ use crate::import::format::{
 pub struct Claude;
 
 /// The account's name if the export does not name its owner.
-const SOMEBODY: &str = "claude";
+const NO_OWNER: &str = "claude";
 const CONVERSATIONS: &str = "conversations";
 const MESSAGES: &str = "messages";
 const PROJECTS: &str = "projects";
@@ -145,12 +145,12 @@ impl Format for Claude {
         }
         if units.is_empty() {
             return Err(Refused::Unfit {
-                why: "this part of a Claude export has no conversations: name the folder or the zip file that has \
-                    conversations.json too"
+                why: "this part of a Claude export has no conversations: name the folder or the zip file that also has \
+                    conversations.json"
                     .to_owned(),
             });
         }
-        let plans = by_account(members, units, &accounts, ask, SOMEBODY).into_iter().map(|of| {
+        let plans = by_account(members, units, &accounts, ask, NO_OWNER).into_iter().map(|of| {
             let mut notes = vec![
                 "Of files that were sent in these chats, the text that Claude extracted is imported. Documents of \
                  projects, and the results of tools, are not."
@@ -158,7 +158,7 @@ impl Format for Claude {
             ];
             if !of.is_known {
                 notes.push(format!(
-                    "No users.json names the owner of these chats, so the account is called {SOMEBODY}. --account \
+                    "No users.json names the owner of these chats, so the account is called {NO_OWNER}. --account \
                      gives it another name."
                 ));
             }

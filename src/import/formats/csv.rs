@@ -992,7 +992,7 @@ mod tests {
     fn o5_numbers_of_two_readings_stay_text_and_are_told() {
         let text = b"a;b\n1.234;x\n5.678;y\n";
         assert_eq!(rows(text)[0], json!({"a": "1.234", "b": "x"}));
-        assert!(notes(text).contains("between thousands or before decimals"), "{}", notes(text));
+        assert!(notes(text).contains("may separate thousands or decimals"), "{}", notes(text));
     }
 
     #[test]
@@ -1074,10 +1074,10 @@ mod tests {
     fn o5_a_date_that_cannot_be_read_is_told() {
         let bad = format!("day,n\n{}soon,2\nlater,3\n", "2026-01-02,1\n".repeat(50));
         let told = notes(bad.as_bytes());
-        assert!(told.contains("`day` is no date or time here: 2 of its 52 values cannot be read as one (the first in line 52)"), "{told}");
+        assert!(told.contains("`day` is not a date or time here: 2 of its 52 values cannot be read as one (the first in line 52)"), "{told}");
         assert!(told.contains("a grant that is limited in time covers none of these records"), "{told}");
         let told = notes(b"created,n\n3rd of May,1\n4th of May,2\n");
-        assert!(told.contains("`created` is no date or time here: 2 of its 2 values"), "{told}");
+        assert!(told.contains("`created` is not a date or time here: 2 of its 2 values"), "{told}");
         assert!(notes(b"a,n\nx,1\ny,2\n").contains("No column is a date or a time"));
         // 99% of the values are dates: the table has a time, and the other values are counted.
         let most = format!("day,n\n{}soon,2\n", "2026-01-02,1\n".repeat(150));
@@ -1103,7 +1103,7 @@ mod tests {
         kept.import(&Csv, &[("export.csv", one.as_bytes())]);
         let (key, account, told) = name(&kept, other, None);
         assert_eq!((key.as_str(), account.as_str()), ("table-export-2", "export-2"));
-        assert!(told.contains("it is a table of its own, `export-2`"), "{told}");
+        assert!(told.contains("so this is a separate table, `export-2`"), "{told}");
         kept.import(&Csv, &[("export.csv", other.as_bytes())]);
         assert_eq!(
             kept.records.keys().map(|(account, ..)| account.as_str()).collect::<Vec<_>>(),
@@ -1319,7 +1319,7 @@ mod tests {
     fn o5_whole_numbers_get_decimals_and_it_is_said() {
         let (mut kept, _) = kept("id,n\n1,5\n");
         let (told, _) = later(&mut kept, "id,n\n2,5.5\n");
-        assert!(told.contains("`n` had whole numbers only; it now has decimals too"), "{told}");
+        assert!(told.contains("`n` only had whole numbers; it now has decimals too"), "{told}");
         let stream = kept.connectors["table-table"].stream("rows").unwrap().clone();
         assert_eq!(stream.field("n").unwrap().kind, Kind::Number);
     }

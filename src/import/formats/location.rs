@@ -133,7 +133,7 @@ impl Format for Location {
         let connector = connector(Registry::Upstream, KEY, "Google Maps", &STREAMS)
             .map_err(|error| Refused::Unreadable(error.to_string()))?;
         let mut notes = vec![
-            "A location history says where you were, where you live and work, and when. Names of Wi-Fi networks are not imported."
+            "A location history shows where you were, where you live and work, and when. Names of Wi-Fi networks are not imported."
                 .to_owned(),
         ];
         if ask.account.is_none() {

@@ -387,7 +387,7 @@ impl Format for Meta {
                     .to_owned(),
             ];
             if has_html {
-                notes.push("Pages in HTML are left out.".to_owned());
+                notes.push("HTML pages are skipped.".to_owned());
             }
             if owner.is_none() && ask.account.is_none() {
                 notes.push(format!(

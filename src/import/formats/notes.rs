@@ -136,7 +136,7 @@ impl Format for Notes {
             let account =
                 ask.account.clone().unwrap_or_else(|| folder.map_or_else(|| source.name.clone(), str::to_owned));
             let mut notes = vec![
-                "Pictures, canvases and other files that are not notes are not imported.".to_owned(),
+                "Pictures, canvases and other files next to the notes are not imported.".to_owned(),
             ];
             if hidden > 0 {
                 let are = if hidden == 1 { "1 note in a hidden folder, such as .trash, is".to_owned() } else { format!("{hidden} notes in hidden folders, such as .trash, are") };

@@ -624,7 +624,7 @@ fn channel(element: &Value, kind: Option<Kind>, lists: &Lists, drafts: &mut Draf
     let id = element["id"].as_str().and_then(name).ok_or(Bad("no id"))?;
     let members: Vec<&str> =
         element["members"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    // A group conversation has no name of its own, so it is named after its members.
+    // A group conversation has no name, so it is named after its members.
     let people = || {
         let names = members.iter().map(|member| lists.users.get(*member).map_or(*member, String::as_str));
         names.collect::<Vec<_>>().join(", ")

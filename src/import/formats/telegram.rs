@@ -255,7 +255,7 @@ impl Format for Telegram {
         let state = Arc::new(State { files });
         for (account, whose, units) in of {
             let mut notes = vec![
-                "Files that were sent in these chats are listed by name. What is in them is not imported."
+                "Files that were sent in these chats are listed by name. Their content is not imported."
                     .to_owned(),
             ];
             if ask.account.is_none() && account == KEY && whose.owner.is_none() {

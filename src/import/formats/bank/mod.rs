@@ -317,8 +317,8 @@ fn negated(amount: &str) -> String {
 fn order_changed(ask: &Ask) -> Option<String> {
     let before = table::order_in_words(ask.order_before?);
     Some(format!(
-        "Files of this account were read with dates as {before} before. A file that is read again in another order is stored twice: \
-         to correct it, forget the account first (`pdpp provider forget`), and import its files again."
+        "Earlier files of this account were read with dates as {before}. A file that is read again in another order is stored twice. \
+         To correct this, forget the account first (`pdpp provider forget`), then import its files again."
     ))
 }
 

@@ -159,8 +159,8 @@ impl Format for Ofx {
         }
         match facts.skipped {
             Some(Skipped::Pending) => return Ok(Parsed::Skipped("pending")),
-            Some(Skipped::Investment) => return Ok(Parsed::Skipped("a trade of securities")),
-            Some(Skipped::Position) => return Ok(Parsed::Skipped("a holding of securities")),
+            Some(Skipped::Investment) => return Ok(Parsed::Skipped("a securities trade")),
+            Some(Skipped::Position) => return Ok(Parsed::Skipped("a securities holding")),
             None => {}
         }
         read(&facts, &raw.bytes)?.drafts(&facts.account, raw.copy).map(Parsed::Records)

@@ -201,7 +201,7 @@ fn o4_4_cards_several_accounts_investments_and_what_is_pending() {
     assert_eq!(counts.read, 6);
     assert_eq!(
         counts.skipped.keys().copied().collect::<Vec<_>>(),
-        ["a holding of securities", "a trade of securities", "pending"]
+        ["a securities holding", "a securities trade", "pending"]
     );
     for wanted in [
         "\"Kestrel Bank …5544\"\"checking\"",

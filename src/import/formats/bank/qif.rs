@@ -88,8 +88,9 @@ impl Format for Qif {
             marks.push(seen.map_err(|error| table::unreadable(member, &error))?);
         }
         let order = columns.order(ask, None)?;
-        let mut notes =
-            vec!["QIF names no currency: sums of accounts in different currencies mean nothing.".to_owned()];
+        let mut notes = vec![
+            "QIF files do not name a currency: do not add up accounts in different currencies.".to_owned(),
+        ];
         if let Some(order) = order {
             let words =
                 if order == DateOrder::MonthDayYear { "month, day, year" } else { "day, month, year" };
@@ -159,7 +160,7 @@ impl Format for Qif {
                 Ok(booked) => booked.drafts(&facts.account, raw.copy).map(Parsed::Records),
                 Err(why) => Ok(Parsed::Skipped(why)),
             },
-            Section::Investment => Ok(Parsed::Skipped("a trade of securities")),
+            Section::Investment => Ok(Parsed::Skipped("a securities trade")),
             Section::Other => Ok(Parsed::Skipped("a category, a security or another list")),
             Section::None => Err(Bad("a record without an account")),
         }

@@ -118,7 +118,7 @@ fn o4_4_investments_lists_and_first_balances_are_skipped_and_counted() {
         counts.skipped.iter().map(|(why, count)| (*why, *count)).collect::<Vec<_>>(),
         [
             ("a category, a security or another list", 2),
-            ("a trade of securities", 1),
+            ("a securities trade", 1),
             ("the opening balance of an account", 1)
         ]
     );

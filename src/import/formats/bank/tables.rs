@@ -109,7 +109,7 @@ impl Format for BankCsv {
     }
 
     fn title(&self) -> &'static str {
-        "a bank's table in a CSV file"
+        "a bank's CSV file"
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {

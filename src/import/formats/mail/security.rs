@@ -409,7 +409,7 @@ pub fn is_key(said: &Said<'_>) -> bool {
     })
 }
 
-/// Whether a link opens something for anyone who has it: its path says so, and it contains a value that cannot be guessed.
+/// Whether a link opens something for anyone who has it: its path names the purpose, and it contains a value that cannot be guessed.
 /// Newsletter links contain such values too, and shops link to their sign-in pages, so both are required.
 pub fn is_key_link(url: &str) -> bool {
     const SAYS: [&str; 36] = [

@@ -240,7 +240,7 @@ fn o5_7_attachments_have_their_text() {
         ("text/plain", "d.txt", Vec::new()),
     ]);
     let (kept, counts) = harness::imported(&Mbox, &[("mbox", &mbox(&[&mail]))]);
-    assert!(counts.bad.is_empty(), "a file without a text is no bad item: {counts:?}");
+    assert!(counts.bad.is_empty(), "a file without text is not a bad item: {counts:?}");
     let all = records(&kept, "attachments");
     let mut parts: Vec<&Value> = all.values().collect();
     parts.sort_by_key(|data| data["part_index"].as_str().unwrap().parse::<u32>().unwrap());

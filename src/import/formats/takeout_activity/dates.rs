@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 pub struct Setting<'a> {
     /// The account's zone, for times that name none and for zone names with several meanings.
     pub zone: &'a TimeZone,
-    /// Whether the day comes before the month in a numeric date, if the owner said so.
+    /// Whether the day comes before the month in a numeric date, if the owner stated it.
     pub day_first: Option<bool>,
 }
 

@@ -246,13 +246,13 @@ impl Format for WhatsApp {
                 }
             }
             notes.push(
-                "Photos and other files of these chats are listed by name. What is in them is not imported."
+                "Photos and other files of these chats are listed by name. Their content is not imported."
                     .to_owned(),
             );
             let mut whose = Whose::default();
             if ask.account.is_none() && account == KEY {
                 notes.push(format!(
-                    "No export says whose phone it is from, so the account is called {KEY}. Exports of another person's phone \
+                    "An export does not say whose phone it is from, so the account is called {KEY}. Exports of another person's phone \
                      need a separate account: --account NAME."
                 ));
             } else if ask.account.is_none() {

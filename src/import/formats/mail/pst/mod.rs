@@ -52,9 +52,9 @@ const OTHERS: [(&str, &str); 8] = [
     ("IPM.DistList", "a list of contacts"),
     ("IPM.Task", "a task"),
     ("IPM.StickyNote", "a note"),
-    ("IPM.Activity", "an entry of the journal"),
-    ("IPM.Microsoft", "a setting of the program"),
-    ("IPM.Configuration", "a setting of the program"),
+    ("IPM.Activity", "a journal entry"),
+    ("IPM.Microsoft", "an Outlook setting"),
+    ("IPM.Configuration", "an Outlook setting"),
 ];
 /// The reason for other items that are not mail.
 const UNKNOWN: &str = "an item that is not mail";
@@ -230,7 +230,7 @@ fn top(file: &mut File) -> Option<u32> {
     Some(u32::from_le_bytes(id.get(20..24)?.try_into().ok()?))
 }
 
-/// The path of a folder, in the names of its own file.
+/// The path of a folder, in the names that its file uses.
 fn folder_of(
     file: &mut File,
     id: u32,
