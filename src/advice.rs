@@ -1,5 +1,5 @@
-//! Commands to type next, as data. Where a [`Command`] is shown, it is quoted for a shell and has the options that this
-//! process was started with; a [`Hint`] is what to do next, in words and commands.
+//! Commands to type next, as data. A [`Command`] is shown quoted for a shell, with the options that this
+//! process was started with. A [`Hint`] is what to do next, in words and commands.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,28 +17,28 @@ static OPTIONS: OnceLock<String> = OnceLock::new();
 /// The words of this process's command line, without those options.
 static TYPED: OnceLock<Vec<String>> = OnceLock::new();
 
-/// Whether what is advised is for somebody who typed another command: the callers of a service.
+/// Whether the advice is for someone who typed another command: the callers of a service.
 static FOR_OTHERS: AtomicBool = AtomicBool::new(false);
 
-/// Options that a shown command gets anyway, or that are left out since they may hold a password.
+/// Options that a shown command gets anyway, or that are left out because they may hold a password.
 const GIVEN_ONCE: [&str; 3] = ["--cache-dir", "--proxy", "--ca-file"];
 
-/// The commands that take them.
+/// The commands that accept these options.
 const COMMANDS: [&str; 8] = ["connect", "status", "disconnect", "doctor", "log", "mcp", "provider", "import"];
 
-/// Remembers the options that every command has to be given too: words, quoted for a shell. The first call
-/// counts.
+/// Sets the options that every shown command must have: words, quoted for a shell. Only the first call has an
+/// effect.
 pub fn set_options(options: &[String]) {
     let _ = OPTIONS.set(options.iter().flat_map(|option| [" ", option]).collect());
 }
 
-/// Remembers what was typed behind the program's name, so that it can be advised with another value. The first
-/// call counts.
+/// Sets what was typed after the program's name, so that it can be shown with another value. Only the first
+/// call has an effect.
 pub fn set_typed(words: &[String]) {
     let _ = TYPED.set(without_options(words));
 }
 
-/// Has nothing advised from now on that this process was started with: whoever is advised typed another command.
+/// Leaves the options of this process out of all later advice, because its reader typed another command.
 pub fn speak_to_others() {
     FOR_OTHERS.store(true, Ordering::Relaxed);
 }
@@ -51,7 +51,7 @@ fn options() -> &'static str {
     OPTIONS.get().filter(|_| !FOR_OTHERS.load(Ordering::Relaxed)).map_or("", String::as_str)
 }
 
-/// A command of this program's, to be typed as it stands but for its `<placeholders>`.
+/// A command of this program, to type exactly as shown except for its `<placeholders>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
     words: Vec<Word>,
@@ -59,14 +59,14 @@ pub struct Command {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Word {
-    /// One or more words of this program's own, and placeholders: shown as they stand.
+    /// One or more of this program's own words, and placeholders: shown unchanged.
     Own(&'static str),
-    /// A word from elsewhere: quoted where it is shown.
+    /// A word from elsewhere, which is quoted when shown.
     Value(String),
 }
 
 impl Command {
-    /// The command of these words, which stand behind the program's name: `status --check`.
+    /// The command with these words after the program's name: `status --check`.
     pub fn new(words: &'static str) -> Self {
         Self { words: vec![Word::Own(words)] }
     }
@@ -76,13 +76,13 @@ impl Command {
         Self::new("connect").value(url)
     }
 
-    /// The command that connects a provider, for a person who has to know its address.
+    /// The command that connects a provider, for a person who must know its address.
     pub fn connect_any() -> Self {
         Self::new("connect <provider-url>")
     }
 
-    /// The command that was typed, with `option value` in the place of another value, or added; `otherwise` where it
-    /// is not known what was typed.
+    /// The command that was typed, with `option value` added or replacing another value; `otherwise` if it is
+    /// not known what was typed.
     pub fn typed_with(option: &'static str, value: &str, otherwise: &'static str) -> Self {
         match typed_words() {
             Some(words) => with_value(words, option, value),
@@ -90,7 +90,7 @@ impl Command {
         }
     }
 
-    /// The command that was typed, once more; `otherwise` where it is not known what was typed.
+    /// The command that was typed; `otherwise` if it is not known what was typed.
     pub fn typed_again(otherwise: &'static str) -> Self {
         typed_words().map_or_else(|| Self::new(otherwise), Self::typed)
     }
@@ -115,32 +115,32 @@ impl Command {
         }
     }
 
-    /// The command line `words`, which somebody typed.
+    /// The command line `words`, as someone typed it.
     pub fn typed<'a>(words: impl IntoIterator<Item = &'a String>) -> Self {
         words.into_iter().fold(Self { words: Vec::new() }, Self::value)
     }
 
-    /// The same, with more words of this program's own behind it.
+    /// The same, followed by more of this program's own words.
     #[must_use]
     pub fn words(mut self, words: &'static str) -> Self {
         self.words.push(Word::Own(words));
         self
     }
 
-    /// The same, with one more word behind it.
+    /// The same, followed by one more word.
     #[must_use]
     pub fn value(mut self, value: impl Into<String>) -> Self {
         self.words.push(Word::Value(value.into()));
         self
     }
 
-    /// The same, with `name value` behind it.
+    /// The same, followed by `name value`.
     #[must_use]
     pub fn option(self, name: &'static str, value: impl Into<String>) -> Self {
         self.words(name).value(value)
     }
 
-    /// Whether it has to be given the options of this process.
+    /// Whether it must be given the options of this process.
     fn takes_options(&self) -> bool {
         let first = match self.words.first() {
             Some(Word::Own(words)) => words.split(' ').next().unwrap_or_default(),
@@ -198,7 +198,7 @@ fn with_value(words: &[String], option: &'static str, value: &str) -> Command {
     rest.iter().fold(Command::typed(kept).option(option, value), Command::value)
 }
 
-/// `words` without `option` and its value: those before `--`, and it with those behind it.
+/// `words` without `option` and its value: those before `--`, and `--` with those after it.
 fn without<'a>(words: &'a [String], option: &str) -> (Vec<&'a String>, &'a [String]) {
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
     let (own, rest) = words.split_at(end);
@@ -227,26 +227,26 @@ enum Part {
 }
 
 impl Hint {
-    /// These words.
+    /// A hint in words.
     pub fn new(words: impl Into<Cow<'static, str>>) -> Self {
         Self { parts: vec![Part::Words(words.into())] }
     }
 
-    /// The same, and behind it these words.
+    /// The same, followed by these words.
     #[must_use]
     pub fn then(mut self, words: impl Into<Cow<'static, str>>) -> Self {
         self.parts.push(Part::Words(words.into()));
         self
     }
 
-    /// The same, and behind it this command.
+    /// The same, followed by this command.
     #[must_use]
     pub fn run(mut self, command: Command) -> Self {
         self.parts.push(Part::Command(command));
         self
     }
 
-    /// The command, where it is one and nothing else.
+    /// The command, if the hint is only a command.
     pub fn command(&self) -> Option<&Command> {
         match self.parts.as_slice() {
             [Part::Command(command)] => Some(command),
@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(Hint::new("pdpp status").command(), None, "words are not a command");
     }
 
-    /// What a shell makes of a word in quotes.
+    /// How a shell reads a quoted word.
     #[cfg(not(windows))]
     fn unquoted(word: &str) -> Option<String> {
         let word = word.strip_prefix('\'')?.strip_suffix('\'')?;

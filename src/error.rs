@@ -1,22 +1,22 @@
-//! One error type for everything a command can fail with.
+//! One error type for every failure of a command.
 //!
-//! An [`Error`] says what happened and why, carries a stable [`code`](Error::code) for scripts and
-//! the documentation, and a [`hint`](Error::hint): the next command to type. Its [`Kind`] picks the
-//! exit code. Modules whose callers match on a failure have an enum of their own and convert; a cause that
-//! nobody matches on is an [`anyhow::Error`].
+//! An [`Error`] states what happened and why, and carries a stable [`code`](Error::code) for scripts and the
+//! documentation, and a [`hint`](Error::hint): the next command to type. Its [`Kind`] picks the exit code.
+//! Modules whose callers match on a failure have their own enum and convert it; a cause that nobody matches on
+//! is an [`anyhow::Error`].
 
 use std::fmt;
 
 use crate::advice::{Command, Hint};
 
-/// What a failure means for whoever started the command.
+/// What a failure means for the person or program that started the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Something went wrong here. Exit code 1.
+    /// Something went wrong on this machine. Exit code 1.
     Failed,
-    /// The command line was wrong. Exit code 2, as clap's own.
+    /// The command line was wrong. Exit code 2, the same as clap's.
     Usage,
-    /// The provider could not be reached, or did not answer as one. Exit code 69 (`EX_UNAVAILABLE`).
+    /// The provider could not be reached, or did not behave like a provider. Exit code 69 (`EX_UNAVAILABLE`).
     Unavailable,
     /// Refused: by the owner, by the provider, or by this program's own rules. Exit code 77 (`EX_NOPERM`).
     Refused,
@@ -40,7 +40,7 @@ impl Kind {
     }
 }
 
-/// A failure, told to a person: what happened, why, and what to type next.
+/// A failure that is reported to a person: what happened, why, and what to type next.
 #[derive(Debug)]
 pub struct Error {
     kind: Kind,
@@ -50,11 +50,11 @@ pub struct Error {
     source: Option<anyhow::Error>,
 }
 
-/// The result of everything that ends in front of a person.
+/// The result of everything whose failure a person sees.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// A failure of `kind`. `code` is stable (`snake_case`); `message` says what happened, in one sentence.
+    /// A failure of `kind`. `code` is stable (`snake_case`); `message` states what happened, in one sentence.
     pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
         Self { kind, code, message: message.into(), hint: None, source: None }
     }
@@ -71,7 +71,7 @@ impl Error {
         self
     }
 
-    /// Adds the command to type next, and nothing but it: an agent tells the user to run it.
+    /// Adds the command to type next, and nothing else: an agent tells the user to run it.
     #[must_use]
     pub fn run(self, command: Command) -> Self {
         self.hint(command)
@@ -104,7 +104,7 @@ impl Error {
         self.hint.as_ref()
     }
 
-    /// The same as text, for whoever reads it at a terminal.
+    /// The next step as text, for a person at a terminal.
     pub fn next_step(&self) -> Option<String> {
         self.hint.as_ref().map(Hint::to_string)
     }
@@ -114,7 +114,7 @@ impl Error {
         self.source.iter().flat_map(anyhow::Error::chain).map(ToString::to_string)
     }
 
-    /// The same failure for somebody else that it is one for; the causes are in its message.
+    /// The same failure for another caller that it affects; the causes are in its message.
     #[must_use]
     pub fn repeated(&self) -> Self {
         let (message, hint) = (self.in_full(), self.hint.clone());

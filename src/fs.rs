@@ -1,6 +1,7 @@
-//! Private files: owner-only, written whole or not at all, no symlink followed. The only raw writes.
+//! Private files: owner-only, written whole or not at all, without following symlinks. All raw writes are here.
 //!
-//! Where a mode of 0600 or 0700 is spoken of, Windows has an access list that lets in nobody else (`rights`).
+//! Where this module speaks of mode 0600 or 0700, a file on Windows has an access list that lets nobody else in
+//! (`rights`).
 #![allow(clippy::disallowed_methods, reason = "this is the module that the lint points to")]
 
 pub mod foreign;
@@ -15,18 +16,20 @@ use std::sync::OnceLock;
 #[cfg(unix)]
 use std::time::SystemTime;
 
-/// The directory that a person named, where it was there already.
+/// The directory that a person named, if it already existed.
 static NAMED: OnceLock<PathBuf> = OnceLock::new();
 
-/// Leaves the mode of `path` alone from now on, if it is there: it may be a directory with other things in it, and
-/// its mode is then its owner's to change. What is made in it is private all the same. The first call counts.
+/// Leaves the mode of `path` unchanged from now on, if it exists: it may be a directory with other things in
+/// it, whose mode is its owner's to change. Files made in it are private anyway. Only the first call has an
+/// effect.
 pub fn leave_mode_of(path: &Path) {
     if path.is_dir() {
         let _ = NAMED.set(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
     }
 }
 
-/// The mode of `path`, where it lets others write in it: they could put something there, or take away what is.
+/// The mode of `path`, if it lets others write there: they could put something into it, or remove something
+/// from it.
 pub fn open_to_writers(path: &Path) -> Option<u32> {
     #[cfg(unix)]
     {
@@ -41,9 +44,9 @@ pub fn open_to_writers(path: &Path) -> Option<u32> {
     }
 }
 
-/// A folder above `path`, or `path` itself, in which others can put something else in the place of what leads to it, and
-/// its mode. A sticky one lets nobody take away what is another's, and a group of one's own is oneself: but for macOS, where
-/// every person's is `staff`.
+/// A folder above `path`, or `path` itself, where others can replace what leads to it, and its mode. In a
+/// sticky folder nobody can remove another user's files. The user's own group counts as the user,
+/// except on macOS, where everyone's group is `staff`.
 pub fn replaceable_by_others(path: &Path) -> Option<(PathBuf, u32)> {
     #[cfg(unix)]
     {
@@ -65,7 +68,7 @@ pub fn replaceable_by_others(path: &Path) -> Option<(PathBuf, u32)> {
     }
 }
 
-/// The nearest folder above `path` that is there, if it is another user's.
+/// The nearest existing folder above `path`, if it belongs to another user.
 fn nearest_of_others(path: &Path) -> Option<PathBuf> {
     #[cfg(unix)]
     {
@@ -81,8 +84,9 @@ fn nearest_of_others(path: &Path) -> Option<PathBuf> {
     }
 }
 
-/// What tells a file from every other that was or will be in its place, and from itself once it is changed: which file it is,
-/// how long, and when it was written and changed. A change of its mode or of its times is one too.
+/// Distinguishes a file from every other that was or will be at its path, and from itself after a change: which
+/// file it is, its length, and when it was written and changed. A change of its mode or of its times counts
+/// too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
     device: u64,
@@ -94,9 +98,9 @@ pub struct Mark {
 
 #[cfg(unix)]
 impl Mark {
-    /// How many seconds ago, and more, a file has to have changed for its mark to stand for its bytes. The clocks of file
-    /// systems tick, mostly every few milliseconds, FAT's every two seconds: a file that is changed twice within a tick, in place or
-    /// by another one that gets the number of the one before, may look the same.
+    /// A file must have been changed more than this many seconds ago for its mark to stand for its bytes. The
+    /// clocks of file systems tick, mostly every few milliseconds, on FAT every two seconds. A file that is
+    /// changed twice within a tick, either in place or by a new file with the same number, may look the same.
     const SETTLED: i64 = 2;
 
     fn of(found: &fs::Metadata) -> Self {
@@ -110,7 +114,7 @@ impl Mark {
         }
     }
 
-    /// Whether any change from now on shows. One that was made in the future, as the clock has it now, never is.
+    /// Whether any later change will show. A file whose time is in the future is never settled.
     fn is_settled(&self) -> bool {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
         let last = self.changed.0.max(self.written.0);
@@ -118,18 +122,19 @@ impl Mark {
     }
 }
 
-/// A directory of its owner's alone.
+/// A directory that only its owner can access.
 #[derive(Debug, Clone)]
 pub struct PrivateDir(PathBuf);
 
 impl PrivateDir {
-    /// What the name of a file begins with that is not whole yet.
+    /// The beginning of the name of a file that is not whole yet.
     const TEMPORARY: &str = ".tmp-";
 
-    /// The file that shows whether there is room, as [`PrivateDir::unfinished`] knows it.
+    /// The file that shows whether there is room, under the name that [`PrivateDir::unfinished`] gives it.
     pub const ROOM: &str = "room";
 
-    /// What the names begin with that the file `name` has until it is whole. A process that is killed meanwhile leaves it.
+    /// The beginning of the names that the file `name` has until it is whole. A process that is killed
+    /// meanwhile leaves such a file.
     pub fn unfinished(name: &str) -> String {
         format!("{}{}-", Self::TEMPORARY, name.trim_start_matches(Self::TEMPORARY))
     }
@@ -137,27 +142,27 @@ impl PrivateDir {
     /// Opens `path`, creating it and its missing parents with mode 0700.
     ///
     /// # Errors
-    /// If it is a symlink, not a directory, or (unix) owned by someone else. A mode that lets others
-    /// in is repaired to 0700, but for [`leave_mode_of`].
+    /// If it is a symlink, not a directory, or (unix) owned by someone else. A mode that lets others in is
+    /// changed to 0700, except after [`leave_mode_of`].
     pub fn create(path: &Path) -> io::Result<Self> {
         Self::make(path)?;
         Self::open(path)
     }
 
-    /// As [`PrivateDir::create_named`], but never creates it.
+    /// Same as [`PrivateDir::create_named`], but never creates it.
     ///
     /// # Errors
-    /// As [`PrivateDir::create_named`], and [`io::ErrorKind::NotFound`].
+    /// Same as [`PrivateDir::create_named`], and [`io::ErrorKind::NotFound`].
     pub fn open_named(path: &Path) -> io::Result<Self> {
         own_dir(path)?;
         Self::create_named(path)
     }
 
-    /// As [`PrivateDir::create`], for a directory that a person names: it may be one of theirs, with other things in
-    /// it, so its mode is theirs to change.
+    /// Same as [`PrivateDir::create`], for a directory that a person names: it may be an existing one with
+    /// other things in it, so only the person may change its mode.
     ///
     /// # Errors
-    /// As [`PrivateDir::create`]; [`io::ErrorKind::PermissionDenied`] where its mode lets others in.
+    /// Same as [`PrivateDir::create`]; [`io::ErrorKind::PermissionDenied`] if its mode lets others in.
     pub fn create_named(path: &Path) -> io::Result<Self> {
         Self::make(path)?;
         match own_dir(path)?.open {
@@ -166,27 +171,27 @@ impl PrivateDir {
         }
     }
 
-    /// Makes `path` and its missing parents with mode 0700, if nothing is there.
+    /// Makes `path` and its missing parents with mode 0700, if they do not exist.
     fn make(path: &Path) -> io::Result<()> {
         if let Err(error) = fs::symlink_metadata(path) {
             if error.kind() != io::ErrorKind::NotFound {
                 return Err(error);
             }
-            // Anybody may make a folder of their own below /tmp, and so may an administrator below their own. Made in a
-            // person's home (`sudo -E`), it keeps that person out.
+            // Anyone may make their own folder below /tmp, and so may an administrator below their own. Below
+            // another person's home (`sudo -E`), it would keep that person out.
             #[cfg(unix)]
             if rustix::process::geteuid().is_root()
                 && let Some(dir) = nearest_of_others(path)
             {
                 return Err(refused(&dir, "belongs to another user"));
             }
-            // One by one, so that each is enterable whatever the umask before the next goes into it.
-            // The parent of a bare name is the empty path, which is here and yet does not exist.
+            // One by one, so that each can be entered, whatever the umask, before the next is made in it. The
+            // parent of a bare name is the empty path, which is the current directory but does not exist.
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty() && !parent.exists());
             if let Some(parent) = parent {
                 Self::create(parent)?;
             }
-            #[cfg_attr(not(unix), allow(unused_mut, reason = "as on unix"))]
+            #[cfg_attr(not(unix), allow(unused_mut, reason = "mutable on unix"))]
             let mut builder = fs::DirBuilder::new();
             #[cfg(unix)]
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -201,10 +206,10 @@ impl PrivateDir {
         Ok(())
     }
 
-    /// Opens `path` if it is there; never creates it.
+    /// Opens `path` if it exists; never creates it.
     ///
     /// # Errors
-    /// As [`PrivateDir::create`], and [`io::ErrorKind::NotFound`].
+    /// Same as [`PrivateDir::create`], and [`io::ErrorKind::NotFound`].
     pub fn open(path: &Path) -> io::Result<Self> {
         if !own_dir(path)?.is_as_made && NAMED.get().is_none_or(|named| named != path) {
             close_dir(path)?;
@@ -212,7 +217,7 @@ impl PrivateDir {
         Ok(Self(path.to_owned()))
     }
 
-    /// Where it is.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -220,18 +225,18 @@ impl PrivateDir {
     /// Reads `name`, at most `max_bytes`.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] if it is not there; [`io::ErrorKind::PermissionDenied`] if it is a
-    /// symlink, not a plain file, or someone else's; [`io::ErrorKind::FileTooLarge`] beyond the bound.
-    /// A mode that lets others read is repaired to 0600.
+    /// [`io::ErrorKind::NotFound`] if it does not exist; [`io::ErrorKind::PermissionDenied`] if it is a
+    /// symlink, not a plain file, or someone else's; [`io::ErrorKind::FileTooLarge`] beyond the bound. A mode
+    /// that lets others read is changed to 0600.
     pub fn read(&self, name: &str, max_bytes: u64) -> io::Result<Vec<u8>> {
         Ok(self.read_marked(name, max_bytes)?.0)
     }
 
-    /// The same, and what tells later whether `name` [is still](PrivateDir::is_still) what was read: nothing where only its bytes
-    /// tell, as on Windows, and of a file that was changed a moment ago.
+    /// The same, and a mark that tells later whether `name` [is still](PrivateDir::is_still) what was read.
+    /// There is no mark if only the bytes can tell, as on Windows or for a file that was changed a moment ago.
     ///
     /// # Errors
-    /// As [`PrivateDir::read`].
+    /// Same as [`PrivateDir::read`].
     pub fn read_marked(&self, name: &str, max_bytes: u64) -> io::Result<(Vec<u8>, Option<Mark>)> {
         let path = self.0.join(name);
         let mut options = OpenOptions::new();
@@ -256,12 +261,12 @@ impl PrivateDir {
                 file.set_permissions(fs::Permissions::from_mode(0o600))?;
             }
         }
-        // Before its bytes: what is written meanwhile shows.
+        // Taken before the bytes, so that a write in between shows.
         #[cfg(unix)]
         let mark = Some(Mark::of(&found)).filter(Mark::is_settled);
         #[cfg(not(unix))]
         let mark = None;
-        // One call reads it, and one more sees its end.
+        // One call reads it, and one more reaches its end.
         let mut bytes = Vec::with_capacity(usize::try_from(found.len().min(max_bytes) + 1).unwrap_or(0));
         file.take(max_bytes + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > max_bytes {
@@ -273,7 +278,8 @@ impl PrivateDir {
         Ok((bytes, mark))
     }
 
-    /// Whether `name` is the file, unchanged, that `mark` was given for: one look at it, and its bytes need not be read again.
+    /// Whether `name` is the unchanged file that `mark` was made for. It takes one look, and the bytes need not
+    /// be read again.
     pub fn is_still(&self, name: &str, mark: &Mark) -> bool {
         #[cfg(unix)]
         {
@@ -286,16 +292,16 @@ impl PrivateDir {
         }
     }
 
-    /// Writes `name` whole, mode 0600: a reader sees the old bytes or the new ones, also after a crash.
+    /// Writes `name` whole with mode 0600: a reader sees the old bytes or the new ones, even after a crash.
     ///
     /// # Errors
-    /// Whatever the disk says; the old file is then still there. A symlink in its place is refused.
+    /// Any error of the disk; the old file then still exists. A symlink at its path is refused.
     pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let path = self.0.join(name);
         if let Some(found) = fs::symlink_metadata(&path).ok().filter(|found| !found.is_file()) {
             return Err(not_plain(&path, &found, "a plain file"));
         }
-        // tempfile creates with 0600 at most; a umask may have taken even that.
+        // tempfile creates with 0600 at most; a umask may have removed even that.
         let mut file = tempfile::Builder::new().prefix(&Self::unfinished(name)).tempfile_in(&self.0)?;
         own_mode(file.as_file(), file.path())?;
         file.write_all(bytes)?;
@@ -304,26 +310,26 @@ impl PrivateDir {
         self.sync()
     }
 
-    /// Writes the new file `name`, of mode 0600 and under no other name before that, until what is given is dropped: then
-    /// the file goes, and this directory where nothing else is in it.
+    /// Writes the new file `name` with mode 0600, and under no other name before that. When the returned value
+    /// is dropped, the file is removed, and so is this directory if nothing else is in it.
     ///
     /// # Errors
-    /// As [`PrivateDir::append`].
+    /// Same as [`PrivateDir::append`].
     pub fn one_file(self, name: &str, bytes: &[u8]) -> io::Result<OneFile> {
         self.append(name, bytes)?;
         Ok(self.until_dropped(name))
     }
 
-    /// As [`PrivateDir::one_file`] gives it, of a file that is here already.
+    /// Same as [`PrivateDir::one_file`], for a file that already exists.
     pub fn until_dropped(self, name: &str) -> OneFile {
         OneFile { dir: self, name: name.to_owned() }
     }
 
-    /// Appends `bytes`, a line, to `name` in one write, so that lines of several processes do not mix; creates it with
-    /// mode 0600. Gives its size afterwards.
+    /// Appends the line `bytes` to `name` in one write, so that lines of several processes do not mix; creates
+    /// the file with mode 0600. Returns its size after the write.
     ///
     /// # Errors
-    /// As [`PrivateDir::read`], and whatever the disk says.
+    /// Same as [`PrivateDir::read`], and any error of the disk.
     pub fn append(&self, name: &str, bytes: &[u8]) -> io::Result<u64> {
         let path = self.0.join(name);
         let mut options = OpenOptions::new();
@@ -341,7 +347,7 @@ impl PrivateDir {
             let mut last = [0];
             file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut last))?;
             if last != *b"\n" {
-                // What a full disk cut is a line of its own, and not the beginning of this one.
+                // A line that a full disk cut off stays a separate line, and not the beginning of this one.
                 file.write_all(b"\n")?;
             }
         }
@@ -349,10 +355,10 @@ impl PrivateDir {
         Ok(file.metadata()?.len())
     }
 
-    /// Makes `name`, an empty file of mode 0600, if it is not there: for a library that opens it by its name.
+    /// Makes `name`, an empty file of mode 0600, if it does not exist: for a library that opens it by name.
     ///
     /// # Errors
-    /// As [`PrivateDir::read`], and whatever the disk says.
+    /// Same as [`PrivateDir::read`], and any error of the disk.
     pub fn make_file(&self, name: &str) -> io::Result<()> {
         let path = self.0.join(name);
         let file = self.lock_file(name)?;
@@ -363,11 +369,11 @@ impl PrivateDir {
         check_owner(&path, &found)
     }
 
-    /// Begins the new file `name`, of mode 0600, which takes the place of whatever is called that once it is whole
-    /// ([`NewFile::commit`]).
+    /// Begins the new file `name` with mode 0600. Once it is whole ([`NewFile::commit`]), it replaces any file
+    /// of that name.
     ///
     /// # Errors
-    /// Whatever the disk says. A symlink in its place is refused.
+    /// Any error of the disk. A symlink at its path is refused.
     pub fn begin(&self, name: &str) -> io::Result<NewFile> {
         let path = self.0.join(name);
         if let Some(found) = fs::symlink_metadata(&path).ok().filter(|found| !found.is_file()) {
@@ -378,21 +384,22 @@ impl PrivateDir {
         Ok(NewFile { file, path, replaces: true })
     }
 
-    /// Gives the file `from`, which is whole, the name `to`, in the place of whatever had it: also after a crash it is all there.
+    /// Renames the file `from`, which is whole, to `to`, replacing any file of that name. It is complete even
+    /// after a crash.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any error of the disk.
     pub fn install(&self, from: &str, to: &str) -> io::Result<()> {
-        // For writing: Windows flushes no file that was opened to be read.
+        // Opened for writing, because Windows does not flush a file that was opened for reading.
         OpenOptions::new().read(true).write(true).open(self.0.join(from))?.sync_all()?;
         self.rename(from, to)?;
         self.sync()
     }
 
-    /// Gives `from` the name `to`, in the place of whatever had it.
+    /// Renames `from` to `to`, replacing any file of that name.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any error of the disk.
     pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let (from, to) = (self.0.join(from), self.0.join(to));
         until_free(|| fs::rename(&from, &to))
@@ -401,16 +408,16 @@ impl PrivateDir {
     /// The size of `name` in bytes.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any error of the disk.
     pub fn size(&self, name: &str) -> io::Result<u64> {
         Ok(fs::symlink_metadata(self.0.join(name))?.len())
     }
 
-    /// Whether a private directory at `path` could hold a file of `bytes` bytes now. Directories that have to be
-    /// made to find out are removed again.
+    /// Whether a private directory at `path` could hold a file of `bytes` bytes now. Directories that are made
+    /// for this check are removed again.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why it could not.
     pub fn check(path: &Path, bytes: usize) -> io::Result<()> {
         let is_missing = |dir: &&Path| {
             fs::symlink_metadata(dir).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
@@ -418,7 +425,7 @@ impl PrivateDir {
         let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
         let checked = Self::create(path).and_then(|dir| dir.check_room(bytes));
         for made in missing {
-            // Only if it is still empty: another process may use it by now.
+            // Only if it is still empty: another process may already use it.
             let _ = fs::remove_dir(made);
         }
         checked
@@ -427,17 +434,17 @@ impl PrivateDir {
     /// Whether a file of `bytes` bytes could be written now. Leaves nothing behind.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why it could not.
     pub fn check_room(&self, bytes: usize) -> io::Result<()> {
         let mut file = tempfile::Builder::new().prefix(&Self::unfinished(Self::ROOM)).tempfile_in(&self.0)?;
         file.write_all(&vec![b'x'; bytes])?;
         file.as_file().sync_all()
     }
 
-    /// Removes `name`; it is not an error if it was not there.
+    /// Removes `name`; it is not an error if it does not exist.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any error of the disk.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         match fs::remove_file(self.0.join(name)) {
             Ok(()) => self.sync(),
@@ -446,25 +453,25 @@ impl PrivateDir {
         }
     }
 
-    /// Removes every file in it, and leaves directories alone.
+    /// Removes every file in the directory, but no directories.
     ///
     /// # Errors
-    /// The first that the disk refused; the others are removed all the same.
+    /// The first error of the disk; the other files are removed anyway.
     pub fn remove_all(&self) -> io::Result<()> {
         self.remove_where(|_| true)?;
         self.sync()
     }
 
-    /// Removes every file in it but those of these names, and leaves directories alone.
+    /// Removes every file in the directory except those with these names, but no directories.
     ///
     /// # Errors
-    /// As [`PrivateDir::remove_all`].
+    /// Same as [`PrivateDir::remove_all`].
     pub fn remove_others(&self, kept: &std::collections::BTreeSet<String>) -> io::Result<()> {
         self.remove_where(|name| !kept.contains(name))?;
         self.sync()
     }
 
-    /// Removes what a process left behind that died while it wrote. For whoever holds the lock that every
+    /// Removes what a process left behind that died while writing. The caller must hold the lock that every
     /// writer takes.
     pub fn remove_temporary(&self) {
         let _ = self.remove_where(|name| name.starts_with(Self::TEMPORARY));
@@ -473,15 +480,15 @@ impl PrivateDir {
     /// Removes the files whose names begin with `prefix`.
     ///
     /// # Errors
-    /// As [`PrivateDir::remove_all`].
+    /// Same as [`PrivateDir::remove_all`].
     pub fn remove_beginning(&self, prefix: &str) -> io::Result<()> {
         self.remove_where(|name| name.starts_with(prefix))
     }
 
-    /// Makes the new file `name`, of mode 0600, to write to it.
+    /// Makes the new file `name` with mode 0600, for writing.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`]; whatever the disk says.
+    /// [`io::ErrorKind::AlreadyExists`]; any error of the disk.
     pub fn new_file(&self, name: &Path) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -494,10 +501,10 @@ impl PrivateDir {
         Ok(file)
     }
 
-    /// The directories in it, by their names.
+    /// The directories in it.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any error of the disk.
     pub fn folders(&self) -> io::Result<Vec<Self>> {
         let mut all = Vec::new();
         for entry in fs::read_dir(&self.0)? {
@@ -509,18 +516,18 @@ impl PrivateDir {
         Ok(all)
     }
 
-    /// Removes the directory with all that is in it. No link in it is followed.
+    /// Removes the directory and everything in it. No link in it is followed.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any error of the disk.
     pub fn remove_whole(&self) -> io::Result<()> {
         fs::remove_dir_all(&self.0)
     }
 
-    /// Removes the directory, if nothing is in it.
+    /// Removes the directory if it is empty.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any error of the disk.
     pub fn remove_empty(&self) -> io::Result<()> {
         fs::remove_dir(&self.0)
     }
@@ -541,20 +548,20 @@ impl PrivateDir {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Takes the exclusive lock `name`, waiting for whoever holds it; released when dropped.
+    /// Takes the exclusive lock `name`, waiting for its current holder; released when dropped.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any error of the disk.
     pub fn lock(&self, name: &str) -> io::Result<DirLock> {
         let file = self.lock_file(name)?;
         file.lock()?;
         Ok(DirLock { _file: file })
     }
 
-    /// Takes the exclusive lock `name` if nobody holds it.
+    /// Takes the exclusive lock `name` if it is free.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any error of the disk.
     pub fn try_lock(&self, name: &str) -> io::Result<Option<DirLock>> {
         let file = self.lock_file(name)?;
         match file.try_lock() {
@@ -583,10 +590,10 @@ impl PrivateDir {
     }
 }
 
-/// Opens a plain file to read it: a link is not followed, and a pipe holds nobody up.
+/// Opens a plain file for reading: does not follow a link, and does not block on a pipe.
 ///
 /// # Errors
-/// [`io::ErrorKind::PermissionDenied`] if it is a symlink or not a plain file; whatever the disk says.
+/// [`io::ErrorKind::PermissionDenied`] if it is a symlink or not a plain file; any error of the disk.
 pub fn open_plain(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -595,10 +602,10 @@ pub fn open_plain(path: &Path) -> io::Result<File> {
     if found.is_file() { Ok(file) } else { Err(not_plain(path, &found, "a plain file")) }
 }
 
-/// Removes a file that a person asked to have deleted, as long as `is_it` says of it that it is the one that was meant.
+/// Removes a file that a person asked to delete, if `is_it` confirms that it is the intended file.
 ///
 /// # Errors
-/// [`io::ErrorKind::NotFound`] where another one is there now; whatever the disk says.
+/// [`io::ErrorKind::NotFound`] if another file is there now; any error of the disk.
 pub fn remove_asked(path: &Path, is_it: impl FnOnce(&fs::Metadata) -> bool) -> io::Result<()> {
     if !is_it(&fs::symlink_metadata(path)?) {
         return Err(io::Error::new(io::ErrorKind::NotFound, "it is another file by now"));
@@ -606,11 +613,11 @@ pub fn remove_asked(path: &Path, is_it: impl FnOnce(&fs::Metadata) -> bool) -> i
     fs::remove_file(path)
 }
 
-/// Listens at `path`, in the place of a socket that an earlier process left there. Whoever may reach the directory can connect:
-/// who is heard is up to the caller.
+/// Listens at `path`, replacing a socket that an earlier process left there. Anyone who can reach the directory
+/// can connect; the caller decides whom to serve.
 ///
 /// # Errors
-/// [`io::ErrorKind::PermissionDenied`] if something else is there; whatever the system says.
+/// [`io::ErrorKind::PermissionDenied`] if something else is there; any error of the system.
 #[cfg(unix)]
 pub fn listen_at(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
     use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
@@ -621,7 +628,7 @@ pub fn listen_at(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
         Err(error) => return Err(error),
     }
     let listener = std::os::unix::net::UnixListener::bind(path)?;
-    // Whatever the umask: that is no secret, and to connect one has to be allowed to write.
+    // Sets the mode whatever the umask: the socket is not a secret, and connecting requires the right to write.
     fs::set_permissions(path, fs::Permissions::from_mode(0o666))?;
     Ok(listener)
 }
@@ -632,10 +639,10 @@ pub fn end_listening(path: &Path) {
     let _ = fs::remove_file(path);
 }
 
-/// Makes the file at `path` anew, of mode 0600, for a report that a person asked for.
+/// Makes a new file at `path` with mode 0600, for a report that a person asked for.
 ///
 /// # Errors
-/// As [`PrivateDir::read`], and whatever the disk says.
+/// Same as [`PrivateDir::read`], and any error of the disk.
 pub fn new_report(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true);
@@ -651,7 +658,8 @@ pub fn new_report(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// A file that is being written. It gets its name when it is whole; what is not goes when this is dropped.
+/// A file that is being written. It gets its name when it is whole; if it is dropped before that, it is
+/// removed.
 #[derive(Debug)]
 pub struct NewFile {
     file: tempfile::NamedTempFile,
@@ -659,17 +667,17 @@ pub struct NewFile {
     replaces: bool,
 }
 
-/// What is in the name of a file that is not whole yet, in a folder with other things in it.
+/// Part of the name of a file that is not whole yet, in a folder with other things in it.
 const UNFINISHED: &str = ".pdpp-tmp-";
 
 impl NewFile {
-    /// Begins the file at `path`, in a folder of the person's. Its mode is 0600 where the disk has modes
-    /// ([`NewFile::is_private`]). One that is there already is only replaced if `replaces` says so, and if it is a plain file. What a
-    /// process left there that was killed while it wrote the same goes.
+    /// Begins the file at `path`, in a folder of the person's own. Its mode is 0600 if the disk has modes
+    /// ([`NewFile::is_private`]). An existing file is replaced only if `replaces` is set, and only if it is a
+    /// plain file. What a killed process left while writing the same file is removed.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`]; [`io::ErrorKind::PermissionDenied`] if something else than a plain file is there; whatever
-    /// the disk says.
+    /// [`io::ErrorKind::AlreadyExists`]; [`io::ErrorKind::PermissionDenied`] if something other than a plain
+    /// file is there; any error of the disk.
     pub fn begin(path: &Path, replaces: bool) -> io::Result<Self> {
         let path = std::path::absolute(path)?;
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
@@ -688,15 +696,15 @@ impl NewFile {
         prefix.push(UNFINISHED);
         remove_unfinished(dir, &prefix);
         let file = tempfile::Builder::new().prefix(&prefix).tempfile_in(dir)?;
-        // As long as it is locked somebody writes it. On Windows a lock would keep this process from reading it, too: there it is
-        // enough that it is open.
+        // While it is locked, some process is writing it. On Windows a lock would also keep this process from
+        // reading it; there it is enough that the file is open.
         #[cfg(unix)]
         let _ = file.as_file().try_lock();
         let _ = own_mode(file.as_file(), file.path());
         Ok(Self { file, path, replaces })
     }
 
-    /// Where it will be.
+    /// Its final path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -716,35 +724,36 @@ impl NewFile {
         true
     }
 
-    /// The same file, to read what was written from its beginning.
+    /// The same file, opened to read what was written, from its beginning.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any error of the disk.
     pub fn reopen(&self) -> io::Result<File> {
         self.file.reopen()
     }
 
-    /// Begins it anew.
+    /// Starts it again, with no content.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any error of the disk.
     pub fn restart(&mut self) -> io::Result<()> {
         self.file.as_file().set_len(0)?;
         self.file.seek(SeekFrom::Start(0)).map(drop)
     }
 
-    /// Has all of it on the disk.
+    /// Flushes all of it to the disk.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any error of the disk.
     pub fn sync(&self) -> io::Result<()> {
         self.file.as_file().sync_all()
     }
 
-    /// It is whole: from now on it has its name, also after a crash.
+    /// Declares the file whole: from now on it has its name, even after a crash.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] where somebody else made one of that name meanwhile; whatever the disk says.
+    /// [`io::ErrorKind::AlreadyExists`] if another process has made a file of that name meanwhile; any error of
+    /// the disk.
     pub fn commit(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         let dir = self.path.parent().map(Path::to_owned);
@@ -773,7 +782,7 @@ impl Write for NewFile {
     }
 }
 
-/// Removes the files in `dir` whose names begin with `prefix` and that nobody writes any more.
+/// Removes the files in `dir` whose names begin with `prefix` and that no process is writing.
 fn remove_unfinished(dir: &Path, prefix: &std::ffi::OsStr) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for entry in entries.flatten() {
@@ -785,7 +794,7 @@ fn remove_unfinished(dir: &Path, prefix: &std::ffi::OsStr) {
     }
 }
 
-/// Whether no process writes the file at `path`, which one of this program's made.
+/// Whether no process is writing the file at `path`, which a process of this program made.
 #[cfg(not(windows))]
 fn is_unused(path: &Path) -> bool {
     open_plain(path).is_ok_and(|file| file.try_lock().is_ok())
@@ -793,13 +802,13 @@ fn is_unused(path: &Path) -> bool {
 
 #[cfg(windows)]
 fn is_unused(path: &Path) -> bool {
-    // Shared with nobody: it does not open where anybody has it open.
+    // Opened without sharing: this fails if any process has the file open.
     let mut options = OpenOptions::new();
     std::os::windows::fs::OpenOptionsExt::share_mode(options.read(true), 0);
     open_no_link(&mut options, path).is_ok()
 }
 
-/// Gives the file, which is whole, the name `path`, in the place of whatever had it.
+/// Renames the file, which is whole, to `path`, replacing any file of that name.
 fn put_in_place(file: tempfile::NamedTempFile, path: &Path) -> io::Result<()> {
     let mut left = Some(file);
     until_free(|| match left.take().map(|file| file.persist(path)) {
@@ -811,8 +820,8 @@ fn put_in_place(file: tempfile::NamedTempFile, path: &Path) -> io::Result<()> {
     })
 }
 
-/// Does `work`, which replaces a file; on Windows again and again for two seconds as long as somebody has that file open: a
-/// reader of this program's closes it at once, and what looks for viruses does soon.
+/// Does `work`, which replaces a file. On Windows, tries again for up to two seconds while another process has
+/// the file open: a reader in this program closes it at once, and a virus scanner does so soon.
 fn until_free(mut work: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     #[cfg(windows)]
     {
@@ -832,7 +841,7 @@ fn until_free(mut work: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     work()
 }
 
-/// The bytes that are free at `path` for this user, where the system says so.
+/// The number of free bytes at `path` for this user, if the system reports it.
 pub fn free_space(path: &Path) -> Option<u64> {
     #[cfg(unix)]
     {
@@ -846,7 +855,7 @@ pub fn free_space(path: &Path) -> Option<u64> {
     }
 }
 
-/// A private file that is there for a while: it goes when this is dropped.
+/// A private file that exists for a while: it is removed when this is dropped.
 #[derive(Debug)]
 pub struct OneFile {
     dir: PrivateDir,
@@ -854,7 +863,7 @@ pub struct OneFile {
 }
 
 impl OneFile {
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> PathBuf {
         self.dir.0.join(&self.name)
     }
@@ -873,22 +882,22 @@ pub struct DirLock {
     _file: File,
 }
 
-/// The user that this process acts as. It stays the same.
+/// The user that this process acts as. It never changes.
 #[cfg(unix)]
 fn own_user() -> u32 {
     static OWN: OnceLock<u32> = OnceLock::new();
     *OWN.get_or_init(|| rustix::process::geteuid().as_raw())
 }
 
-/// Whom a directory of our own lets in.
+/// Who can access a directory of our own.
 struct Access {
-    /// As [`close_dir`] makes it.
+    /// Whether it is as [`close_dir`] makes it.
     is_as_made: bool,
-    /// How it lets others in, where it does.
+    /// How it lets others in, if it does.
     open: Option<String>,
 }
 
-/// Whom `path` lets in, which has to be a directory of our own, and no link to one.
+/// Who can access `path`, which must be a directory of our own and not a link.
 fn own_dir(path: &Path) -> io::Result<Access> {
     let found = fs::symlink_metadata(path)?;
     if !found.is_dir() {
@@ -898,7 +907,7 @@ fn own_dir(path: &Path) -> io::Result<Access> {
     #[cfg(unix)]
     {
         let mode = std::os::unix::fs::MetadataExt::mode(&found) & 0o777;
-        let open = (mode & 0o077 != 0).then(|| format!("mode {mode:03o}; it has to be 700"));
+        let open = (mode & 0o077 != 0).then(|| format!("mode {mode:03o}; it must be 700"));
         Ok(Access { is_as_made: mode == 0o700, open })
     }
     #[cfg(windows)]
@@ -906,7 +915,7 @@ fn own_dir(path: &Path) -> io::Result<Access> {
         let others = rights::whom_it_lets_in(path)?;
         let open = (!others.is_empty()).then(|| {
             format!(
-                "its access list names {}; it has to name you and the administrators alone",
+                "its access list names {}; it must name only you and the administrators",
                 others.join(", ")
             )
         });
@@ -916,7 +925,7 @@ fn own_dir(path: &Path) -> io::Result<Access> {
     Ok(Access { is_as_made: true, open: None })
 }
 
-/// That what is at `path`, of which `found` was found, is this user's.
+/// Checks that the file at `path`, with the metadata `found`, belongs to this user.
 fn check_owner(path: &Path, found: &fs::Metadata) -> io::Result<()> {
     #[cfg(unix)]
     let is_ours = std::os::unix::fs::MetadataExt::uid(found) == own_user();
@@ -951,7 +960,7 @@ pub fn is_open_to_others(path: &Path) -> bool {
     }
 }
 
-/// Makes a directory its owner's alone.
+/// Closes a directory to everyone except its owner.
 fn close_dir(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
@@ -962,7 +971,7 @@ fn close_dir(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// 0600 on a file of our own, whatever the umask made of it. `path` is where it is.
+/// Sets a file of our own to 0600, whatever the umask made of it. `path` is where it is.
 #[cfg(unix)]
 fn own_mode(file: &File, _path: &Path) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -974,7 +983,7 @@ fn own_mode(file: &File, _path: &Path) -> io::Result<()> {
 
 #[cfg(windows)]
 fn own_mode(_file: &File, path: &Path) -> io::Result<()> {
-    // In a directory of its owner's alone it mostly is already.
+    // In a directory that only its owner can access, it mostly already is.
     if rights::whom_it_lets_in(path)?.is_empty() { Ok(()) } else { rights::close(path) }
 }
 
@@ -983,7 +992,7 @@ fn own_mode(_file: &File, _path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens `path`, unless it is a link.
+/// Opens `path` unless it is a link.
 fn open_no_link(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     {
@@ -991,7 +1000,7 @@ fn open_no_link(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
     }
-    // There is a way to open what may be a link itself there, too. It also opens what lies in a cloud without bringing it here.
+    // Windows can open a link itself, too. That also opens a file in a cloud without downloading it.
     #[cfg(not(unix))]
     if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
         return Err(refused(path, IS_LINK));
@@ -1096,7 +1105,7 @@ mod tests {
             fs::set_permissions(dir.path(), fs::Permissions::from_mode(open)).unwrap();
             let refused = PrivateDir::create_named(dir.path()).unwrap_err();
             assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
-            assert!(refused.to_string().contains(&format!("mode {open:03o}; it has to be 700")), "{refused}");
+            assert!(refused.to_string().contains(&format!("mode {open:03o}; it must be 700")), "{refused}");
             assert_eq!(mode(dir.path()), open);
         }
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
@@ -1160,13 +1169,13 @@ mod tests {
         let names = ["same", "written", "replaced", "mode", "link", "gone"];
         for name in names {
             dir.write(name, b"1").unwrap();
-            assert_eq!(dir.read_marked(name, 10).unwrap(), (b"1".to_vec(), None), "a moment ago");
+            assert_eq!(dir.read_marked(name, 10).unwrap(), (b"1".to_vec(), None), "changed a moment ago");
         }
         std::thread::sleep(std::time::Duration::from_millis(3_100));
         let marks = names.map(|name| (name, dir.read_marked(name, 10).unwrap().1.unwrap()));
         assert!(marks.iter().all(|(name, mark)| dir.is_still(name, mark)));
 
-        // As long as before, and with the time of before.
+        // The same length as before, and the same time.
         let file = OpenOptions::new().write(true).open(path("written")).unwrap();
         let before = file.metadata().unwrap().modified().unwrap();
         (&file).write_all(b"2").unwrap();

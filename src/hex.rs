@@ -1,4 +1,4 @@
-//! Bytes in hexadecimal, as names that nobody reads.
+//! Bytes in hexadecimal, for names that nobody reads.
 
 /// `bytes` in lower case, two digits each.
 pub fn of(bytes: &[u8]) -> String {
@@ -20,7 +20,7 @@ pub fn sha256(bytes: &[u8]) -> String {
 /// `N` random bytes.
 ///
 /// # Errors
-/// If the system has no randomness to give.
+/// If the system cannot provide random bytes.
 pub fn random<const N: usize>() -> Result<String, getrandom::Error> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes)?;

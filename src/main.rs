@@ -1,4 +1,4 @@
-//! Parse, run, exit code.
+//! Parses the command line, runs the command and returns its exit code.
 
 use std::process::ExitCode;
 
@@ -9,8 +9,9 @@ use pdpp::ui::{self, Ui};
 use pdpp::{advice, shutdown};
 use zeroizing_alloc::ZeroAlloc;
 
-/// A server answers for days: what a burst of calls took is used again, and it grows no further. What is given back is
-/// overwritten first: passphrases, codes and links go through buffers of libraries, which know nothing of what they hold.
+/// A server runs for days: memory that a burst of calls used is used again, and does not grow further. Freed
+/// memory is overwritten first, because passphrases, codes and links pass through buffers of libraries that do
+/// not know what they hold.
 #[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: ZeroAlloc<dlmalloc::GlobalDlmalloc> = ZeroAlloc(dlmalloc::GlobalDlmalloc);
@@ -39,7 +40,7 @@ fn main() -> ExitCode {
     ExitCode::from(if code == 0 { lost.kind().exit_code() } else { code })
 }
 
-/// Says a failure: where `--json` was given, whatever the command, as one JSON object on stdout.
+/// Reports a failure: with `--json`, for every command, as one JSON object on stdout.
 fn failed(error: &Error, ui: &Ui) -> u8 {
     if wants_json() {
         ui.json(&error.to_json());
@@ -53,7 +54,8 @@ fn wants_json() -> bool {
     std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json")
 }
 
-/// What clap has to say: help and versions as it says them, a wrong command line with its code and what to type.
+/// Handles what clap reports: prints help and versions unchanged, and reports a wrong command line with its
+/// code and the command to type.
 fn usage(error: clap::Error, typed: &[String], ui: &Ui) -> Result<u8, Error> {
     if !error.use_stderr() {
         ui.keep(error.print());

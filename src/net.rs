@@ -1,9 +1,9 @@
-//! Which addresses are of the public internet.
+//! Which addresses belong to the public internet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether anybody on the internet could be at `address`: it is in none of RFC 6890's special blocks, and neither
-/// is the IPv4 address that an IPv6 one carries.
+/// Whether `address` can be reached from the internet: it is in none of RFC 6890's special blocks, and neither
+/// is the IPv4 address that an IPv6 address carries.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -25,8 +25,8 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || (a == 198 && (18..20).contains(&b)))
 }
 
-/// Only `2000::/3` is routed; a gateway or the system makes an IPv4 address of a mapped, a 6to4 (RFC 3056) and a
-/// NAT64 one (RFC 6052).
+/// Only `2000::/3` is routed. A gateway or the system turns a mapped, a 6to4 (RFC 3056) or a NAT64 address (RFC
+/// 6052) into an IPv4 address.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let v4 = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());

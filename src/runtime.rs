@@ -1,28 +1,29 @@
-//! The event loop that a command runs on, and who may stop it.
+//! The event loop that a command runs on, and the signals that stop it.
 
 use std::future::Future;
 
 use crate::advice::Command;
 use crate::error::{Error, Kind, Result};
 
-/// Runs `future` on a runtime of this one thread, and leaves without waiting for threads that it started.
+/// Runs `future` on a runtime of this one thread, and returns without waiting for threads that it started.
 ///
 /// # Errors
-/// `runtime_failed`: the system gave no event queue.
+/// `runtime_failed` if the system provides no event queue.
 pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T> {
-    let runtime = of_this_thread()
-        .map_err(|error| Error::failed("runtime_failed", "Could not start the event loop").because(error))?;
+    let runtime = of_this_thread().map_err(|error| {
+        Error::failed("runtime_failed", "pdpp could not start its event loop").because(error)
+    })?;
     let done = runtime.block_on(future);
-    // A dropped runtime would wait for blocking work, a name lookup for example.
+    // Dropping a runtime would wait for blocking work, such as a name look-up.
     runtime.shutdown_background();
     Ok(done)
 }
 
-/// As [`block_on`], unless somebody asks the process to go meanwhile (SIGINT, SIGTERM, SIGHUP): `future` is dropped
-/// then. A token that is on its way is waited for at the end of the process ([`crate::shutdown`]).
+/// Same as [`block_on`], but drops `future` if a signal asks the process to end (SIGINT, SIGTERM, SIGHUP). The
+/// end of the process waits for a token that is on its way ([`crate::shutdown`]).
 ///
 /// # Errors
-/// `interrupted` (130); as [`block_on`].
+/// `interrupted` (130), and the errors of [`block_on`].
 pub fn block_on_unless_stopped<T>(future: impl Future<Output = T>) -> Result<T> {
     block_on(async {
         let mut signals = StopSignals::listen();
@@ -35,8 +36,8 @@ pub fn block_on_unless_stopped<T>(future: impl Future<Output = T>) -> Result<T> 
     })?
 }
 
-/// Does `work`. For each of the signals that ask the process to go, `on_signal` is called with how many there were, on another
-/// thread; none of them ends the process.
+/// Does `work`. For each signal that asks the process to end, calls `on_signal` on another thread with the
+/// number of signals so far. No signal ends the process.
 pub fn while_signals_are_heard<T>(on_signal: impl Fn(u32) + Send, work: impl FnOnce() -> T) -> T {
     let (over, mut is_over) = tokio::sync::oneshot::channel::<()>();
     std::thread::scope(|scope| {
@@ -62,24 +63,25 @@ pub fn while_signals_are_heard<T>(on_signal: impl Fn(u32) + Send, work: impl FnO
 /// A runtime of this one thread.
 ///
 /// # Errors
-/// The system gave no event queue.
+/// If the system provides no event queue.
 pub fn of_this_thread() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
 
-/// What asks a process to go, from here on instead of killing it.
+/// The signals that ask a process to end; from here on they do not kill it.
 #[cfg(unix)]
 pub struct StopSignals(Vec<tokio::signal::unix::Signal>);
 
 #[cfg(unix)]
 impl StopSignals {
-    /// Listens from now on.
+    /// Starts to listen.
     pub fn listen() -> Self {
         use tokio::signal::unix::SignalKind;
         Self::of(&[SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()])
     }
 
-    /// The same for a server. The end of its terminal is left to whoever started it: `nohup` keeps it running.
+    /// The same for a server. The process that started a server handles the end of its terminal: `nohup` keeps
+    /// it running.
     pub fn of_server() -> Self {
         use tokio::signal::unix::SignalKind;
         Self::of(&[SignalKind::interrupt(), SignalKind::terminate()])
@@ -87,11 +89,11 @@ impl StopSignals {
 
     fn of(kinds: &[tokio::signal::unix::SignalKind]) -> Self {
         use tokio::signal::unix::signal;
-        // One that cannot be listened for keeps its default, which ends the process too.
+        // A signal that cannot be listened for keeps its default action, which also ends the process.
         Self(kinds.iter().filter_map(|kind| signal(*kind).ok()).collect())
     }
 
-    /// Ends with the next of them.
+    /// Waits for the next signal.
     pub async fn next(&mut self) {
         if self.0.is_empty() {
             return std::future::pending().await;
@@ -100,8 +102,9 @@ impl StopSignals {
     }
 }
 
-/// What asks a process to go, from here on instead of ending it there and then: Ctrl-C, Ctrl-Break, the end of its console, and that
-/// of the session. After the last two the system ends the process in about five seconds, whatever it does.
+/// The events that ask a process to end; from here on they do not end it at once: Ctrl-C, Ctrl-Break, the end
+/// of its console, and the end of the session. After the last two, the system ends the process in about five
+/// seconds in any case.
 #[cfg(windows)]
 pub struct StopSignals {
     interrupt: Option<tokio::signal::windows::CtrlC>,
@@ -112,10 +115,10 @@ pub struct StopSignals {
 
 #[cfg(windows)]
 impl StopSignals {
-    /// Listens from now on.
+    /// Starts to listen.
     pub fn listen() -> Self {
         use tokio::signal::windows::{ctrl_break, ctrl_c, ctrl_close, ctrl_shutdown};
-        // One that cannot be listened for keeps its default, which ends the process too.
+        // An event that cannot be listened for keeps its default action, which also ends the process.
         Self {
             interrupt: ctrl_c().ok(),
             interrupt_too: ctrl_break().ok(),
@@ -124,12 +127,12 @@ impl StopSignals {
         }
     }
 
-    /// The same for a server: there is no `nohup`, and it does not outlive its console.
+    /// The same for a server: there is no `nohup`, and a server does not outlive its console.
     pub fn of_server() -> Self {
         Self::listen()
     }
 
-    /// Ends with the next of them.
+    /// Waits for the next event.
     pub async fn next(&mut self) {
         tokio::select! {
             Some(()) = asked(self.interrupt.as_mut().map(tokio::signal::windows::CtrlC::recv)) => {}
@@ -141,7 +144,7 @@ impl StopSignals {
     }
 }
 
-/// What is waited for, where it can be.
+/// Waits for the event if it can be listened for.
 #[cfg(windows)]
 async fn asked(signal: Option<impl Future<Output = Option<()>>>) -> Option<()> {
     signal?.await

@@ -1,9 +1,9 @@
-//! Secrets: no `Display`, a redacting `Debug`, and one greppable way out.
+//! Secrets: no `Display`, a redacting `Debug`, and one way out that you can grep for.
 
 use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret, SecretString};
 
-/// A scoped access token, as it goes into `Authorization: Bearer …` (RFC 6750).
+/// A scoped access token, as sent in `Authorization: Bearer …` (RFC 6750).
 #[derive(Debug, Clone)]
 pub struct AccessToken(SecretString);
 
@@ -13,43 +13,43 @@ pub struct AccessToken(SecretString);
 pub struct NotABearer;
 
 impl AccessToken {
-    /// Longest accepted token, in characters.
+    /// The longest accepted token, in characters.
     pub const MAX: usize = 16 << 10;
 
-    /// Takes a token that a token endpoint issued.
+    /// Wraps a token that a token endpoint issued.
     ///
     /// # Errors
-    /// [`NotABearer`] if it could not be sent as a header value.
+    /// [`NotABearer`] if the token cannot be sent as a header value.
     pub fn new(token: String) -> Result<Self, NotABearer> {
         let sendable = (1..=Self::MAX).contains(&token.len()) && token.bytes().all(|b| b.is_ascii_graphic());
         let secret = SecretString::from(token);
         if sendable { Ok(Self(secret)) } else { Err(NotABearer) }
     }
 
-    /// The token itself: for the `Authorization` header and the secret store, nothing else.
+    /// The token itself: only for the `Authorization` header and the secret store.
     pub fn expose_bearer(&self) -> &str {
         self.0.expose_secret()
     }
 }
 
-/// What a person types to lock a file of theirs, or to open it. It is overwritten when it is dropped.
+/// What a person types to lock or open a file. It is overwritten when it is dropped.
 pub struct Passphrase {
     typed: Zeroizing<Vec<u8>>,
-    /// It is none, since it went on behind this.
+    /// Whether more was typed than fits, so that this is not a passphrase.
     is_too_long: bool,
 }
 
 impl Passphrase {
-    /// Longest accepted passphrase, in bytes: it never moves in memory.
+    /// The longest accepted passphrase, in bytes: it never moves in memory.
     pub const MAX: usize = 1024;
 
-    /// One that is not typed yet.
+    /// An empty passphrase.
     pub fn new() -> Self {
         Self { typed: Zeroizing::new(Vec::with_capacity(Self::MAX)), is_too_long: false }
     }
 
-    /// Takes a byte that was typed. With one too many it is no passphrase until it is begun anew: one that was cut would be
-    /// another than was typed.
+    /// Adds a typed byte. With one byte too many it is not a passphrase until it is cleared: a passphrase that
+    /// was cut would differ from the one that was typed.
     pub fn push(&mut self, byte: u8) {
         if self.typed.len() < Self::MAX {
             self.typed.push(byte);
@@ -58,33 +58,34 @@ impl Passphrase {
         }
     }
 
-    /// Takes back the last character.
+    /// Removes the last character.
     pub fn pop(&mut self) {
         while self.typed.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
     }
 
-    /// Takes back all of it.
+    /// Removes all of it.
     pub fn clear(&mut self) {
         self.typed.clear();
         self.is_too_long = false;
     }
 
-    /// Whether it is longer than [`Passphrase::MAX`] bytes, and so is none.
+    /// Whether it is longer than [`Passphrase::MAX`] bytes, and so not a passphrase.
     pub const fn is_too_long(&self) -> bool {
         self.is_too_long
     }
 
-    /// How many characters it has.
+    /// The number of its characters.
     pub fn characters(&self) -> usize {
         self.typed.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
     }
 
-    /// The passphrase itself: for the function that makes a key of it, and to compare it with another one.
+    /// The passphrase itself: for the function that derives a key from it, and for comparing it with another
+    /// one.
     pub fn expose(&self) -> &[u8] {
         &self.typed
     }
 
-    /// The same in one spelling: an accent is typed in one character on one keyboard, in two on another (NFC).
+    /// The same in one spelling (NFC): some keyboards type an accented letter as one character, others as two.
     #[must_use]
     pub fn composed(&self) -> Self {
         self.respelled(|text, composed| {
@@ -92,8 +93,8 @@ impl Passphrase {
         })
     }
 
-    /// Every spelling that it may have had when something was locked with it, the usual one first: an earlier release took it as
-    /// the keyboard wrote it.
+    /// Every spelling that it may have had when it locked something, the usual one first: an earlier release
+    /// used it as the keyboard typed it.
     pub fn spellings(&self) -> Vec<Self> {
         let mut all = vec![self.composed()];
         let apart = self.respelled(|text, apart| {
@@ -107,9 +108,10 @@ impl Passphrase {
         all
     }
 
-    /// It, as `write` writes it; as it was typed where it is not text.
+    /// The passphrase as `write` writes it; unchanged if it is not text.
     fn respelled(&self, write: impl FnOnce(&str, &mut String) -> std::fmt::Result) -> Self {
-        // No character becomes more than three times as many bytes (Unicode, UAX #15), so that it never moves in memory.
+        // No character grows to more than three times as many bytes (Unicode, UAX #15), so the text never moves
+        // in memory.
         let mut text = Zeroizing::new(String::with_capacity(3 * Self::MAX));
         let written = std::str::from_utf8(&self.typed).is_ok_and(|typed| write(typed, &mut text).is_ok());
         let mut other =
@@ -139,12 +141,12 @@ impl std::fmt::Debug for Passphrase {
     }
 }
 
-/// Lets the system write no core dump of this process, nor another program of the same user read its
-/// memory. What it starts is as free as before on Linux; elsewhere it inherits the limit.
+/// Keeps the system from writing a core dump of this process, and other programs of the same user from reading
+/// its memory. On Linux, its child processes are not affected; elsewhere they inherit the limit.
 ///
-/// A system that refuses leaves things as they are: no reason not to start.
+/// If the system refuses, nothing changes: that is not a reason to stop.
 pub fn keep_out_of_core_dumps() {
-    // A limit would not do on Linux: a core pattern that is a pipe (systemd-coredump) ignores it.
+    // A limit would not be enough on Linux: a core pattern that is a pipe (systemd-coredump) ignores it.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     #[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
@@ -200,7 +202,7 @@ mod tests {
         let mut odd = Passphrase::new();
         odd.push(0xff);
         assert_eq!(odd.composed().expose(), [0xff]);
-        // The longest of all, for which nothing moves in memory either.
+        // The longest one, for which nothing moves in memory either.
         let longest = Passphrase::from("\u{390}".repeat(512).as_str());
         assert!(longest.spellings().iter().all(|spelling| spelling.expose().len() <= 3 * Passphrase::MAX));
     }

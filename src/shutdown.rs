@@ -1,4 +1,4 @@
-//! What the end of this process waits for: a token that is on its way here and is stored nowhere yet.
+//! What this process waits for before it ends: a token that is on its way here and not stored yet.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 /// The end of this process.
 pub static PROCESS: Ending = Ending::new();
 
-/// The longest that the end of the process is put off.
+/// The longest delay of the end of the process.
 pub const LONGEST: Duration = Duration::from_secs(5);
 
-/// An end that can be held up for a while.
+/// An end that can be delayed for a while.
 #[derive(Debug)]
 pub struct Ending {
     state: Mutex<State>,
@@ -22,7 +22,7 @@ struct State {
     has_come: bool,
 }
 
-/// Holds the end up until it is dropped.
+/// Delays the end until it is dropped.
 #[derive(Debug)]
 pub struct Hold<'a>(&'a Ending);
 
@@ -31,7 +31,7 @@ impl Ending {
         Self { state: Mutex::new(State { holds: 0, has_come: false }), changed: Condvar::new() }
     }
 
-    /// Holds the end up; `None` if it has come already: nothing may be begun then that must not be cut off.
+    /// Delays the end. `None` if the end has already come: work that must not be cut off may then not begin.
     pub fn hold(&self) -> Option<Hold<'_>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.has_come {
@@ -41,19 +41,19 @@ impl Ending {
         Some(Hold(self))
     }
 
-    /// Whether something holds it up.
+    /// Whether anything delays the end.
     pub fn is_held(&self) -> bool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).holds > 0
     }
 
-    /// The end has come: lets nothing begin any more, and waits for what has begun, at most `limit`.
+    /// Begins the end: allows no new holds, and waits at most `limit` for the existing ones.
     pub fn wait(&self, limit: Duration) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.has_come = true;
         let _ = self.changed.wait_timeout_while(state, limit, |state| state.holds > 0);
     }
 
-    /// Waits until nothing holds it up, at most `limit`.
+    /// Waits until nothing delays the end, but at most `limit`.
     pub async fn released(&self, limit: Duration) {
         let end = Instant::now() + limit;
         while self.is_held() && Instant::now() < end {

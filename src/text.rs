@@ -1,18 +1,18 @@
-//! Text from outside, made safe to show: a terminal and a model both obey characters that a reader
-//! cannot see (R4.9).
+//! Text from outside, made safe to show: a terminal and a model both obey characters that a reader cannot see
+//! (R4.9).
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// Whether `c` could move a cursor, reorder or hide text, or end a line of ours.
 ///
-/// Control characters (C0, C1, DEL; so ANSI and OSC sequences too), line and paragraph separators,
-/// bidirectional controls, zero-width and other invisible format characters, tag characters,
-/// variation selectors and their supplement, the interlinear annotation marks, the object replacement
-/// character, and what is only blank (fillers, the empty Braille pattern, the null notehead). The joiners and
-/// selectors that scripts and emoji need are among them: in their place they are no harm ([`exposed`]).
+/// These are control characters (C0, C1, DEL; so ANSI and OSC sequences too), line and paragraph separators,
+/// bidirectional controls, zero-width and other invisible format characters, tag characters, variation
+/// selectors and their supplement, the interlinear annotation marks, the object replacement character, and
+/// characters that are only blank (fillers, the empty Braille pattern, the null notehead). They include the
+/// joiners and selectors that scripts and emoji need, which are harmless where they belong ([`exposed`]).
 pub const fn is_hidden(c: char) -> bool {
-    // ASCII first: it is nearly all of nearly every text.
+    // ASCII first: nearly every text is nearly all ASCII.
     if c < '\x7f' {
         return c < ' ';
     }
@@ -39,16 +39,17 @@ pub fn has_hidden(text: &str) -> bool {
     }
 }
 
-/// How many bytes at the beginning of `bytes` are of one kind.
+/// The number of bytes at the beginning of `bytes` for which `is_one` holds.
 pub fn leading(bytes: &[u8], is_one: impl Fn(u8) -> bool) -> usize {
-    // Several at once: nearly all text is of the kind that is asked for.
+    // Several at once, because nearly all text is of the kind that is looked for.
     let are_all = |bytes: &&[u8; 8]| bytes.iter().fold(true, |all, byte| all & is_one(*byte));
     let whole = bytes.as_chunks().0.iter().take_while(are_all).count() * 8;
     whole + bytes[whole..].iter().take_while(|byte| is_one(**byte)).count()
 }
 
-/// The hidden characters of `text` that are to be made visible, each with its place: all but a joiner between two
-/// letters of a script that joins them, or between two emoji, and a variation selector behind what it varies.
+/// The hidden characters of `text` to make visible, each with its position: all except a joiner between two
+/// letters of a script that joins them or between two emoji, and a variation selector after the character that
+/// it varies.
 pub fn exposed(text: &str) -> impl Iterator<Item = (usize, char)> {
     let mut before = None;
     text.char_indices().filter(move |(at, c)| {
@@ -62,7 +63,8 @@ pub fn exposed(text: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
-/// Whether the hidden character `c` belongs to the word or the emoji that `before` ends and `rest` goes on.
+/// Whether the hidden character `c` belongs to the word or the emoji at the end of `before` and the start of
+/// `rest`.
 pub fn belongs(before: char, c: char, rest: &str) -> bool {
     let after = rest.chars().next();
     match c {
@@ -82,7 +84,8 @@ pub fn belongs(before: char, c: char, rest: &str) -> bool {
     }
 }
 
-/// Letters and marks of the scripts that need joiners: Arabic and its kin, those of India and their neighbours.
+/// Letters and marks of the scripts that need joiners: Arabic and related scripts, and those of India and its
+/// neighbours.
 const fn is_joining(c: char) -> bool {
     !is_hidden(c)
         && matches!(c,
@@ -90,7 +93,7 @@ const fn is_joining(c: char) -> bool {
             | '\u{1780}'..='\u{17ff}' | '\u{1820}'..='\u{18aa}' | '\u{fb50}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
 }
 
-/// Emoji and the symbols that are shown as such.
+/// Emoji, and the symbols that are shown as emoji.
 const fn is_emoji(c: char) -> bool {
     matches!(c,
         '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{21ff}'
@@ -98,12 +101,12 @@ const fn is_emoji(c: char) -> bool {
         | '\u{2b00}'..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// `text` on one line, every hidden character as a visible escape (`\n`, `\u{202e}`).
+/// `text` on one line, with every hidden character as a visible escape (`\n`, `\u{202e}`).
 pub fn one_line(text: &str) -> Cow<'_, str> {
     neutralise(text, |_| false)
 }
 
-/// `text` with line breaks and tabs kept, every other hidden character as a visible escape.
+/// `text` with line breaks and tabs kept, and every other hidden character as a visible escape.
 pub fn lines(text: &str) -> Cow<'_, str> {
     neutralise(text, |c| matches!(c, '\n' | '\t'))
 }
@@ -112,7 +115,7 @@ fn neutralise(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     replaced(text, |(_, c)| !keep(*c), escape_into)
 }
 
-/// `text` with those of its exposed characters that `is_one` written by `write`.
+/// `text` with those of its exposed characters for which `is_one` holds replaced by what `write` writes.
 pub fn replaced(
     text: &str,
     is_one: impl Fn(&(usize, char)) -> bool,
@@ -144,7 +147,8 @@ fn escape_into(out: &mut String, c: char) {
     }
 }
 
-/// `text` as one word for a shell, quoted where it has to be: for a POSIX shell, and on Windows for both of its shells.
+/// `text` as one word for a shell, quoted if necessary: for a POSIX shell, or on Windows for both of its
+/// shells.
 pub fn shell_word(text: &str) -> Cow<'_, str> {
     if cfg!(windows) { windows_word(text) } else { posix_word(text) }
 }
@@ -157,8 +161,9 @@ fn posix_word(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("'{}'", text.replace('\'', r"'\''")))
 }
 
-/// Quoted so that neither `cmd` nor PowerShell does anything but pass it on: for `cmd` a single quote is no quote, and in double ones
-/// PowerShell puts values in the place of `$`. What it is kept from that by, `cmd` passes on too.
+/// Quoted so that both `cmd` and PowerShell pass it on unchanged: `cmd` does not treat a single quote as a
+/// quote, and in double quotes PowerShell expands `$`. `cmd` also passes on the characters that escape it for
+/// PowerShell.
 fn windows_word(text: &str) -> Cow<'_, str> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:=+\\".contains(&b);
     if !text.is_empty() && text.bytes().all(plain) {
@@ -168,13 +173,13 @@ fn windows_word(text: &str) -> Cow<'_, str> {
     for c in text.chars() {
         match c {
             '"' => word.push('"'),
-            // The last three are double quotes to PowerShell, too.
+            // PowerShell treats the last three as double quotes, too.
             '`' | '$' | '\u{201c}'..='\u{201e}' => word.push('`'),
             _ => {}
         }
         word.push(c);
     }
-    // A backslash before the last quote would keep it from being one.
+    // A backslash before the last quote would escape it.
     if text.ends_with('\\') {
         word.push('\\');
     }
@@ -187,7 +192,7 @@ pub fn shell_line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.into_iter().map(shell_word).collect::<Vec<_>>().join(" ")
 }
 
-/// `text` with `…` in the place of the user and the password of each URL in it (RFC 3986 §3.2.1).
+/// `text` with `…` instead of the user name and the password of each URL in it (RFC 3986 §3.2.1).
 pub fn without_userinfo(text: &str) -> Cow<'_, str> {
     let mut parts = text.split("://");
     let mut shown = parts.next().unwrap_or_default().to_owned();
@@ -205,7 +210,8 @@ pub fn without_userinfo(text: &str) -> Cow<'_, str> {
     if is_changed { Cow::Owned(shown) } else { Cow::Borrowed(text) }
 }
 
-/// The longest prefix of `text` that has at most `max_bytes` bytes and ends between characters.
+/// Same as [`prefix`], for text in which hidden characters were made visible: also drops a joiner whose letter
+/// or emoji is cut off.
 pub fn prefix(text: &str, max_bytes: usize) -> &str {
     &text[..text.floor_char_boundary(max_bytes)]
 }

@@ -1,4 +1,4 @@
-//! When something is or ends, in words.
+//! Times and ends, in words.
 
 use std::time::Duration;
 
@@ -6,17 +6,18 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-/// How long before its end a grant is worth a warning, at most.
+/// The longest time before its end when a grant is worth a warning.
 const SOON: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// Whether `end` is ahead of `now`, and so near that it is worth a warning: in the last week, and of what was `issued` for
-/// less than four weeks in the last quarter of its time. A grant for a day is not about to end when it begins.
+/// Whether `end` is ahead of `now` and close enough for a warning: in the last week, and for a grant that was
+/// `issued` for less than four weeks, in the last quarter of its time. A grant for one day must not be about to
+/// end when it begins.
 pub fn is_soon(end: Timestamp, issued: Option<Timestamp>, now: Timestamp) -> bool {
     let quarter = issued.map(|issued| end.duration_since(issued) / 4);
     end > now && end.duration_since(now) <= quarter.unwrap_or(SOON).min(SOON)
 }
 
-/// How long until `end`: `in 6 days`, `in 3 hours`; `None` once it is over.
+/// The time left until `end`: `in 6 days`, `in 3 hours`; `None` once it is over.
 pub fn left(end: Timestamp, now: Timestamp) -> Option<String> {
     let left = end.duration_since(now);
     if left <= SignedDuration::ZERO {
@@ -30,7 +31,7 @@ pub fn left(end: Timestamp, now: Timestamp) -> Option<String> {
     Some(format!("in {count} {unit}{}", if count == 1 { "" } else { "s" }))
 }
 
-/// How long ago `time` was: `3 days ago`, `5 hours ago`, `just now`.
+/// The time since `time`: `3 days ago`, `5 hours ago`, `just now`.
 pub fn ago(time: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(time).as_secs();
     let (count, unit) = match seconds {
@@ -45,25 +46,25 @@ pub fn ago(time: Timestamp, now: Timestamp) -> String {
     format!("{count} {unit} ago")
 }
 
-/// `2026-11-28 10:00 UTC`: the minute that has begun, since nothing is good for longer than is said.
+/// `2026-11-28 10:00 UTC`: rounded down to the minute, so that nothing ends earlier than shown.
 pub fn day_and_time(time: Timestamp) -> String {
     let time = utc(time);
     format!("{} {:02}:{:02} UTC", time.date(), time.hour(), time.minute())
 }
 
-/// The day of an `end`; with the time, to the minute, where that is less than two days away.
+/// The day of an `end`; if it is less than two days away, with the time to the minute.
 pub fn end(end: Timestamp, now: Timestamp) -> String {
     let is_near = end.duration_since(now).abs() < SignedDuration::from_hours(48);
     if is_near { day_and_time(end) } else { utc(end).date().to_string() }
 }
 
-/// `5:00 min`.
+/// Formats a span as `5:00 min`.
 pub fn minutes(span: Duration) -> String {
     let seconds = span.as_secs();
     format!("{}:{:02} min", seconds / 60, seconds % 60)
 }
 
-/// `time` by the clock of no place.
+/// `time` on a UTC clock.
 pub fn utc(time: Timestamp) -> DateTime {
     TimeZone::UTC.to_datetime(time)
 }
@@ -107,7 +108,7 @@ mod tests {
         assert_eq!(end(at(3_600), at(0)), "1970-01-01 01:00 UTC");
         assert_eq!(end(at(near), at(0)), "1970-01-02 23:59 UTC");
         assert_eq!(end(at(near + 1), at(0)), "1970-01-03");
-        assert_eq!(end(at(0), at(near)), "1970-01-01 00:00 UTC", "one that is just over");
+        assert_eq!(end(at(0), at(near)), "1970-01-01 00:00 UTC", "an end that has just passed");
         assert_eq!(end(at(0), at(near + 1)), "1970-01-01");
     }
 

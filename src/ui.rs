@@ -1,7 +1,7 @@
-//! The only writer to stdout and stderr, beside the MCP transport.
+//! The only writer to stdout and stderr, apart from the MCP transport.
 //!
-//! Results go to stdout, everything about how they came to be to stderr. Whatever a provider, a host
-//! or a file said is escaped on the way ([`crate::text`]); a closed pipe ends output quietly.
+//! Results go to stdout, and everything about the way to them goes to stderr. Text from a provider, a host or a
+//! file is escaped on the way ([`crate::text`]). A closed pipe ends output quietly.
 
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,9 +12,9 @@ use crate::error::{Error, Result};
 use crate::secret::Passphrase;
 use crate::text;
 
-const MAKE_ROOM: &str = "Check that the disk it goes to has room, then run it again";
+const MAKE_ROOM: &str = "Check that the disk has room for the output, then run it again";
 
-/// Where a command says things.
+/// Where a command writes its output.
 pub struct Ui {
     out: Mutex<Sink>,
     err: Mutex<Sink>,
@@ -28,20 +28,20 @@ pub struct Ui {
     has_colour: OnceLock<bool>,
 }
 
-/// How a result's lines look on a terminal that has colours.
+/// How the lines of a result look on a terminal with colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
-    /// As they are.
+    /// Without colour.
     Plain,
     /// What is done now.
     Step,
-    /// What is asked.
+    /// A question.
     Question,
-    /// What is called.
+    /// A call.
     Call,
-    /// What is refused.
+    /// A refusal.
     Refusal,
-    /// What stands beside the matter.
+    /// Less important details.
     Dim,
 }
 
@@ -75,7 +75,7 @@ impl Ui {
             out_is_terminal: is_output_terminal(),
             err_is_terminal,
             can_ask: err_is_terminal && std::io::stdin().is_terminal(),
-            // Asked for with the first table: a start of `mcp serve` needs none.
+            // Looked up for the first table: starting `mcp serve` does not need it.
             width: OnceLock::new(),
             lost: AtomicBool::new(false),
             done: Mutex::default(),
@@ -84,7 +84,7 @@ impl Ui {
         }
     }
 
-    /// Writes into buffers of the caller's: for tests.
+    /// Writes into the caller's buffers: for tests.
     pub fn to_writers(out: Box<dyn Write + Send>, err: Box<dyn Write + Send>, width: u16) -> Self {
         Self {
             out: Mutex::new(Sink::new(out)),
@@ -100,12 +100,12 @@ impl Ui {
         }
     }
 
-    /// Columns to lay tables out for.
+    /// The number of columns to lay tables out for.
     pub fn width(&self) -> u16 {
         *self.width.get_or_init(terminal_width)
     }
 
-    /// Columns that words on stdout have: as many as they like where that is no terminal.
+    /// The number of columns for text on stdout: unlimited if stdout is not a terminal.
     pub fn prose_width(&self) -> u16 {
         if self.out_is_terminal { self.width() } else { u16::MAX }
     }
@@ -115,8 +115,8 @@ impl Ui {
         self.err_is_terminal
     }
 
-    /// Asks a person for a line of text on the terminal; `None` where stdin or stderr is none, so that nobody
-    /// can be asked. Nothing typed is an empty text.
+    /// Asks a person for a line of text on the terminal; `None` if stdin or stderr is not a terminal, so that
+    /// there is nobody to ask. If the person types nothing, the text is empty.
     ///
     /// # Errors
     /// If the person stopped it (Ctrl-C), or the terminal is gone.
@@ -131,10 +131,10 @@ impl Ui {
         }
     }
 
-    /// Asks a person for a passphrase on the terminal, and shows nothing of it; `None` as for [`Ui::ask`].
+    /// Asks a person for a passphrase on the terminal without showing it; `None` as for [`Ui::ask`].
     ///
     /// # Errors
-    /// As [`Ui::ask`].
+    /// Same as [`Ui::ask`].
     pub fn ask_passphrase(&self, question: &str) -> std::io::Result<Option<Passphrase>> {
         if !self.can_ask {
             return Ok(None);
@@ -151,7 +151,7 @@ impl Ui {
     /// Lets a person pick one of `items` on the terminal; `None` as for [`Ui::ask`], or if none was picked.
     ///
     /// # Errors
-    /// As [`Ui::ask`].
+    /// Same as [`Ui::ask`].
     pub fn pick(&self, question: &str, items: &[String]) -> std::io::Result<Option<usize>> {
         if !self.can_ask {
             return Ok(None);
@@ -169,17 +169,17 @@ impl Ui {
         }
     }
 
-    /// Columns of an item of a list to pick from.
+    /// The number of columns of an item in a list to pick from.
     pub fn item_width(&self) -> usize {
         Screen::of_stderr().item_width()
     }
 
-    /// Whether a person can be asked something: both stdin and stderr are a terminal.
+    /// Whether a person can be asked: both stdin and stderr are terminals.
     pub const fn can_ask(&self) -> bool {
         self.can_ask
     }
 
-    /// Asks yes or no on the terminal; `false` if nobody can be asked.
+    /// Asks yes or no on the terminal; `false` if there is nobody to ask.
     pub fn confirm(&self, question: &str) -> bool {
         self.can_ask
             && dialoguer::Confirm::new()
@@ -189,7 +189,8 @@ impl Ui {
                 .is_ok_and(|answer| answer == Some(true))
     }
 
-    /// Lets a person pick some of `items` on the terminal; `None` if nobody can be asked, or nobody chose.
+    /// Lets a person pick some of `items` on the terminal; `None` if there is nobody to ask, or if nothing was
+    /// chosen.
     pub fn choose(&self, question: &str, items: &[String]) -> Option<Vec<usize>> {
         if !self.can_ask {
             return None;
@@ -198,10 +199,10 @@ impl Ui {
         self.tick(question, &items).ok().flatten()
     }
 
-    /// The same, where some of `items` are ticked beforehand.
+    /// The same, with some of `items` ticked in advance.
     ///
     /// # Errors
-    /// As [`Ui::ask`].
+    /// Same as [`Ui::ask`].
     pub fn tick(&self, question: &str, items: &[(String, bool)]) -> std::io::Result<Option<Vec<usize>>> {
         if !self.can_ask {
             return Ok(None);
@@ -218,8 +219,8 @@ impl Ui {
         ticked.map_err(unanswered)
     }
 
-    /// Whether stdout takes anything, found out by writing nothing to it: a device that is full says so. Better known
-    /// before a person is asked for something, of which nothing could be told.
+    /// Checks whether stdout accepts output, by writing nothing to it: a full device reports an error. This is
+    /// better known before a person is asked for something whose result could not be shown.
     ///
     /// # Errors
     /// `output_failed`.
@@ -228,36 +229,36 @@ impl Ui {
         use std::os::fd::AsFd as _;
         #[allow(clippy::disallowed_methods, reason = "the one writer")]
         let stdout = std::io::stdout();
-        // Not through the buffer, which would keep nothing to itself.
+        // Bypasses the buffer, which would accept an empty write.
         let tried = stdout.as_fd().try_clone_to_owned().and_then(|fd| std::fs::File::from(fd).write(&[]));
         match tried {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                let shown = "Nothing can be written to standard output, so nothing was done";
+                let shown = "pdpp cannot write to standard output, so nothing was done";
                 Err(Error::failed("output_failed", shown).because(error).hint(MAKE_ROOM))
             }
             _ => Ok(()),
         }
     }
 
-    /// Whether stdout takes anything, where that can be found out without writing to it.
+    /// Checks whether stdout accepts output, if that is possible without writing to it.
     ///
     /// # Errors
-    /// None here.
+    /// Never fails here.
     #[cfg(not(unix))]
-    #[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "as on unix")]
+    #[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "the same signature as on unix")]
     pub fn check_output(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Keeps in mind `what` is done from now on, and what shows it: where the result then cannot be written, nobody is
-    /// told to do it again. The last one counts.
+    /// Records that `what` is done from now on, and the command that shows it. If the result then cannot be
+    /// written, nobody is told to do it again. The last record counts.
     pub fn done(&self, what: &str, next: Command) {
         let mut done = self.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         *done = Some(Done { what: what.to_owned(), next });
     }
 
-    /// The failure to write a result: a full disk, not a reader that went away (`pdpp … | head`). Says what is done
-    /// all the same ([`Ui::done`]).
+    /// The failure to write a result: a full disk, but not a reader that went away (`pdpp … | head`). States
+    /// what has been done anyway ([`Ui::done`]).
     pub fn lost_output(&self) -> Option<Error> {
         if !self.lost.load(Ordering::Relaxed) {
             return None;
@@ -266,31 +267,31 @@ impl Ui {
         let done = self.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         Some(match done.as_ref() {
             Some(done) => Error::failed("output_failed", format!("{lost}, but: {}", done.what))
-                .hint(Hint::new("It need not be done again; this shows it: ").run(done.next.clone())),
+                .hint(Hint::new("You need not do it again; this shows it: ").run(done.next.clone())),
             None => Error::failed("output_failed", lost).hint(MAKE_ROOM),
         })
     }
 
-    /// Keeps in mind whether something else that was `written` to stdout was lost ([`Ui::lost_output`]).
+    /// Records whether something else `written` to stdout was lost ([`Ui::lost_output`]).
     pub fn keep(&self, written: std::io::Result<()>) {
         if written.is_err_and(|error| error.kind() != std::io::ErrorKind::BrokenPipe) {
             self.lost.store(true, Ordering::Relaxed);
         }
     }
 
-    /// A result, to stdout. Line breaks are kept, hidden characters are escaped.
+    /// Prints a result to stdout. Line breaks are kept, hidden characters are escaped.
     pub fn print(&self, result: &str) {
         self.keep(write_line(&self.out, &text::lines(result)));
     }
 
-    /// A result in words, to stdout: on a terminal no word is broken, and what a line goes on with stands further in. A command
-    /// to copy stays on one line. Not for what others wrote, nor for what is there to be pasted.
+    /// Prints a result in words to stdout. On a terminal, words are not broken and continuation lines are
+    /// indented; a command to copy stays on one line. Not for text from others, or for text to paste.
     pub fn say(&self, result: &str) {
         if self.out_is_terminal { self.print(&wrapped(self.width(), result)) } else { self.print(result) }
     }
 
-    /// As [`Ui::print`], in the colour of `tone` where a person sees it on a terminal that has colours and was not asked to
-    /// do without (`NO_COLOR`, <https://no-color.org>).
+    /// Same as [`Ui::print`], in the colour of `tone` if a person sees it on a terminal with colours and has
+    /// not turned them off (`NO_COLOR`, <https://no-color.org>).
     pub fn print_as(&self, tone: Tone, result: &str) {
         let shown = text::lines(result);
         let Some(code) = tone.sgr().filter(|_| *self.has_colour.get_or_init(shows_colour)) else {
@@ -300,24 +301,24 @@ impl Ui {
         self.keep(write_line(&self.out, &lines.join("\n")));
     }
 
-    /// A result as one line of JSON, to stdout. JSON's own escapes already cover controls; the
-    /// invisible ones that it allows are escaped too.
+    /// Prints a result to stdout as one line of JSON. JSON's own escapes already cover control characters; the
+    /// invisible characters that JSON allows are escaped too.
     pub fn json(&self, value: &serde_json::Value) {
         self.keep(write_line(&self.out, &json_ascii_controls(&value.to_string())));
     }
 
-    /// A result as it is, to stdout, without a line break added: for generated files only.
+    /// Writes a result to stdout unchanged, without adding a line break: for generated files only.
     pub fn raw(&self, bytes: &[u8]) {
         self.keep(write_bytes(&self.out, bytes));
     }
 
-    /// Something on the way, to stderr.
+    /// Prints a message about the way to a result, to stderr.
     pub fn note(&self, message: &str) {
         let _ = self.try_note(message);
     }
 
-    /// Prose on the way, to stderr: on a terminal no word is broken, and what a line goes on with stands below its beginning. Not
-    /// for what is there to be copied.
+    /// Prints prose about the way to a result, to stderr. On a terminal, words are not broken, and continuation
+    /// lines start below the beginning of the text. Not for text to copy.
     pub fn explain(&self, message: &str) {
         if !self.err_is_terminal {
             return self.note(message);
@@ -325,10 +326,11 @@ impl Ui {
         self.note(&wrapped(self.width(), message));
     }
 
-    /// As [`Ui::note`], for whoever counts what is lost.
+    /// Same as [`Ui::note`], for callers that count what is lost.
     ///
     /// # Errors
-    /// It could not be written: a full disk, a reader that went away, the null device, which a closed stderr is too.
+    /// If it could not be written: a full disk, a reader that went away, or the null device, which also stands
+    /// for a closed stderr.
     pub fn try_note(&self, message: &str) -> std::io::Result<()> {
         if self.err_goes_nowhere() {
             return Err(std::io::ErrorKind::NotFound.into());
@@ -336,8 +338,8 @@ impl Ui {
         write_line(&self.err, &text::lines(message))
     }
 
-    /// Several lines, each with its end, as one text to stderr. Gives how many of them were lost, as [`Ui::try_note`] tells
-    /// of one.
+    /// Prints several lines, each with its line break, to stderr in one write. Returns how many of them were
+    /// lost, in the sense of [`Ui::try_note`].
     pub fn note_lines(&self, lines: &str) -> usize {
         let ends = |bytes: &[u8]| memchr::memchr_iter(b'\n', bytes).count();
         if self.err_goes_nowhere() {
@@ -356,9 +358,9 @@ impl Ui {
         *self.err_goes_nowhere.get_or_init(looked)
     }
 
-    /// A line on stderr that changes while something is waited for; nothing at all unless a person
-    /// watches. It goes away when dropped; say nothing else meanwhile. On a terminal that cannot go back
-    /// in a line (`TERM=dumb`) the first message stays, and the others are not shown.
+    /// A line on stderr that changes while a command waits, but only if a person watches. It disappears when
+    /// dropped; print nothing else meanwhile. On a terminal that cannot go back in a line (`TERM=dumb`), the
+    /// first message stays and the others are not shown.
     pub fn progress(&self) -> Progress<'_> {
         if !self.err_is_terminal {
             return Progress::Unseen;
@@ -368,12 +370,12 @@ impl Ui {
         if bar.is_hidden() { Progress::Once(self, Once::new()) } else { Progress::Line(bar) }
     }
 
-    /// Something on the way that deserves attention, to stderr.
+    /// Prints a warning to stderr.
     pub fn warn(&self, message: &str) {
         self.explain(&format!("warning: {}", text::lines(message)));
     }
 
-    /// A failure, to stderr: what, why, and what to type next.
+    /// Prints a failure to stderr: what happened, why, and what to type next.
     pub fn error(&self, error: &Error) {
         let mut shown = format!("error: {}", text::lines(error.message()));
         for cause in error.causes() {
@@ -391,14 +393,15 @@ impl Ui {
     }
 }
 
-/// Whether a person sees what this process prints as it is.
+/// Whether a person sees the output of this process directly.
 #[allow(clippy::disallowed_methods, reason = "only looked at")]
 pub fn is_output_terminal() -> bool {
     std::io::stdout().is_terminal()
 }
 
-/// Whether what is written to `stream` is gone: it is the null device. So is a standard stream that the process was
-/// started without: the standard library opens that in its place, before anything of ours runs.
+/// Whether output to `stream` is lost because it is the null device. The same holds for a standard stream that
+/// was closed when the process started: the standard library opens the null device instead, before any of our
+/// code runs.
 #[cfg(unix)]
 pub fn goes_nowhere(stream: &impl std::os::fd::AsFd) -> bool {
     use rustix::fs::{FileType, fstat, stat};
@@ -408,13 +411,14 @@ pub fn goes_nowhere(stream: &impl std::os::fd::AsFd) -> bool {
     })
 }
 
-/// Whether what is written to `stream` is gone, where that is known.
+/// Whether output to `stream` is lost, if that is known.
 #[cfg(not(unix))]
 pub fn goes_nowhere<T>(_stream: &T) -> bool {
     false
 }
 
-/// A line from the terminal that is standard input, without its being shown. `show` asks for it, once nothing is shown any more.
+/// Reads a line from the terminal at standard input without showing it. `show` prints the question once echo is
+/// off.
 #[cfg(unix)]
 fn unseen(show: impl FnOnce()) -> std::io::Result<Passphrase> {
     use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
@@ -427,7 +431,8 @@ fn unseen(show: impl FnOnce()) -> std::io::Result<Passphrase> {
     let terminal = std::io::stdin();
     let before = tcgetattr(&terminal)?;
     let mut quiet = before.clone();
-    // Keys come one by one, Ctrl-C too: were the process killed, the terminal would go on showing nothing.
+    // Keys arrive one by one, including Ctrl-C: if the process were killed, the terminal would stay without
+    // echo.
     quiet.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG | LocalModes::IEXTEN;
     quiet.special_codes[SpecialCodeIndex::VMIN] = 1;
     quiet.special_codes[SpecialCodeIndex::VTIME] = 0;
@@ -454,7 +459,7 @@ fn unseen(show: impl FnOnce()) -> std::io::Result<Passphrase> {
     }
 }
 
-/// The same, by the library's means.
+/// The same, with the library's own means.
 #[cfg(not(unix))]
 fn unseen(show: impl FnOnce()) -> std::io::Result<Passphrase> {
     show();
@@ -462,8 +467,8 @@ fn unseen(show: impl FnOnce()) -> std::io::Result<Passphrase> {
     Ok(Passphrase::from(typed.as_str()))
 }
 
-/// The terminal that questions are asked at. The library hides the cursor meanwhile, and Ctrl-C ends the process there and then:
-/// nobody would show it again. So it is never hidden.
+/// The terminal on which questions are asked. The library hides the cursor meanwhile, and Ctrl-C ends the
+/// process at once, so that nothing would show the cursor again. So it is never hidden.
 #[cfg(unix)]
 #[allow(clippy::disallowed_methods, reason = "the one writer")]
 fn questions() -> dialoguer::console::Term {
@@ -475,7 +480,7 @@ fn questions() -> dialoguer::console::Term {
     dialoguer::console::Term::stderr()
 }
 
-/// Writes all but what hides the cursor.
+/// Writes everything except the sequence that hides the cursor.
 #[cfg(unix)]
 #[derive(Debug)]
 struct CursorShown<W>(W);
@@ -484,7 +489,7 @@ struct CursorShown<W>(W);
 impl<W: Write> Write for CursorShown<W> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         const HIDE: &[u8] = b"\x1b[?25l";
-        // The library writes it alone.
+        // The library writes that sequence on its own.
         if bytes == HIDE { Ok(bytes.len()) } else { self.0.write(bytes) }
     }
 
@@ -507,7 +512,7 @@ fn unanswered(error: dialoguer::Error) -> std::io::Error {
     error
 }
 
-/// What is waited for, from [`Ui::progress`].
+/// A progress display, from [`Ui::progress`].
 pub enum Progress<'a> {
     /// Nobody watches.
     Unseen,
@@ -533,7 +538,7 @@ impl Progress<'_> {
 }
 
 impl Progress<'_> {
-    /// Does `work`, which may ask a person something, without the line.
+    /// Does `work`, which may ask a person something, with the line removed.
     pub fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
         match self {
             Self::Line(bar) => bar.suspend(work),
@@ -541,7 +546,7 @@ impl Progress<'_> {
         }
     }
 
-    /// Shows `message`, which a person has to see even where no line changes.
+    /// Shows `message`, which a person must see even if no line changes.
     pub fn tell(&self, ui: &Ui, message: &str) {
         match self {
             Self::Line(_) => self.say(message),
@@ -558,7 +563,7 @@ impl Drop for Progress<'_> {
     }
 }
 
-/// Lets a panic say where it was, never what: a message may quote a record or a token.
+/// Makes a panic report its place, but never its message, which may quote a record or a token.
 pub fn keep_panics_short() {
     std::panic::set_hook(Box::new(|panic| {
         let place =
@@ -567,13 +572,13 @@ pub fn keep_panics_short() {
     }));
 }
 
-/// Sends this program's own log events to stderr, from `level` up. The SDK's are not: it logs whole requests and
-/// results. A second call changes nothing.
+/// Sends this program's own log events from `level` up to stderr. The SDK's events are left out, because it
+/// logs whole requests and results. A second call has no effect.
 pub fn log_to_stderr(level: tracing::Level) {
     let _ = tracing::subscriber::set_global_default(Log(level));
 }
 
-/// Log events up to a level, one line each, nothing hidden in it. No spans: this program has none.
+/// Log events up to a level, one line each, with hidden characters escaped. There are no spans in this program.
 struct Log(tracing::Level);
 
 impl tracing::Subscriber for Log {
@@ -608,7 +613,7 @@ impl tracing::Subscriber for Log {
     fn exit(&self, _: &tracing::Id) {}
 }
 
-/// `json` (already valid JSON) with every hidden character as a `\u` escape: still the same JSON.
+/// `json` (already valid JSON) with every hidden character as a `\u` escape: it remains the same JSON.
 pub fn json_ascii_controls(json: &str) -> std::borrow::Cow<'_, str> {
     use std::fmt::Write as _;
     let escape = |out: &mut String, c: char| {
@@ -618,14 +623,14 @@ pub fn json_ascii_controls(json: &str) -> std::borrow::Cow<'_, str> {
         }
     };
     let escaped = |part| text::replaced(part, |_| true, escape);
-    // Only a keycap goes on what an escape may end with: a digit.
+    // Only a keycap could join the last character of an escape: a digit.
     if !json.contains('\u{20e3}') {
         return escaped(json);
     }
     std::borrow::Cow::Owned(behind_escapes(json).map(escaped).collect())
 }
 
-/// The parts of `json` that are cut behind each `\u` escape: its last digit is no character of the text's.
+/// The parts of `json`, cut after each `\u` escape, because its last digit is not a character of the text.
 fn behind_escapes(json: &str) -> impl Iterator<Item = &str> {
     let mut rest = json;
     std::iter::from_fn(move || {
@@ -648,10 +653,10 @@ fn behind_escapes(json: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where text goes.
+/// Where text is written.
 struct Sink {
     to: Box<dyn Write + Send>,
-    /// Whether a part of the last text is there, and the rest was refused.
+    /// Whether only a part of the last text was written, and the rest was refused.
     is_torn: bool,
 }
 
@@ -664,10 +669,10 @@ impl Sink {
         self.write_counted(bytes, &mut 0)
     }
 
-    /// Writes, and counts what was `taken`.
+    /// Writes, and counts the bytes that were `taken`.
     fn write_counted(&mut self, bytes: &[u8], taken: &mut usize) -> std::io::Result<()> {
         if self.is_torn {
-            // What a full disk cut is a line of its own, and not the beginning of the next one.
+            // Text that a full disk cut off stays a separate line, and not the beginning of the next one.
             self.to.write_all(b"\n")?;
             self.is_torn = false;
         }
@@ -676,7 +681,7 @@ impl Sink {
                 Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
                 Ok(count) => {
                     *taken += count;
-                    // Cut within a line.
+                    // The text was cut within a line.
                     self.is_torn = *taken < bytes.len() && bytes[*taken - 1] != b'\n';
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
@@ -698,7 +703,7 @@ fn write_bytes(to: &Mutex<Sink>, bytes: &[u8]) -> std::io::Result<()> {
     to.lock().unwrap_or_else(std::sync::PoisonError::into_inner).write(bytes)
 }
 
-/// Longest text of one cell, in bytes: a label of a provider's may be endless.
+/// The longest text of a cell, in bytes: a provider's label may be endless.
 const MAX_CELL: usize = 200;
 
 /// A column of a [`table`].
@@ -726,11 +731,11 @@ impl Column {
     }
 }
 
-/// Columns that a text is broken into where there is not room for its longest word.
+/// The narrowest width that a text is broken into if there is no room for its longest word.
 const LEAST_TEXT: usize = 8;
 
-/// A table of `width` columns at most, each cell on as many lines as it takes; where that would break words into
-/// pieces, a paragraph a row. What others wrote is escaped.
+/// A table of at most `width` columns, with as many lines per cell as needed; one paragraph per row if the
+/// table would break words into pieces. Text from others is escaped.
 pub fn table<const N: usize>(width: u16, columns: [Column; N], rows: &[[String; N]]) -> String {
     use comfy_table::{CellAlignment, ColumnConstraint};
     use dialoguer::console::measure_text_width;
@@ -747,7 +752,7 @@ pub fn table<const N: usize>(width: u16, columns: [Column; N], rows: &[[String; 
         longest.unwrap_or_default().min(LEAST_TEXT)
     };
     let least: usize = columns.iter().enumerate().map(|column| least(column) + 2).sum();
-    // Nothing stands between the last column and the edge.
+    // There is no space between the last column and the edge.
     if least > usize::from(width) + 2 {
         return paragraphs(width, columns, &rows);
     }
@@ -766,7 +771,7 @@ pub fn table<const N: usize>(width: u16, columns: [Column; N], rows: &[[String; 
     lines_of(&table)
 }
 
-/// Each row as lines of a title and a value.
+/// Each row as lines with a title and a value.
 fn paragraphs<const N: usize>(width: u16, columns: [Column; N], rows: &[[String; N]]) -> String {
     let paragraph = |row: &[String; N]| {
         let mut table = laid_out(width);
@@ -793,8 +798,8 @@ fn lines_of(table: &comfy_table::Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// `text` behind `labels`, each in a column of the width that it comes with; below them where that leaves little room.
-/// Then what to type `next`. No word is broken, and no command: a path or an address is there to be copied.
+/// `text` after `labels`, each in a column of the given width, or below them if that leaves little room. Then
+/// the `next` command. No word and no command is broken, because a path or an address may be copied.
 pub fn labelled<const N: usize>(
     width: u16,
     labels: [(&str, u16); N],
@@ -828,7 +833,7 @@ pub fn labelled<const N: usize>(
     lines
 }
 
-/// `text` on as many lines as it needs, `indent` columns in. No word is broken.
+/// `text` on as many lines as it needs, indented by `indent` columns. No word is broken.
 pub fn indented(width: u16, indent: u16, text: &str) -> String {
     let mut table = laid_out(width);
     table.add_row([text]);
@@ -838,12 +843,13 @@ pub fn indented(width: u16, indent: u16, text: &str) -> String {
     lines_of(&table)
 }
 
-/// Programs whose command lines are told to be copied.
+/// Programs whose command lines are shown to be copied.
 const PROGRAMS: [&str; 10] =
     ["pdpp ", "mv ", "move ", "mkdir ", "chmod ", "export ", "ssh ", "kubectl ", "rm ", "codex "];
 
-/// `text` with each line that is longer than `width` on as many as it needs, what it goes on with two columns further in. No word
-/// is broken, and no command at a line's end: that is there to be copied, and the terminal itself goes on with it.
+/// `text` with each line that is longer than `width` broken into several, with continuation lines indented two
+/// columns further. No word is broken, and no command at the end of a line: it may be copied, and the terminal
+/// itself wraps it.
 pub fn wrapped(width: u16, text: &str) -> String {
     text.lines().map(|line| wrapped_line(usize::from(width), line)).collect::<Vec<_>>().join("\n")
 }
@@ -855,7 +861,7 @@ fn wrapped_line(width: usize, line: &str) -> String {
     }
     let text = line.trim_start_matches([' ', '-']);
     let indent = line.len() - text.len();
-    // Behind a dash it goes on where the text begins, else further in.
+    // After a dash, continuation lines start where the text begins; otherwise further in.
     let hang = if line[..indent].contains('-') { indent } else { indent + 2 };
     let (words, command) = text.split_at(command_at(text));
     let words = words.split(' ').filter(|word| !word.is_empty());
@@ -877,14 +883,14 @@ fn wrapped_line(width: usize, line: &str) -> String {
     lines.join("\n")
 }
 
-/// Where in a line the command begins that ends it: at its beginning, or behind a colon.
+/// The start of the command that ends a line: at the line's beginning, or after a colon.
 fn command_at(text: &str) -> usize {
     let is_command = |at: &usize| PROGRAMS.iter().any(|program| text[*at..].starts_with(program));
     let mut places = std::iter::once(0).chain(text.match_indices(": ").map(|(at, colon)| at + colon.len()));
     places.find(is_command).unwrap_or(text.len())
 }
 
-/// The terminal on which a list is shown to pick from.
+/// The terminal on which a list to pick from is shown.
 #[derive(Debug, Clone, Copy)]
 struct Screen {
     rows: usize,
@@ -892,9 +898,9 @@ struct Screen {
 }
 
 impl Screen {
-    /// Columns that stand before an item, and those that are left free behind it.
+    /// The columns before an item, plus those that are left free after it.
     const MARK: usize = 8;
-    /// What is written behind a question whose list has several pages: ` [Page 10/12] `.
+    /// The text after a question whose list has several pages: ` [Page 10/12] `.
     const PAGES: &'static str = ": [Page 10/12] ";
 
     fn of_stderr() -> Self {
@@ -907,7 +913,7 @@ impl Screen {
         self.columns.saturating_sub(Self::MARK).max(20)
     }
 
-    /// `question` as it is written above a list of `count` items, and how many of them stand below it so that all of it stays on
+    /// `question` in the form shown above a list of `count` items, and how many of the items fit below it on
     /// the screen.
     fn list(self, question: &str, count: usize) -> (String, usize) {
         let question = text::one_line(question);
@@ -916,20 +922,20 @@ impl Screen {
         if count <= room {
             return (shown, room);
         }
-        // Which page it is stands behind it, and breaks no line.
+        // The page number comes after it, and must not break a line.
         let pages = "\u{a0}".repeat(Self::PAGES.len());
         let shown = wrapped_line(width, &format!("{question}{pages}"));
         self.with_room(shown.trim_end_matches('\u{a0}').to_owned())
     }
 
     fn with_room(self, question: String) -> (String, usize) {
-        // The last line is the cursor's.
+        // The cursor is on the last line.
         let room = self.rows.saturating_sub(question.lines().count() + 1).max(1);
         (question, room)
     }
 
-    /// `items` as they fit: a line that went on to the next one would stay there when the list is drawn again. What is too long
-    /// is cut in its middle, and two that would look alike then have a number.
+    /// `items` cut to fit: a line that wrapped would remain when the list is drawn again. A text that is too
+    /// long is cut in its middle, and texts that would then look alike get a number.
     fn items(self, items: &[String]) -> Vec<String> {
         let width = self.item_width();
         let whole: Vec<String> = items.iter().map(|item| text::one_line(item).into_owned()).collect();
@@ -950,7 +956,7 @@ impl Screen {
     }
 }
 
-/// `text` in `width` columns at most: of a longer one the beginning and the end.
+/// `text` in at most `width` columns: the beginning and the end of a longer text.
 pub fn cut_within(text: &str, width: usize) -> String {
     use dialoguer::console::measure_text_width;
     if measure_text_width(text) <= width {
@@ -969,7 +975,7 @@ pub fn cut_within(text: &str, width: usize) -> String {
     format!("{head}…{tail}")
 }
 
-/// A column that has room for every word of `texts` beside its padding.
+/// A column that has room for every word of `texts` in addition to its padding.
 fn unbroken<'a>(padding: u16, texts: impl IntoIterator<Item = &'a str>) -> comfy_table::ColumnConstraint {
     let width = longest_word(texts).saturating_add(padding);
     comfy_table::ColumnConstraint::LowerBoundary(comfy_table::Width::Fixed(width))
@@ -981,20 +987,20 @@ fn longest_word<'a>(texts: impl IntoIterator<Item = &'a str>) -> u16 {
     u16::try_from(longest).unwrap_or(u16::MAX)
 }
 
-/// Commands to type next, each with what it does: beside it, or below where a command is long. Two spaces in; for 80
-/// columns.
+/// Commands to type next, each with its effect: next to it, or below it if a command is long. Indented by two
+/// spaces; for 80 columns.
 pub fn steps(steps: &[(&str, &str)]) -> String {
     steps_within(80, steps)
 }
 
-/// As [`steps`], for `width` columns.
+/// Same as [`steps`], for `width` columns.
 pub fn steps_within(width: u16, steps: &[(&str, &str)]) -> String {
     use comfy_table::ColumnConstraint;
     use dialoguer::console::measure_text_width;
     const INDENT: u16 = 2;
     const GAP: u16 = 3;
     let longest = steps.iter().map(|(command, _)| measure_text_width(command)).max().unwrap_or_default();
-    // What they do has a third of the width, or lines of its own.
+    // The effect takes a third of the width, or separate lines.
     if longest + usize::from(INDENT + GAP) > usize::from(width) * 2 / 3 {
         let below = |(command, what): &(&str, &str)| {
             format!("{:1$}{command}\n{2}", "", usize::from(INDENT), indented(width, 3 * INDENT, what))
@@ -1024,7 +1030,7 @@ fn terminal_width() -> u16 {
 
 fn console_width() -> Option<u16> {
     use dialoguer::console::Term;
-    // Where the result goes into a file, what is said of it may still go to a terminal.
+    // If the result goes to a file, messages about it may still go to a terminal.
     let size = Term::stdout().size_checked().or_else(|| Term::stderr().size_checked());
     size.map(|(_, columns)| columns)
 }
@@ -1034,7 +1040,7 @@ pub(crate) mod tests {
     use super::*;
     use std::sync::Arc;
 
-    /// A disk without room.
+    /// A full disk.
     pub(crate) struct Full;
 
     impl Write for Full {
@@ -1052,7 +1058,7 @@ pub(crate) mod tests {
     pub(crate) struct Collects(pub(crate) Arc<Mutex<Vec<u8>>>);
 
     impl Collects {
-        /// What was written since the last time.
+        /// What was written since the last call.
         pub(crate) fn take(&self) -> String {
             String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
         }
@@ -1071,7 +1077,7 @@ pub(crate) mod tests {
 
     #[test]
     fn what_a_full_disk_cut_is_a_line_of_its_own() {
-        /// Takes so many bytes, refuses one write, and takes all from then on.
+        /// Accepts this many bytes, refuses one write, and accepts everything after that.
         struct Short(usize, Arc<Mutex<Vec<u8>>>);
         impl Write for Short {
             fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {

@@ -1,4 +1,4 @@
-//! How the cache changes: under a lock, the secret before the index that names it.
+//! How the cache changes: under a lock, and the secret before the index that names it.
 
 use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
@@ -12,12 +12,12 @@ use super::store::{SecretPlace, StoreError, StoreKind};
 use crate::error::Result;
 use crate::fs::{DirLock, PrivateDir};
 
-/// Which older deletions are tried again.
+/// Which older deletions to try again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Retry {
     /// Those that cost no waiting.
     WhereItAnswers,
-    /// All, since a person asked for deletions.
+    /// All of them, because a person asked for deletions.
     Everything,
 }
 
@@ -35,11 +35,11 @@ impl IndexWriter {
 }
 
 impl Cache {
-    /// Keeps `credential` and its `secrets` in the store that it names, replacing the same grant of the
-    /// same provider and no other. `client` is remembered for its issuer. Blocks.
+    /// Keeps `credential` and its `secrets` in the store that it names, replacing the same grant of the same
+    /// provider and no other. Remembers `client` for its issuer. Blocks.
     ///
     /// # Errors
-    /// Whatever the disk or the keyring says; the cache is then as it was before.
+    /// Any error of the disk or the keyring; the cache is then unchanged.
     pub fn store(
         &self,
         mut credential: Credential,
@@ -49,12 +49,12 @@ impl Cache {
         self.store_in_place_of(&mut credential, secrets, client, None)
     }
 
-    /// The same, where the caller removes `replaced`, another grant of the provider, once this one is there:
-    /// it may be called the same. The label that it got is in `credential`: with a number behind it where another
-    /// grant of its provider has that one.
+    /// The same for a caller that removes `replaced`, another grant of the provider, once this one is stored:
+    /// both may have the same name. Sets the label in `credential`, with a number if another grant of its
+    /// provider has the same label.
     ///
     /// # Errors
-    /// As [`Cache::store`].
+    /// Same as [`Cache::store`].
     pub fn store_in_place_of(
         &self,
         credential: &mut Credential,
@@ -75,8 +75,8 @@ impl Cache {
         .map(|stored| stored.unwrap_or(Stored::Added))
     }
 
-    /// Puts the secret in its place, then, with an index that was read under the lock, lets `publish` name
-    /// it there. What `publish` leaves unnamed is deleted again.
+    /// Writes the secret to its place, and then calls `publish` with an index that was read under the lock, to
+    /// make it name the place. A secret that `publish` leaves unnamed is deleted again.
     pub(super) fn replace<T>(
         &self,
         mut credential: Credential,
@@ -88,7 +88,7 @@ impl Cache {
         credential.parts = store.parts(&text);
         let place = credential.place();
 
-        // Named as discarded first: should this process die now, the next writer deletes the secret.
+        // Listed as discarded first: if this process dies now, the next writer deletes the secret.
         let writer = self.writer()?;
         let mut index = self.read_index()?;
         let older = index.discarded.len();
@@ -96,10 +96,10 @@ impl Cache {
         writer.write(&index)?;
         let put = store.put(&place, &text).and_then(|()| match (place.store, store.get(&place)?) {
             (StoreKind::File, _) => Ok(()),
-            // Some collections take everything and keep nothing.
+            // Some collections accept everything and keep nothing.
             (StoreKind::Keyring, Some(kept)) if kept.expose_secret() == text.expose_secret() => Ok(()),
             (StoreKind::Keyring, _) => {
-                Err(StoreError::KeyringAbsent("it does not keep what it takes".to_owned()))
+                Err(StoreError::KeyringAbsent("it does not keep what it accepts".to_owned()))
             }
         });
         if let Err(error) = put {
@@ -117,17 +117,17 @@ impl Cache {
         writer.write(&index)?;
         let left = self.delete_discarded(&writer, &mut index, older, Retry::WhereItAnswers);
         if let Some(error) = left {
-            tracing::warn!(%error, "the old token could not be deleted yet; that will be tried again quietly");
+            tracing::warn!(%error, "could not delete the old token yet; pdpp will try again without another message");
         }
         Ok(published)
     }
 
-    /// Deletes the secrets that are discarded: the first `older` of them could not be deleted before, the others
-    /// are new. What cannot be deleted stays in the index, to be tried again. Gives why, where a new one is left:
-    /// that is told once.
+    /// Deletes the discarded secrets. The first `older` of them could not be deleted before; the others are
+    /// new. A secret that cannot be deleted stays in the index and is tried again. Returns the reason if a new
+    /// one is left, so that it is reported once.
     ///
-    /// An older one in a keyring is tried where that keyring has answered anyway: one that is away or silent
-    /// costs seconds, and every change of the cache would wait for it.
+    /// An older secret in a keyring is tried only if that keyring has answered anyway: one that is missing or
+    /// silent costs seconds, and every change of the cache would wait for it.
     pub(super) fn delete_discarded(
         &self,
         writer: &IndexWriter,
@@ -141,7 +141,7 @@ impl Cache {
         let mut left: Option<StoreError> = None;
         let mut keyring_is_away = false;
         let before = std::mem::take(&mut index.discarded);
-        // The new ones first: whether the keyring answers is known from them.
+        // The new ones first: they show whether the keyring answers.
         let (old, new) = before.split_at(older.min(before.len()));
         for (place, is_new) in new.iter().map(|new| (new, true)).chain(old.iter().map(|old| (old, false))) {
             let is_keyring = place.store == StoreKind::Keyring;
@@ -149,7 +149,7 @@ impl Cache {
             match is_tried.then(|| self.secret_store(place.store).delete(place)) {
                 Some(Ok(())) => continue,
                 Some(Err(error)) => {
-                    tracing::info!(%error, "an old secret could not be deleted");
+                    tracing::info!(%error, "could not delete an old secret");
                     // One question is enough: each could take seconds.
                     keyring_is_away |= is_keyring;
                     left = left.or(is_new.then_some(error));
@@ -159,7 +159,7 @@ impl Cache {
             index.discard(place);
         }
         if index.discarded.len() != before.len() {
-            // A place that is named though its secret is gone is only tried once more.
+            // If this write fails, a place without a secret stays listed, and is only tried once more.
             let _ = writer.write(index);
         }
         left

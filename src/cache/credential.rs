@@ -1,4 +1,4 @@
-//! What is known about a credential without its secret, and the secret as the store keeps it.
+//! What is known about a credential without its secret, and the secret in the form that the store keeps.
 
 use std::path::PathBuf;
 
@@ -19,34 +19,35 @@ use crate::provider::rs::{ForeignQueryBase, ResourceServer};
 use crate::provider::url::ProviderUrl;
 use crate::secret::AccessToken;
 
-/// A fresh id for a credential.
+/// A new id for a credential.
 ///
 /// # Errors
-/// If the machine gives no random bytes.
+/// `no_randomness` if the machine provides no random bytes.
 pub fn new_credential_id() -> Result<CredentialId> {
-    CredentialId::random()
-        .map_err(|error| Error::failed("no_randomness", "This machine gave no random bytes").because(error))
+    CredentialId::random().map_err(|error| {
+        Error::failed("no_randomness", "This machine provided no random bytes").because(error)
+    })
 }
 
-/// Bytes of a credential's label at most.
+/// The most bytes of a credential's label.
 pub const MAX_LABEL: usize = 200;
 
-/// What a grant gives, stream by stream, as the JSON that the index holds: only a renewal reads it, and the start of
+/// What a grant gives, stream by stream, as the JSON in the index. Only a renewal parses it, because starting
 /// `mcp serve` reads the index.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Given(Option<Box<RawValue>>);
 
 impl Given {
-    /// Whether the provider said nothing of it.
+    /// Whether the provider said nothing about it.
     pub const fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// The streams; none where the provider said nothing of them.
+    /// The streams; empty if the provider said nothing about them.
     ///
     /// # Errors
-    /// The index has something else in their place.
+    /// If the index has something else there.
     pub fn streams(&self) -> Result<Vec<GivenStream>, serde_json::Error> {
         self.0.as_ref().map_or_else(|| Ok(Vec::new()), |json| serde_json::from_str(json.get()))
     }
@@ -54,7 +55,7 @@ impl Given {
 
 impl From<Vec<GivenStream>> for Given {
     fn from(streams: Vec<GivenStream>) -> Self {
-        // Everything in a stream serialises.
+        // Everything in a stream can be serialised.
         Self(Some(streams).filter(|all| !all.is_empty()).and_then(|all| to_raw_value(&all).ok()))
     }
 }
@@ -67,21 +68,21 @@ impl PartialEq for Given {
 
 impl Eq for Given {}
 
-/// A credential as the index holds it: everything but the secret.
+/// A credential as the index holds it: everything except the secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Credential {
-    /// Names its secret; another one each time the token is replaced.
+    /// The id of its secret; it changes each time the token is replaced.
     pub id: CredentialId,
-    /// Where its secret lives.
+    /// The store of its secret.
     pub store: StoreKind,
-    /// How many entries its secret takes there; set by the cache.
+    /// The number of entries of its secret there; set by the cache.
     #[serde(default = "super::store::one_part", skip_serializing_if = "super::store::is_one_part")]
     pub parts: u16,
     /// The provider it was issued for, and the only one it is sent to.
     pub provider: ProviderUrl,
-    /// The grant it stands for. Provider and grant together are what a credential is known by.
+    /// The grant it stands for. Provider and grant together identify a credential.
     pub grant_id: GrantId,
-    /// Where to read: absolute, below the provider (`…/v1`).
+    /// Where to read: an absolute URL below the provider (`…/v1`).
     #[serde(with = "url_as_text")]
     pub query_base: Url,
     /// The authorization server that issued it.
@@ -91,84 +92,84 @@ pub struct Credential {
     pub client_id: Option<String>,
     /// What it may do.
     pub token_kind: TokenKind,
-    /// What to call it: another name than its provider's other grants have.
+    /// Its name, which differs from the names of the provider's other grants.
     pub label: String,
     /// What was granted, in short.
     #[serde(default)]
     pub sources: Vec<GrantedSource>,
-    /// `continuous`, `single_use` or what else the provider calls it.
+    /// `continuous`, `single_use` or another mode of the provider's.
     #[serde(default)]
     pub access_mode: Option<String>,
     /// When the grant was issued.
     #[serde(default)]
     pub issued_at: Option<Timestamp>,
-    /// When the grant ends; `None` if it was given without an end.
+    /// When the grant ends; `None` if it has no end.
     #[serde(default)]
     pub grant_expires_at: Option<Timestamp>,
-    /// When the token ends, where that was said apart from the grant.
+    /// When the token ends, if that was stated separately from the grant.
     #[serde(default)]
     pub token_expires_at: Option<Timestamp>,
-    /// Which ends the provider stated in a form that could not be read.
+    /// Which of the ends the provider stated in a form that could not be read.
     #[serde(default, skip_serializing_if = "UnreadEnds::is_empty")]
     pub unread_ends: UnreadEnds,
-    /// Whether a refresh token lies beside the access token.
+    /// Whether there is a refresh token in addition to the access token.
     #[serde(default)]
     pub refreshable: bool,
     /// What was asked for, so that the same can be asked for again.
     #[serde(default)]
     pub asked: Option<Wanted>,
-    /// What was given, stream by stream, where the provider said so: a renewal asks for no more.
+    /// What was given, stream by stream, if the provider stated it: a renewal asks for no more.
     #[serde(default, skip_serializing_if = "Given::is_empty")]
     pub given: Given,
     /// How the token is renewed.
     #[serde(default)]
     pub renewal: Renewal,
-    /// Its owner has disconnected it, and its token could not be read then: it is still to be ended at its provider,
-    /// and no agent reads with it ([`Cache::ending`](super::Cache::ending)).
+    /// Whether its owner has disconnected it while its token could not be read. It is then still to be ended at
+    /// its provider, and no agent reads with it ([`Cache::ending`](super::Cache::ending)).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ending: bool,
-    /// Where the person's own store is, for a grant of that: hosts pass no variables on.
+    /// Where the person's own store is, for a grant of that store: hosts do not pass variables on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_dir: Option<PathBuf>,
-    /// The one host that is served with it; none means every host.
+    /// The only host that is served with it; `None` means every host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
 }
 
-/// How a token is renewed (RFC 6749 §6), and how far that has come. No secret.
+/// How a token is renewed (RFC 6749 §6), and the state of its renewal. Contains no secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Renewal {
-    /// `token_endpoint` of the authorization server, checked again before use; discovered again where it
-    /// is not known.
+    /// The `token_endpoint` of the authorization server, checked again before use; discovered again if it is
+    /// not known.
     pub token_endpoint: Option<String>,
-    /// What `resource` (RFC 8707) carried when the grant was asked for; the provider itself where not known.
+    /// The value of `resource` (RFC 8707) in the request for the grant; the provider itself if it is not known.
     pub resource: Option<String>,
-    /// From when on a new token is asked for, a little before the old one's end; set by the cache.
+    /// When to ask for a new token, a little before the old one's end; set by the cache.
     pub due: Option<Timestamp>,
-    /// When the refresh token was sent, while no answer is stored. Set by the cache.
+    /// When the refresh token was sent, as long as no answer is stored. Set by the cache.
     pub begun: Option<Timestamp>,
-    /// The refresh token is of no use any more, and why. Set by the cache.
+    /// Why the refresh token no longer works, if it does not. Set by the cache.
     pub over: Option<RenewalOver>,
-    /// Names the lock under which one process at a time renews: the id that the credential had first.
+    /// Names the lock that lets one process at a time renew: the first id of the credential.
     pub family: Option<CredentialId>,
 }
 
-/// Why a refresh token is of no use any more.
+/// Why a refresh token no longer works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RenewalOver {
-    /// It was sent, and the answer, with the token that replaces it, was lost.
+    /// It was sent, but the answer with the next token was lost.
     Lost,
     /// The authorization server refused it.
     Refused,
 }
 
 impl Renewal {
-    /// Longest time for which one renewal is waited for, by whoever sees that one has begun.
+    /// The longest wait for one renewal, for a process that sees that another has begun one.
     pub const PATIENCE: SignedDuration = SignedDuration::from_secs(40);
 
-    /// When to renew a token that ends at `end`: 30 s before, or a tenth of a short life.
+    /// When to renew a token that ends at `end`: 30 s earlier, or for a short life, a tenth of it earlier.
     pub(super) fn due(now: Timestamp, end: Option<Timestamp>) -> Option<Timestamp> {
         let end = end?;
         let early = SignedDuration::from_secs((end.duration_since(now).as_secs() / 10).clamp(0, 30));
@@ -177,8 +178,8 @@ impl Renewal {
 }
 
 impl Credential {
-    /// When it stops being of use: the grant's end, or the token's where no new token can be had, whichever
-    /// is first.
+    /// When it stops working: at the grant's end, or at the token's end if no new token can be had, whichever
+    /// comes first.
     pub fn expires_at(&self) -> Option<Timestamp> {
         let token = self.token_expires_at.filter(|_| !self.is_renewable());
         match (self.grant_expires_at, token) {
@@ -187,7 +188,7 @@ impl Credential {
         }
     }
 
-    /// Whether it has an end, and when is not known.
+    /// Whether it has an end, but the time is unknown.
     pub fn has_unread_end(&self) -> bool {
         let UnreadEnds { grant, token } = self.unread_ends;
         self.expires_at().is_none() && (grant || token && !self.is_renewable())
@@ -198,31 +199,31 @@ impl Credential {
         self.expires_at().filter(|end| crate::time_text::is_soon(*end, self.issued_at, now))
     }
 
-    /// Whether it is of no use any more at `now`.
+    /// Whether it no longer works at `now`.
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.grant_expires_at.is_some_and(|end| end <= now)
             || (self.token_expires_at.is_some_and(|end| end <= now) && !self.can_renew(now))
     }
 
-    /// Whether a refresh token is there that is not known to be useless.
+    /// Whether there is a refresh token that is not known to be useless.
     pub const fn is_renewable(&self) -> bool {
         self.refreshable && self.renewal.over.is_none()
     }
 
-    /// Whether a new token could be had at `now`. One whose renewal has begun is being renewed by another
-    /// process, or its answer is lost, which only time tells from here.
+    /// Whether a new token can be had at `now`. If a renewal has begun, either another process is renewing the
+    /// token or its answer is lost; only time tells which.
     pub fn can_renew(&self, now: Timestamp) -> bool {
         self.is_renewable()
             && self.grant_expires_at.is_none_or(|end| end > now)
             && self.renewal.begun.is_none_or(|begun| now.duration_since(begun) < Renewal::PATIENCE)
     }
 
-    /// Whether the token ends so soon that a new one is to be asked for.
+    /// Whether the token ends so soon that a new one is needed.
     pub(super) fn is_due(&self, now: Timestamp) -> bool {
         self.renewal.due.or(self.token_expires_at).is_some_and(|due| due <= now)
     }
 
-    /// What the renewing processes lock.
+    /// The name of the lock of the renewing processes.
     pub(super) fn family(&self) -> &CredentialId {
         self.renewal.family.as_ref().unwrap_or(&self.id)
     }
@@ -237,12 +238,12 @@ impl Credential {
         self.provider == other.provider && self.grant_id == other.grant_id
     }
 
-    /// How many streams are granted.
+    /// The number of granted streams.
     pub fn stream_count(&self) -> usize {
         self.sources.iter().map(|source| source.stream_count).sum()
     }
 
-    /// The resource server it is good for.
+    /// The resource server that it works at.
     ///
     /// # Errors
     /// [`ForeignQueryBase`], if someone edited the index.
@@ -251,26 +252,26 @@ impl Credential {
     }
 }
 
-/// A credential's secrets, stored and replaced together.
+/// A credential's secrets, which are stored and replaced together.
 #[derive(Debug, Clone)]
 pub struct Secrets {
-    /// What authorizes a read.
+    /// The token that authorizes a read.
     pub access_token: AccessToken,
-    /// What gets the next access token.
+    /// The token that gets the next access token.
     pub refresh_token: Option<SecretString>,
-    /// Whose they are; set by the cache. None in what an older version kept.
+    /// Whom they belong to; set by the cache. `None` in secrets from an older version.
     issued: Option<Issued>,
 }
 
-/// Where tokens go, kept beside them: the index, which names the same, is a plain file, and may be another than the one that
-/// they were stored with.
+/// Where tokens may be sent, stored with them: the index, which names the same, is a plain file, and may not be
+/// the one that they were stored with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Issued {
     provider: ProviderUrl,
     issuer: String,
 }
 
-/// The stored form: JSON, so that an older secret is still read once there is more to keep.
+/// The stored form: JSON, so that an older secret can still be read when there is more to keep.
 #[derive(Serialize, Deserialize)]
 struct SecretText {
     access_token: String,
@@ -281,12 +282,12 @@ struct SecretText {
 }
 
 impl Secrets {
-    /// Puts them together.
+    /// Combines the tokens.
     pub const fn new(access_token: AccessToken, refresh_token: Option<SecretString>) -> Self {
         Self { access_token, refresh_token, issued: None }
     }
 
-    /// The same, as those of `credential`.
+    /// The same, as the secrets of `credential`.
     #[must_use]
     pub fn issued_for(mut self, credential: &Credential) -> Self {
         let (provider, issuer) = (credential.provider.clone(), credential.issuer.clone());
@@ -294,18 +295,18 @@ impl Secrets {
         self
     }
 
-    /// As the store keeps them.
+    /// The form that the store keeps.
     pub fn to_text(&self) -> SecretString {
         let text = SecretText {
             access_token: self.access_token.expose_bearer().to_owned(),
             refresh_token: self.refresh_token.as_ref().map(|token| token.expose_secret().to_owned()),
             issued: self.issued.clone(),
         };
-        // Strings always serialise.
+        // Strings can always be serialised.
         SecretString::from(serde_json::to_string(&text).unwrap_or_default())
     }
 
-    /// From what the store kept; `None` if that is something else.
+    /// Reads the form that the store kept; `None` if it is something else.
     pub fn from_text(text: &SecretString) -> Option<Self> {
         let text: SecretText = serde_json::from_str(text.expose_secret()).ok()?;
         let access_token = AccessToken::new(text.access_token).ok()?;
@@ -313,7 +314,7 @@ impl Secrets {
         Some(Self { access_token, refresh_token, issued: text.issued })
     }
 
-    /// The provider that they were issued for, where `credential` names another provider or authorization server.
+    /// The provider that they were issued for, if `credential` names another provider or authorization server.
     pub(super) fn foreign_to(&self, credential: &Credential) -> Option<&ProviderUrl> {
         let issued = self.issued.as_ref()?;
         let is_same = issued.provider == credential.provider && issued.issuer == credential.issuer;
@@ -407,7 +408,7 @@ pub(crate) mod tests {
         one.unread_ends.token = true;
         assert!(one.has_unread_end());
         one.refreshable = true;
-        assert!(!one.has_unread_end(), "the token's end is none of the grant's");
+        assert!(!one.has_unread_end(), "the token's end is not the grant's end");
         one.unread_ends.grant = true;
         assert!(one.has_unread_end());
         one.grant_expires_at = Some(Timestamp::UNIX_EPOCH);
@@ -470,7 +471,7 @@ pub(crate) mod tests {
             edit(&mut edited);
             assert_eq!(back.foreign_to(&edited), Some(&one.provider));
         }
-        // What an older version kept says nothing of it, and goes on.
+        // A secret from an older version does not name its owner, and still works.
         let older = SecretString::from(r#"{"access_token":"at"}"#);
         assert_eq!(Secrets::from_text(&older).unwrap().foreign_to(&one), None);
     }

@@ -1,4 +1,4 @@
-//! The handle on a cache: where it is, what its index says, and how a secret is read.
+//! The handle for a cache: where it is, the contents of its index, and reading a secret.
 
 use std::collections::HashMap;
 use std::io;
@@ -22,44 +22,44 @@ use crate::provider::http::{Http, Limits};
 use crate::provider::url::ProviderUrl;
 use crate::text;
 
-/// Bounds of one exchange with a token endpoint, and of discovering it again.
+/// The limits of one exchange with a token endpoint, and of discovering it again.
 pub const REFRESH_LIMITS: Limits =
     Limits { connect: Duration::from_secs(4), total: Duration::from_secs(10), body: 256 << 10 };
 
-/// Credentials are kept here. Cheap to open and to clone; nothing is touched until it is asked.
+/// The place where credentials are kept. Cheap to open and to clone; nothing is touched until it is needed.
 #[derive(Debug, Clone)]
 pub struct Cache {
     pub(super) dir: PathBuf,
-    /// For refreshes alone, which want connections that nobody has used before.
+    /// Only for refreshes, which need connections that nothing else has used.
     pub(super) http: Http,
-    /// The command to type again where a new secret finds no store.
+    /// The command to type again if no store can take a new secret.
     again: Option<Command>,
-    /// Nearly every call of a tool finds the index as the one before did.
+    /// Nearly every call of a tool finds the index unchanged.
     parsed: Arc<Mutex<Option<Parsed>>>,
     known: Arc<Mutex<HashMap<CredentialId, Known>>>,
     /// By the family of a credential.
     pub(super) turns: Arc<Mutex<HashMap<CredentialId, Arc<tokio::sync::Mutex<Turn>>>>>,
 }
 
-/// The index as it was read last, and its bytes.
+/// The index as it was last read, and its bytes.
 #[derive(Debug)]
 struct Parsed {
     bytes: Vec<u8>,
-    /// What tells without reading them that they are the same.
+    /// Tells without reading the bytes that they are the same.
     mark: Option<Mark>,
     index: Arc<Index>,
 }
 
-/// Secrets that were read before. An id stands for one token for ever, so a keyring is asked once a token and not once a call; a
-/// file is looked at each time, for it may be gone.
+/// Secrets that were already read. An id always stands for the same token, so a keyring is asked once per token
+/// and not once per call. A file is looked at each time, because it may be gone.
 #[derive(Debug)]
 struct Known {
     secrets: Arc<Secrets>,
-    /// Of its file.
+    /// The mark of its file.
     mark: Option<Mark>,
 }
 
-/// A credential as the index names it.
+/// A credential in the current index.
 #[derive(Debug)]
 pub(super) struct Current {
     index: Arc<Index>,
@@ -78,17 +78,18 @@ impl Cache {
     pub(super) const INDEX: &str = "index.json";
     pub(super) const LOCK: &str = "lock";
     pub(super) const LOCKS: &str = "locks";
-    /// What a change of the cache needs, in bytes.
+    /// The space that a change of the cache needs, in bytes.
     const ROOM: usize = 16 << 10;
-    /// Bound of the index, in bytes; a thousand credentials are far below it.
+    /// The largest index, in bytes; a thousand credentials are far below it.
     const MAX_INDEX: u64 = 4 << 20;
 
-    /// The platform's own place: not roaming, since a secret belongs to one machine.
+    /// The platform's usual place: not a roaming one, because a secret belongs to one machine.
     ///
     /// # Errors
-    /// If this machine has no home directory for the user.
+    /// `no_home` if the user has no home directory on this machine.
     pub fn default_dir() -> Result<PathBuf> {
-        // As everybody sees it on Windows, who looks for it by `%LOCALAPPDATA%`; the system knows it where a host passes no variable on.
+        // On Windows the place where users expect it, `%LOCALAPPDATA%`. If a host does not pass the variable
+        // on, the system knows the place.
         let named = std::env::var_os("LOCALAPPDATA")
             .map(PathBuf::from)
             .filter(|dir| cfg!(windows) && dir.is_absolute());
@@ -99,7 +100,7 @@ impl Cache {
             })
             .ok_or_else(|| {
                 Error::failed("no_home", "There is no home directory to keep credentials in")
-                    .hint("Name a directory: --cache-dir DIR, or PDPP_CACHE_DIR")
+                    .hint("Set a directory: --cache-dir DIR, or PDPP_CACHE_DIR")
             })
     }
 
@@ -119,34 +120,34 @@ impl Cache {
         })
     }
 
-    /// The same, refreshing tokens through `http`: for a proxy or another CA. It is the cache's own from
-    /// then on: a client that nothing else sends requests with.
+    /// The same, refreshing tokens through `http`: for a proxy or another CA. From then on only the cache sends
+    /// requests with this client.
     #[must_use]
     pub fn with_http(mut self, http: Http) -> Self {
         self.http = http;
         self
     }
 
-    /// The same, for the command `again`: what a person types once more, with `--store file`, where a new secret
-    /// finds no store.
+    /// The same, for the command `again`: the command to type again, with `--store file`, if no store can take
+    /// a new secret.
     #[must_use]
     pub fn asked_by(mut self, again: Command) -> Self {
         self.again = Some(again);
         self
     }
 
-    /// Where it is.
+    /// The directory of the cache.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Decides where a new secret goes: `asked`, else what was asked for before ([`Cache::remember_store`]),
-    /// else [`StoreChoice::Auto`]; tries the keyring where that may be it. Blocks, at most
-    /// the bound of a call to a store. That a file is used since there is no keyring is noted once: not where one is used
-    /// already and nobody asked.
+    /// Decides where a new secret goes: `asked`, or otherwise the earlier choice ([`Cache::remember_store`]),
+    /// or otherwise [`StoreChoice::Auto`]. Tries the keyring if the choice may be the keyring. Blocks, at most
+    /// for the time that a call to a store may take. The note that a file is used because there is no keyring
+    /// comes only once: not if a file is already in use and nothing was asked for.
     ///
     /// # Errors
-    /// As [`Cache::credentials`]; `keyring_absent`, `keyring_locked`, `keyring_silent`.
+    /// Same as [`Cache::credentials`]; `keyring_absent`, `keyring_locked`, `keyring_silent`.
     pub fn choose_store(&self, asked: Option<StoreChoice>) -> Result<Chosen> {
         let chosen = self.try_store(asked)?;
         let is_known = |known: &Credential| known.store == StoreKind::File;
@@ -157,7 +158,7 @@ impl Cache {
     /// The same, with the note each time.
     ///
     /// # Errors
-    /// As [`Cache::choose_store`].
+    /// Same as [`Cache::choose_store`].
     pub fn try_store(&self, asked: Option<StoreChoice>) -> Result<Chosen> {
         let choice = match asked {
             Some(choice) => choice,
@@ -166,10 +167,10 @@ impl Cache {
         choice.decide(KeyringStore::probe).map_err(|error| self.store_failed(error, None))
     }
 
-    /// Remembers where new secrets go.
+    /// Records where new secrets go.
     ///
     /// # Errors
-    /// Whatever the disk says; the cache is then as it was before.
+    /// Any error of the disk; the cache is then unchanged.
     pub fn remember_store(&self, choice: StoreChoice) -> Result<()> {
         let writer = self.writer()?;
         let mut index = self.read_index()?;
@@ -180,18 +181,18 @@ impl Cache {
         writer.write(&index)
     }
 
-    /// Where the person's own data is, if someone named a directory.
+    /// Where the person's own data is, if a directory was named.
     ///
     /// # Errors
-    /// As [`Cache::credentials`].
+    /// Same as [`Cache::credentials`].
     pub fn data_dir(&self) -> Result<Option<PathBuf>> {
         Ok(self.index()?.data_dir.clone())
     }
 
-    /// Remembers where the person's own data is.
+    /// Records where the person's own data is.
     ///
     /// # Errors
-    /// Whatever the disk says; the cache is then as it was before.
+    /// Any error of the disk; the cache is then unchanged.
     pub fn remember_data_dir(&self, dir: &Path) -> Result<()> {
         if self.index()?.data_dir.as_deref() == Some(dir) {
             return Ok(());
@@ -202,12 +203,12 @@ impl Cache {
         writer.write(&index)
     }
 
-    /// Whether an index and secrets of kind `kind` could be written now: better known before an owner is
-    /// asked for an approval. Leaves nothing behind but directories. Blocks for as long as the disk takes, and
-    /// at most the bound of a call to a store longer.
+    /// Checks that an index and secrets of kind `kind` can be written now: better known before an owner is
+    /// asked to approve. Leaves nothing behind except directories. Blocks for as long as the disk takes, plus
+    /// at most the time that a call to a store may take.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why they cannot be written.
     pub fn check_writable(&self, kind: StoreKind) -> Result<()> {
         self.index()?;
         PrivateDir::create(&self.dir)
@@ -220,7 +221,7 @@ impl Cache {
         .map_err(|error| self.store_failed(error, None))
     }
 
-    /// Whether the directory can hold a cache now, found out by trying. Leaves nothing behind.
+    /// Checks that the directory can hold a cache now, by trying. Leaves nothing behind.
     ///
     /// # Errors
     /// `cache_unwritable`.
@@ -228,8 +229,8 @@ impl Cache {
         PrivateDir::check(&self.dir, Self::ROOM).map_err(|error| unwritable(&self.dir, error))
     }
 
-    /// What is connected, from the index alone: no secret, no keyring, no directory walk. Empty if
-    /// there is no cache yet.
+    /// What is connected, from the index alone: no secret, no keyring, no directory walk. Empty if there is no
+    /// cache yet.
     ///
     /// # Errors
     /// If the index cannot be read, is damaged, or was written by a newer version.
@@ -237,11 +238,11 @@ impl Cache {
         self.all_where(|credential| !credential.ending)
     }
 
-    /// What was disconnected here and is still to be ended at its provider, since its token could not be read then
-    /// ([`Cache::keep_to_end`]); also from the index alone.
+    /// The grants that were disconnected here and are still to be ended at their providers, because their
+    /// tokens could not be read ([`Cache::keep_to_end`]); also from the index alone.
     ///
     /// # Errors
-    /// As [`Cache::credentials`].
+    /// Same as [`Cache::credentials`].
     pub fn ending(&self) -> Result<Vec<Credential>> {
         self.all_where(|credential| credential.ending)
     }
@@ -250,20 +251,20 @@ impl Cache {
         Ok(self.index()?.credentials.iter().filter(|credential| is_meant(credential)).cloned().collect())
     }
 
-    /// The client id that was registered with `issuer` before.
+    /// The client id that was registered earlier with `issuer`.
     ///
     /// # Errors
-    /// As [`Cache::credentials`].
+    /// Same as [`Cache::credentials`].
     pub fn client_id(&self, issuer: &str) -> Result<Option<String>> {
         let index = self.index()?;
         Ok(index.clients.iter().find(|client| client.issuer == issuer).map(|client| client.client_id.clone()))
     }
 
-    /// Whether a grant of `provider` that is to be kept in the place of `replaced` may be called `label`: better
-    /// known before an owner is asked for an approval.
+    /// Checks that a grant of `provider` that replaces `replaced` may be called `label`: better known before an
+    /// owner is asked to approve.
     ///
     /// # Errors
-    /// `label_taken` (2); as [`Cache::credentials`].
+    /// `label_taken` (2); same as [`Cache::credentials`].
     pub fn check_label(
         &self,
         provider: &ProviderUrl,
@@ -280,15 +281,19 @@ impl Cache {
         Err(Error::new(
             Kind::Usage,
             "label_taken",
-            format!("Another grant of {provider} is called {}: {}", text::shell_word(label), holder.grant_id),
+            format!(
+                "Another grant of {provider} is already called {}: {}",
+                text::shell_word(label),
+                holder.grant_id
+            ),
         )
         .hint(
-            Hint::new("Give another --name; or ask for that one again: ")
+            Hint::new("Use another --name; or renew that grant: ")
                 .run(Command::connect(provider.typed()).words("--renew").option("--grant", label)),
         ))
     }
 
-    /// The secrets of `credential`, as its store has them, if they were stored for its provider and issuer. Blocks.
+    /// The secrets of `credential` from its store, if they were stored for its provider and issuer. Blocks.
     pub(super) fn read_secrets(&self, credential: &Credential) -> Result<Option<Arc<Secrets>>> {
         let secrets = self.stored_secrets(credential)?;
         match secrets.as_ref().and_then(|secrets| secrets.foreign_to(credential)) {
@@ -322,14 +327,14 @@ impl Cache {
         if mark.is_some() || !is_file {
             let now = self.index().unwrap_or_default();
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            // A token that was replaced or removed is not kept in memory.
+            // A token that was replaced or removed must not stay in memory.
             known.retain(|id, _| now.credentials.iter().any(|credential| credential.id == *id));
             known.insert(credential.id.clone(), Known { secrets: Arc::clone(&secrets), mark });
         }
         Ok(Some(secrets))
     }
 
-    /// The secrets of `credential` that were read before, if they are still what its store has.
+    /// The secrets of `credential` that were already read, if they are still the ones in its store.
     fn known_secrets(&self, credential: &Credential) -> Option<Arc<Secrets>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let Known { secrets, mark } = known.get(&credential.id)?;
@@ -347,8 +352,8 @@ impl Cache {
         Some(Arc::clone(secrets))
     }
 
-    /// Whether the store of `credential`'s secret gives it here. Blocks for as long as the disk takes, and at most the bound of
-    /// a call to a store longer.
+    /// Checks that the store of `credential`'s secret can return it here. Blocks for as long as the disk takes,
+    /// plus at most the time that a call to a store may take.
     ///
     /// # Errors
     /// `keyring_absent`, `keyring_locked`, `keyring_silent`, `secret_store_failed`, `secret_damaged`, `secret_missing`.
@@ -356,8 +361,8 @@ impl Cache {
         self.read_secrets(credential)?.map(drop).ok_or_else(|| secret_missing(credential))
     }
 
-    /// That `credential`'s secret is gone, where that is known without asking a keyring: its file is not there, and
-    /// no other token has come into its place. `None` where nothing speaks against it.
+    /// The error that `credential`'s secret is gone, if that is known without asking a keyring: its file does
+    /// not exist, and no other token has replaced it. `None` if nothing shows that.
     pub fn lost_secret(&self, credential: &Credential) -> Option<Error> {
         let is_lost = credential.store == StoreKind::File
             && FileStore::new(&self.dir).is_absent(&credential.place())
@@ -394,12 +399,13 @@ impl Cache {
         )
     }
 
-    /// The index as it is now, to change it.
+    /// The current index, for changing it.
     pub(super) fn read_index(&self) -> Result<Index> {
         Ok(Index::clone(&*self.index()?))
     }
 
-    /// The index as it is now. Looks at its file each time: what another process disconnects ends here with the next call.
+    /// The current index. Looks at its file each time, so that a grant that another process disconnects ends
+    /// here with the next call.
     pub(super) fn index(&self) -> Result<Arc<Index>> {
         let mut last = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
         let is_still = |dir: &PrivateDir, mark: &Mark| dir.is_still(Self::INDEX, mark);
@@ -421,21 +427,22 @@ impl Cache {
                 Ok(last.as_ref().map(|parsed| Arc::clone(&parsed.index)).unwrap_or_default())
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Arc::default()),
-            // Nothing that this program writes is so long, and moving it away would leave tokens that nobody knows.
+            // This program never writes such a long file, and moving it away would leave unknown tokens behind.
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
                 let path = self.dir.join(Self::INDEX);
                 let message = format!("{} is larger than {} MiB", path.display(), Self::MAX_INDEX >> 20);
-                let hint = Hint::new("Delete what is left, tokens included, then connect again: ")
-                    .run(Command::new("disconnect --all"))
-                    .then("; ")
-                    .run(Command::connect_any());
+                let hint =
+                    Hint::new("Delete everything in the cache, including tokens, then connect again: ")
+                        .run(Command::new("disconnect --all"))
+                        .then("; ")
+                        .run(Command::connect_any());
                 Err(Error::failed("cache_damaged", message).hint(hint))
             }
             Err(error) => Err(unreadable(&self.dir, error)),
         }
     }
 
-    /// The credential of the same grant as it is now. One that is to be ended is there for that only.
+    /// The current credential of the same grant. A grant that is to be ended is returned only for ending it.
     pub(super) fn current(&self, credential: &Credential) -> Result<Option<Current>> {
         let is_it =
             |known: &Credential| known.is_same_grant(credential) && (credential.ending || !known.ending);
@@ -451,10 +458,10 @@ fn secret_foreign(credential: &Credential, issued_for: &ProviderUrl) -> Error {
         format!("The stored token is not for {}: it was issued for {issued_for}", credential.provider),
     )
     .because(std::io::Error::other(
-        "the index of the credential cache names another provider or authorization server than the token was stored with",
+        "the index of the credential cache names a different provider or authorization server than the stored token",
     ))
     .hint(
-        Hint::new("The token was sent nowhere. If you have not edited index.json, find out who has; then: ")
+        Hint::new("pdpp did not send the token anywhere. If you have not edited index.json, find out who has; then: ")
             .run(Command::connect(issued_for.typed())),
     )
 }
@@ -470,22 +477,21 @@ pub(super) fn secret_missing(credential: &Credential) -> Error {
 
 fn unreadable(dir: &Path, cause: io::Error) -> Error {
     let error =
-        Error::failed("cache_unreadable", format!("The credential cache {} cannot be read", dir.display()));
-    let hint = "Make it a plain directory of your own user's, or name another one with --cache-dir";
+        Error::failed("cache_unreadable", format!("pdpp cannot read the credential cache {}", dir.display()));
+    let hint = "Make it a plain directory that your user owns, or choose another one with --cache-dir";
     in_other_dir(error.because(cause), dir, hint)
 }
 
 pub(super) fn unwritable(dir: &Path, cause: io::Error) -> Error {
     let error = Error::failed(
         "cache_unwritable",
-        format!("The credential cache {} cannot be written", dir.display()),
+        format!("pdpp cannot write to the credential cache {}", dir.display()),
     );
-    let hint =
-        "Make room, make it a plain directory of your own user's, or name another one with --cache-dir";
+    let hint = "Free some space, make it a plain directory that your user owns, or choose another one with --cache-dir";
     in_other_dir(error.because(cause), dir, hint)
 }
 
-/// With the same command in the directory that `dir` is a link to, where it is one; else with `hint`.
+/// Suggests the same command with the directory that `dir` links to, if it is a link; otherwise `hint`.
 fn in_other_dir(error: Error, dir: &Path, hint: &'static str) -> Error {
     match (dir.is_symlink(), dir.canonicalize()) {
         (true, Ok(real)) if real.is_dir() => error.run(Command::typed_with_cache_in(&real)),

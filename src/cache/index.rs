@@ -1,4 +1,4 @@
-//! The index file: what is connected, in a format with a version, without a secret.
+//! The index file: what is connected, in a versioned format without secrets.
 
 use std::path::{Path, PathBuf};
 
@@ -19,27 +19,27 @@ const RELEASE: &str = env!("CARGO_PKG_VERSION");
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Index {
     version: u32,
-    /// The release of this program that wrote it: what an older one tells a person to install.
+    /// The release of this program that wrote it: an older release tells the person to install that one.
     #[serde(default)]
     written_by: String,
-    /// What is connected, in the order it was first.
+    /// What is connected, in the order of first connection.
     #[serde(default)]
     pub credentials: Vec<Credential>,
-    /// Client ids by the authorization server that gave them.
+    /// Client ids by the authorization server that issued them.
     #[serde(default)]
     pub clients: Vec<RegisteredClient>,
-    /// Secrets that no credential names (any more), still to be deleted.
+    /// Secrets that no credential names (any more) and that are still to be deleted.
     #[serde(default)]
     pub discarded: Vec<SecretPlace>,
-    /// Where new secrets go, if someone said so.
+    /// Where new secrets go, if that was chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<StoreChoice>,
-    /// Where the person's own data is, if someone named a directory: hosts pass no variables on.
+    /// Where the person's own data is, if a directory was named: hosts do not pass variables on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_dir: Option<PathBuf>,
 }
 
-/// A client id that an authorization server gave this program (RFC 7591). A public client: no secret.
+/// A client id that an authorization server gave this program (RFC 7591). A public client has no secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegisteredClient {
     /// The authorization server's issuer identifier.
@@ -53,19 +53,19 @@ pub struct RegisteredClient {
 pub enum Stored {
     /// The first credential for this grant.
     Added,
-    /// The same grant was there already; its older token is gone from this machine.
+    /// The same grant was already stored; its older token has been removed from this machine.
     Replaced,
 }
 
-/// Why a file is not an index that this version reads.
+/// Why a file is not an index that this version can read.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     /// Written by a later version of this program.
     #[error("its format is version {version}; this pdpp reads up to version {latest}", latest = Index::VERSION)]
     TooNew {
-        /// Its format.
+        /// The version of its format.
         version: u64,
-        /// The release that wrote it, where it says so.
+        /// The release that wrote it, if it is named.
         written_by: Option<String>,
     },
     /// Not an index, or a damaged one.
@@ -88,7 +88,7 @@ impl Default for Index {
 }
 
 impl Index {
-    /// The format that this version writes. An older one is read, a newer one refused.
+    /// The format that this version writes. It reads older formats and refuses newer ones.
     ///
     /// 1: files only. 2: a keyring may hold the secrets, in parts; renewal.
     pub const VERSION: u32 = 2;
@@ -104,7 +104,7 @@ impl Index {
             #[serde(default)]
             written_by: Value,
         }
-        // First the version alone: a newer format need not be one that this version could parse.
+        // Reads only the version first: this version may not be able to parse a newer format.
         let found: Versioned = serde_json::from_slice(bytes)?;
         if found.version > u64::from(Self::VERSION) {
             let written_by = found.written_by.as_str().filter(|release| is_release(release));
@@ -119,17 +119,17 @@ impl Index {
         Ok(index)
     }
 
-    /// The bytes to write; for people too, so indented.
+    /// The bytes to write; indented, because people read them too.
     ///
     /// # Errors
-    /// Never in practice: everything in it serialises.
+    /// Never in practice: all of it can be serialised.
     pub fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
         let mut bytes = serde_json::to_vec_pretty(self)?;
         bytes.push(b'\n');
         Ok(bytes)
     }
 
-    /// Puts `credential` in, in the place of the same grant of the same provider.
+    /// Adds `credential`, replacing the same grant of the same provider.
     pub fn put(&mut self, credential: Credential) -> Stored {
         let Some(old) = self.credentials.iter_mut().find(|old| old.is_same_grant(&credential)) else {
             self.credentials.push(credential);
@@ -140,8 +140,8 @@ impl Index {
         Stored::Replaced
     }
 
-    /// What to call `credential`, which is to be kept in the place of `replaced`: what it is called, with a
-    /// number behind it where another grant of its provider has that name. A name stands for one grant.
+    /// The label for `credential`, which is kept instead of `replaced`: its own label, with a number if another
+    /// grant of its provider has the same one. A label stands for one grant.
     pub fn free_label(&self, credential: &Credential, replaced: Option<&Credential>) -> String {
         let is_free = |label: &str| {
             !self.credentials.iter().any(|known| {
@@ -156,7 +156,7 @@ impl Index {
             return credential.label.clone();
         }
         let start = text::prefix(&credential.label, MAX_LABEL - 8);
-        // One number more than there are others that could have it.
+        // One number more than there are other grants that could have it.
         let numbers = 2..=self.credentials.len() + 2;
         numbers.map(|n| format!("{start} {n}")).find(|label| is_free(label)).unwrap_or_default()
     }
@@ -171,7 +171,7 @@ impl Index {
         self.discarded.retain(|discarded| discarded.id != place.id);
     }
 
-    /// Takes out the credential of the same grant as `credential`, its secret to be deleted.
+    /// Removes the credential of the same grant as `credential`, and marks its secret for deletion.
     pub fn remove(&mut self, credential: &Credential) -> Option<Credential> {
         let at = self.credentials.iter().position(|known| known.is_same_grant(credential))?;
         let removed = self.credentials.remove(at);
@@ -179,52 +179,53 @@ impl Index {
         Some(removed)
     }
 
-    /// Takes out every credential, their secrets to be deleted.
+    /// Removes every credential, and marks their secrets for deletion.
     pub fn remove_all(&mut self) -> Vec<Credential> {
         let all = std::mem::take(&mut self.credentials);
         self.discarded.extend(all.iter().map(Credential::place));
         all
     }
 
-    /// Remembers a client id, in the place of the same issuer's.
+    /// Records a client id, replacing an earlier one of the same issuer.
     pub fn remember_client(&mut self, client: RegisteredClient) {
         self.clients.retain(|old| old.issuer != client.issuer);
         self.clients.push(client);
     }
 }
 
-/// Whether `text` looks like a release's number: it is shown as something to install.
+/// Whether `text` looks like a release number: it is shown as something to install.
 fn is_release(text: &str) -> bool {
     (1..=32).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'+'))
 }
 
 impl IndexError {
-    /// For a person, about the index at `path`.
+    /// The error for a person, about the index at `path`.
     pub(super) fn into_error(self, path: &Path) -> Error {
         let path = path.display();
         match self {
             Self::TooNew { version, written_by } => {
                 let newer = written_by.map_or_else(
                     || "the newer pdpp".to_owned(),
-                    |release| format!("pdpp {release} or a later one"),
+                    |release| format!("pdpp {release} or later"),
                 );
                 Error::failed(
                     "cache_too_new",
                     format!(
-                        "{path} was written by a newer pdpp: its format is version {version}, this pdpp {RELEASE} \
-                         reads up to {}",
+                        "A newer pdpp wrote {path}: its format is version {version}, and this pdpp {RELEASE} reads formats \
+                         up to {}",
                         Index::VERSION
                     ),
                 )
-                .hint(format!("Install {newer}, or name another directory with --cache-dir"))
+                .hint(format!("Install {newer}, or choose another directory with --cache-dir"))
             }
-            // Moving the file away would leave tokens behind that nobody knows.
+            // Moving the file away would leave unknown tokens behind.
             Self::Damaged(error) => {
-                let hint = Hint::new("Delete what is left, tokens included, then connect again: ")
-                    .run(Command::new("disconnect --all"))
-                    .then("; ")
-                    .run(Command::connect_any());
+                let hint =
+                    Hint::new("Delete everything in the cache, including tokens, then connect again: ")
+                        .run(Command::new("disconnect --all"))
+                        .then("; ")
+                        .run(Command::connect_any());
                 Error::failed("cache_damaged", format!("{path} is damaged")).because(error).hint(hint)
             }
         }
@@ -297,7 +298,7 @@ mod tests {
         let newer = error(r#"{"version": 3, "written_by": "1.4.0", "credentials": {"another": "shape"}}"#);
         assert_eq!(newer.code(), "cache_too_new");
         assert!(newer.message().contains("version 3"), "{}", newer.message());
-        assert!(newer.next_step().unwrap().starts_with("Install pdpp 1.4.0 or a later one"));
+        assert!(newer.next_step().unwrap().starts_with("Install pdpp 1.4.0 or later"));
         for odd in
             [r#"{"version":3}"#, r#"{"version":3,"written_by":7}"#, r#"{"version":3,"written_by":"$(x)"}"#]
         {
@@ -333,7 +334,7 @@ mod tests {
         assert_eq!(index.free_label(&first, None), first.label, "the same grant again");
         assert_eq!(index.free_label(&named("https://b.example", "g1"), None), first.label);
         let mut second = named("https://a.example", "g2");
-        assert_eq!(index.free_label(&second, Some(&first)), first.label, "in its place");
+        assert_eq!(index.free_label(&second, Some(&first)), first.label, "as its replacement");
         second.label = index.free_label(&second, None);
         assert!(second.label.ends_with("ü 2") && second.label.len() <= MAX_LABEL, "{}", second.label);
         index.put(second);

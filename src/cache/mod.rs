@@ -1,16 +1,16 @@
-//! A credential's life on this machine: an index without secrets, and a secret store beside it.
+//! A credential's life on this machine: an index without secrets, and a secret store next to it.
 //!
 //! ```text
 //! <dir>/index.json      what is connected; no secret; enough to say "not connected" (R1.2)
 //! <dir>/lock            one writer at a time, between processes
 //! <dir>/locks/<family>  one process at a time renews a token
-//! <dir>/secrets/<id>    one file a credential, unless its secret lives in a keyring
+//! <dir>/secrets/<id>    one file per credential, unless its secret is in a keyring
 //! ```
 //!
-//! A credential's secret is written under a fresh id before the index names that id, so the rename of
-//! the index is the one moment in which the new credential replaces the old. Places that are not (or no
-//! longer) named by a credential stand in the index as discarded until their secret is deleted, so a
-//! process that dies in between leaves the old or the new credential, and no secret that nobody knows.
+//! A credential's secret is written under a fresh id before the index names that id. So the rename of the index
+//! is the one moment when the new credential replaces the old one. Places that no credential names (any more)
+//! are listed in the index as discarded until their secret is deleted. So a process that dies in between leaves
+//! the old or the new credential, and no unknown secret.
 
 mod change;
 pub mod credential;

@@ -1,14 +1,14 @@
-//! Owner credentials in the environment stop whatever serves a model (R1.3).
+//! An owner's credential in the environment stops anything that serves a model (R1.3).
 
 use std::ffi::{OsStr, OsString};
 
 use crate::error::{Error, Kind, Result};
 
-/// What the names of owner and control-plane credentials begin with.
+/// The beginnings of the names of owner and control-plane credentials.
 const PREFIXES: [&str; 2] = ["PDPP_OWNER_", "PDPP_CONTROL_"];
 
-/// Refuses to go on if this process was given an owner credential. Only names are looked at; no value
-/// is ever read.
+/// Refuses to continue if this process was given an owner's credential. It looks only at names, and never reads
+/// a value.
 ///
 /// # Errors
 /// [`Kind::Refused`], `owner_credential_in_environment`, naming the variable.
@@ -17,7 +17,7 @@ pub fn refuse_owner_credentials_in_environment() -> Result<()> {
 }
 
 fn refuse(names: impl Iterator<Item = OsString>) -> Result<()> {
-    // The first by name, so that the same environment gives the same message.
+    // The first by name, so that the same environment always gives the same message.
     let Some(name) = names.filter(|name| is_owner(name)).min() else { return Ok(()) };
     let name = name.to_string_lossy();
     Err(Error::new(
@@ -38,7 +38,7 @@ fn is_owner(name: &OsStr) -> bool {
 
 /// Whether a variable of this name holds an owner's or a control plane's credential.
 pub fn is_owner_name(name: &str) -> bool {
-    // Windows' names are case-insensitive; nothing else begins so in lower case either.
+    // Names on Windows are case-insensitive; no other variable begins like this in lower case.
     let name = name.to_ascii_uppercase();
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }

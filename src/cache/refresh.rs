@@ -1,9 +1,10 @@
-//! Bearers, renewed before they end: lock, reread, refresh, persist, publish.
+//! Bearers that are renewed before they end: lock, reread, refresh, persist, publish.
 //!
-//! A refresh token is good for one time. So one process at a time renews a credential, under a lock of its
-//! own; it reads the index again first, for another may have renewed it; it writes down that it has begun
-//! before it sends, and the new token before it uses it. What was begun and not finished is known to be
-//! lost: the token is not sent a second time, which would revoke its whole family.
+//! A refresh token works only once. So one process at a time renews a credential, under a separate lock. It
+//! first reads the index again, because another process may have renewed the credential. It records that it has
+//! begun before it sends the token, and stores the new token before it uses it. A renewal that was begun and
+//! not finished is known to be lost: the token is not sent a second time, because that would revoke its whole
+//! family.
 
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -27,46 +28,46 @@ use crate::secret::AccessToken;
 use crate::shutdown;
 use crate::time_text::day_and_time;
 
-/// Longest wait for another process that renews the same credential: as long as its own bounds add up to.
+/// The longest wait for another process that renews the same credential: the sum of that process's own limits.
 const MOST_WAIT: Duration = Duration::from_secs(35);
 
-/// For how long a token that was got in the place of a dead one is not replaced again: if that one is called
-/// dead too, it is the grant that is over.
+/// How long a token that replaced a dead one is not replaced again: if it is reported dead too, the grant
+/// itself is over.
 const FORCED_FOR: Duration = Duration::from_mins(1);
 
 /// What is stored for a grant.
 enum Found {
     /// A token to use.
     Usable(AccessToken),
-    /// One that ends, or is dead, and can be replaced.
+    /// A token that is about to end, or is dead, and can be replaced.
     Over { current: Current, token: AccessToken, is_dead: bool },
 }
 
-/// How often the lock is tried: files' locks cannot be waited for with a bound.
+/// The interval between attempts to take the lock: waiting for a file lock has no time limit.
 const TRY_AGAIN: Duration = Duration::from_millis(10);
 
 impl Cache {
-    /// The bearer of `credential`'s grant as it is now: whatever another process stored for the grant since
-    /// `credential` was read, and a new one if it is about to end. Ask late, for each call and not at start:
-    /// a keyring may be slow, a refresh goes over the network. Dropping the future loses nothing: a refresh
-    /// that has begun goes on.
+    /// The current bearer of `credential`'s grant: the one that another process may have stored since
+    /// `credential` was read, and a new one if it is about to end. Ask late, for each call and not at the
+    /// start: a keyring may be slow, and a refresh goes over the network. Dropping the future loses nothing: a
+    /// refresh that has begun continues.
     ///
     /// # Errors
     /// - `disconnected`, `secret_missing`, `secret_damaged`, `grant_expired` (78): connect again.
-    /// - `refresh_lost`, `refresh_refused`, `token_response_invalid`: the refresh token is of no use any
-    ///   more; connect again.
+    /// - `refresh_lost`, `refresh_refused`, `token_response_invalid`: the refresh token no longer works;
+    ///   connect again.
     /// - `refresh_failed`, `refresh_busy`, and those of the network: try again later.
     /// - `keyring_absent`, `keyring_locked`, `keyring_silent`, `secret_store_failed`, and those of the index.
     pub async fn bearer(&self, credential: &Credential) -> Result<AccessToken> {
         self.usable(credential, None).await
     }
 
-    /// A bearer of `credential`'s grant in the place of `dead`, of which the resource server says that it is
-    /// no (longer a) token: the one that another process has stored since, or a new one, where one can be
-    /// had. For one try: if that one is refused too, the grant is gone.
+    /// A bearer of `credential`'s grant that replaces `dead`, which the resource server no longer accepts as a
+    /// token: the one that another process has stored since, or a new one, if there is one. For one attempt: if
+    /// that one is refused too, the grant is gone.
     ///
     /// # Errors
-    /// As [`Cache::bearer`]; `token_dead` if no other token can be had.
+    /// Same as [`Cache::bearer`]; `token_dead` if no other token can be had.
     pub async fn bearer_instead_of(
         &self,
         credential: &Credential,
@@ -80,7 +81,7 @@ impl Cache {
             Found::Usable(token) => return Ok(token),
             Found::Over { current, .. } => current.family().clone(),
         };
-        // One call of this process at a time; the others find what it got, or why it got nothing.
+        // One call of this process at a time; the others find the token that it got, or its failure.
         let (asked, turn) = (Instant::now(), self.turn(family));
         let mut turn = turn.lock().await;
         let (current, known, is_dead) = match self.find(credential, dead).await? {
@@ -94,7 +95,7 @@ impl Cache {
         if let Some((_, error)) = turn.failed.as_ref().filter(|(at, _)| *at > asked) {
             return if is_good { Ok(known) } else { Err(error.repeated()) };
         }
-        // On a thread and a runtime of its own: neither a caller who gives up nor a runtime that ends loses the
+        // On a separate thread and runtime: neither a caller that gives up nor a runtime that ends can lose a
         // token that is on its way.
         let (cache, token) = (self.clone(), known.clone());
         let renewed = aside(move || cache.renew(&current, &token)).await.and_then(|renewed| renewed);
@@ -117,7 +118,7 @@ impl Cache {
         }
     }
 
-    /// What is stored for `credential`'s grant, and whether it will do.
+    /// What is stored for `credential`'s grant, and whether it can be used.
     async fn find(&self, credential: &Credential, dead: Option<&AccessToken>) -> Result<Found> {
         let (current, secrets) = self.read(credential).await?;
         let now = Timestamp::now();
@@ -135,7 +136,7 @@ impl Cache {
         }
     }
 
-    /// As `read_current`; a keyring is waited for without holding up anything else.
+    /// Same as `read_current`, but waits for a keyring without blocking anything else.
     async fn read(&self, credential: &Credential) -> Result<(Current, Arc<Secrets>)> {
         let current = self.current(credential)?;
         if current.as_ref().is_none_or(|current| self.is_at_hand(current)) {
@@ -145,18 +146,19 @@ impl Cache {
         aside(move || cache.with_secrets(&credential, current)).await?
     }
 
-    /// The credential of the same grant as the index names it now, and its secrets. Blocks.
+    /// The credential of the same grant in the current index, and its secrets. Blocks.
     fn read_current(&self, credential: &Credential) -> Result<(Current, Arc<Secrets>)> {
         self.with_secrets(credential, self.current(credential)?)
     }
 
-    /// `found`, which the index names for `credential`'s grant, or what came into its place, and its secrets. Blocks.
+    /// The secrets of `found`, which the index has for `credential`'s grant, or of the credential that replaced
+    /// it. Blocks.
     fn with_secrets(
         &self,
         credential: &Credential,
         mut found: Option<Current>,
     ) -> Result<(Current, Arc<Secrets>)> {
-        // Between index and secret another process may put a new credential in the old one's place.
+        // Another process may replace the credential between reading the index and the secret.
         for _ in 0..3 {
             let Some(current) = found else {
                 return Err(Error::new(
@@ -177,7 +179,7 @@ impl Cache {
         Err(secret_missing(credential))
     }
 
-    /// Gets the next token, unless another process has: `known` is what this one saw. Blocks.
+    /// Gets the next token, unless another process has: `known` is the token that this process saw. Blocks.
     fn renew(&self, credential: &Credential, known: &AccessToken) -> Result<AccessToken> {
         let _lock = self.wait_for_renewal(credential)?;
         let _hold = shutdown::PROCESS.hold().ok_or_else(|| {
@@ -193,7 +195,7 @@ impl Cache {
             return Err(refusal);
         }
         let refresh_token = secrets.refresh_token.clone().ok_or_else(|| token_gone(&current))?;
-        // Whoever began holds no lock any more: it died, or could not store what it got.
+        // The process that began no longer holds the lock: it died, or could not store the new token.
         if current.renewal.begun.is_some() {
             self.note(&current, |renewal| {
                 renewal.begun = None;
@@ -203,9 +205,9 @@ impl Cache {
         }
         let runtime = crate::runtime::of_this_thread();
         let runtime = runtime.map_err(|error| {
-            Error::failed("runtime_failed", "Could not start the event loop").because(error)
+            Error::failed("runtime_failed", "pdpp could not start its event loop").because(error)
         })?;
-        // A connection of its own: one that was left open may be half gone.
+        // A new connection: one that was left open may be broken.
         let http = Http::new(self.http.limits()).over(self.http.network().clone());
         let endpoint = runtime.block_on(endpoint_of(&http, &current))?;
         self.begin(&current, &secrets, now)?;
@@ -213,15 +215,15 @@ impl Cache {
         self.finish(&current, answer, refresh_token)
     }
 
-    /// Writes down that the refresh token is about to be sent, after the store has shown that it takes
-    /// another secret: a token that could not be kept is better not asked for.
+    /// Records that the refresh token is about to be sent, after checking that the store accepts another
+    /// secret: a token that could not be kept must not be requested.
     fn begin(&self, current: &Credential, secrets: &Secrets, now: Timestamp) -> Result<()> {
         let trial = Credential { id: new_credential_id()?, ..current.clone() };
         self.replace(trial, secrets, |_, _| None::<()>)?;
         self.note(current, |renewal| renewal.begun = Some(now))
     }
 
-    /// Stores what came of it; only then is the new token given out.
+    /// Stores the new token, and only then returns it.
     fn finish(
         &self,
         current: &Credential,
@@ -244,14 +246,14 @@ impl Cache {
                 && (response.unread_ends.grant || current.unread_ends.grant),
             token: response.unread_ends.token,
         };
-        // An authorization server that gives no new refresh token means the old one to go on (RFC 6749 §6).
+        // If the authorization server gives no new refresh token, the old one remains valid (RFC 6749 §6).
         let secrets =
             Secrets::new(response.access_token, Some(response.refresh_token.unwrap_or(refresh_token)));
         let mut tries = 0;
         loop {
             let published = self.replace(next.clone(), &secrets, |index, mut next| {
                 let found = index.credentials.iter_mut().find(|known| known.is_same_grant(&next))?;
-                // Connected again meanwhile: that one is the newer, and of another family.
+                // Connected again meanwhile: that credential is newer, and belongs to another family.
                 if found.family() != next.family() {
                     return None;
                 }
@@ -272,7 +274,7 @@ impl Cache {
                             current.provider
                         ),
                     )
-                    .hint("Do it again: it is done with the newer one, if there is one"));
+                    .hint("Try again: pdpp then uses the newer grant, if there is one"));
                 }
                 Err(error) if tries == 3 => return Err(lost(current, Some(error))),
                 Err(_) => {
@@ -284,7 +286,7 @@ impl Cache {
         }
     }
 
-    /// What an exchange without a new token leaves behind.
+    /// Records the result of an exchange without a new token.
     fn give_up(&self, current: &Credential, error: RefreshError) -> Result<Error> {
         let provider = &current.provider;
         let connect = || renew_exactly(current);
@@ -308,17 +310,17 @@ impl Cache {
             RefreshError::Busy(_) => Error::new(
                 Kind::Unavailable,
                 "refresh_busy",
-                format!("{provider} has no time for a refresh now"),
+                format!("{provider} is too busy for a refresh now"),
             )
             .because(error)
             .hint("Try again in a minute"),
             RefreshError::BadRequest(_) => Error::new(
                 Kind::Unavailable,
                 "refresh_failed",
-                format!("{provider} did not take the request for a new token"),
+                format!("{provider} did not accept the request for a new token"),
             )
             .because(error)
-            .hint(Hint::new("Try again later; if it stays so: ").run(connect())),
+            .hint(Hint::new("Try again later. If it still fails: ").run(connect())),
             RefreshError::Lost(_) => lost(current, None).because(error),
             RefreshError::Refused(_) => Error::new(
                 Kind::NotConnected,
@@ -327,15 +329,17 @@ impl Cache {
             )
             .because(error)
             .run(connect()),
-            RefreshError::Token(error) => {
-                Error::new(error.kind(), error.code(), format!("{provider} gave a token that cannot be used"))
-                    .because(error)
-                    .run(connect())
-            }
+            RefreshError::Token(error) => Error::new(
+                error.kind(),
+                error.code(),
+                format!("{provider} gave a token that pdpp cannot use"),
+            )
+            .because(error)
+            .run(connect()),
         })
     }
 
-    /// Writes into `current`'s renewal, if it is still the grant's credential.
+    /// Changes `current`'s renewal, if it is still the grant's credential.
     fn note(&self, current: &Credential, change: impl FnOnce(&mut Renewal)) -> Result<()> {
         let writer = self.writer()?;
         let mut index = self.read_index()?;
@@ -355,7 +359,7 @@ impl Cache {
         self.locks()?.try_lock(family).map_err(|error| unwritable(&self.dir, error))
     }
 
-    /// The lock that renewals take, and whoever changes the credential otherwise. Blocks.
+    /// The lock for renewals, and for any other change of the credential. Blocks.
     pub(super) fn wait_for_renewal(&self, credential: &Credential) -> Result<DirLock> {
         let end = Instant::now() + MOST_WAIT;
         loop {
@@ -374,8 +378,8 @@ impl Cache {
         if let Some(turn) = turns.get(&family) {
             return Arc::clone(turn);
         }
-        // Families come and go as long as the process runs. A clone is made under this lock alone: what nobody
-        // holds now, nobody waits for. That a token was forced is still of use for a while.
+        // Families come and go while the process runs. A clone is made only under this lock, so nobody waits
+        // for an entry that nobody holds. The time of a forced renewal stays useful for a while.
         turns.retain(|_, turn| {
             Arc::strong_count(turn) > 1
                 || turn.try_lock().is_ok_and(|turn| turn.forced.is_some_and(|at| at.elapsed() < FORCED_FOR))
@@ -395,14 +399,14 @@ async fn endpoint_of(http: &Http, current: &Credential) -> Result<url::Url> {
                 format!("The token for {} could not be renewed", current.provider),
             )
             .because(error)
-            .hint(format!("Try again later; if it stays so: {}", renew_exactly(current)))
+            .hint(format!("Try again later. If it still fails: {}", renew_exactly(current)))
         })?
         .ok_or_else(|| {
             Error::new(
                 Kind::Refused,
                 "issuer_changed",
                 format!(
-                    "{} no longer names the authorization server that gave this token a place to renew it",
+                    "{} no longer names a token endpoint of the authorization server that issued this token",
                     current.provider
                 ),
             )
@@ -431,7 +435,7 @@ async fn ask(
     Ok(response)
 }
 
-/// Why no new token can be had for `current`, known without asking anybody.
+/// Why no new token can be had for `current`, if that is known without asking anyone.
 fn refusal(current: &Credential, now: Timestamp) -> Option<Error> {
     let provider = &current.provider;
     let error = |code, message: String| {
@@ -459,11 +463,12 @@ fn token_dead(current: &Credential) -> Error {
     Error::new(Kind::NotConnected, "token_dead", message).run(renew_exactly(current))
 }
 
-/// Runs `work`, which blocks, on a thread of its own. Not on the runtime's: it would wait for it at its end.
+/// Runs `work`, which blocks, on a separate thread. It does not use the runtime's threads, because the runtime
+/// would wait for it when it ends.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     let (done, waiting) = tokio::sync::oneshot::channel();
     let failed = |error: anyhow::Error| {
-        Error::failed("no_thread", "Could not use the credential cache").because(error)
+        Error::failed("no_thread", "pdpp could not use the credential cache").because(error)
     };
     std::thread::Builder::new()
         .name("cache".to_owned())
@@ -503,7 +508,7 @@ fn stuck(credential: &Credential) -> Error {
         "refresh_busy",
         format!("Another pdpp has been renewing the token for {} for too long", credential.provider),
     )
-    .hint("Try again; if it stays so, end the other pdpp processes")
+    .hint("Try again. If it still fails, end the other pdpp processes")
 }
 
 #[cfg(test)]
@@ -522,6 +527,6 @@ mod tests {
         let turns = cache.turns.lock().unwrap();
         assert!(turns.contains_key(&held) && turns.contains_key(&forced) && turns.contains_key(&next));
         assert!(!turns.contains_key(&gone));
-        assert!(Arc::ptr_eq(&turns[&held], &holder), "whoever waits for it waits for the same one");
+        assert!(Arc::ptr_eq(&turns[&held], &holder), "everyone who waits for it waits for the same one");
     }
 }

@@ -1,4 +1,4 @@
-//! Taking a credential off this machine.
+//! Removing a credential from this machine.
 
 use secrecy::SecretString;
 
@@ -10,39 +10,40 @@ use super::store::StoreError;
 use super::store::file::FileStore;
 use crate::error::Result;
 
-/// What [`Cache::remove`] and [`Cache::remove_all`] did.
+/// The result of [`Cache::remove`] and [`Cache::remove_all`].
 #[derive(Debug)]
 pub struct Removed {
-    /// The credentials that were there and are not any more, as the index had them.
+    /// The credentials that were removed, as the index had them.
     pub credentials: Vec<Credential>,
-    /// Why secrets of theirs are still in a store (a locked keyring), which no credential names any more.
-    /// A later change of the cache tries again, once the keyring answers.
+    /// Why secrets of theirs are still in a store (a locked keyring), although no credential names them any
+    /// more. A later change of the cache tries again once the keyring answers.
     pub left: Option<StoreError>,
 }
 
 impl Cache {
-    /// Takes `credential`'s grant and its secret off this machine. Needs neither the provider nor, for a
-    /// secret in a file, a keyring. Blocks.
+    /// Removes `credential`'s grant and its secret from this machine. Needs no provider and, for a secret in a
+    /// file, no keyring. Blocks.
     ///
     /// # Errors
-    /// If the index cannot be written; the credential is then still there.
+    /// If the index cannot be written; the credential then still exists.
     pub fn remove(&self, credential: &Credential) -> Result<Removed> {
         self.remove_each(std::slice::from_ref(credential))
     }
 
-    /// The same for several at once: a keyring that does not answer is waited for once.
+    /// The same for several at once: a keyring that does not answer is waited for only once.
     ///
     /// # Errors
-    /// As [`Cache::remove`]; every credential is then still there.
+    /// Same as [`Cache::remove`]; every credential then still exists.
     pub fn remove_each(&self, credentials: &[Credential]) -> Result<Removed> {
         self.take_out(|index| credentials.iter().filter_map(|credential| index.remove(credential)).collect())
     }
 
-    /// Takes `credentials` from every agent, and keeps them with their secrets to be ended at their providers
-    /// ([`Cache::ending`]): for those whose secret cannot be read now, and so cannot be sent there.
+    /// Withdraws `credentials` from every agent, and keeps them with their secrets to be ended at their
+    /// providers ([`Cache::ending`]): for credentials whose secret cannot be read now, and so cannot be sent
+    /// there.
     ///
     /// # Errors
-    /// If the index cannot be written; nothing is changed then.
+    /// If the index cannot be written; nothing is then changed.
     pub fn keep_to_end(&self, credentials: &[Credential]) -> Result<()> {
         let writer = self.writer()?;
         let mut index = self.read_index()?;
@@ -51,15 +52,15 @@ impl Cache {
         writer.write(&index)
     }
 
-    /// Whether a secret that no credential names is still in a store, which did not answer.
+    /// Whether a secret that no credential names is still in a store, because the store did not answer.
     ///
     /// # Errors
-    /// As [`Cache::credentials`].
+    /// Same as [`Cache::credentials`].
     pub fn has_left(&self) -> Result<bool> {
         Ok(!self.index()?.discarded.is_empty())
     }
 
-    /// Deletes such secrets where their store answers. Blocks.
+    /// Deletes such secrets if their store answers. Blocks.
     ///
     /// # Errors
     /// If the cache cannot be changed.
@@ -71,11 +72,11 @@ impl Cache {
         Ok(())
     }
 
-    /// Takes everything off this machine: also from a damaged index, and also files with secrets that no
+    /// Removes everything from this machine, even if the index is damaged, and also files with secrets that no
     /// index names. The remembered store and client ids stay, unless the index was damaged. Blocks.
     ///
     /// # Errors
-    /// If a file cannot be deleted; what could be is gone all the same.
+    /// If a file cannot be deleted; everything that could be deleted is gone anyway.
     pub fn remove_all(&self) -> Result<Removed> {
         let removed = match self.take_out(Index::remove_all) {
             Err(error) if error.code() == "cache_damaged" => {
@@ -89,10 +90,10 @@ impl Cache {
         Ok(removed)
     }
 
-    /// The refresh token of `credential` as it is now, to have it revoked. Blocks.
+    /// The current refresh token of `credential`, for revoking it. Blocks.
     ///
     /// # Errors
-    /// What the store says.
+    /// Any error of the store.
     pub fn refresh_token(&self, credential: &Credential) -> Result<Option<SecretString>> {
         let Some(current) = self.current(credential)? else { return Ok(None) };
         Ok(self.read_secrets(&current)?.and_then(|secrets| secrets.refresh_token.clone()))
@@ -106,12 +107,14 @@ impl Cache {
         let mut index = self.read_index()?;
         let older = index.discarded.len();
         let credentials = take(&mut index);
-        // The index first: a process that dies now has removed the credential, and the next deletes the rest.
+        // The index first: if the process dies now, it has removed the credential, and the next process deletes
+        // the rest.
         writer.write(&index)?;
         let left = self.delete_discarded(&writer, &mut index, older, Retry::Everything);
         if let Ok(locks) = self.locks() {
             for credential in &credentials {
-                // Whoever waits for it reads the index next, and finds the credential gone.
+                // A process that waits for the lock reads the index next, and finds that the credential is
+                // gone.
                 let _ = locks.remove(credential.family().as_str());
             }
         }

@@ -1,4 +1,4 @@
-//! Which credentials a command is about: all, unless the user narrows (R1.2, R1.9, R6.1).
+//! Which credentials a command is about: all, unless the user selects some (R1.2, R1.9, R6.1).
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use crate::provider::url::ProviderUrl;
 use crate::text::shell_word;
 use crate::time_text::day_and_time;
 
-/// What a person calls one grant: its id, its label, or a beginning of its id that no other has. `--grant`
+/// A person's name for one grant: its id, its label, or a beginning of its id that no other has. `--grant`
 /// means the same in every command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrantName(String);
@@ -38,7 +38,8 @@ impl fmt::Display for GrantName {
 }
 
 impl GrantName {
-    /// Those of `among` that it can mean: by their whole id, else by their label, else by how their id begins.
+    /// The credentials in `among` that it can mean: by their whole id, or otherwise by their label, or
+    /// otherwise by the beginning of their id.
     pub fn meant<'a>(&self, among: &[&'a Credential]) -> Vec<&'a Credential> {
         let by = |is_meant: &dyn Fn(&Credential) -> bool| {
             among.iter().copied().filter(|credential| is_meant(credential)).collect::<Vec<_>>()
@@ -53,7 +54,8 @@ impl GrantName {
     }
 }
 
-/// How much of `credential`'s id `--grant` needs among `all`: 12 characters or more, where that is less than all.
+/// The part of `credential`'s id that `--grant` needs among `all`: at least 12 characters, if that is less than
+/// the whole id.
 pub fn short_id<'a>(credential: &'a Credential, all: &[Credential]) -> &'a str {
     const LEAST: usize = 12;
     let id = credential.grant_id.as_str();
@@ -65,8 +67,8 @@ pub fn short_id<'a>(credential: &'a Credential, all: &[Credential]) -> &'a str {
     ends.map(|end| &id[..end]).find(|short| short.len() + 4 < id.len() && is_free(short)).unwrap_or(id)
 }
 
-/// What to call `credential` where `all` are spoken of: its label, with what tells it from another of that label before it,
-/// since a label may be cut.
+/// The name of `credential` when `all` are listed: its label, preceded by what distinguishes it from others
+/// with that label, because a label may be cut.
 pub fn distinct_label(credential: &Credential, all: &[Credential]) -> String {
     let namesakes =
         || all.iter().filter(|other| other.label == credential.label && !other.is_same_grant(credential));
@@ -81,7 +83,7 @@ pub fn distinct_label(credential: &Credential, all: &[Credential]) -> String {
     }
 }
 
-/// The command that asks for the grant of `credential` again and replaces it, given `all` that are on this machine.
+/// The command that renews and replaces the grant of `credential`, given `all` grants on this machine.
 pub fn renew_command(credential: &Credential, all: &[Credential]) -> Command {
     let is_another =
         |other: &Credential| other.provider == credential.provider && other.grant_id != credential.grant_id;
@@ -91,7 +93,7 @@ pub fn renew_command(credential: &Credential, all: &[Credential]) -> Command {
     Command::connect(credential.provider.typed()).words("--renew")
 }
 
-/// The same, where it is not known what else is on this machine.
+/// The same, if it is unknown what else is on this machine.
 pub fn renew_exactly(credential: &Credential) -> Command {
     Command::connect(credential.provider.typed())
         .words("--renew")
@@ -105,23 +107,23 @@ pub fn disconnect_command(credential: &Credential) -> Command {
         .option("--grant", credential.grant_id.as_str())
 }
 
-/// What a command is about, where the user said so.
+/// What a command is about, as far as the user selected it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Only this provider's.
+    /// Only this provider's credentials.
     pub provider: Option<ProviderUrl>,
     /// Only this grant.
     pub grant: Option<GrantName>,
-    /// For this host: only what serves it alone.
+    /// For this host: only the grants made for it alone.
     pub host: Option<String>,
 }
 
 impl Selection {
-    /// The credentials of `credentials` that are meant, in their order; one where a grant is named. May be
-    /// none where none is named.
+    /// The selected credentials of `credentials`, in their order; exactly one if a grant is named. May be empty
+    /// if no grant is named.
     ///
     /// # Errors
-    /// `not_connected` (78): none is what was named. `several_credentials` (2): the grant's name means several.
+    /// `not_connected` (78): none matches. `several_credentials` (2): the grant's name matches several.
     pub fn named<'a>(&self, credentials: &'a [Credential]) -> Result<Vec<&'a Credential>> {
         let of_provider: Vec<&Credential> = credentials
             .iter()
@@ -140,10 +142,10 @@ impl Selection {
         }
     }
 
-    /// The one credential that is meant.
+    /// The one selected credential.
     ///
     /// # Errors
-    /// As [`Selection::named`], also where nothing is named.
+    /// Same as [`Selection::named`], even if nothing is named.
     pub fn single<'a>(&self, credentials: &'a [Credential]) -> Result<&'a Credential> {
         match self.named(credentials)?.as_slice() {
             [credential] => Ok(credential),
@@ -152,16 +154,16 @@ impl Selection {
         }
     }
 
-    /// The credentials of `credentials` to serve together, at `now`, in their order. Those that are of no use
-    /// any more are among them, so that what they were for can be told; at least one is of use. Touches nothing.
+    /// The credentials of `credentials` to serve together at `now`, in their order. They include credentials
+    /// that no longer work, so that their purpose can be reported; at least one works. Touches nothing.
     ///
     /// # Errors
-    /// - `not_connected`, `grant_expired` (78): none that could work; names the `pdpp connect` to type.
-    /// - `several_credentials` (2): the grant's name means several.
-    /// - `owner_credential_in_cache` (77): not for an agent.
+    /// - `not_connected`, `grant_expired` (78): none could work; the error names the `pdpp connect` to type.
+    /// - `several_credentials` (2): the grant's name matches several.
+    /// - `owner_credential_in_cache` (77): an agent must not have it.
     pub fn all<'a>(&self, credentials: &'a [Credential], now: Timestamp) -> Result<Vec<&'a Credential>> {
         let mut matching = self.named(credentials)?;
-        // What serves one host alone serves no other, unless somebody names it.
+        // A grant that serves one host alone serves no other, unless it is named.
         if self.host.is_some() || self.grant.is_none() {
             matching.retain(|credential| credential.host == self.host);
         }
@@ -170,11 +172,11 @@ impl Selection {
                 Kind::Refused,
                 "owner_credential_in_cache",
                 format!(
-                    "The credential for {} is an owner's, which an agent must never have",
+                    "The credential for {} belongs to an owner, and an agent must never have it",
                     owner.provider
                 ),
             )
-            .hint(Hint::new("Get a scoped one: ").run(Command::connect(owner.provider.typed()))));
+            .hint(Hint::new("Get a scoped token instead: ").run(Command::connect(owner.provider.typed()))));
         }
         let live: Vec<&Credential> =
             matching.iter().copied().filter(|credential| !credential.is_expired(now)).collect();
@@ -185,7 +187,7 @@ impl Selection {
         }
     }
 
-    /// What names the grant, of those that its provider leaves, whose name is most like the one that was given.
+    /// The name, among the grants of the selected provider, that is most similar to the given one.
     fn nearest(&self, credentials: &[Credential]) -> Option<String> {
         let GrantName(typed) = self.grant.as_ref()?;
         let typed = typed.to_lowercase();
@@ -196,7 +198,7 @@ impl Selection {
             })
             .collect();
         let labels = among.iter().map(|credential| (credential.label.as_str(), 0.0));
-        // All ids begin alike: one that is not much like it is none that was meant.
+        // All ids begin alike, so an id that is only somewhat similar was not intended.
         let ids = among.iter().map(|credential| (short_id(credential, credentials), 0.8));
         let is_clear = |name: &str| name.parse().is_ok_and(|name: GrantName| name.meant(&among).len() == 1);
         let likeness = |(name, least): (&str, f64)| {
@@ -209,16 +211,16 @@ impl Selection {
 
     fn not_connected(&self, credentials: &[Credential]) -> Error {
         if let Some(host) = &self.host {
-            let message = format!("Nothing was granted for {host} alone on this machine");
+            let message = format!("No grant on this machine is for {host} alone");
             let next = Command::connect("local").option("--for", host);
             if !credentials.iter().any(|credential| credential.host.is_none()) {
                 return Error::new(Kind::NotConnected, "not_connected", message).run(next);
             }
-            // Its entry, which names the host, stays until it is removed.
+            // The host's entry, which names the host, stays until it is removed.
             let remove = Command::new("mcp setup").value(host).words("--remove");
             let hint = Hint::new("")
                 .run(next)
-                .then("; or, to serve what every host may read, ")
+                .then("; or, to serve the grants for all hosts, ")
                 .run(remove)
                 .then(" and ")
                 .run(Command::new("mcp setup").value(host));
@@ -232,7 +234,7 @@ impl Selection {
         };
         if !credentials.is_empty() {
             message.push_str("; connected are:");
-            // Each with what `--grant` takes, where that is what was wrong.
+            // Each with the value for `--grant`, if that was wrong.
             list(&mut message, &credentials.iter().collect::<Vec<_>>(), self.grant.is_some());
         }
         if let Some(near) = self.nearest(credentials) {
@@ -260,9 +262,9 @@ fn expired(expired: &[&Credential], all: &[Credential]) -> Error {
     Error::new(Kind::NotConnected, "grant_expired", message).run(next)
 }
 
-/// That a name means several; lists what names each alone.
+/// The error for a name that matches several grants; lists a name for each.
 pub fn several(found: &[&Credential]) -> Error {
-    let mut message = "Several grants are meant:".to_owned();
+    let mut message = "Several grants match:".to_owned();
     list(&mut message, found, true);
     let first = found.first().map_or("", |credential| credential.grant_id.as_str());
     let is_clear = found.iter().filter(|credential| credential.grant_id.as_str() == first).count() == 1;
@@ -271,8 +273,8 @@ pub fn several(found: &[&Credential]) -> Error {
     Error::new(Kind::Usage, "several_credentials", message).run(next)
 }
 
-/// One line a credential, with the options that pick exactly it: its grant where its provider has several,
-/// or where `each` is to be named.
+/// One line per credential, with the options that select exactly it: with its grant if its provider has
+/// several, or if `each` is to be named.
 pub fn list(message: &mut String, credentials: &[&Credential], each: bool) {
     for credential in credentials {
         let alone = credentials.iter().filter(|other| other.provider == credential.provider).count() == 1;
@@ -333,7 +335,7 @@ mod tests {
             text.contains("grant g1") && text.ends_with("pdpp connect https://a.example/t --renew"),
             "{text}"
         );
-        // An expired one does not stand in the way of a live one, and is not forgotten.
+        // An expired grant does not block a live one, and is not forgotten.
         let all = [old, credential("https://a.example/t", "g2")];
         assert_eq!(Selection::default().all(&all, now()).unwrap(), [&all[0], &all[1]]);
     }
@@ -375,9 +377,9 @@ mod tests {
                 .map_err(|error| (error.code(), error.to_string()))
         };
         let (a, b) = (Some("https://a.example"), Some("https://b.example"));
-        assert_eq!(named(a, "grt_one").as_ref(), Ok(&all[0].id), "a whole id, though another begins so");
+        assert_eq!(named(a, "grt_one").as_ref(), Ok(&all[0].id), "a whole id, though another begins with it");
         assert_eq!(named(None, "grt_one_").as_ref(), Ok(&all[1].id), "a beginning");
-        assert_eq!(named(None, "grt_t").as_ref(), Ok(&all[1].id), "a label, though an id begins so");
+        assert_eq!(named(None, "grt_t").as_ref(), Ok(&all[1].id), "a label, though an id begins with it");
         assert_eq!(named(None, "Work mail").as_ref(), Ok(&all[3].id));
         assert_eq!(named(b, "Home").as_ref(), Ok(&all[2].id));
         for several in ["Home", "grt_one", "grt_"] {

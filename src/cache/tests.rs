@@ -58,7 +58,7 @@ async fn the_same_grant_is_replaced_and_never_another() {
     assert_eq!(bearer(&cache, &again).await, "four");
     assert_eq!(bearer(&cache, &other_grant).await, "two");
     assert_eq!(bearer(&cache, &other_tenant).await, "three");
-    // A process that read the index before still gets the grant's bearer.
+    // A process that read the index earlier still gets the grant's bearer.
     assert_eq!(bearer(&cache, &first).await, "four");
 }
 
@@ -139,7 +139,7 @@ async fn a_store_that_fails_leaves_the_cache_as_it_was() {
     let old = credential("https://a.example", "g1");
     cache.store(old.clone(), &secrets("old"), None).unwrap();
     let fresh = credential("https://a.example", "g1");
-    // Something is in the way of the new secret's file.
+    // Something blocks the new secret's file.
     std::fs::create_dir(cache.dir().join("secrets").join(fresh.id.as_str())).unwrap();
     let error = cache.store(fresh, &secrets("new"), None).unwrap_err();
     assert_eq!(error.code(), "secret_store_failed");
@@ -165,7 +165,7 @@ async fn what_is_removed_is_gone_with_its_secret_and_nothing_else_is() {
     assert_eq!((cache.credentials().unwrap(), secret_files(&cache)), (vec![], 0));
 }
 
-/// So long that what was read is remembered, and only looked at from then on.
+/// Long enough that the content that was read is remembered, and the file is only looked at from then on.
 #[cfg(unix)]
 async fn settle() {
     tokio::time::sleep(std::time::Duration::from_millis(3_100)).await;
@@ -198,7 +198,7 @@ async fn what_another_process_changes_between_two_calls_counts_for_the_second() 
     assert_eq!(cache.bearer(lost).await.unwrap_err().code(), "secret_missing");
     assert_eq!(bearer(&cache, kept).await, "t");
 
-    // In place, as long as before, by an editor that keeps the time.
+    // In place, with the same length, by an editor that keeps the time.
     settle().await;
     assert_eq!(bearer(&cache, kept).await, "t");
     let index =
@@ -219,7 +219,7 @@ async fn what_is_to_be_ended_is_nobodys_until_it_is_connected_again() {
     cache.keep_to_end(std::slice::from_ref(&one)).unwrap();
     let ending = Credential { ending: true, ..one.clone() };
     assert_eq!((cache.credentials().unwrap(), cache.ending().unwrap()), (vec![], vec![ending.clone()]));
-    assert_eq!(cache.bearer(&one).await.unwrap_err().code(), "disconnected", "a server that knew it before");
+    assert_eq!(cache.bearer(&one).await.unwrap_err().code(), "disconnected", "a server that already knew it");
     assert_eq!(bearer(&cache, &ending).await, "t", "to end it");
     assert_eq!(cache.move_to(StoreKind::File).unwrap().already, 0);
     cache.check_label(&one.provider, &one.label, None).unwrap();

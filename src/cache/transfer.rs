@@ -8,32 +8,33 @@ use super::{Cache, new_credential_id};
 use crate::advice::{Command, Hint};
 use crate::error::Result;
 
-/// What [`Cache::move_to`] did.
+/// The result of [`Cache::move_to`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
-    /// Where every secret is now, and new ones go.
+    /// The store where every secret is now, and where new ones go.
     pub to: StoreKind,
     /// The credentials whose secret was moved.
     pub moved: Vec<Credential>,
-    /// How many were there already.
+    /// The number of secrets that were already there.
     pub already: usize,
-    /// The credentials whose secret is in no store, or damaged there: they have to be connected again.
+    /// The credentials whose secret is in no store, or damaged there: they must be connected again.
     pub missing: Vec<Credential>,
 }
 
 impl Cache {
-    /// Moves every secret to `to`, and remembers it for new ones. One after the other, each whole: a
-    /// process that dies in between leaves each credential with its secret in the old store or the new
-    /// one, and a second call goes on. Blocks, also for refreshes that are on their way.
+    /// Moves every secret to `to`, and records that store for new ones. It moves one after the other, each as a
+    /// whole: a process that dies in between leaves each credential with its secret in the old store or the new
+    /// one, and a second call continues. Blocks, also for refreshes that are on their way.
     ///
     /// # Errors
-    /// What the stores say; what was moved before stays moved. Nothing is changed where `to` does not work.
+    /// Any error of the stores; secrets that were already moved stay moved. Nothing is changed if `to` does not
+    /// work.
     pub fn move_to(&self, to: StoreKind) -> Result<Moved> {
         let mut done = Moved { to, moved: Vec::new(), already: 0, missing: Vec::new() };
         self.try_target(to)?;
         for credential in self.credentials()? {
             let _renewal = self.wait_for_renewal(&credential)?;
-            // Read again: it may have been renewed, replaced or removed meanwhile.
+            // Read again, because it may have been renewed, replaced or removed meanwhile.
             let Some(current) = self.current(&credential)? else { continue };
             if current.store == to {
                 done.already += 1;
@@ -60,7 +61,7 @@ impl Cache {
                 done.moved.push(moved);
             }
         }
-        // What a move left that died after its last credential: nothing else would be changed now.
+        // Deletes what an earlier move left that died after its last credential: nothing else would change now.
         self.delete_left()?;
         self.remember_store(match to {
             StoreKind::Keyring => StoreChoice::Keyring,
@@ -69,7 +70,7 @@ impl Cache {
         Ok(done)
     }
 
-    /// Before anything is written down that would have to be deleted there again.
+    /// Comes before anything is recorded that would have to be deleted there again.
     fn try_target(&self, to: StoreKind) -> Result<()> {
         self.check_writable(StoreKind::File)?;
         if to == StoreKind::File {

@@ -135,8 +135,7 @@ impl Confirm for Terminal<'_> {
     }
 
     fn confirm_unread(&self) -> bool {
-        let question =
-            "pdpp cannot read the index, so it cannot end any grant at its provider. Delete every token here?";
+        let question = "pdpp cannot read the index, so it cannot end any grant at its provider. Delete every token here?";
         self.ui.confirm(question)
     }
 
@@ -204,7 +203,9 @@ fn own_to_text(ended: &Ended, here: &str) -> String {
         Ok(Revoked::Already) => format!("was over already; its token is {here}"),
         Err(NotEnded { code, why, .. }) => {
             let why = text::one_line(text::prefix(why, 500));
-            format!("its token is {here}, but the grant could not be ended in its store: {why} (code: {code})")
+            format!(
+                "its token is {here}, but the grant could not be ended in its store: {why} (code: {code})"
+            )
         }
     }
 }
@@ -256,7 +257,11 @@ mod tests {
         let mut unread = failed;
         unread.credential.grant_expires_at = None;
         unread.credential.unread_ends.grant = true;
-        assert!(to_text(&unread).contains("\n  pdpp could not read when it ends there; "), "{}", to_text(&unread));
+        assert!(
+            to_text(&unread).contains("\n  pdpp could not read when it ends there; "),
+            "{}",
+            to_text(&unread)
+        );
         let json = to_json(&unread);
         assert_eq!(
             (&json["ended_at_provider"], &json["code"]),

@@ -114,9 +114,7 @@ fn ask_to_decide(notice: &Notice<'_>) -> String {
 fn told(news: &News<'_>) -> String {
     match news {
         News::Paired { client: "", next, .. } => {
-            format!(
-                "\nThe pairing code was used for an app that could not ask.\n  next pairing code: {next}"
-            )
+            format!("\nThe pairing code was used for an app that could not ask.\n  next pairing code: {next}")
         }
         News::Paired { client, code, next } => format!(
             "\nThe pairing code was used: “{}” asks to read your data, code {code}. Decide in the browser where the code was typed. If \

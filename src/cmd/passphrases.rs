@@ -100,7 +100,8 @@ pub(in crate::cmd) fn ask(ui: &Ui, question: &str) -> Result<Passphrase> {
         }
         _ => needs_terminal("pdpp could not read a passphrase from the terminal").because(error),
     })?;
-    asked.ok_or_else(|| needs_terminal("There is no terminal to ask for a passphrase on, so nothing was done"))
+    asked
+        .ok_or_else(|| needs_terminal("There is no terminal to ask for a passphrase on, so nothing was done"))
 }
 
 fn needs_terminal(what: &str) -> Error {

@@ -1,5 +1,5 @@
-//! Files of other programs: a host's config. Its links are followed, its mode is kept, and it is written
-//! whole or not at all, only if it still is what was read.
+//! Files of other programs: a host's config. Links are followed and the mode is kept. The file is written whole
+//! or not at all, and only if it still has the content that was read.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// The most that is read of a config: 64 MiB.
 const MAX_BYTES: u64 = 64 << 20;
-/// What the names of unfinished files and of backups have in them.
+/// A part of the names of unfinished files and of backups.
 const UNFINISHED: &str = "pdpp-tmp-";
 const BACKUP: &str = "pdpp-backup-";
 
@@ -19,14 +19,14 @@ pub struct ForeignFile {
     real: PathBuf,
 }
 
-/// Why a file of another program is left alone.
+/// Why a file of another program is left unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum ForeignError {
-    /// A link to something that is not there.
-    #[error("{} is a link to a file that is not there", .0.display())]
+    /// A link to something that does not exist.
+    #[error("{} is a link to a file that does not exist", .0.display())]
     Dangling(PathBuf),
     /// A link that leads back to itself.
-    #[error("{} is a link that leads to itself", .0.display())]
+    #[error("{} is a link that leads back to itself", .0.display())]
     Loop(PathBuf),
     /// A directory, a pipe, ...
     #[error("{} is not a plain file", .0.display())]
@@ -34,19 +34,19 @@ pub enum ForeignError {
     /// Its owner made it read-only.
     #[error("{} is read-only", .0.display())]
     ReadOnly(PathBuf),
-    /// Writing it would make it the property of whoever runs this.
+    /// Writing it would give it to the user who runs this.
     #[error("{} belongs to another user", .0.display())]
     OtherOwner(PathBuf),
-    /// Writing it whole would leave its other names with what was there before.
-    #[error("{} has {} names (hard links), and a new file would have one of them", .0.display(), .1)]
+    /// Writing it whole would leave the old content under its other names.
+    #[error("{} has {} names (hard links), and a new file would get only one of them", .0.display(), .1)]
     HardLinked(PathBuf, u64),
-    /// More than is read.
+    /// The file is larger than what is read.
     #[error("{} is larger than 64 MiB", .0.display())]
     TooLarge(PathBuf),
     /// Another program holds its lock.
-    #[error("{} is there: another program is changing the file", .0.display())]
+    #[error("{} exists: another program is changing the file", .0.display())]
     Locked(PathBuf),
-    /// The disk's own word.
+    /// An error of the disk.
     #[error("{path}: {why}", path = .0.display(), why = .1)]
     Io(PathBuf, io::Error),
 }
@@ -54,19 +54,19 @@ pub enum ForeignError {
 /// Whether a write happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wrote {
-    /// It is on the disk.
+    /// The content is on the disk.
     Yes,
-    /// Somebody else changed the file since it was read; nothing was written.
+    /// Another program changed the file after it was read; nothing was written.
     ChangedMeanwhile,
 }
 
-/// One writer of this program at a time; released when dropped, or by dying.
+/// Keeps other processes of this program from writing; released when dropped, or when the process dies.
 #[derive(Debug)]
 pub struct ForeignLock {
     _file: File,
 }
 
-/// A lock directory beside a file, as some hosts take it; released when dropped.
+/// A lock directory next to a file, as some hosts use it; released when dropped.
 #[derive(Debug)]
 pub struct LockDir(PathBuf);
 
@@ -100,17 +100,17 @@ impl ForeignFile {
         }
     }
 
-    /// As it was named.
+    /// The path as it was given.
     pub fn named(&self) -> &Path {
         &self.named
     }
 
-    /// The file itself, links resolved.
+    /// The file itself, with links resolved.
     pub fn real(&self) -> &Path {
         &self.real
     }
 
-    /// Its bytes; `None` if it does not exist.
+    /// The file's bytes; `None` if it does not exist.
     ///
     /// # Errors
     /// [`ForeignError::TooLarge`], [`ForeignError::Io`].
@@ -128,8 +128,9 @@ impl ForeignFile {
         Ok(Some(bytes))
     }
 
-    /// Whether it may be written: its mode and its owner say so. A file that does not exist may, in a folder of one's
-    /// own: what an administrator makes in a person's is out of that person's reach.
+    /// Whether the file may be written, by its mode and its owner. A file that does not exist may be written in
+    /// the user's own folder: a file that an administrator makes in another person's folder would be out of
+    /// that person's reach.
     ///
     /// # Errors
     /// [`ForeignError::ReadOnly`], [`ForeignError::OtherOwner`], [`ForeignError::HardLinked`].
@@ -140,7 +141,8 @@ impl ForeignFile {
                 None => Ok(()),
             };
         };
-        // The mode and not the right: an administrator may write anything, and should not here.
+        // Checks the mode, not the right to write: an administrator may write anything, but should not do so
+        // here.
         if found.permissions().readonly() {
             return Err(ForeignError::ReadOnly(self.named.clone()));
         }
@@ -157,8 +159,8 @@ impl ForeignFile {
         Ok(())
     }
 
-    /// Makes the directory that it is in (mode 0700), and waits until no other process of this program
-    /// writes in there.
+    /// Makes the directory of the file (mode 0700), and waits until no other process of this program writes
+    /// there.
     ///
     /// # Errors
     /// [`ForeignError::Io`].
@@ -173,10 +175,10 @@ impl ForeignFile {
         Ok(ForeignLock { _file: file })
     }
 
-    /// Writes `new` if the file still is `old` (`None`: is not there). A new file has mode 0600.
+    /// Writes `new` if the file still is `old` (`None`: does not exist). A new file has mode 0600.
     ///
     /// # Errors
-    /// [`ForeignError::Io`]; the file is then as it was.
+    /// [`ForeignError::Io`]; the file is then unchanged.
     pub fn replace(
         &self,
         _lock: &ForeignLock,
@@ -230,7 +232,7 @@ impl ForeignFile {
         Ok(Wrote::Yes)
     }
 
-    /// Writes `bytes` beside the file, with its mode, under a name with `stamp` in it that is not taken.
+    /// Writes `bytes` next to the file, with its mode, under an unused name that contains `stamp`.
     ///
     /// # Errors
     /// [`ForeignError::Io`].
@@ -258,19 +260,21 @@ impl ForeignFile {
             return match written {
                 Ok(()) => Ok(path),
                 Err(error) => {
-                    // Half a backup is none.
+                    // A backup that is only half written is useless.
                     let _ = fs::remove_file(&path);
                     Err(ForeignError::Io(path, error))
                 }
             };
         }
-        let taken =
-            io::Error::new(io::ErrorKind::AlreadyExists, "there are a hundred backups of this second");
+        let taken = io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            "there are already a hundred backups from this second",
+        );
         Err(self.io(taken))
     }
 
-    /// Removes backups beside the file: all but the first, which may hold what was there before this program ever
-    /// wrote, and the newest `newest`. One that cannot be removed stays.
+    /// Removes backups next to the file: all except the first, which may hold the content from before this
+    /// program first wrote, and the newest `newest`. A backup that cannot be removed stays.
     pub fn prune_backups(&self, _lock: &ForeignLock, newest: usize) {
         let prefix = format!("{}.{BACKUP}", self.name());
         let Ok(entries) = fs::read_dir(self.dir()) else { return };
@@ -289,7 +293,7 @@ impl ForeignFile {
         }
     }
 
-    /// What a killed process of this program left: safe while the lock is held.
+    /// Removes what a killed process of this program left: safe while the lock is held.
     fn remove_unfinished(&self) {
         let prefix = format!(".{}.{UNFINISHED}", self.name());
         let Ok(entries) = fs::read_dir(self.dir()) else { return };
@@ -319,7 +323,7 @@ impl ForeignFile {
     }
 }
 
-/// Waits until no other process of this program has the lock of `dir`. Nothing is left of it.
+/// Waits until no other process of this program has the lock of `dir`. The lock leaves no file behind.
 #[cfg(not(windows))]
 fn lock_in(dir: &Path) -> io::Result<File> {
     let file = File::open(dir)?;
@@ -327,12 +331,13 @@ fn lock_in(dir: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// A directory cannot be locked there. A file that is shared with nobody, and goes with whoever has it open, does as well.
+/// Windows cannot lock a directory. A file that is opened without sharing, and is removed when it is closed,
+/// works as well.
 #[cfg(windows)]
 fn lock_in(dir: &Path) -> io::Result<File> {
     use std::os::windows::fs::OpenOptionsExt as _;
     const FILE_FLAG_DELETE_ON_CLOSE: u32 = 0x0400_0000;
-    /// `ERROR_ACCESS_DENIED`: it is on its way out; `ERROR_SHARING_VIOLATION`.
+    /// `ERROR_ACCESS_DENIED`: the file is being deleted; `ERROR_SHARING_VIOLATION`.
     const IN_USE: [Option<i32>; 2] = [Some(5), Some(32)];
     let end = Instant::now() + Duration::from_mins(1);
     let mut options = OpenOptions::new();
@@ -347,7 +352,8 @@ fn lock_in(dir: &Path) -> io::Result<File> {
     }
 }
 
-/// When a backup was made, and the how manieth of that second it is, from what is behind [`BACKUP`] in its name.
+/// The time when a backup was made, and its number within that second, from the text after [`BACKUP`] in its
+/// name.
 fn stamp_of(rest: &str) -> Option<(&str, u32)> {
     let (stamp, number) = match rest.split_once('-') {
         Some((stamp, number)) => (stamp, number.parse().ok()?),
@@ -368,11 +374,11 @@ const fn is_loop(_error: &io::Error) -> bool {
 }
 
 impl LockDir {
-    /// How long a lock directory counts after it was last touched: what `proper-lockfile` takes.
+    /// How long a lock directory counts after it was last touched: the same time as in `proper-lockfile`.
     const STALE: Duration = Duration::from_secs(10);
 
-    /// Makes the directory `path`, waiting while another program has it. One that nobody has touched for
-    /// ten seconds was left behind, and is taken over.
+    /// Makes the directory `path`, waiting while another program has it. If nobody has touched it for ten
+    /// seconds, it is a leftover and is taken over.
     ///
     /// # Errors
     /// [`ForeignError::Locked`] after fifteen seconds, [`ForeignError::Io`].
@@ -380,10 +386,10 @@ impl LockDir {
         Self::wait_for(path, || fs::create_dir(path))
     }
 
-    /// The same with a file in it from the start: for a program that moves a directory of its own over an empty one.
+    /// The same with a file in it from the start: for a program that moves its own directory over an empty one.
     ///
     /// # Errors
-    /// As [`LockDir::take`].
+    /// Same as [`LockDir::take`].
     pub fn take_marked(path: &Path) -> Result<Self, ForeignError> {
         let io = |error| ForeignError::Io(path.to_owned(), error);
         let made = tempfile::Builder::new()
@@ -392,11 +398,11 @@ impl LockDir {
             .map_err(io)?;
         fs::write(made.path().join(Self::MARK), std::process::id().to_string()).map_err(io)?;
         let lock = Self::wait_for(path, || match fs::symlink_metadata(path) {
-            // Elsewhere than on Unix nothing is moved over a directory, and it is not said why.
+            // Outside Unix nothing can be moved over a directory, and the error does not state why.
             Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
             Err(_) => fs::rename(made.path(), path),
         })?;
-        // It is there no more, under that name.
+        // The directory no longer exists under that name.
         let _ = made.keep();
         Ok(lock)
     }
@@ -427,7 +433,7 @@ impl LockDir {
         }
     }
 
-    /// Takes a lock directory away, with what says in it whose it is, and nothing else.
+    /// Removes a lock directory and the file that names its owner, and nothing else.
     fn clear(path: &Path) {
         let marks = fs::read_dir(path).into_iter().flatten().flatten();
         for mark in marks.filter(|mark| mark.file_name().to_string_lossy().starts_with("owner.")) {
@@ -460,7 +466,7 @@ mod tests {
     #[test]
     fn a_folder_of_another_user_gets_no_file() {
         let dir = tempfile::tempdir().unwrap();
-        // For anyone but root, root's; for root, one that was given away.
+        // For anyone except root, a directory of root's; for root, one that was given to another user.
         let mut theirs = PathBuf::from("/");
         if fs::metadata(dir.path()).unwrap().uid() == 0 {
             theirs = dir.path().join("theirs");
@@ -503,7 +509,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&real).unwrap(), "new");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::metadata(&real).unwrap().mode() & 0o777, 0o640);
-        assert_eq!(backup.parent().unwrap().file_name().unwrap(), "dotfiles", "beside the real file");
+        assert_eq!(backup.parent().unwrap().file_name().unwrap(), "dotfiles", "next to the real file");
         assert_eq!(fs::metadata(&backup).unwrap().mode() & 0o777, 0o640);
         assert_eq!(found.replace(&lock, Some(b"old"), b"newer").unwrap(), Wrote::ChangedMeanwhile);
         assert_eq!(found.remove(&lock, b"old").unwrap(), Wrote::ChangedMeanwhile);
@@ -561,7 +567,10 @@ mod tests {
         assert_eq!(names(), left);
         found.prune_backups(&lock, 3);
         assert_eq!(names(), left);
-        assert!(dir.path().join("b.json.pdpp-backup-20250101T000000Z").exists(), "another file's");
+        assert!(
+            dir.path().join("b.json.pdpp-backup-20250101T000000Z").exists(),
+            "the backup of another file"
+        );
     }
 
     #[test]
@@ -595,14 +604,14 @@ mod tests {
         drop(first);
         assert!(waits.join().unwrap());
         assert!(!path.exists());
-        // One that was left behind.
+        // A lock that was left behind.
         fs::create_dir(&path).unwrap();
         let long_ago = SystemTime::now() - Duration::from_mins(1);
         File::open(&path).unwrap().set_modified(long_ago).unwrap();
         assert!(LockDir::take(&path).is_ok());
     }
 
-    /// As Cline takes it: a directory with a file in it, moved into its place.
+    /// The way Cline takes it: a directory with a file in it, moved into place.
     #[test]
     fn a_marked_lock_directory_keeps_a_move_over_it_out() {
         let dir = tempfile::tempdir().unwrap();
@@ -617,7 +626,7 @@ mod tests {
         assert!(theirs("first").is_err() && path.join(LockDir::MARK).exists());
         drop(ours);
         assert!(!path.exists());
-        // Theirs is waited for, and taken over only where it was left behind.
+        // The other lock is waited for, and taken over only if it was left behind.
         theirs("second").unwrap();
         let waits = std::thread::spawn({
             let path = path.clone();
@@ -631,7 +640,7 @@ mod tests {
         let long_ago = SystemTime::now() - Duration::from_mins(1);
         File::open(&path).unwrap().set_modified(long_ago).unwrap();
         drop(LockDir::take_marked(&path).unwrap());
-        // Nothing is left beside it but what the first attempt had prepared.
+        // Nothing is left next to it except what the first call had prepared.
         let left: Vec<_> =
             fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["first"]);

@@ -1,12 +1,14 @@
-//! Who may use a file on Windows: its access list, in the place of a mode.
+//! Who may use a file on Windows: its access list, instead of a mode.
 //!
-//! A list is read and written in its text form (SDDL), which is the same in every language of Windows. Owner-only means here what it
-//! means in a person's profile: the person, the system itself, and the administrators, who could take any file all the same.
+//! A list is read and written in its text form (SDDL), which is the same in every language of Windows.
+//! Owner-only means here what it means in a person's profile: the person, the system itself, and the
+//! administrators, who could access any file anyway.
 
-/// In SDDL: the system, the administrators, and whoever owns or makes the file.
+/// In SDDL: the system, the administrators, and the owner or creator of the file.
 const OURS: [&str; 8] = ["SY", "BA", "OW", "CO", "S-1-5-18", "S-1-5-32-544", "S-1-3-4", "S-1-3-0"];
 
-/// Whom the list in `sddl` lets in, beside `me` and [`OURS`], each named once. A file without a list is everybody's.
+/// Who has access according to the list in `sddl`, apart from `me` and [`OURS`], each named once. A file
+/// without a list is open to everyone.
 #[cfg_attr(not(windows), allow(dead_code, reason = "asked on Windows"))]
 fn others(sddl: &str, me: &str) -> Vec<String> {
     let Some((_, list)) = sddl.split_once("D:") else { return vec!["everybody".to_owned()] };
@@ -15,7 +17,7 @@ fn others(sddl: &str, me: &str) -> Vec<String> {
         return vec!["everybody".to_owned()];
     }
     let mut found = Vec::new();
-    // Type, flags, rights, two identities of objects, whose.
+    // Type, flags, rights, two identities of objects, and the account.
     for entry in list.split('(').skip(1) {
         let parts: Vec<_> = entry.trim_end().trim_end_matches(')').split(';').collect();
         let [kind, _, rights, _, _, whose, ..] = parts[..] else { continue };
@@ -28,7 +30,7 @@ fn others(sddl: &str, me: &str) -> Vec<String> {
     found
 }
 
-/// Whose the file is, by the text form of it.
+/// The owner of the file, from its text form.
 #[cfg_attr(not(windows), allow(dead_code, reason = "asked on Windows"))]
 fn owner(sddl: &str) -> Option<&str> {
     let rest = sddl.strip_prefix("O:")?;
@@ -56,13 +58,13 @@ mod windows {
 
     use super::OURS;
 
-    /// The user that this process acts as, as the text form names it. It stays the same.
+    /// The user that this process acts as, in the text form. It never changes.
     fn me() -> io::Result<&'static str> {
         static ME: OnceLock<String> = OnceLock::new();
         if let Some(me) = ME.get() {
             return Ok(me);
         }
-        // Some users have a name of two letters there.
+        // Some users have a two-letter name there.
         let owned: LocalBox<SecurityDescriptor> = format!("O:{}", *current_process_sid()?).parse()?;
         let text = text_of(&owned, SecurityInformation::Owner)?.to_string_lossy().into_owned();
         let name = super::owner(&text).unwrap_or_default().to_owned();
@@ -75,28 +77,29 @@ mod windows {
         Ok(text_of(&found, what)?.to_string_lossy().into_owned())
     }
 
-    /// Whom `path` lets in that is neither its owner's user nor an administrator.
+    /// Who can access `path` apart from the owner's user and the administrators.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// Any error of the system.
     pub(in crate::fs) fn whom_it_lets_in(path: &Path) -> io::Result<Vec<String>> {
         Ok(super::others(&text(path)?, me()?))
     }
 
-    /// Whether `path` is this user's. What an administrator makes may be the administrators'.
+    /// Whether `path` belongs to this user. What an administrator makes may belong to the administrators.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// Any error of the system.
     pub(in crate::fs) fn is_ours(path: &Path) -> io::Result<bool> {
         let text = text(path)?;
         let owner = super::owner(&text).unwrap_or_default();
         Ok(owner == me()? || OURS.contains(&owner))
     }
 
-    /// Lets nobody but this user and the administrators in. What is made in a directory is closed like it.
+    /// Closes it to everyone except this user and the administrators. Files made in a closed directory are
+    /// closed in the same way.
     ///
     /// # Errors
-    /// Whatever the system says: some disks have no rights.
+    /// Any error of the system: some disks have no rights.
     pub(in crate::fs) fn close(path: &Path) -> io::Result<()> {
         let inherited = if path.is_dir() { "OICI" } else { "" };
         let me = me()?;
@@ -105,10 +108,10 @@ mod windows {
         set(path, &list, SecurityInformation::ProtectedDacl)
     }
 
-    /// Gives `to` the rights that `from` has, where they differ: those that it inherits are its own folder's.
+    /// Gives `to` the rights of `from`, if they differ. Inherited rights come from its own folder.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// Any error of the system.
     pub(in crate::fs) fn copy(from: &Path, to: &Path) -> io::Result<()> {
         let list = |path: &Path| {
             let found = GetNamedSecurityInfo(path.as_os_str(), SE_FILE_OBJECT, SecurityInformation::Dacl)?;
@@ -143,7 +146,7 @@ mod tests {
     #[test]
     fn whoever_is_let_in_is_named() {
         for (list, expected) in [
-            // A profile's, and what is made in it.
+            // A profile's list, and that of files made in it.
             ("(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;FA;;;S-1-5-21-1-2-3-1001)", &[][..]),
             ("AI(A;ID;FA;;;SY)(A;ID;FA;;;BA)(A;ID;FA;;;S-1-5-21-1-2-3-1001)", &[]),
             // The root of a disk.

@@ -1,5 +1,5 @@
-//! What root makes for somebody else: a program, a unit, a folder that another user gets. Each is made in a folder that is root's, so
-//! that nobody puts something in its place meanwhile.
+//! Files that root makes for others: a program, a unit, a folder that another user gets. Each is made in a
+//! folder that belongs to root, so that nobody can replace it meanwhile.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
@@ -13,21 +13,22 @@ use std::path::{Path, PathBuf};
 pub struct Reach {
     /// The user's id.
     pub uid: u32,
-    /// The ids of all groups that the user is in.
+    /// The ids of all groups that the user belongs to.
     pub groups: Vec<u32>,
 }
 
-/// What keeps a path from being root's alone.
+/// Why a path is not root's alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weak {
-    /// The file or folder, links resolved.
+    /// The file or folder, with links resolved.
     pub path: PathBuf,
-    /// Why: "belongs to user 1000", "can be written by everybody".
+    /// The reason: "belongs to user 1000", "can be written by everybody".
     pub why: String,
 }
 
-/// What of `path`, or of the folders above it, somebody else than root can change, `who` or everybody; of a path that is not there yet, of
-/// what is there of it. A folder that is sticky lets nobody take away what is root's.
+/// The first of `path` and the folders above it that someone other than root can change: `who`, or everyone. If
+/// the path does not exist yet, its existing part is checked. In a sticky folder nobody can remove what belongs
+/// to root.
 pub fn changeable(path: &Path, who: &Reach) -> Option<Weak> {
     let there = path.ancestors().find_map(|path| path.canonicalize().ok())?;
     there.ancestors().find_map(|path| {
@@ -49,11 +50,11 @@ pub fn changeable(path: &Path, who: &Reach) -> Option<Weak> {
     })
 }
 
-/// Makes the folder `path`, and those above it with mode 0755, and gives it to `owner`. False if it is there already; it is left then
-/// as it is.
+/// Makes the folder `path`, and those above it with mode 0755, and gives it to `owner`. Returns false if it
+/// already exists; it is then left unchanged.
 ///
 /// # Errors
-/// If something else than a folder is there; whatever the disk says.
+/// If something other than a folder is there; any error of the disk.
 pub fn make_dir(path: &Path, mode: u32, owner: Option<(u32, u32)>) -> io::Result<bool> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => return Ok(false),
@@ -68,10 +69,10 @@ pub fn make_dir(path: &Path, mode: u32, owner: Option<(u32, u32)>) -> io::Result
         make_dir(parent, 0o755, None)?;
     }
     DirBuilder::new().mode(0o700).create(path)?;
-    // By what was made, and not by its name.
+    // Uses the folder that was made, and not its name.
     let dir = open_dir(path)?;
     let given = owner.map_or(Ok(()), |(user, group)| fchown(&dir, Some(user), Some(group)));
-    // Whatever the umask took.
+    // Sets the mode whatever the umask removed.
     let given = given.and_then(|()| dir.set_permissions(Permissions::from_mode(mode)));
     if let Err(error) = given {
         let _ = fs::remove_dir(path);
@@ -80,10 +81,10 @@ pub fn make_dir(path: &Path, mode: u32, owner: Option<(u32, u32)>) -> io::Result
     Ok(true)
 }
 
-/// The owner and the mode of the folder `path`, which is no link; none where nothing is there.
+/// The owner and the mode of the folder `path`, which must not be a link; `None` if nothing is there.
 ///
 /// # Errors
-/// If something else is there; whatever the disk says.
+/// If something else is there; any error of the disk.
 pub fn dir_owner(path: &Path) -> io::Result<Option<(u32, u32)>> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => Ok(Some((found.uid(), found.mode() & 0o7777))),
@@ -96,18 +97,18 @@ pub fn dir_owner(path: &Path) -> io::Result<Option<(u32, u32)>> {
     }
 }
 
-/// Puts a file of `bytes` at `path`, whole, in the place of whatever is called that.
+/// Writes a file of `bytes` at `path`, whole, replacing any file of that name.
 ///
 /// # Errors
-/// Whatever the disk says; what was there is then still there.
+/// Any error of the disk; the old file then still exists.
 pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     place(path, bytes, mode, None)
 }
 
-/// The same for a file that is new, and that `owner` gets.
+/// The same for a new file, which is given to `owner`.
 ///
 /// # Errors
-/// As [`replace`].
+/// Same as [`replace`].
 pub fn place(path: &Path, bytes: &[u8], mode: u32, owner: Option<(u32, u32)>) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("/"));
     let mut file = tempfile::Builder::new().prefix(".pdpp-tmp-").tempfile_in(dir)?;
@@ -121,10 +122,10 @@ pub fn place(path: &Path, bytes: &[u8], mode: u32, owner: Option<(u32, u32)>) ->
     open_dir(dir)?.sync_all()
 }
 
-/// A copy of all that is to be read of `from`, in the new file `path`, for `owner` alone.
+/// A copy of everything in `from`, in the new file `path`, for `owner` alone.
 ///
 /// # Errors
-/// Whatever the disk says; then there is no such file.
+/// Any error of the disk; the file then does not exist.
 pub fn copy_for(path: &Path, from: &mut dyn io::Read, owner: (u32, u32)) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("/"));
     let mut file = tempfile::Builder::new().prefix(".pdpp-tmp-").tempfile_in(dir)?;
@@ -134,7 +135,7 @@ pub fn copy_for(path: &Path, from: &mut dyn io::Read, owner: (u32, u32)) -> io::
     file.persist_noclobber(path).map(drop).map_err(|error| error.error)
 }
 
-/// What is at a path, under a second name until it is known whether what takes its place stays.
+/// The file at a path, kept under a second name until it is known whether its replacement stays.
 #[derive(Debug)]
 pub struct Aside {
     path: PathBuf,
@@ -142,17 +143,17 @@ pub struct Aside {
 }
 
 impl Aside {
-    /// What [`Aside::set`] gave of `path`.
+    /// The value that [`Aside::set`] returned for `path`.
     pub fn of(path: &Path) -> Self {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(".before");
         Self { path: path.to_owned(), aside: path.with_file_name(name) }
     }
 
-    /// Gives the file at `path` a second name; none where there is no such file.
+    /// Gives the file at `path` a second name; `None` if there is no such file.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any error of the disk.
     pub fn set(path: &Path) -> io::Result<Option<Self>> {
         let aside = Self::of(path);
         remove(&aside.aside)?;
@@ -163,24 +164,24 @@ impl Aside {
         }
     }
 
-    /// What was there is there again.
+    /// Restores the file.
     ///
     /// # Errors
-    /// Whatever the disk says.
+    /// Any error of the disk.
     pub fn put_back(&self) -> io::Result<()> {
         fs::rename(&self.aside, &self.path)
     }
 
-    /// It is not wanted back.
+    /// Gives the kept file up.
     pub fn let_go(&self) {
         let _ = remove(&self.aside);
     }
 }
 
-/// Gives the folder `from` the name `to`, which nothing has.
+/// Renames the folder `from` to `to`, which must not exist.
 ///
 /// # Errors
-/// [`io::ErrorKind::AlreadyExists`]; whatever the disk says.
+/// [`io::ErrorKind::AlreadyExists`]; any error of the disk.
 pub fn rename_dir(from: &Path, to: &Path) -> io::Result<()> {
     if fs::symlink_metadata(to).is_ok() {
         return Err(io::ErrorKind::AlreadyExists.into());
@@ -188,23 +189,23 @@ pub fn rename_dir(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)
 }
 
-/// Removes the file `path`; it is no error if it was not there.
+/// Removes the file `path`; it is not an error if it does not exist.
 ///
 /// # Errors
-/// Whatever the disk says.
+/// Any error of the disk.
 pub fn remove(path: &Path) -> io::Result<()> {
     absent_is_fine(fs::remove_file(path))
 }
 
-/// Removes the folder `path` if nothing is in it. Says whether it is gone.
+/// Removes the folder `path` if it is empty. Returns whether it is gone.
 pub fn remove_empty(path: &Path) -> bool {
     absent_is_fine(fs::remove_dir(path)).is_ok()
 }
 
-/// Removes the folder `path` with all that is in it, whosever that is. No link in it is followed.
+/// Removes the folder `path` and everything in it, whoever owns it. No link in it is followed.
 ///
 /// # Errors
-/// Whatever the disk says.
+/// Any error of the disk.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
     absent_is_fine(fs::remove_dir_all(path))
 }
@@ -234,7 +235,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("a/b");
         assert!(make_dir(&dir, 0o700, None).unwrap());
-        assert!(!make_dir(&dir, 0o755, None).unwrap(), "what is there is left as it is");
+        assert!(!make_dir(&dir, 0o755, None).unwrap(), "an existing folder is left unchanged");
         assert_eq!((mode(&dir), mode(&root.path().join("a"))), (0o700, 0o755));
         let file = dir.join("program");
         replace(&file, b"one", 0o755).unwrap();
@@ -282,7 +283,7 @@ mod tests {
     fn o9_1_what_the_person_could_change_is_found() {
         let nobody = Reach { uid: 1000, groups: vec![1000] };
         assert_eq!(changeable(Path::new("/usr/bin"), &nobody), None);
-        // For anyone but root, what they make is theirs; for root, it is made another's.
+        // For anyone except root, the files they make are theirs; for root, they are given to another user.
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("dir");
         make_dir(&dir, 0o755, None).unwrap();

@@ -1,4 +1,4 @@
-//! How a request begins, and the questions that a provider's refusal leads to.
+//! How a request begins, and the questions that follow from a provider's refusal.
 
 use super::browser::Browser;
 use super::dialog::{Dialog, Event, SourceAnswer};
@@ -14,19 +14,19 @@ use crate::provider::grant::TokenKind;
 use crate::provider::http::Http;
 use crate::provider::register::Client;
 
-/// A request that the owner can decide about.
+/// A request that is ready for the owner's decision.
 pub(super) struct Begun {
     pub(super) attempt: Attempt,
     pub(super) client: Client,
-    /// What was asked for in the end.
+    /// What was finally asked for.
     pub(super) wanted: Wanted,
     pub(super) flow: Flow,
 }
 
-/// Begins a request; where the provider has to be told which source, a person is asked, if there is one.
+/// Begins a request. If the provider needs to know which source, asks a person, if there is one.
 ///
 /// # Errors
-/// What the provider refused it with; `interrupted`.
+/// The provider's refusal; `interrupted`.
 pub(super) async fn begin(
     http: &Http,
     discovery: &Discovery,
@@ -37,7 +37,7 @@ pub(super) async fn begin(
 ) -> Result<Begun> {
     let server = &discovery.authorization_server;
     let failed = |refused: ApproveError| refused.into_error(&plan.provider, &|without| plan.again(without));
-    // Who names a flow has it.
+    // A person who names a flow gets it.
     let elsewhere = match Browser::of_this_process() {
         Browser::Elsewhere(why) if request.flow.is_none() => Some(why),
         _ => None,
@@ -60,7 +60,7 @@ pub(super) async fn begin(
             Err(error) => error,
         };
         questions += 1;
-        // What earlier grants showed can be picked, where the provider lists nothing itself.
+        // The sources from earlier grants can be picked if the provider itself lists none.
         let refused = suggest::with_names(refused, &wanted, &plan.provider, &cache.credentials()?);
         if refused.is_of_the_request()
             && let (Some(next), Some(old)) = (instead.next(), &plan.replaces)

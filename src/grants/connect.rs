@@ -26,15 +26,15 @@ use crate::provider::network::{Network, NetworkError};
 use crate::provider::rs::ResourceServer;
 use crate::runtime;
 
-/// Bounds of one exchange with an authorization server, and of the proof.
+/// The limits of one exchange with an authorization server, and of the proof.
 const LIMITS: Limits =
     Limits { connect: Duration::from_secs(5), total: Duration::from_secs(15), body: 4 << 20 };
 
-/// Gets the grant that `request` is about, and keeps it in `cache`; ends the one that it is in the place of. Nothing is
-/// stored unless the owner approves and the token proves to be one for that grant alone; Ctrl-C stops it.
+/// Gets the grant that `request` describes, keeps it in `cache`, and ends the grant that it replaces. Nothing
+/// is stored unless the owner approves and the token is for that grant alone. Ctrl-C stops it.
 ///
 /// # Errors
-/// What kept it from there: the request, the network, the provider, the owner, the cache; `interrupted`.
+/// The failure of the request, the network, the provider, the owner or the cache; `interrupted`.
 pub fn connect(request: &Request, cache: &Cache, network: Network, dialog: &dyn Dialog) -> Result<Connected> {
     let plan = Plan::of(request, cache)?;
     let cache = cache.clone().asked_by(plan.again(&["--store"]));
@@ -44,7 +44,7 @@ pub fn connect(request: &Request, cache: &Cache, network: Network, dialog: &dyn 
     network.check_ca_file().map_err(NetworkError::into_error)?;
     network.check_way_to(plan.provider.url()).map_err(NetworkError::into_error)?;
     let http = Http::new(LIMITS).over(network);
-    // A cache or an output that cannot be used is better known before the owner is asked.
+    // Checked first: an unusable cache or output is better known before the owner is asked.
     let Chosen { kind: store, note } = cache.choose_store(request.store)?;
     cache.check_writable(store)?;
     dialog.check_output()?;
@@ -52,7 +52,8 @@ pub fn connect(request: &Request, cache: &Cache, network: Network, dialog: &dyn 
     runtime::block_on(async {
         tokio::select! {
             granted = get_grant(&plan, &cache, http.clone(), note.as_deref(), request, dialog) => {
-                // Nothing is awaited until it is stored: either all of it is, or it was interrupted before.
+                // Nothing is awaited until the grant is stored: either all of it is stored, or it was
+                // interrupted before.
                 let granted = granted?;
                 let unkept = Unkept::of(&granted.discovery, &granted.client, &granted.response);
                 let mut connected = match granted.keep(&cache, &plan, store, request) {
@@ -73,7 +74,7 @@ fn interrupted(plan: &Plan, stopped: std::io::Result<()>) -> Error {
     match stopped {
         Ok(()) => Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing is stored")
             .hint(Hint::new("Do not approve the page any more. To ask again: ").run(plan.again(&[]))),
-        Err(error) => Error::failed("runtime_failed", "Could not listen for Ctrl-C").because(error),
+        Err(error) => Error::failed("runtime_failed", "pdpp could not listen for Ctrl-C").because(error),
     }
 }
 
@@ -114,7 +115,7 @@ async fn get_grant(
     }));
     let response = wait(&http, &attempt, &door, request, cache, dialog).await.map_err(failed)?;
 
-    // Several grants picked at once: one token for the provider's own /mcp, where /v1 proves nothing.
+    // Several grants picked at once: one token for the provider's own /mcp, with which /v1 proves nothing.
     if let (Flow::AuthorizationCode, Some(TokenKind::McpPackage), Some(id)) =
         (flow, response.kind, response.package_id.clone())
     {
@@ -128,7 +129,7 @@ async fn get_grant(
     let proof = match prove(&rs, &response).await {
         Ok(proof) => proof,
         Err(error) => {
-            // An owner's token is used for nothing, not even for that.
+            // An owner's token is used for nothing, not even to end the grant.
             let is_owners = matches!(error, ProofError::Owner);
             let error = error.into_error(provider, plan.again(&[]));
             if is_owners {
@@ -139,7 +140,7 @@ async fn get_grant(
     };
     let required = difference::required(&rs, &wanted, &response).await;
     let difference = difference::compare(&wanted, &response, &proof, &required);
-    // What is in the place of another grant is compared with that.
+    // A grant that replaces another is compared with that one.
     if plan.replaces.is_none() {
         dialog.on(Event::Differs(&difference, Than::Asked));
     }
@@ -147,10 +148,10 @@ async fn get_grant(
     Ok(Granted { discovery, client, response, wanted, flow, proof, kind, difference })
 }
 
-/// For so long a browser has time to come in with its file.
+/// How long a browser may take to open its file.
 const BROWSER_STARTS: Duration = Duration::from_secs(15);
 
-/// Opens the owner's browser and waits for what the owner decides.
+/// Opens the owner's browser and waits for the owner's decision.
 async fn wait(
     http: &Http,
     attempt: &Attempt,
@@ -161,7 +162,7 @@ async fn wait(
 ) -> Result<TokenResponse, ApproveError> {
     let mut approval = std::pin::pin!(attempt.wait(http));
     let mut leading_on = std::pin::pin!(door.lead_on());
-    // The browser may come in, and back, before its opener has ended.
+    // The browser may open the page, and come back, before its opener has ended.
     let mut handed = tokio::select! {
         biased;
         file = door.open(attempt, request, cache, dialog) => file,
@@ -189,7 +190,7 @@ async fn wait(
             () = &mut late, if is_awaited => {
                 is_awaited = false;
                 if let Some(instead) = door.instead(attempt) {
-                    // Its line would be in the way.
+                    // The progress line would be in the way.
                     dialog.waiting(None);
                     dialog.on(instead);
                 }

@@ -1,4 +1,4 @@
-//! What whoever asks for a grant learns on the way to it, and is asked.
+//! What a person is told and asked on the way to a grant.
 
 use std::io;
 use std::time::Duration;
@@ -15,75 +15,77 @@ use crate::vault::Holds;
 
 /// Something that happens on the way to a grant.
 pub enum Event<'a> {
-    /// The flow is a device code, for no browser of the owner's is to be expected here.
+    /// The flow uses a device code, because no browser of the owner's is expected here.
     UsesDeviceCode {
-        /// Why not, as a clause.
+        /// The reason, as a clause.
         why: &'static str,
     },
-    /// The provider takes no request for just what the grant that is renewed has: the owner has to pick that.
+    /// The provider does not accept a request for exactly what the renewed grant has: the owner must pick it.
     PickTheSame {
-        /// What it said.
+        /// The provider's refusal.
         refused: &'a ApproveError,
         /// The grant that is renewed.
         old: &'a Credential,
     },
-    /// The token goes into another store than is usual; one line.
+    /// The token goes into a store other than the usual one; one line.
     Store(&'a str),
-    /// Streams of which the accounts of the grant that is renewed give different parts, which a request cannot say.
+    /// The streams of which the accounts of the renewed grant give different parts. A request cannot express
+    /// that.
     AccountsDiffer(&'a [String]),
-    /// The owner is to approve the request.
+    /// The owner is asked to approve the request.
     Approve(Invitation<'a>),
-    /// What a grant of the person's own store holds against.
+    /// What a grant of the person's own store protects against.
     Holds(&'a Holds),
-    /// It is decided at this terminal, for no browser is to be expected here.
+    /// The owner decides at this terminal, because no browser is expected here.
     AsksHere {
-        /// Why not, as a clause.
+        /// The reason, as a clause.
         why: &'static str,
     },
-    /// The owner is to approve on a page of this machine.
+    /// The owner is asked to approve on a page of this machine.
     ApproveHere {
-        /// What a person has to do to get there.
+        /// What a person must do to get there.
         shown: Shown,
     },
-    /// The browser comes to these ports of this machine, and is probably elsewhere.
+    /// The browser must reach these ports of this machine, and is probably elsewhere.
     NeedsPorts(&'a [u16]),
     /// No browser was opened.
     NotOpened {
-        /// Why none is expected here, as a clause; none where it was tried.
+        /// Why none is expected here, as a clause; `None` if opening it failed.
         why: Option<&'static str>,
     },
-    /// The browser that was to open its page by itself has not: a person opens `address`, and types `code` there.
+    /// The browser that was meant to open its page has not done so: a person opens `address`, and types `code`
+    /// there.
     TypeCode {
         /// A page of this machine.
         address: String,
-        /// What it asks for.
+        /// The code that the page asks for.
         code: String,
-        /// Whether a browser has it open already.
+        /// Whether a browser already has it open.
         is_opened: bool,
     },
-    /// The owner is waited for from now on.
+    /// Waiting for the owner begins.
     Waits {
-        /// For so long.
+        /// The longest wait.
         at_most: Duration,
     },
-    /// The grant is another one than was asked for, or than the one before.
+    /// The grant differs from the request, or from the grant that it renews.
     Differs(&'a Difference, Than),
     /// The grant is on this machine.
     Kept {
-        /// Whose it is.
+        /// The provider of the grant.
         provider: &'a ProviderUrl,
-        /// What it is called.
+        /// The name of the grant.
         label: &'a str,
     },
-    /// A grant that was approved and could not be kept is ended at its provider.
+    /// An approved grant could not be kept, and was ended at its provider.
     UnkeptEnded,
-    /// A grant that was approved and could not be kept stands at its provider.
+    /// An approved grant could not be kept, and is still valid at its provider.
     UnkeptStands,
-    /// The token of the grant that was renewed could not be deleted.
+    /// The token of the renewed grant could not be deleted.
     OldTokenLeft {
-        /// That grant.
+        /// The renewed grant.
         old: &'a Credential,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
@@ -91,36 +93,36 @@ pub enum Event<'a> {
 /// What a grant is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Than {
-    /// What was asked for.
+    /// The request.
     Asked,
     /// The grant that it renews.
     Before,
 }
 
-/// What the owner is to approve, and where.
+/// What the owner is asked to approve, and where.
 pub struct Invitation<'a> {
-    /// Who is asked.
+    /// The provider.
     pub discovery: &'a Discovery,
-    /// Where, and with which code.
+    /// The address, and the code.
     pub attempt: &'a Attempt,
     /// What is asked for.
     pub wanted: &'a Wanted,
-    /// In which flow.
+    /// The flow.
     pub flow: Flow,
-    /// What a person has to do to get there.
+    /// What a person must do to get there.
     pub shown: Shown,
 }
 
 /// Which address a person is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shown {
-    /// None: the browser here opens the page by itself.
+    /// None: the browser here opens the page on its own.
     Nothing,
-    /// A page of this machine, which leads on once its code is typed.
+    /// A page of this machine, which forwards to the provider once its code is typed.
     Typed {
-        /// Its address, which says nothing but a port.
+        /// Its address, which contains only a port.
         address: String,
-        /// What it asks for.
+        /// The code that the page asks for.
         code: String,
     },
     /// The provider's own page, for a browser anywhere.
@@ -128,13 +130,13 @@ pub enum Shown {
 }
 
 impl Invitation<'_> {
-    /// Whether the request carries what is asked for; else the owner picks.
+    /// Whether the request states what to ask for; if not, the owner picks.
     pub fn is_sent(&self) -> bool {
         matches!(self.flow, Flow::Par | Flow::DeviceCode) || !self.wanted.is_plain()
     }
 }
 
-/// Which source to ask for, as a person says.
+/// A person's answer to which source to ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourceAnswer {
     /// By its URI.
@@ -143,28 +145,28 @@ pub enum SourceAnswer {
     PickThere,
 }
 
-/// Whoever asks for a grant.
+/// The party that asks for a grant.
 pub trait Dialog {
-    /// Learns of `event`.
+    /// Reports `event`.
     fn on(&self, event: Event<'_>);
 
-    /// Learns how long the owner is still waited for; none once that is over.
+    /// Reports how much longer to wait for the owner; `None` once the wait is over.
     fn waiting(&self, left: Option<Duration>);
 
-    /// Whether the result can be told at all: better known before an owner is asked for an approval.
+    /// Checks that the result can be shown at all: better known before an owner is asked to approve.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why it cannot.
     fn check_output(&self) -> Result<()>;
 
-    /// Says which source to ask for: of `choices`, where the provider named any; nothing where nobody says. `can_pick`
-    /// is whether the provider's own page lets its owner pick.
+    /// Asks which source to ask for: one of `choices`, if the provider named any; `None` if there is no answer.
+    /// `can_pick` tells whether the owner can pick on the provider's own page.
     ///
     /// # Errors
     /// The question was stopped.
     fn choose_source(&self, choices: &[Choice], can_pick: bool) -> io::Result<Option<SourceAnswer>>;
 
-    /// Says which instance of the source to ask for, in the same way.
+    /// Asks which instance of the source to ask for, in the same way.
     ///
     /// # Errors
     /// The question was stopped.

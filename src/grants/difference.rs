@@ -1,4 +1,4 @@
-//! How what was given differs from what was asked for: more, which the owner should know of, or less.
+//! How a grant differs from the request: it gives more, which the owner should know, or less.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,31 +11,32 @@ use crate::provider::rs::ResourceServer;
 use crate::text;
 use crate::time_text::day_and_time;
 
-/// How a grant differs from what was asked for; nothing where it does not, or nobody says.
+/// How a grant differs from the request; empty if it does not differ, or if the provider does not say.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// Where it is more.
+    /// What the grant gives in addition.
     pub more: Vec<String>,
-    /// Where it is less.
+    /// What the grant does not give.
     pub less: Vec<String>,
-    /// What is there beside what was asked for, and may have to be: the provider does not say what it requires.
+    /// What the grant gives in addition, possibly because the provider requires it: the provider does not say
+    /// what it requires.
     pub beside: Vec<String>,
-    /// What was asked for without names, or was given without: all of it may be there, or less.
+    /// What was asked for or given without names: the grant may have all of it, or less.
     pub not_compared: Vec<&'static str>,
 }
 
 impl Difference {
-    /// Where nothing was compared.
+    /// Nothing was compared.
     pub fn unknown() -> Self {
         Self { not_compared: vec!["accounts", "streams", "fields"], ..Self::default() }
     }
 }
 
-/// Names in one line at most.
+/// The most names in one line.
 const SHOWN: usize = 12;
 
-/// The fields that come with each stream whatever is asked for, by its name. Asked of the provider where something
-/// was given beside the fields that were asked for.
+/// The fields that come with each stream in any case, by the name of the stream. Asks the provider about
+/// streams that were given with more fields than were asked for.
 pub async fn required(rs: &ResourceServer, wanted: &Wanted, response: &TokenResponse) -> Required {
     let mut required = Required::new();
     for stream in &response.streams {
@@ -53,10 +54,10 @@ pub async fn required(rs: &ResourceServer, wanted: &Wanted, response: &TokenResp
 /// Fields by the name of their stream.
 pub type Required = BTreeMap<String, BTreeSet<String>>;
 
-/// Streams whose required fields are asked for at most.
+/// The most streams whose required fields are looked up.
 const MOST_ASKED: usize = 8;
 
-/// Compares them; `required` fields of a stream are no more than was asked for.
+/// Compares the grant with the request; `required` fields of a stream do not count as more.
 pub fn compare(wanted: &Wanted, response: &TokenResponse, proof: &Proof, required: &Required) -> Difference {
     let mut found = Difference::default();
     source(wanted, proof, &mut found);
@@ -65,9 +66,9 @@ pub fn compare(wanted: &Wanted, response: &TokenResponse, proof: &Proof, require
         proof.sources.iter().flat_map(|source| &source.streams).map(String::as_str).collect();
     if !asked.is_empty() {
         add_names(&mut found.more, "streams that were not asked for", given.difference(&asked));
-        // Of a long list only the beginning is known.
+        // Only the beginning of a long list is known.
         if proof.sources.iter().all(|source| source.streams.len() == source.stream_count) {
-            add_names(&mut found.less, "not the streams", asked.difference(&given));
+            add_names(&mut found.less, "missing streams", asked.difference(&given));
         }
     }
     for stream in response.streams.iter().filter(|stream| given.contains(stream.name.as_str())) {
@@ -79,9 +80,10 @@ pub fn compare(wanted: &Wanted, response: &TokenResponse, proof: &Proof, require
             found.more.push(format!("access until {}, not {}", day_and_time(end), day_and_time(asked)));
         }
         (Some(asked), None) if response.unread_ends.grant => {
-            found
-                .more
-                .push(format!("access to an end that could not be read, not until {}", day_and_time(asked)));
+            found.more.push(format!(
+                "access until an end that pdpp could not read, not until {}",
+                day_and_time(asked)
+            ));
         }
         (Some(asked), None) => {
             found.more.push(format!("access without an end, not until {}", day_and_time(asked)));
@@ -98,7 +100,7 @@ pub fn compare(wanted: &Wanted, response: &TokenResponse, proof: &Proof, require
     found
 }
 
-/// Of what the provider has nobody says how much it is, so that "all of it" is compared with nothing.
+/// Nobody says how much the provider has, so "all of it" cannot be compared with anything.
 fn not_compared(wanted: &Wanted, response: &TokenResponse, proof: &Proof) -> Vec<&'static str> {
     let named = wanted.source.iter().flat_map(|source| &source.instance_ids);
     let accounts =
@@ -117,7 +119,7 @@ fn not_compared(wanted: &Wanted, response: &TokenResponse, proof: &Proof) -> Vec
     all.into_iter().filter(|(_, is_so)| *is_so).map(|(what, _)| what).collect()
 }
 
-/// Adds a line about `names` to `lines`, where there are any.
+/// Adds a line about `names` to `lines`, if there are any.
 pub(super) fn add_names<'a>(lines: &mut Vec<String>, what: &str, names: impl Iterator<Item = &'a &'a str>) {
     let names: Vec<&str> = names.copied().collect();
     if names.is_empty() {
@@ -137,7 +139,7 @@ fn source(wanted: &Wanted, proof: &Proof, found: &mut Difference) {
     let others: BTreeSet<&str> = others.filter(|id| *id != asked.id).collect();
     add_names(&mut found.more, "sources that were not asked for", others.iter());
     if !others.is_empty() && proof.sources.iter().all(|source| source.id.as_ref() != Some(&asked.id)) {
-        found.less.push(format!("not the source {}", text::prefix(&asked.id, 200)));
+        found.less.push(format!("missing source {}", text::prefix(&asked.id, 200)));
     }
     let instances: BTreeSet<&str> = asked.instance_ids.iter().map(String::as_str).collect();
     let given: BTreeSet<&str> = proof
@@ -148,7 +150,7 @@ fn source(wanted: &Wanted, proof: &Proof, found: &mut Difference) {
         .collect();
     if !instances.is_empty() && !given.is_empty() {
         add_names(&mut found.more, "instances that were not asked for", given.difference(&instances));
-        add_names(&mut found.less, "not the instances", instances.difference(&given));
+        add_names(&mut found.less, "missing instances", instances.difference(&given));
     }
 }
 
@@ -164,20 +166,20 @@ fn fields(
     let name = text::prefix(&stream.name, 100);
     let asked: BTreeSet<&str> = asked.fields.iter().map(String::as_str).collect();
     let given: BTreeSet<&str> = given.iter().map(String::as_str).collect();
-    // Those that a stream requires are always part of it (draft §6).
+    // Fields that a stream requires are always part of it (draft §6).
     let is_more = |field: &&&str| !required.is_some_and(|required| required.contains(**field));
     let more = given.difference(&asked).filter(is_more);
     let is_unknown = required.is_some_and(BTreeSet::is_empty);
     let to = if is_unknown { &mut found.beside } else { &mut found.more };
-    add_names(to, &format!("fields of {name} beside those asked for"), more);
-    add_names(&mut found.less, &format!("not the fields of {name}"), asked.difference(&given));
+    add_names(to, &format!("fields of {name} in addition to those asked for"), more);
+    add_names(&mut found.less, &format!("missing fields of {name}"), asked.difference(&given));
 }
 
 /// One line for all streams that differ in the same way.
 fn range(wanted: &Wanted, streams: &[GivenStream], found: &mut Difference) {
     let starts_earlier = |given: Option<Timestamp>, asked| given.is_none_or(|given| given < asked);
     let mut of = |is_more: bool, what: String, is_so: &dyn Fn(&GivenStream) -> bool| {
-        // One that is only named says nothing about records.
+        // A stream that is only named does not show which records it gives.
         let described = streams
             .iter()
             .filter(|stream| stream.fields.is_some() || stream.since.is_some() || stream.until.is_some());
@@ -188,11 +190,11 @@ fn range(wanted: &Wanted, streams: &[GivenStream], found: &mut Difference) {
     if let Some(asked) = wanted.since {
         let from = day_and_time(asked);
         of(true, format!("records from before {from}"), &|stream| starts_earlier(stream.since, asked));
-        of(false, format!("not all records from {from} on"), &|stream| {
+        of(false, format!("only some records from {from} on"), &|stream| {
             stream.since.is_some_and(|given| given > asked)
         });
     }
-    // What the owner added, where no time was asked for.
+    // The limits that the owner added, if no time was asked for.
     let asked = |stream: &GivenStream| wanted.stream(&stream.name);
     let later = |stream: &GivenStream| {
         stream.since.filter(|_| asked(stream).is_none_or(|asked| asked.since.is_none()))
@@ -211,7 +213,7 @@ fn range(wanted: &Wanted, streams: &[GivenStream], found: &mut Difference) {
     if let Some(asked) = wanted.until {
         let to = day_and_time(asked);
         of(true, format!("records from {to} on"), &|stream| stream.until.is_none_or(|given| given > asked));
-        of(false, format!("not all records from before {to}"), &|stream| {
+        of(false, format!("only some records from before {to}"), &|stream| {
             stream.until.is_some_and(|given| given < asked)
         });
     }
@@ -268,13 +270,13 @@ mod tests {
             {"name": "messages", "fields": ["id", "subject"], "time_constraint": range},
             {"name": "labels", "fields": ["id", "name"], "time_range": range},
         ]});
-        // Of `labels` every field was asked for, of which nobody says what they are.
+        // Every field of `labels` was asked for, and nobody says what they are.
         let none = |not_compared: &[&'static str]| Difference {
             not_compared: not_compared.to_vec(),
             ..Difference::default()
         };
         assert_eq!(compared(&wanted(), &exact), none(&["fields"]));
-        // A provider that says nothing about the grant is not said to differ, but in its end.
+        // A provider that does not describe the grant is not reported to differ, except in its end.
         let bare = Wanted { expires: None, ..wanted() };
         assert_eq!(compared(&bare, &json!({"streams": [{"name": "messages"}]})), none(&["fields"]));
         // The owner added a range.
@@ -292,7 +294,7 @@ mod tests {
 
     #[test]
     fn fields_that_may_be_required_are_no_warning() {
-        // This provider says of `messages` nothing that is required.
+        // This provider does not report any required fields of `messages`.
         let asked = Wanted { source: None, since: None, until: None, expires: None, ..wanted() };
         let given = json!({"streams": [{"name": "messages", "fields": ["id", "subject", "sent_at"]}]});
         let body = json!({"access_token": "t", "grant": given});
@@ -307,7 +309,7 @@ mod tests {
             let required = required.iter().map(ToString::to_string).collect();
             compare(&asked, &response, &proof, &[("messages".to_owned(), required)].into())
         };
-        let line = "fields of messages beside those asked for: sent_at".to_owned();
+        let line = "fields of messages in addition to those asked for: sent_at".to_owned();
         let found = compared(&[]);
         assert_eq!((found.more, found.beside), (Vec::new(), vec![line.clone()]));
         let found = compared(&["id"]);
@@ -320,7 +322,7 @@ mod tests {
     fn an_end_that_cannot_be_read_is_not_told_as_none() {
         let given = json!({"expires_at": "9999999-01-01T00:00:00Z"});
         let found = compared(&wanted(), &given);
-        let line = "access to an end that could not be read, not until 2027-01-01 00:00 UTC";
+        let line = "access until an end that pdpp could not read, not until 2027-01-01 00:00 UTC";
         assert!(found.more.iter().any(|more| more == line), "{found:?}");
     }
 
@@ -342,7 +344,7 @@ mod tests {
             [
                 "sources that were not asked for: https://s.example/mail",
                 "streams that were not asked for: labels",
-                "fields of messages beside those asked for: body",
+                "fields of messages in addition to those asked for: body",
                 "records from 2026-02-01 00:00 UTC on: messages",
                 "access without an end, not until 2027-01-01 00:00 UTC",
             ]
@@ -350,11 +352,11 @@ mod tests {
         assert_eq!(
             found.less,
             [
-                "not the source https://s.example/bank",
-                "not the instances: c2",
-                "not the streams: threads",
-                "not the fields of messages: subject",
-                "not all records from 2026-01-01 00:00 UTC on: messages",
+                "missing source https://s.example/bank",
+                "missing instances: c2",
+                "missing streams: threads",
+                "missing fields of messages: subject",
+                "only some records from 2026-01-01 00:00 UTC on: messages",
                 "access that is single-use, not ongoing",
             ]
         );

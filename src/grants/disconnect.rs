@@ -316,7 +316,8 @@ fn check_confirmed(request: &Request, confirm: &dyn Confirm) -> Result<()> {
 
 /// The failure that nobody has confirmed, and that there is nobody to ask.
 fn unconfirmed(chosen: &[Credential]) -> Error {
-    let mut message = "Ending a grant needs a confirmation, and there is no terminal to ask on. pdpp would end:".to_owned();
+    let mut message =
+        "Ending a grant needs a confirmation, and there is no terminal to ask on. pdpp would end:".to_owned();
     list(&mut message, &chosen.iter().collect::<Vec<_>>());
     let next = match chosen {
         [one] => disconnect_command(one),
@@ -494,7 +495,11 @@ mod tests {
     fn a_provider_a_name_or_a_grant_is_enough() {
         assert_eq!(of_three(&["https://a.example/t/"], false).unwrap(), ["g1"]);
         assert_eq!(of_three(&["Work\u{1b}[2J mail"], false).unwrap(), ["g2"]);
-        assert_eq!(of_three(&["Work"], false).unwrap_err().code(), "not_connected", "a label must match in full");
+        assert_eq!(
+            of_three(&["Work"], false).unwrap_err().code(),
+            "not_connected",
+            "a label must match in full"
+        );
         assert_eq!(of_three(&["g3", "g1", "g3"], false).unwrap(), ["g3", "g1"]);
         assert_eq!(of_three(&["https://b.example"], true).unwrap(), ["g2", "g3"]);
         assert_eq!(of_three(&[], true).unwrap(), ["g1", "g2", "g3"]);

@@ -1,6 +1,7 @@
-//! How the owner's browser gets to the provider's page. The page's own address is a capability: whoever has it can answer
-//! in the owner's place. So it stands in no argument, which every user of the machine can read; a browser of this machine
-//! comes in by the loopback port, with a private file or a code ([`crate::provider::approve::loopback`]).
+//! How the owner's browser gets to the provider's page. The page's own address is a capability: anyone who has
+//! it can answer instead of the owner. So it is in no argument, which every user of the machine could read. A
+//! browser on this machine comes in through the loopback port, with a private file or a code
+//! ([`crate::provider::approve::loopback`]).
 
 use std::convert::Infallible;
 
@@ -13,21 +14,21 @@ use crate::provider::approve::{ApproveError, Attempt};
 
 /// The way in for the owner's browser.
 pub(super) struct Door {
-    /// Of an attempt that does not wait at a port itself.
+    /// The listener, for an attempt that does not itself wait at a port.
     own: Option<Listener>,
     way: Way,
 }
 
-/// How the browser is brought to it.
+/// How the browser is brought to the page.
 #[derive(Clone, Copy)]
 enum Way {
-    /// It opens a file, and nobody types anything; the code is for where that does not work.
+    /// It opens a file, and nobody types anything; the code is the fallback.
     File,
     /// It opens the port's address, where the code is typed.
     Address,
-    /// A person opens that address.
+    /// A person opens the port's address.
     Typed,
-    /// A person opens the provider's own address, wherever they are.
+    /// A person opens the provider's own address, on any machine.
     Provider,
 }
 
@@ -38,7 +39,7 @@ impl Door {
     /// [`ApproveError::NoRandomness`].
     pub(super) async fn of(attempt: &Attempt, request: &Request) -> Result<Self, ApproveError> {
         let way = match (Browser::of_this_process(), attempt) {
-            // The code of this flow is for a browser anywhere.
+            // The code of this flow works in a browser anywhere.
             (Browser::Here, Attempt::DeviceCode(_)) if request.opens_browser => Way::File,
             (_, Attempt::DeviceCode(_)) | (Browser::Elsewhere(_), Attempt::AgentConnect(_)) => Way::Provider,
             (Browser::Here, _) if request.opens_browser => Way::File,
@@ -48,7 +49,7 @@ impl Door {
         if attempt.listener().is_some() || matches!(way, Way::Provider) {
             return Ok(Self { own: None, way });
         }
-        // Without a port the provider's own address has to do.
+        // Without a port, the provider's own address must do.
         Ok(match Port::open().await {
             Ok(port) => Self { own: Some(port.leading_to(attempt.url().clone())?), way },
             Err(_) => Self { own: None, way: Way::Provider },
@@ -71,8 +72,8 @@ impl Door {
         }
     }
 
-    /// Opens the page, where a browser is to be expected; says what there is to do where none is. Gives the file that the
-    /// browser was handed.
+    /// Opens the page if a browser is expected; otherwise reports what to do. Returns the file that the browser
+    /// was given.
     pub(super) async fn open(
         &self,
         attempt: &Attempt,
@@ -111,20 +112,20 @@ impl Door {
         None
     }
 
-    /// No file could be handed over: the address, which holds no secret, may do.
+    /// No file could be handed over: the address, which holds no secret, may work.
     async fn open_address(&self, listener: &Listener, dialog: &dyn Dialog) {
         let is_opened = browser::open_address(&listener.address()).await;
         dialog.on(Event::TypeCode { address: listener.address(), code: listener.code(), is_opened });
     }
 
-    /// What a person types where the browser has not come in with its file, though it should have by now.
+    /// What a person should type if the browser has not opened its file in time.
     pub(super) fn instead(&self, attempt: &Attempt) -> Option<Event<'static>> {
         let listener = self.listener(attempt)?;
         let Shown::Nothing = self.shown(attempt) else { return None };
         Some(Event::TypeCode { address: listener.address(), code: listener.code(), is_opened: false })
     }
 
-    /// Comes back when the browser is in; never where it has no door here.
+    /// Waits until the browser is in; forever if it has no way in here.
     pub(super) async fn entered(&self, attempt: &Attempt) {
         match self.listener(attempt) {
             Some(listener) => listener.entered().await,
@@ -132,7 +133,7 @@ impl Door {
         }
     }
 
-    /// Lets the browser in, where the attempt does not do that itself.
+    /// Lets the browser in if the attempt does not do that itself.
     pub(super) async fn lead_on(&self) -> Infallible {
         match &self.own {
             Some(listener) => listener.lead_on().await,

@@ -59,7 +59,10 @@ fn reachable(code: &str) -> Option<&'static str> {
 /// [`NotEnded`], with the reason.
 pub(super) async fn end(cache: &Cache, http: &Http, credential: &Credential) -> Result<Revoked, NotEnded> {
     tokio::time::timeout(WITHIN + bound(), try_end(cache, http, credential)).await.unwrap_or_else(|_| {
-        Err(NotEnded::new("provider_timeout", format!("the provider did not answer within {} s", WITHIN.as_secs())))
+        Err(NotEnded::new(
+            "provider_timeout",
+            format!("the provider did not answer within {} s", WITHIN.as_secs()),
+        ))
     })
 }
 

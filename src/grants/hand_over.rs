@@ -1,4 +1,5 @@
-//! A page of this process that its owner's browser is led to (O7.2, O7.3): by a private file, or by a code that a person types.
+//! Bringing the owner's browser to a page of this process (O7.2, O7.3): through a private file, or with a code
+//! that a person types.
 
 use std::time::Duration;
 
@@ -10,27 +11,28 @@ use crate::grants::browser::{self, Browser, Handed};
 use crate::grants::dialog::{Dialog, Event, Shown};
 use crate::provider::approve::loopback::{Listener, Port};
 
-/// For so long a browser has time to come in with its file (O7.3).
+/// How long a browser may take to open its file (O7.3).
 const BROWSER_STARTS: Duration = Duration::from_secs(15);
-/// How often it is looked whether the page is done with.
+/// How often to check whether the page is finished.
 const LOOKS: Duration = Duration::from_millis(50);
 
-/// Where a page is, and how its owner's browser gets there.
+/// The address of a page, and how its owner's browser gets there.
 #[derive(Clone, Copy)]
 pub struct Page<'a> {
-    /// Its address, which opens it.
+    /// The address that opens the page.
     pub address: &'a str,
     /// Whether the system's browser may be opened.
     pub opens_browser: bool,
-    /// How long it is waited for.
+    /// How long to wait for the owner.
     pub waits: Duration,
 }
 
 impl Page<'_> {
-    /// Leads the browser there, and comes back with what `ended` gives once it gives anything. It is told whether a browser came.
+    /// Brings the browser to the page, and returns the first value that `ended` yields; `ended` is told whether
+    /// a browser came.
     ///
     /// # Errors
-    /// `own_page`.
+    /// `own_page` if the page cannot be served.
     pub async fn show<T>(
         self,
         cache: &Cache,
@@ -38,7 +40,7 @@ impl Page<'_> {
         mut ended: impl FnMut(bool) -> Option<T>,
     ) -> Result<T> {
         let failed =
-            |error: anyhow::Error| Error::failed("own_page", "The page could not be served").because(error);
+            |error: anyhow::Error| Error::failed("own_page", "pdpp could not serve the page").because(error);
         let target = self.address.parse::<url::Url>().map_err(|error| failed(error.into()))?;
         let port = Port::open().await.map_err(|error| failed(error.into()))?;
         let listener = port.leading_to(target).map_err(|error| failed(error.into()))?;
@@ -66,7 +68,7 @@ impl Page<'_> {
                 never = &mut leading_on => match never {},
                 () = &mut entered, if !came => {
                     came = true;
-                    // The private file goes.
+                    // Removes the private file.
                     drop(handed.take());
                     is_awaited = false;
                 }
@@ -85,7 +87,7 @@ fn type_code(listener: &Listener, is_opened: bool) -> Event<'static> {
     Event::TypeCode { address: listener.address(), code: listener.code(), is_opened }
 }
 
-/// Gets the owner's browser to the page; gives the file that it was handed.
+/// Brings the owner's browser to the page; returns the file that the browser was given.
 async fn open(
     listener: &Listener,
     ports: [u16; 2],

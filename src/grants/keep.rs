@@ -1,4 +1,4 @@
-//! What becomes of an approved grant: it is kept, in the place of an older one where it renews that, or ended.
+//! What becomes of an approved grant: pdpp keeps it, and it replaces the grant that it renews; or pdpp ends it.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -28,10 +28,10 @@ use crate::provider::http::Http;
 use crate::provider::register::Client;
 use crate::text;
 
-/// The longest that a grant that is not kept is waited for to end at its provider.
+/// The longest wait for ending a grant at its provider that is not kept.
 const ENDING: Duration = Duration::from_secs(10);
 
-/// A grant, not kept yet.
+/// A grant that is not kept yet.
 pub(super) struct Granted {
     pub(super) discovery: Discovery,
     pub(super) client: Client,
@@ -43,7 +43,7 @@ pub(super) struct Granted {
     pub(super) difference: Difference,
 }
 
-/// A grant that the owner approved and that is not kept: nobody else can end it from here.
+/// A grant that the owner approved and that is not kept: only this can end it from here.
 pub(super) struct Unkept {
     discovery: Discovery,
     tokens: revoke::Tokens,
@@ -60,7 +60,7 @@ impl Unkept {
         Self { discovery: discovery.clone(), tokens }
     }
 
-    /// Ends it at its provider, where that takes no longer than [`ENDING`]; gives `error` back.
+    /// Ends it at its provider if that takes no longer than [`ENDING`]; returns `error`.
     pub(super) async fn end(&self, http: &Http, error: Error, dialog: &dyn Dialog) -> Error {
         let ended = tokio::time::timeout(ENDING, revoke::end(http, &self.discovery, &self.tokens)).await;
         let is_ended = ended.is_ok_and(|ended| ended.is_ok());
@@ -69,28 +69,28 @@ impl Unkept {
     }
 }
 
-/// A grant that is on this machine now.
+/// A grant that is now on this machine.
 #[derive(Debug)]
 pub struct Connected {
     /// The grant.
     pub credential: Credential,
     /// Whether it is new here.
     pub stored: Stored,
-    /// When that was.
+    /// The time when it was kept.
     pub now: Timestamp,
-    /// The grant that it is in the place of, where that was another one.
+    /// The grant that it replaces, if that is another one.
     pub replaces: Option<Old>,
     /// How it differs from what was asked for.
     pub difference: Difference,
     /// How it differs from the grant that it renews.
     pub since_before: Option<Difference>,
-    /// The directory of the cache that it is in.
+    /// The directory of the cache that holds it.
     pub cache_dir: PathBuf,
     /// Whether `mcp serve` serves other grants too.
     pub has_others: bool,
 }
 
-/// A grant that another one is in the place of.
+/// A grant that was replaced.
 #[derive(Debug)]
 pub struct Old {
     /// The grant.
@@ -102,21 +102,21 @@ pub struct Old {
 /// What became of a grant at its provider.
 #[derive(Debug)]
 pub enum AtProvider {
-    /// It is ended.
+    /// It was ended.
     Ended,
     /// It was over before.
     Over,
-    /// Its token cannot be read now: it is kept to be ended.
+    /// Its token cannot be read now: it is kept until it can be ended.
     Waits(NotEnded),
-    /// It stands there, and is forgotten here.
+    /// It is still valid there, and is forgotten here.
     Stands(NotEnded),
 }
 
 impl Granted {
-    /// Keeps it in `cache`.
+    /// Keeps the grant in `cache`.
     ///
     /// # Errors
-    /// Those of the cache.
+    /// The errors of the cache.
     pub(super) fn keep(
         self,
         cache: &Cache,
@@ -132,7 +132,7 @@ impl Granted {
             .or(of_before)
             .unwrap_or_else(|| label(&proof.sources, discovery.name.as_deref()));
         let issuer = discovery.authorization_server.issuer.as_str().to_owned();
-        // As it was asked for: a refresh that names another resource is refused (RFC 8707 §2.2).
+        // The resource from the request: a refresh that names another one is refused (RFC 8707 §2.2).
         let resource = match flow {
             Flow::AuthorizationCode | Flow::DeviceCode => discovery.mcp_resource(),
             Flow::AgentConnect | Flow::Par => discovery.resource,
@@ -198,9 +198,9 @@ impl Granted {
 }
 
 impl Connected {
-    /// Ends the grant that this is in the place of, and takes it off this machine. The new one is stored before:
-    /// whatever happens in between, one of them is left. That it cannot be ended is not a failure; Ctrl-C stops the
-    /// trying.
+    /// Ends the grant that this one replaces, and removes it from this machine. The new grant is already
+    /// stored: whatever happens in between, one of them remains. It is not a failure if the old grant cannot be
+    /// ended; Ctrl-C stops the attempt.
     pub(super) async fn end_old(&mut self, cache: &Cache, http: &Http, dialog: &dyn Dialog) {
         if let Some(difference) = &self.since_before {
             dialog.on(Event::Differs(difference, Than::Before));
@@ -215,7 +215,7 @@ impl Connected {
                         Err(not) => AtProvider::Stands(not),
                     },
                     _ = tokio::signal::ctrl_c() => {
-                        AtProvider::Stands(NotEnded::new("interrupted", "Ctrl-C stopped that"))
+                        AtProvider::Stands(NotEnded::new("interrupted", "Ctrl-C stopped it"))
                     }
                 };
             }
@@ -238,11 +238,11 @@ impl Connected {
     }
 }
 
-/// Bytes of a label that is made of sources' names, where there are several.
+/// The most bytes of a label that is made of several sources' names.
 const MAX_NAMES: usize = 60;
 
-/// What to call a credential: its sources' names, as many as a short label holds, else the provider's; at most
-/// 200 bytes, and cut between words.
+/// The name for a credential: its sources' names, as many as fit into a short label, or otherwise the
+/// provider's name. At most 200 bytes, and cut between words.
 pub(super) fn label(sources: &[GrantedSource], provider: Option<&str>) -> String {
     let names: Vec<String> = sources.iter().flat_map(GrantedSource::names).collect();
     let Some((first, rest)) = names.split_first() else {
@@ -259,7 +259,7 @@ pub(super) fn label(sources: &[GrantedSource], provider: Option<&str>) -> String
     label
 }
 
-/// The beginning of `text` on one line, at most `max` bytes, cut between words where there are any.
+/// The beginning of `text` on one line, at most `max` bytes, cut between words if it has any.
 fn words(text: &str, max: usize) -> String {
     let text = text::one_line(text);
     let cut = text::prefix(&text, max);

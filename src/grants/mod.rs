@@ -1,7 +1,8 @@
-//! The life of a grant on this machine: what to ask for, what was given, the one in its place, and its end.
+//! The life of a grant on this machine: what to ask for, what was granted, its renewal, and its end.
 //!
-//! [`connect()`] gets a grant and keeps it; [`disconnect`] ends grants; [`serving`] reads with them. What happens on the way,
-//! and what only a person can decide, goes through [`Dialog`] and [`Confirm`]: nothing here writes to a terminal.
+//! [`connect()`] gets a grant and keeps it, [`disconnect`] ends grants, and [`serving`] reads with them.
+//! Events, and decisions that only a person can make, go through [`Dialog`] and [`Confirm`]: nothing here
+//! writes to a terminal.
 
 mod begin;
 mod browser;

@@ -1,4 +1,4 @@
-//! How much is asked for, from the words of whoever asks.
+//! What a request asks for, from the options that the person typed.
 
 use jiff::Timestamp;
 use url::Url;
@@ -7,10 +7,10 @@ use crate::error::{Error, Kind, Result};
 use crate::provider::approve::wanted::{SourceRequest, StreamRequest, Wanted};
 use crate::text;
 
-/// What somebody typed to ask for less than everything; the owner can give less in any case.
+/// The options that ask for less than everything; the owner can always grant less.
 #[derive(Debug, Clone, Default)]
 pub struct Narrowing {
-    /// The URI of one source, where the provider has several.
+    /// The URI of one source, if the provider has several.
     pub source: Option<String>,
     /// Configured instances of the source.
     pub instance: Vec<String>,
@@ -20,7 +20,7 @@ pub struct Narrowing {
     pub field: Vec<String>,
     /// The first day or time of the records.
     pub since: Option<String>,
-    /// The day or time that the records come before.
+    /// The day or time before which the records end.
     pub until: Option<String>,
     /// When the access ends: a day, a time or a span.
     pub expires: Option<String>,
@@ -28,13 +28,13 @@ pub struct Narrowing {
     pub purpose: Option<String>,
 }
 
-/// Streams, and fields of one, at most: the request is read by a person.
+/// The most streams, and fields of one stream: a person reads the request.
 const MAX_STREAMS: usize = 500;
-/// Bytes of a name, an instance or a purpose at most.
+/// The most bytes of a name, an instance or a purpose.
 const MAX_TEXT: usize = 500;
 
 impl Narrowing {
-    /// The request that they come to, at `now`.
+    /// The request that these options make at `now`.
     ///
     /// # Errors
     /// `source_invalid`, `narrowing_invalid` (2).
@@ -50,7 +50,7 @@ impl Narrowing {
                 .filter(|(name, field)| !name.is_empty() && !field.is_empty())
                 .ok_or_else(|| {
                     invalid(
-                        format!("--field {field:?} names no stream"),
+                        format!("--field {field:?} does not name a stream"),
                         "Write it as --field messages.subject",
                     )
                 })?;
@@ -62,8 +62,8 @@ impl Narrowing {
         }
         if streams.len() > MAX_STREAMS || streams.iter().any(|stream| stream.fields.len() > MAX_STREAMS) {
             return Err(invalid(
-                "That is too much to ask for by name".to_owned(),
-                "Leave --stream out to ask for all",
+                "The request names too many streams or fields".to_owned(),
+                "Leave --stream out to ask for all of them",
             ));
         }
         let since = self.since.as_deref().map(|text| time("--since", text)).transpose()?;
@@ -71,7 +71,10 @@ impl Narrowing {
         if let (Some(since), Some(until)) = (since, until)
             && since >= until
         {
-            return Err(invalid("--since is not before --until: no record fits".to_owned(), "Swap the two"));
+            return Err(invalid(
+                "--since is not before --until, so no record matches".to_owned(),
+                "Swap the two",
+            ));
         }
         let expires = self.expires.as_deref().map(|text| end(text, now)).transpose()?;
         if let Some(purpose) = &self.purpose {
@@ -79,7 +82,7 @@ impl Narrowing {
             if purpose.starts_with("https://") && Url::parse(purpose).is_err() {
                 return Err(invalid(
                     format!("--purpose {purpose:?} is not a URI"),
-                    "Say it in words instead",
+                    "Describe the purpose in words instead",
                 ));
             }
         }
@@ -90,13 +93,13 @@ impl Narrowing {
 /// The request for one source.
 ///
 /// # Errors
-/// `source_invalid`.
+/// `source_invalid` if `id` is not a URI.
 pub fn source(id: &str, instances: &[String]) -> Result<SourceRequest> {
-    // Only checked: the provider compares it as text, so it is sent as it was typed.
+    // Only checked: the provider compares it as text, so it is sent as typed.
     Url::parse(id).map_err(|error| {
         Error::new(Kind::Usage, "source_invalid", format!("{id:?} is not a source's URI"))
             .because(error)
-            .hint("Give the whole URI, such as https://registry.pdpp.dev/connectors/slack")
+            .hint("Use the whole URI, such as https://registry.pdpp.dev/connectors/slack")
     })?;
     for instance in instances {
         checked("--instance", instance)?;
@@ -115,14 +118,14 @@ fn stream<'a>(streams: &'a mut Vec<StreamRequest>, name: &str) -> Result<&'a mut
 
 fn checked(option: &str, text: &str) -> Result<()> {
     let is_fine = !text.trim().is_empty() && text.len() <= MAX_TEXT && !text::has_hidden(text);
-    // `*` stands for all streams on the wire.
+    // On the wire, `*` stands for all streams.
     if is_fine && text != "*" {
         return Ok(());
     }
     Err(invalid(
-        format!("{option} needs 1 to {MAX_TEXT} bytes without hidden characters"),
+        format!("{option} must have 1 to {MAX_TEXT} bytes, without hidden characters"),
         match option {
-            "--purpose" => "Say it in fewer and plain words",
+            "--purpose" => "Describe it in fewer, plain words",
             _ => "Leave it out to ask for all",
         },
     ))
@@ -147,7 +150,7 @@ fn time(option: &str, text: &str) -> Result<Timestamp> {
     })
 }
 
-/// A time to come: as [`time`], or so many hours, days or weeks from `now`.
+/// A future time: a time as for [`time`], or a number of hours, days or weeks from `now`.
 fn end(text: &str, now: Timestamp) -> Result<Timestamp> {
     let unit = match text.as_bytes().last() {
         Some(b'h') => Some(3_600),
@@ -157,7 +160,7 @@ fn end(text: &str, now: Timestamp) -> Result<Timestamp> {
     };
     let span = || {
         let count: i64 = text[..text.len() - 1].parse().ok().filter(|count| *count > 0)?;
-        // Whole seconds: a person reads it.
+        // Rounded to whole seconds, because a person reads it.
         let second = now.as_second().checked_add(count.checked_mul(unit?)?)?;
         Timestamp::from_second(second).ok()
     };
@@ -165,13 +168,16 @@ fn end(text: &str, now: Timestamp) -> Result<Timestamp> {
         Some(end) => end,
         None => instant(text).ok_or_else(|| {
             invalid(
-                format!("--expires {text:?} is neither a time nor a span"),
+                format!("--expires {text:?} is neither a time nor a time span"),
                 "Write it as 30d, 12h, 2w, 2027-01-31 or 2027-01-31T12:00:00Z",
             )
         })?,
     };
     if end <= now {
-        return Err(invalid(format!("--expires {text} is over already"), "Name a time to come, such as 30d"));
+        return Err(invalid(
+            format!("--expires {text} is in the past"),
+            "Use a time in the future, such as 30d",
+        ));
     }
     Ok(end)
 }
@@ -249,7 +255,7 @@ mod tests {
         let hint = hint.trim_start_matches("Write it as ").replace(" or ", ", ");
         assert_eq!(hint.split(", ").count(), 5);
         for example in hint.split(", ") {
-            assert!(end(example, now()).is_ok(), "what is said to be right is: {example}");
+            assert!(end(example, now()).is_ok(), "the hint must be valid: {example}");
         }
     }
 

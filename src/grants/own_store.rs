@@ -1,4 +1,4 @@
-//! What everything that is done with grants of the person's own store has in common.
+//! What all operations on grants of the person's own store have in common.
 
 use crate::advice::Command;
 use crate::cache::credential::Credential;
@@ -11,41 +11,43 @@ use crate::vault::wire::ApiError;
 
 /// The person's own store, as a provider.
 pub fn local() -> Result<ProviderUrl> {
-    "local".parse().map_err(|error| Error::failed("own_store", "The own store has no address").because(error))
+    "local".parse().map_err(|error| {
+        Error::failed("own_store", "The store of your own data has no address").because(error)
+    })
 }
 
-/// Ends the grant of `credential` in the store that it is of.
+/// Ends the grant of `credential` in its store.
 ///
 /// # Errors
-/// Those of the store; `own_store_other` where another store is there now.
+/// The errors of the store; `own_store_other` if another store is there now.
 pub fn end(credential: &Credential) -> Result<()> {
     let dir = credential.data_dir.clone().unwrap_or_default();
     let vault = own::open(&dir)?;
     let store_id = own::store_id(vault.store()).map_err(|error| own::told(&dir, error))?;
     if store_id.map(|id| own::issuer(&id)).as_ref() != Some(&credential.issuer) {
-        let message = format!("The store in {} is another one than the grant is of", dir.display());
+        let message = format!("The store in {} is not the store that the grant belongs to", dir.display());
         return Err(Error::new(Kind::Refused, "own_store_other", message));
     }
     let ended = vault.end_grants(std::iter::once(credential.grant_id.as_str()));
     ended.map_err(|error| own::told(&dir, refused(&error)))
 }
 
-/// What the vault said to a request that was made here.
+/// The error for a request from this process that the vault refused.
 pub fn refused(error: &ApiError) -> Error {
     if error.status.is_client_error() {
-        let hint = "Name what there is, or leave it out and pick";
+        let hint = "Use a name that exists, or leave it out and pick";
         return Error::new(Kind::Usage, "narrowing_invalid", error.message().to_owned()).hint(hint);
     }
     own::state::vault_failed(error)
 }
 
-/// What was approved, if anything was.
+/// What was approved, if anything.
 pub type Answer = Result<Option<Vec<Approved>>>;
 
-/// That a vault has an account to grant.
+/// Checks that a vault has an account to grant.
 ///
 /// # Errors
-/// `own_empty` (78); those of the store.
+/// `own_empty` (78), and the errors of the store.
 pub fn check_not_empty(vault: &Vault) -> Result<()> {
     let count = vault.store().read::<_, rusqlite::Error>(|_, catalog| Ok(catalog.connections.len()));
     if count.map_err(|error| refused(&error.into()))? > 0 {

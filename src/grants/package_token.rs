@@ -1,5 +1,5 @@
-//! What a package token is about, as the provider's own tools say: its answer names sources by their URIs, and the
-//! schema of its `/mcp` has the owner's names of their accounts.
+//! What a package token covers, according to the provider's own tools: the token's answer names sources by
+//! their URIs, and the schema of the provider's `/mcp` has the owner's names for their accounts.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::provider::grant::{GrantId, GrantedConnection, GrantedSource};
 use crate::provider::http::Http;
 use crate::provider::rs::ResourceServer;
 
-/// Longest time for asking. Names are worth no more: the grant is there without them.
+/// The longest time to ask. Names are not worth more: the grant exists without them.
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// The sources of the package `id`: those of the token's answer, with what its schema says of each, where it can
+/// The sources of the package `id`: those in the token's answer, with what the schema shows of each, if it can
 /// be read.
 pub async fn sources(
     http: Http,

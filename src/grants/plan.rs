@@ -1,4 +1,4 @@
-//! What a connection is about to be: whom to ask, for what, and in the place of what.
+//! The plan for a connection: whom to ask, for what, and which grant it replaces.
 
 use std::time::Duration;
 
@@ -16,31 +16,31 @@ use crate::provider::approve::flow::Flow;
 use crate::provider::approve::wanted::Wanted;
 use crate::provider::url::ProviderUrl;
 
-/// What `pdpp connect` was asked for.
+/// The options of `pdpp connect`.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// The provider; none leaves it to the grant that is renewed.
+    /// The provider; `None` leaves it to the grant that is renewed.
     pub provider: Option<ProviderUrl>,
-    /// Whether to ask for a grant again that is on this machine, and to replace it.
+    /// Whether to renew a grant on this machine, and to replace it.
     pub renew: bool,
     /// Which grant to renew.
     pub grant: Option<GrantName>,
     /// How much to ask for.
     pub narrowing: Narrowing,
-    /// The flow to take; none leaves it to what the provider offers.
+    /// The flow to use; `None` leaves it to what the provider offers.
     pub flow: Option<Flow>,
     /// The longest to wait for the owner.
     pub wait: Option<Duration>,
-    /// What to call the grant, instead of what its sources are called.
+    /// The name for the grant, instead of the names of its sources.
     pub name: Option<String>,
-    /// Where to keep the token; none means as before.
+    /// Where to keep the token; `None` means as before.
     pub store: Option<StoreChoice>,
     /// Whether the system's browser may be opened.
     pub opens_browser: bool,
 }
 
 impl Request {
-    /// The options that say what is asked for, in what flow and where it is kept, each with its value.
+    /// The options for the request, the flow and the store, each with its value.
     fn options(&self) -> Vec<(&'static str, String)> {
         let narrowing = &self.narrowing;
         let single = |name, value: Option<String>| value.map(|value| (name, value));
@@ -63,23 +63,23 @@ impl Request {
     }
 }
 
-/// Whom to ask, for what, and in the place of what.
+/// Whom to ask, for what, and which grant it replaces.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) provider: ProviderUrl,
     pub(super) wanted: Wanted,
-    /// What to ask for instead, one after the other, where the provider refuses that.
+    /// The requests to try next, one after the other, if the provider refuses the first.
     pub(super) instead: Vec<Wanted>,
     pub(super) replaces: Option<Credential>,
-    /// The command that this is, and behind it each option with its value.
+    /// This command, and each of its options with its value.
     command: (Command, Vec<(&'static str, String)>),
 }
 
 impl Plan {
-    /// The plan for `request`, given what is in `cache`.
+    /// The plan for `request`, given the contents of `cache`.
     ///
     /// # Errors
-    /// Those of [`Narrowing::wanted`], of the choice of what to renew, and of the cache.
+    /// The errors of [`Narrowing::wanted`], of choosing what to renew, and of the cache.
     pub(super) fn of(request: &Request, cache: &Cache) -> Result<Self> {
         let now = Timestamp::now();
         match &request.provider {
@@ -104,7 +104,7 @@ impl Plan {
         }
     }
 
-    /// The same command again, without the options that are named: what to type after a failure.
+    /// The same command without the named options: the command to type after a failure.
     pub(super) fn again(&self, without: &[&str]) -> Command {
         let (start, options) = &self.command;
         let kept = options.iter().filter(|(name, _)| !without.contains(name));

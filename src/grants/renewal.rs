@@ -1,4 +1,5 @@
-//! `connect --renew`: which grant is meant, what is asked for in its place, and how what was given differs from it.
+//! `connect --renew`: which grant to renew, what to ask for instead, and how the new grant differs from the old
+//! one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -17,7 +18,7 @@ use crate::provider::url::ProviderUrl;
 use crate::text;
 use crate::time_text::day_and_time;
 
-/// The one grant of `all` that is to be renewed: by its provider, its id or its name.
+/// The one grant in `all` to renew: by its provider, its id or its name.
 ///
 /// # Errors
 /// `not_connected` (78), `several_credentials` (2), `cache_damaged`.
@@ -31,37 +32,36 @@ pub fn meant<'a>(
     let meant = grant.map_or_else(|| of_provider.clone(), |grant| grant.meant(&of_provider));
     match meant[..] {
         [] => {
-            let message = "There is no such grant on this machine to ask for again";
+            let message = "There is no such grant on this machine to renew";
             let connect =
                 || provider.map_or_else(Command::connect_any, |provider| Command::connect(provider.typed()));
             let next = if all.is_empty() { connect() } else { Command::new("status") };
             Err(Error::new(Kind::NotConnected, "not_connected", message).run(next))
         }
-        // Not looked at before: see [`Given`](crate::cache::credential::Given).
+        // Not parsed before: see [`Given`](crate::cache::credential::Given).
         [credential] => match credential.given.streams() {
             Ok(_) => Ok(credential),
-            Err(error) => {
-                Err(Error::failed("cache_damaged", "What this grant gave cannot be read from the index")
-                    .because(error)
-                    .run(Command::connect(credential.provider.typed())))
-            }
+            Err(error) => Err(Error::failed("cache_damaged", "The index does not show what this grant gave")
+                .because(error)
+                .run(Command::connect(credential.provider.typed()))),
         },
         _ => {
-            let mut message = "Several grants are on this machine, and one is renewed at a time:".to_owned();
+            let mut message = "There are several grants on this machine. Renew one of them:".to_owned();
             for credential in meant {
                 let renew = Command::new("connect --renew")
                     .value(credential.provider.typed())
                     .option("--grant", credential.grant_id.as_str());
                 let _ = write!(message, "\n  {renew}   ({})", credential.label);
             }
-            Err(Error::new(Kind::Usage, "several_credentials", message).hint("Name one of them, as listed"))
+            Err(Error::new(Kind::Usage, "several_credentials", message)
+                .hint("Run one of the listed commands"))
         }
     }
 }
 
-/// What to ask for in the place of `old`, the closest first: what it has, and no more; the same without an end that
-/// the owner picked, which not every provider lets a client ask for; what was asked for then. The next one is for a
-/// provider that refuses the one before.
+/// What to ask for to replace `old`, starting with the closest request: exactly what it has; the same without
+/// the end that the owner picked, which not every provider accepts in a request; what was originally asked for.
+/// Each next request is for a provider that refuses the one before.
 pub fn requests(old: &Credential, now: Timestamp) -> Vec<Wanted> {
     let asked = old.asked.clone().unwrap_or_default();
     let exact = exact(old, &asked, now);
@@ -73,8 +73,8 @@ pub fn requests(old: &Credential, now: Timestamp) -> Vec<Wanted> {
     all
 }
 
-/// Streams that `wanted` cannot name as `old` has them, since it names each once: those of which two accounts have
-/// different fields or times.
+/// The streams that `wanted` cannot describe the way `old` has them, because it names each stream once: two
+/// accounts have different fields or times of them.
 pub fn differing(old: &Credential, wanted: &Wanted) -> Vec<String> {
     let given = given(old);
     let differs = |stream: &&StreamRequest| {
@@ -89,21 +89,21 @@ pub fn differing(old: &Credential, wanted: &Wanted) -> Vec<String> {
     wanted.streams.iter().filter(differs).map(|stream| stream.name.clone()).collect()
 }
 
-/// What a grant in the place of `old` was asked for, if `wanted` is what was sent: what was asked for at first, which
-/// bounds the next renewal too. What the owner gave of it is kept beside it.
+/// What a grant that replaces `old` was asked for if `wanted` was sent: the original request, which also bounds
+/// the next renewal. What the owner gave of it is kept separately.
 pub fn asked(old: &Credential, wanted: &Wanted) -> Wanted {
     let first = old.asked.clone().unwrap_or_else(|| source_of(old));
     Wanted { expires: wanted.expires.filter(|_| first.expires.is_some()), ..first }
 }
 
-/// When a grant that was to last from `issued` to `end` may end if it begins `now`: after as long a time.
+/// When a grant that was to last from `issued` to `end` may end if it begins `now`: after an equally long time.
 fn again(end: Option<Timestamp>, issued: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
     let lasts = end?.duration_since(issued?);
     let end = now.checked_add(lasts).ok()?;
     Timestamp::from_second(end.as_second()).ok().filter(|end| *end > now)
 }
 
-/// What a grant was asked for that was stored without saying so: its source, if it has one.
+/// The request for a grant that was stored without one: its source, if it has one.
 fn source_of(credential: &Credential) -> Wanted {
     let source = match credential.sources.as_slice() {
         [source] if source.kind.as_deref() == Some("connector") => {
@@ -117,10 +117,10 @@ fn source_of(credential: &Credential) -> Wanted {
     Wanted { source, ..Wanted::default() }
 }
 
-/// What `old` has, as far as that is known: of what was `asked` for then, what was given.
+/// What `old` has, as far as that is known: what was given of what was `asked` for then.
 fn exact(old: &Credential, asked: &Wanted, now: Timestamp) -> Wanted {
     let given = given(old);
-    // Accounts of one source first: what they have in common is all that none has more than.
+    // Accounts of the same source first: what they have in common is the most that none of them exceeds.
     let mut of_sources: BTreeMap<(&str, Option<&str>), StreamRequest> = BTreeMap::new();
     for stream in &given {
         let then = asked.stream(&stream.name);
@@ -128,7 +128,7 @@ fn exact(old: &Credential, asked: &Wanted, now: Timestamp) -> Wanted {
             continue;
         }
         let fields = match (then.map(|then| then.fields.as_slice()), &stream.fields) {
-            // Those that the stream requires come along again.
+            // The fields that the stream requires come with it again.
             (Some(then @ [_, ..]), Some(given)) => {
                 then.iter().filter(|field| given.contains(field)).cloned().collect()
             }
@@ -145,7 +145,7 @@ fn exact(old: &Credential, asked: &Wanted, now: Timestamp) -> Wanted {
         match of_sources.get_mut(&(stream.name.as_str(), stream.source.as_deref())) {
             None => drop(of_sources.insert((&stream.name, stream.source.as_deref()), request)),
             Some(known) => {
-                // No list is every field.
+                // No list means every field.
                 if known.fields.is_empty() {
                     known.fields.clone_from(&request.fields);
                 } else if !request.fields.is_empty() {
@@ -160,7 +160,7 @@ fn exact(old: &Credential, asked: &Wanted, now: Timestamp) -> Wanted {
         match streams.last_mut().filter(|known| known.name == request.name) {
             None => streams.push(request),
             Some(known) => {
-                // No provider takes a field that one of the sources lacks.
+                // No provider accepts a field that one of the sources lacks.
                 if known.fields != request.fields {
                     known.fields.clear();
                 }
@@ -194,7 +194,7 @@ fn exact(old: &Credential, asked: &Wanted, now: Timestamp) -> Wanted {
     }
 }
 
-/// A request names each stream once: what is asked for is what both have in common.
+/// A request names each stream once: it asks for what both have in common.
 fn both(known: &mut StreamRequest, other: StreamRequest) {
     known.instance_ids.extend(other.instance_ids);
     known.since = known.since.max(other.since);
@@ -204,8 +204,8 @@ fn both(known: &mut StreamRequest, other: StreamRequest) {
     };
 }
 
-/// What a grant has, stream by stream: as its provider said, else as its first read showed. None where not all of
-/// that is known.
+/// What a grant has, stream by stream: as its provider stated it, or otherwise as its first read showed it.
+/// Empty if part of it is unknown.
 fn given(credential: &Credential) -> Vec<GivenStream> {
     let given = credential.given.streams().unwrap_or_default();
     if !given.is_empty() {
@@ -238,7 +238,7 @@ struct Part {
 /// By the place and the name of a stream.
 type Parts = BTreeMap<(String, String), Part>;
 
-/// How `new` differs from `old`, in whose place it is.
+/// How `new` differs from `old`, which it replaces.
 pub fn compare(old: &Credential, new: &Credential) -> Difference {
     let mut found = Difference::default();
     let (before, now) = (given(old), given(new));
@@ -254,7 +254,7 @@ pub fn compare(old: &Credential, new: &Credential) -> Difference {
     };
     if !before.is_empty() && !now.is_empty() {
         add(&mut found.more, "streams that it did not have", &lacking(&now, &before));
-        add(&mut found.less, "not the streams", &lacking(&before, &now));
+        add(&mut found.less, "missing streams", &lacking(&before, &now));
     }
     let shared = || before.iter().filter_map(|(key, part)| Some((key, part, now.get(key)?)));
     let fields = |more: bool| {
@@ -266,8 +266,8 @@ pub fn compare(old: &Credential, new: &Credential) -> Difference {
         shared().flat_map(of).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
     };
     add(&mut found.more, "fields that it did not have", &fields(true));
-    add(&mut found.less, "not the fields", &fields(false));
-    // An answer without the streams says nothing of their times.
+    add(&mut found.less, "missing fields", &fields(false));
+    // An answer without the streams does not show their times.
     let is_told = !old.given.is_empty() && !new.given.is_empty();
     let that = |is_so: &dyn Fn(&Part, &Part) -> bool| {
         shared()
@@ -276,17 +276,13 @@ pub fn compare(old: &Credential, new: &Credential) -> Difference {
             .map(|(key, ..)| label(key))
             .collect::<Vec<_>>()
     };
-    // No beginning is before every beginning, no end after every end.
+    // A missing start is before every start, and a missing end after every end.
     let later_end =
         |part: &Part, than: &Part| than.until.is_some_and(|end| part.until.is_none_or(|until| until > end));
-    add(
-        &mut found.more,
-        "records from before the time it began with",
-        &that(&|old, new| new.since < old.since),
-    );
-    add(&mut found.less, "not its earliest records", &that(&|old, new| new.since > old.since));
-    add(&mut found.more, "records from after the time it ended with", &that(&|old, new| later_end(new, old)));
-    add(&mut found.less, "not its latest records", &that(&|old, new| later_end(old, new)));
+    add(&mut found.more, "records from before the old start", &that(&|old, new| new.since < old.since));
+    add(&mut found.less, "without its earliest records", &that(&|old, new| new.since > old.since));
+    add(&mut found.more, "records from after the old end", &that(&|old, new| later_end(new, old)));
+    add(&mut found.less, "without its latest records", &that(&|old, new| later_end(old, new)));
     ends(old, new, &mut found);
     found
 }
@@ -312,7 +308,7 @@ fn parts(given: Vec<GivenStream>, by_instance: bool) -> Parts {
     parts
 }
 
-/// What the owner calls a connection or a source.
+/// The owner's name for a connection or a source.
 fn place_name(place: &str, of: &[&Credential]) -> Option<String> {
     let sources = || of.iter().flat_map(|credential| &credential.sources);
     let mut connections = sources().flat_map(|source| &source.connections);
@@ -322,9 +318,9 @@ fn place_name(place: &str, of: &[&Credential]) -> Option<String> {
     named.or_else(source).or_else(|| (!place.is_empty()).then(|| place.to_owned()))
 }
 
-/// A difference of a minute is one of clocks.
+/// A difference of up to a minute is only a difference of clocks.
 const SLACK: SignedDuration = SignedDuration::from_mins(1);
-/// The end is asked for before the owner approves, who may take a while.
+/// The end is asked for before the owner approves, and the owner may take a while.
 const WAITED: SignedDuration = SignedDuration::from_mins(15);
 
 fn ends(old: &Credential, new: &Credential, found: &mut Difference) {
@@ -332,10 +328,10 @@ fn ends(old: &Credential, new: &Credential, found: &mut Difference) {
         |credential: &Credential| Some(credential.grant_expires_at?.duration_since(credential.issued_at?));
     match (old.grant_expires_at, new.grant_expires_at) {
         (Some(_), None) if new.unread_ends.grant => {
-            found.more.push("access to an end that could not be read".to_owned());
+            found.more.push("access until an end that pdpp could not read".to_owned());
         }
         (Some(_), None) => found.more.push("access without an end".to_owned()),
-        (None, Some(end)) => found.less.push(format!("access that ends, {}", day_and_time(end))),
+        (None, Some(end)) => found.less.push(format!("access that ends {}", day_and_time(end))),
         (Some(_), Some(end)) => match (lasts(old), lasts(new)) {
             (Some(before), Some(now)) if now > before + SLACK => {
                 found.more.push(format!("access for a longer time, until {}", day_and_time(end)));
@@ -414,7 +410,7 @@ mod tests {
         )
     }
 
-    /// A device code's token answer may name the grant alone.
+    /// A device code's token answer may name only the grant.
     #[test]
     fn an_answer_that_says_nothing_of_the_streams_is_not_said_to_give_more() {
         let mut old = mail_of_one_account();
@@ -425,7 +421,7 @@ mod tests {
         old.given = given.clone().into();
         let mut new = Credential { given: Vec::new().into(), ..old.clone() };
         assert_eq!(compare(&old, &new), Difference::default());
-        // One that does say it is compared.
+        // An answer that states it is compared.
         given[0].since = Some(at(400));
         new.given = given.into();
         let found = compare(&old, &new);
@@ -435,7 +431,7 @@ mod tests {
 
     #[test]
     fn what_was_given_is_asked_for_and_no_more() {
-        // Asked for everything; the owner left two streams of one account, one of them with fewer fields.
+        // Everything was asked for; the owner left two streams of one account, one of them with fewer fields.
         let old = mail_of_one_account();
         let asked = requests(&old, at(100_000));
         let exact = &asked[0];
@@ -444,9 +440,12 @@ mod tests {
         let streams: Vec<_> =
             exact.streams.iter().map(|stream| (stream.name.as_str(), stream.fields.join(" "))).collect();
         assert_eq!(streams, [("labels", "id".to_owned()), ("messages", "id subject".to_owned())]);
-        assert!(exact.streams.iter().all(|stream| stream.instance_ids.is_empty()), "the source's are meant");
+        assert!(
+            exact.streams.iter().all(|stream| stream.instance_ids.is_empty()),
+            "the source's instances are meant"
+        );
         assert_eq!(exact.expires, Some(at(107_000)), "as long as the owner let it last");
-        // For a provider that refuses it: without the end, then as it was asked for.
+        // For a provider that refuses it: without the end, then the original request.
         assert_eq!(asked.len(), 3);
         assert_eq!((asked[1].expires, &asked[1].streams), (None, &exact.streams));
         assert_eq!(asked[2], source_of(&old));
@@ -548,19 +547,19 @@ mod tests {
         assert_eq!(
             found.less,
             [
-                "not the streams: labels (Box c1)",
-                "not the fields: messages.subject",
-                "not its earliest records: messages (Box c1)",
+                "missing streams: labels (Box c1)",
+                "missing fields: messages.subject",
+                "without its earliest records: messages (Box c1)",
             ]
         );
         let back = compare(&new, &old);
         assert_eq!((back.more.len(), back.less.len()), (3, 3), "{back:?}");
-        // Where instances are not known, sources are compared.
+        // If instances are not known, sources are compared.
         let less = Credential {
             given: Vec::new().into(),
             sources: vec![source(MAIL, &[], &["messages"])],
             ..old.clone()
         };
-        assert_eq!(compare(&old, &less).less, ["not the streams: labels (mail)"]);
+        assert_eq!(compare(&old, &less).less, ["missing streams: labels (mail)"]);
     }
 }

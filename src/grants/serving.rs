@@ -1,4 +1,4 @@
-//! The grants of this machine, served: the tools over those that are selected.
+//! Serving the grants of this machine: the tools over those that are selected.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ use crate::provider::grant::{GrantedSource, TokenKind};
 use crate::provider::http::Http;
 use crate::provider::rs::ResourceServer;
 
-/// Whether the token of each grant that is selected can be read here; no provider is asked. Waits for a keyring,
-/// bounded.
+/// Checks that the token of each selected grant can be read here, without asking a provider. Waits for a
+/// keyring, for a limited time.
 ///
 /// # Errors
-/// Those of the cache and of the selection; what the store of a token says.
+/// The errors of the cache, of the selection, and of the store of a token.
 pub fn check_tokens(cache: &Cache, selection: &Selection) -> Result<()> {
     let credentials = cache.credentials()?;
     let served = selection.all(&credentials, jiff::Timestamp::now());
@@ -34,17 +34,17 @@ pub fn check_tokens(cache: &Cache, selection: &Selection) -> Result<()> {
     served.into_iter().try_for_each(|credential| cache.check_secret(credential))
 }
 
-/// The tools over every grant that is selected, each read through `http`: one client for all, since reading the
-/// machine's CA certificates is what costs.
+/// The tools over every selected grant. All grants are read through the one client `http`, because reading the
+/// machine's CA certificates is expensive.
 ///
 /// # Errors
-/// Those of the cache and of the selection: nothing connected, an owner credential.
+/// The errors of the cache and of the selection: nothing is connected, or an owner credential.
 pub fn tools(cache: Cache, selection: Selection, http: Http, bounds: Bounds) -> Result<Tools> {
     Ok(Tools::new(Package::new(roster(cache, selection, http))?, bounds))
 }
 
-/// The same for every grant of this machine, where there may be none yet: until there is one, every call is answered with what
-/// `unserved` says about that.
+/// The same for every grant of this machine, even if there is none yet: until there is one, every call is
+/// answered with what `unserved` makes of the error.
 pub fn tools_once_granted(
     cache: Cache,
     http: Http,
@@ -72,7 +72,7 @@ fn roster(cache: Cache, selection: Selection, http: Http) -> Roster {
             &http,
             &stores,
         ) {
-            // Nothing else could be served instead.
+            // There is nothing else to serve instead.
             Err(error) if is_only_one => Some(Err(error)),
             Err(error) => {
                 tracing::warn!(code = error.code(), provider = %credential.provider, "a grant is left out");
@@ -84,18 +84,19 @@ fn roster(cache: Cache, selection: Selection, http: Http) -> Roster {
     })
 }
 
-/// The same failure to find a grant; where nothing is granted and the person's own data is here, that. Opens no store.
+/// The failure to find a grant; if nothing is granted but the person's own data is here, the error that tells
+/// about that. Opens no store.
 fn or_own(cache: &Cache, selection: &Selection, error: Error) -> Error {
     let has_none = || cache.credentials().is_ok_and(|all| all.is_empty());
     let is_here = || SetUp::here(cache) != SetUp::None;
     if error.code() != "not_connected" || *selection != Selection::default() || !has_none() || !is_here() {
         return error;
     }
-    let message = "Nothing is granted on this machine; your own data is here, and no agent can read it yet";
+    let message = "Nothing is granted on this machine; your own data is here, but no agent can read it yet";
     Error::new(Kind::NotConnected, "not_connected", message).run(Command::connect("local"))
 }
 
-/// The grant of `credential`, read with the bearer that the cache has for it at the time of each call.
+/// The grant of `credential`, read with the bearer that the cache has for it when a call is made.
 fn member(
     cache: &Cache,
     credential: &Credential,
@@ -109,7 +110,7 @@ fn member(
             Error::new(
                 Kind::Refused,
                 "query_base_foreign",
-                "The credential cache names another server than the provider",
+                "The credential cache names a different server than the provider",
             )
             .because(error)
             .run(renew.clone())
@@ -119,7 +120,7 @@ fn member(
     let grant_id = Some(credential.grant_id.as_str().to_owned());
     let id = credential.id.as_str().to_owned();
     let (ends, issued) = (credential.expires_at(), credential.issued_at);
-    // The index names only so many sources and connections of a grant.
+    // The index names only a limited number of sources and connections of a grant.
     let is_whole = credential.sources.len() < MOST_SOURCES;
     let known = credential.sources.iter().map(|source| known(source, is_whole)).collect();
     let is_package = credential.token_kind == TokenKind::McpPackage;
@@ -146,7 +147,7 @@ fn member(
     Ok(Member::new(id, label, reader, ends, known))
 }
 
-/// How many sources of a grant the index names at most.
+/// The most sources of a grant that the index names.
 const MOST_SOURCES: usize = 100;
 
 /// What the index knows of a source.

@@ -1,5 +1,5 @@
-//! Names that a provider knows, for one that it does not or that is missing: those it names itself, else those
-//! that earlier grants of it showed, the nearest first.
+//! Suggests names that a provider knows for a name that it does not know or that is missing: those that it
+//! lists itself, or otherwise those from its earlier grants, the closest first.
 
 use crate::cache::credential::Credential;
 use crate::provider::approve::wanted::{StreamRequest, Wanted};
@@ -7,7 +7,7 @@ use crate::provider::approve::{ApproveError, Choice};
 use crate::provider::oauth_error::Part;
 use crate::provider::url::ProviderUrl;
 
-/// `error`, with the names that there are if it is about one that is not known, or not given.
+/// `error` with the available names, if it is about a name that is unknown or missing.
 pub fn with_names(
     error: ApproveError,
     wanted: &Wanted,
@@ -30,12 +30,12 @@ pub fn with_names(
     }
     let refusal = error.message.as_deref().unwrap_or_default();
     let asked = asked(part, wanted);
-    // Of several names the one that the refusal repeats.
+    // Of several names, the one that the refusal repeats.
     if let Some(meant) = asked.iter().find(|name| refusal.contains(**name)).or(asked.first()) {
         let meant = meant.to_lowercase();
         choices.sort_by_key(|choice| strsim::levenshtein(&meant, &choice.id.to_lowercase()));
     }
-    // As the option takes it.
+    // In the form that the option accepts.
     if let (Part::Field, Some(stream)) = (part, stream_of_field(refusal, wanted)) {
         for choice in &mut choices {
             choice.id = format!("{stream}.{}", choice.id);
@@ -44,7 +44,8 @@ pub fn with_names(
     ApproveError::Unknown { part, error, choices }
 }
 
-/// The stream whose fields a refusal is about: the one that it names, else the one that some fields of were asked for.
+/// The stream whose fields a refusal is about: the one that it names, or otherwise the one whose fields were
+/// asked for.
 fn stream_of_field<'a>(refusal: &str, wanted: &'a Wanted) -> Option<&'a str> {
     let with_fields = || wanted.streams.iter().filter(|stream| !stream.fields.is_empty());
     let is_named =
@@ -64,7 +65,7 @@ fn asked(part: Part, wanted: &Wanted) -> Vec<&str> {
     }
 }
 
-/// What grants of this provider that are on this machine showed of it.
+/// The names that grants of this provider on this machine have shown.
 fn of_before(part: Part, wanted: &Wanted, provider: &ProviderUrl, credentials: &[Credential]) -> Vec<Choice> {
     let sources = credentials
         .iter()
@@ -147,7 +148,7 @@ mod tests {
         assert_eq!(
             (found[0].as_str(), found.len()),
             ("messages", 3),
-            "the slip, and of this source: {found:?}"
+            "closest to the typing mistake, and of this source: {found:?}"
         );
         let everywhere = Wanted { source: None, ..mail.clone() };
         let found = names(Part::Stream, &everywhere, "", &[]);

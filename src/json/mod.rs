@@ -1,4 +1,4 @@
-//! JSON from elsewhere, read without losing a message to one bad character; and JSON as it goes out ([`mod@write`]).
+//! JSON from elsewhere, read without losing a message to one bad character; and outgoing JSON ([`mod@write`]).
 
 pub mod write;
 
@@ -7,31 +7,31 @@ use std::borrow::Cow;
 use memchr::memmem;
 use serde_json::Value;
 
-/// Keys that `serde_json` takes for numbers and raw values of its own, wherever they come from.
+/// Keys that `serde_json` takes for its own numbers and raw values, wherever they come from.
 const RESERVED: [&str; 2] = ["$serde_json::private::Number", "$serde_json::private::RawValue"];
 
-/// What stands for what no text can hold (the Encoding standard's replacement character).
+/// Replaces what no text can hold (the Encoding standard's replacement character).
 const REPLACEMENT: &[u8] = br"\ufffd";
 
-/// What some programs put before a text (RFC 8259 §8.1 lets a reader ignore it).
+/// A mark that some programs put before a text (RFC 8259 §8.1 lets a reader ignore it).
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Parses a body, a byte order mark before it or not. A lone surrogate (`\ud800`), which `serde_json` would refuse with the whole body,
-/// becomes U+FFFD; so does the `$` of a key that `serde_json` keeps for itself: as it is, it would turn a
-/// person's object into something else, or make a page unreadable.
+/// Parses a body, with or without a byte order mark. A lone surrogate (`\ud800`), which would make `serde_json`
+/// refuse the whole body, becomes U+FFFD. So does the `$` of a key that `serde_json` reserves: left unchanged,
+/// it would turn a person's object into something else, or make a page unreadable.
 ///
 /// # Errors
-/// `serde_json`'s, also for more than 128 levels of nesting.
+/// The errors of `serde_json`, including the one for more than 128 levels of nesting.
 pub fn parse(body: &[u8]) -> Result<Value, serde_json::Error> {
     let body = repaired(body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body));
-    // Whether it is UTF-8 is cheaper to see at once than string by string.
+    // Checking all of it for UTF-8 at once is cheaper than checking each string.
     match str::from_utf8(&body) {
         Ok(text) => serde_json::from_str(text),
         Err(_) => serde_json::from_slice(&body),
     }
 }
 
-/// A number, also one that was written as a text (`"3600"`).
+/// A number, even if it was written as a text (`"3600"`).
 pub fn number(value: &Value) -> Option<f64> {
     let number = match value {
         Value::String(text) => text.trim().parse().ok(),
@@ -40,9 +40,10 @@ pub fn number(value: &Value) -> Option<f64> {
     number.filter(|number| number.is_finite())
 }
 
-/// JSON as [`parse`] reads it, with what it replaces.
+/// The JSON that [`parse`] reads, after its replacements.
 pub fn repaired(body: &[u8]) -> Cow<'_, [u8]> {
-    // Nearly every body has neither an escape, which a lone surrogate is and a key may hide in, nor such a key.
+    // Nearly every body has neither such a key nor an escape, which a lone surrogate is and which can hide such
+    // a key.
     if [&br"\u"[..], b"$serde_json::private"].iter().all(|part| memmem::find(body, part).is_none()) {
         return Cow::Borrowed(body);
     }

@@ -1,7 +1,7 @@
 //! JSON as it goes over the wire: compact, with every hidden character escaped (R4.9).
 //!
-//! What measures a value is what writes it, with another [`Sink`]: a length cannot differ from what is written. What is
-//! [`Written`] is measured and passed on as it is.
+//! The code that measures a value is the code that writes it, with another [`Sink`], so a length cannot differ
+//! from the output. A [`Written`] value is measured and passed on unchanged.
 
 use std::borrow::Cow;
 
@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 
 use crate::text::{belongs, is_hidden, leading};
 
-/// What JSON is written to.
+/// The destination of JSON.
 pub trait Sink {
-    /// Takes the next part of it.
+    /// Receives the next part.
     fn put(&mut self, part: &str);
 
-    /// Takes a mark between two parts.
+    /// Receives a mark between two parts.
     fn mark(&mut self, mark: char);
 }
 
@@ -41,65 +41,65 @@ impl Sink for Count {
     }
 }
 
-/// What can be written as JSON.
+/// A value that can be written as JSON.
 pub trait Json {
-    /// Writes all of it.
+    /// Writes the whole value.
     fn write_to(&self, out: &mut impl Sink);
 }
 
-/// How many bytes `value` takes.
+/// The number of bytes of `value`.
 pub fn len(value: &(impl Json + ?Sized)) -> usize {
     let mut count = Count(0);
     value.write_to(&mut count);
     count.0
 }
 
-/// `value`, written.
+/// `value` as JSON text.
 pub fn text(value: &(impl Json + ?Sized)) -> String {
     let mut text = String::with_capacity(64);
     value.write_to(&mut text);
     text
 }
 
-/// JSON that is written already: nothing measures or escapes it again.
+/// JSON that is already written: nothing measures or escapes it again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written(String);
 
-/// Bytes that most rows and hits take.
+/// A size that most rows and hits do not exceed.
 const LIKELY: usize = 512;
 
 impl Written {
-    /// `value`, written.
+    /// Writes `value`.
     pub fn of(value: &(impl Json + ?Sized)) -> Self {
         let mut text = String::with_capacity(LIKELY);
         value.write_to(&mut text);
         Self(text)
     }
 
-    /// An object, of what `write` puts into it.
+    /// An object with the members that `write` adds.
     pub fn object(write: impl FnOnce(&mut Members<'_, String>)) -> Self {
         let mut text = String::with_capacity(LIKELY);
         object(&mut text, write);
         Self(text)
     }
 
-    /// The JSON.
+    /// The JSON text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The JSON.
+    /// The JSON text.
     pub fn into_string(self) -> String {
         self.0
     }
 
-    /// How many bytes it takes.
-    #[allow(clippy::len_without_is_empty, reason = "no JSON is empty")]
+    /// The number of its bytes.
+    #[allow(clippy::len_without_is_empty, reason = "JSON is never empty")]
     pub const fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The value that it says.
+    /// The value that it represents.
     pub fn read(&self) -> Value {
         super::parse(self.0.as_bytes()).unwrap_or_default()
     }
@@ -117,33 +117,33 @@ impl Json for Written {
     }
 }
 
-/// The members of an object that is being written. The caller keeps their order, where it matters.
+/// The members of an object that is being written. The caller keeps their order if it matters.
 pub struct Members<'a, S: Sink> {
     out: &'a mut S,
     has_some: bool,
 }
 
 impl<S: Sink> Members<'_, S> {
-    /// Writes one.
+    /// Writes a member.
     pub fn put(&mut self, name: &str, value: &(impl Json + ?Sized)) {
         self.name(name);
         value.write_to(self.out);
     }
 
-    /// Writes one that is a list, of `items`.
+    /// Writes a member that is a list of `items`.
     pub fn put_list<T: Json>(&mut self, name: &str, items: impl IntoIterator<Item = T>) {
         self.name(name);
         list(self.out, items);
     }
 
-    /// Writes one, if there is one.
+    /// Writes a member if it has a value.
     pub fn put_some(&mut self, name: &str, value: Option<impl Json>) {
         if let Some(value) = value {
             self.put(name, &value);
         }
     }
 
-    /// Writes one that is an object.
+    /// Writes a member that is an object.
     pub fn put_object(&mut self, name: &str, write: impl FnOnce(&mut Members<'_, S>)) {
         self.name(name);
         object(self.out, write);
@@ -158,7 +158,7 @@ impl<S: Sink> Members<'_, S> {
     }
 }
 
-/// Writes an object, of what `write` puts into it.
+/// Writes an object with the members that `write` adds.
 pub fn object<S: Sink>(out: &mut S, write: impl FnOnce(&mut Members<'_, S>)) {
     out.mark('{');
     write(&mut Members { out, has_some: false });
@@ -181,7 +181,7 @@ impl Json for Value {
         match self {
             Self::Null => out.put("null"),
             Self::Bool(value) => value.write_to(out),
-            // Digit for digit, as it came.
+            // Digit for digit, as it was read.
             Self::Number(number) => out.put(number.as_str()),
             Self::String(text) => string(out, text),
             Self::Array(items) => list(out, items),
@@ -251,7 +251,7 @@ impl<T: Json> Json for Option<T> {
     }
 }
 
-/// Whether a string holds it as it is.
+/// Whether a string can hold the byte unescaped.
 const fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\'
 }
@@ -263,7 +263,7 @@ fn string(out: &mut impl Sink, text: &str) {
         at += leading(&text.as_bytes()[at..], is_plain);
         let Some(c) = text[at..].chars().next() else { break };
         let end = at + c.len_utf8();
-        // What was escaped is nothing that a joiner could belong to.
+        // A joiner cannot belong to a character that was escaped.
         let before = || text[copied..at].chars().next_back();
         let is_exposed = is_hidden(c) && !before().is_some_and(|before| belongs(before, c, &text[end..]));
         if is_exposed || matches!(c, '"' | '\\') {
@@ -339,7 +339,7 @@ mod tests {
         }
     }
 
-    /// In JSON a character that is escaped ends with a digit, and a keycap begins with one.
+    /// In JSON an escaped character ends with a digit, and a keycap begins with one.
     #[test]
     fn the_last_digit_of_an_escape_begins_no_keycap() {
         for (value, wanted) in [

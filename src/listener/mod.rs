@@ -1,5 +1,5 @@
-//! A listener for HTTP that anybody may connect to: how many connections there are, how slow a client may be, and how they
-//! end. The endpoint and the vault are served by it.
+//! A listener for HTTP that anyone may connect to: it limits how many connections there are and how slow a
+//! client may be, and decides how connections end. It serves the endpoint and the vault.
 
 pub mod places;
 
@@ -29,50 +29,54 @@ use tokio_util::task::TaskTracker;
 
 use self::places::{Place, Places};
 
-/// From a connection, or an answer, to the next request's whole head; so long may a connection be idle too.
+/// From a connection, or an answer, to the whole head of the next request; also the longest time that a
+/// connection may be idle.
 const HEAD_TIME: Duration = Duration::from_secs(30);
-/// For a TLS handshake.
+/// The time for a TLS handshake.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
-/// For the body of a request that is read here.
+/// The time for the body of a request that is read here.
 const BODY_TIME: Duration = Duration::from_secs(10);
-/// Without a byte of an answer taken by the client.
+/// The time in which the client must accept a byte of an answer.
 const STALL_TIME: Duration = Duration::from_secs(30);
-/// For a client to stop sending a body that was refused, and to close.
+/// The time for a client to stop sending a body that was refused, and to close.
 const LINGER_TIME: Duration = Duration::from_secs(2);
-/// Of a refused body, in bytes, while that is waited for: a proxy's own bound is below it.
+/// The bytes of a refused body that are read meanwhile: a proxy's own limit is below this.
 const MOST_HEARD: usize = 16 << 20;
-/// A request's head at most, in bytes: a bearer has 16 KiB.
+/// The largest head of a request, in bytes: a bearer has 16 KiB.
 const MOST_HEAD: usize = 64 << 10;
-/// From the stop on for a handshake or a request's head that is not whole: what a client has just begun to send.
+/// The time after the stop for a handshake or a request's head that is not whole: what a client has just begun
+/// to send.
 const BEGUN_TIME: Duration = Duration::from_secs(1);
-/// After an `accept` that failed: file descriptors do not come back at once.
+/// The pause after an `accept` that failed: file descriptors do not come back at once.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What a connection is accepted with, which may be another one for the next.
+/// Returns what a connection is accepted with, which may be different for the next connection.
 pub type Acceptors = Arc<dyn Fn() -> tokio_rustls::TlsAcceptor + Send + Sync>;
 
-/// A listener and what answers on it.
+/// A listener and its routes.
 pub struct Listener {
-    /// Where connections come from.
+    /// The source of connections.
     pub listener: TcpListener,
-    /// What answers.
+    /// The routes that answer.
     pub routes: axum::Router,
-    /// TLS, if it is done here: what the next connection is accepted with.
+    /// TLS, if it is handled here: what the next connection is accepted with.
     pub tls: Option<Acceptors>,
-    /// Whether a request's body is read before it is at work, and how much of one. Without it that is up to `routes`, and a
-    /// body may wait for whoever sends it: for where nobody is heard out without a bearer.
+    /// The most that is read of a request's body, if bodies are read before a request counts as being at work.
+    /// Without it that is up to `routes`, and a body may wait for its sender: for servers that serve nobody
+    /// without a bearer.
     pub most_body: Option<usize>,
-    /// Requests, by their path, whose body is not read before they are at work: they are `routes`' to bound.
+    /// Selects, by path, the requests whose body is not read before they are at work: `routes` must bound
+    /// those.
     pub streamed: Option<fn(&str) -> bool>,
-    /// How many connections there may be.
+    /// The limits on connections.
     pub places: Arc<Places>,
-    /// Cuts off what is left, also before its time.
+    /// Cuts off what is left, even before its time.
     pub cut: CancellationToken,
 }
 
 impl Listener {
-    /// Serves until `stop`. Then no new connection is taken, requests that are at work are answered, for at
-    /// most `drain`, and what is left is cut off. Gives how many were.
+    /// Serves until `stop`. Then it accepts no new connections, finishes the requests that are at work, for at
+    /// most `drain`, and cuts off what is left. Returns how many connections it cut off.
     pub async fn serve(self, stop: CancellationToken, drain: Duration) -> usize {
         let Self { listener, routes, tls, most_body, streamed, places, cut } = self;
         let connections = TaskTracker::new();
@@ -88,7 +92,7 @@ impl Listener {
             };
             let (stream, place) = match accepted {
                 Ok((stream, Some(place))) => (stream, Arc::new(place)),
-                // Its address has as many at work as it may.
+                // The client's address has as many requests at work as it may.
                 Ok((_, None)) => continue,
                 Err(_) => {
                     let _ = places.make_room();
@@ -101,7 +105,7 @@ impl Listener {
             let (stop, cut) = (stop.clone(), cut.clone());
             connections.spawn(async move {
                 let gone = place.gone.clone();
-                // Answers are small and come one at a time: waiting to fill a packet only costs time.
+                // Answers are small and come one at a time: waiting to fill a packet would only cost time.
                 let _ = stream.set_nodelay(true);
                 tokio::select! {
                     () = cut.cancelled() => {}
@@ -166,11 +170,11 @@ async fn requests(
         let answers = answers.clone();
         async move {
             let mut answer = answers.answer(request, &place).await;
-            // The connection cannot be used again, and the client has to know: its next request would be lost.
+            // The connection cannot be used again, and the client must know, or its next request would be lost.
             if let (Ok(answer), true) = (&mut answer, unread.load(Ordering::Relaxed)) {
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
-            // From here on it is `unsent`: every answer is whole.
+            // From here on the connection is `unsent`: every answer is whole.
             place.signs.unsent.store(true, Ordering::Relaxed);
             place.is_answered();
             drop(work);
@@ -199,7 +203,7 @@ async fn requests(
     }
 }
 
-/// What answers on a connection.
+/// Answers the requests of a connection.
 #[derive(Clone)]
 struct Answers {
     routes: axum::Router,
@@ -208,7 +212,7 @@ struct Answers {
 }
 
 impl Answers {
-    /// Answers a request, which is at work from when there is nothing more to wait for from its client.
+    /// Answers a request. The request is at work once there is nothing more to wait for from its client.
     async fn answer(self, request: Request<Watched>, place: &Place) -> Result<Response, Infallible> {
         let routes = TowerToHyperService::new(self.routes);
         let is_streamed = self.streamed.is_some_and(|is_one| is_one(request.uri().path()));
@@ -232,7 +236,8 @@ impl Answers {
     }
 }
 
-/// A request's body; tells `unread` when it is let go before its end, as that of a request that was refused.
+/// A request's body. It sets `unread` if it is dropped before its end, like the body of a request that was
+/// refused.
 struct Watched {
     body: Incoming,
     unread: Arc<AtomicBool>,
@@ -266,11 +271,11 @@ impl Drop for Watched {
     }
 }
 
-/// A stream whose other end has to take something within [`STALL_TIME`] while something is to be written.
+/// A stream whose other end must accept something within [`STALL_TIME`] while there is something to write.
 ///
-/// Where a body was left `unread`, its end is heard out before the stream is closed (RFC 9112 §9.6): else the
-/// system resets the connection, and a proxy that is still sending makes a 502 of the refusal. For [`LINGER_TIME`]
-/// and [`MOST_HEARD`] at most: nobody has to be let in to get here.
+/// If a body was left `unread`, the rest of it is read before the stream is closed (RFC 9112 §9.6). Otherwise
+/// the system resets the connection, and a proxy that is still sending turns the refusal into a 502. This takes
+/// at most [`LINGER_TIME`] and [`MOST_HEARD`], because any client can get here without a bearer.
 struct Impatient<S> {
     stream: S,
     stalled: Option<Pin<Box<Sleep>>>,
@@ -387,7 +392,7 @@ mod tests {
         Answers { routes, most_body: None, streamed: None }
     }
 
-    /// What a client that sends `sent` and then nothing gets, and after how many seconds it is hung up on.
+    /// The answer to a client that sends `sent` and then nothing, and the seconds after which it is cut off.
     async fn hung_up_after(sent: &[u8]) -> (String, u64) {
         let (mut client, server) = tokio::io::duplex(1 << 16);
         let serving = tokio::spawn(async move {
@@ -457,7 +462,7 @@ mod tests {
         serving.await.unwrap();
     }
 
-    /// Answered without a look at the body, as a refusal is.
+    /// A request that is answered without reading its body, the way a refusal is.
     const POST: &[u8] = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n";
 
     #[tokio::test]
@@ -497,7 +502,7 @@ mod tests {
         assert!((LINGER_TIME..LINGER_TIME * 2).contains(&after), "{after:?}");
     }
 
-    /// As much as it can, which takes no time on this clock.
+    /// Sends as much as it can, which takes no time on this clock.
     #[tokio::test(start_paused = true)]
     async fn whoever_sends_very_much_of_what_was_refused_is_hung_up_on_before_the_time() {
         let (mut client, server) = tokio::io::duplex(1 << 16);
@@ -547,7 +552,7 @@ mod tests {
         }
     }
 
-    /// More of them than there are places, of both kinds, and the owner asks twice beside them.
+    /// More clients than there are places, of both kinds, and the owner asks twice meanwhile.
     #[tokio::test]
     async fn o7_13_half_requests_keep_nobody_out() {
         const MOST: usize = 8;

@@ -1,5 +1,6 @@
-//! Who is connected: so many at once, so many from one address. Where there is no room, whoever has said nothing for the
-//! longest time goes: a client that means to ask asks at once.
+//! The connected clients: limits how many there are at once, and how many from one address. If there is no
+//! room, the client that has sent nothing for the longest time is cut off: a client that wants something asks
+//! at once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
@@ -11,27 +12,29 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Without a byte taken of an answer, while others wait: whoever reads at all reads sooner.
+/// How long a client may accept nothing of an answer while others wait: any client that reads at all reads
+/// sooner.
 const STALLED: Duration = Duration::from_secs(3);
 
-/// What is counted of connections, by whoever shows it to an operator.
+/// Counts connections, for showing them to an operator.
 pub trait Counter: Send + Sync {
-    /// There is one more.
+    /// There is one more connection.
     fn entered(&self);
     /// There is one less.
     fn left(&self);
-    /// One was hung up on: for the `room` that it took, or for what its `address` has.
+    /// A connection was cut off: for the `room` that it took, or because of the limit for its `address`.
     fn hung_up(&self, why: &'static str);
 }
 
-/// How many connections there may be.
+/// The limits on connections.
 #[derive(Debug, Clone)]
 pub struct Room {
-    /// At once.
+    /// The limit for all connections.
     pub most: usize,
-    /// From one address, as far as it is not trusted; of IPv6 from one /64.
+    /// The limit for one address that is not trusted; for IPv6, for one /64.
     pub most_per_address: usize,
-    /// Proxies: who connects through them is not known, so they are not one client. Loopback is always trusted.
+    /// Proxies: the clients behind them are unknown, so a proxy does not count as one client. Loopback is
+    /// always trusted.
     pub trusted: Vec<IpAddr>,
 }
 
@@ -48,47 +51,49 @@ pub struct Places {
 struct Inner {
     next: u64,
     open: HashMap<u64, Open>,
-    /// Those that no request of is at work, by when that began.
+    /// The connections without a request at work, by when that began.
     silent: BTreeMap<u64, u64>,
     by_address: HashMap<IpAddr, usize>,
 }
 
 #[derive(Debug)]
 struct Open {
-    /// `None` for a trusted one.
+    /// `None` for a trusted address.
     address: Option<IpAddr>,
-    /// Its key in `silent`.
+    /// The connection's key in `silent`.
     since: Option<u64>,
     signs: Arc<Signs>,
     gone: CancellationToken,
 }
 
-/// What a connection shows of its client.
+/// What a connection shows about its client.
 #[derive(Debug, Default)]
 pub struct Signs {
-    /// It has yet to take something, or is heard out.
+    /// The client must still accept something, or the rest of its body is being read.
     pub unsent: AtomicBool,
-    /// Since when it takes nothing, in milliseconds from the listener's start; 0 where it does.
+    /// The time since when it has accepted nothing, in milliseconds from the listener's start; 0 if it does
+    /// accept.
     stalled: AtomicU64,
 }
 
-/// One connection's place, as long as it lives.
+/// The place of one connection, for as long as it lives.
 pub struct Place {
     places: Arc<Places>,
     id: u64,
-    /// Says that another connection has it now.
+    /// Signals that another connection has the place now.
     pub gone: CancellationToken,
-    /// What is seen of the client.
+    /// What is known about the client.
     pub signs: Arc<Signs>,
 }
 
 impl Places {
-    /// Nobody is connected yet.
+    /// Without any connection yet.
     pub fn new(room: Room, counter: Option<Arc<dyn Counter>>) -> Self {
         Self { room, counter, began: Instant::now(), inner: Mutex::default(), changed: Notify::new() }
     }
 
-    /// A place for a connection from `from`, once there is one; `None` where its address has as many at work as it may.
+    /// A place for a connection from `from`, once there is one; `None` if its address has as many requests at
+    /// work as it may.
     pub async fn enter(self: &Arc<Self>, from: IpAddr) -> Option<Place> {
         let address = self.counted(from);
         loop {
@@ -102,7 +107,8 @@ impl Places {
         }
     }
 
-    /// Ends the connection that has said nothing for the longest time, if there is one: there are no more files to open.
+    /// Ends the connection that has sent nothing for the longest time, if there is one: there are no more files
+    /// to open.
     pub fn make_room(&self) -> bool {
         self.end_oldest(&mut self.lock(), |_| true)
     }
@@ -116,7 +122,7 @@ impl Places {
             self.count(|counter| counter.hung_up("address"));
             return Entered::Refused;
         }
-        // A proxy's idle connections are other people's next requests.
+        // A proxy's idle connections carry other people's next requests.
         if inner.open.len() >= self.room.most
             && !self.end_oldest(&mut inner, |open| open.address.is_some())
             && !self.end_oldest(&mut inner, |_| true)
@@ -134,7 +140,7 @@ impl Places {
         Entered::In(Place { places: Arc::clone(self), id, gone, signs })
     }
 
-    /// The oldest of those who say nothing, else of those who take nothing.
+    /// Ends the oldest connection that sends nothing, or else the oldest that accepts nothing.
     fn end_oldest(&self, inner: &mut Inner, among: impl Fn(&Open) -> bool) -> bool {
         let now = self.now();
         let oldest = |is_due: &dyn Fn(&Signs) -> bool| {
@@ -178,7 +184,7 @@ impl Places {
         }
     }
 
-    /// Whose connection it counts as; `None` where it may be anybody's.
+    /// The address that a connection counts for; `None` if it may carry anyone's requests.
     fn counted(&self, from: IpAddr) -> Option<IpAddr> {
         let from = from.to_canonical();
         if from.is_loopback() || self.room.trusted.iter().any(|trusted| trusted.to_canonical() == from) {
@@ -186,12 +192,12 @@ impl Places {
         }
         Some(match from {
             IpAddr::V4(_) => from,
-            // Whoever has one address of it has all.
+            // The owner of one address in the network has all of them.
             IpAddr::V6(whole) => Ipv6Addr::from_bits(whole.to_bits() >> 64 << 64).into(),
         })
     }
 
-    /// From 1, since 0 says that nothing stalls.
+    /// Starts at 1, because 0 means that nothing stalls.
     fn now(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX).saturating_add(1)
     }
@@ -215,7 +221,7 @@ enum Entered {
 }
 
 impl Place {
-    /// A request of it is at work.
+    /// A request on it is at work.
     pub fn works(&self) {
         let mut inner = self.places.lock();
         if let Some(since) = inner.open.get_mut(&self.id).and_then(|open| open.since.take()) {
@@ -223,7 +229,7 @@ impl Place {
         }
     }
 
-    /// Its request is answered, and nothing is asked yet.
+    /// Its request is answered, and it has no further request yet.
     pub fn is_answered(&self) {
         let mut inner = self.places.lock();
         let turn = inner.turn();
@@ -235,7 +241,7 @@ impl Place {
         }
     }
 
-    /// Whether the client takes nothing of what is to be written.
+    /// Records whether the client accepts nothing of what is to be written.
     pub fn stalls(&self, is_stalled: bool) {
         let since = if is_stalled { self.places.now() } else { 0 };
         self.signs.stalled.store(since, Ordering::Relaxed);
@@ -249,21 +255,22 @@ impl Drop for Place {
     }
 }
 
-/// How many connections fit, where this process may have `files` open: a request at work, of which there are `at_once`,
-/// has one to the provider too.
+/// The number of connections that fit if this process may have `files` open. Each request at work, of which
+/// there are `at_once`, also has a connection to the provider.
 pub fn fitting(most: usize, at_once: usize, files: Option<u64>) -> usize {
-    /// The log, the listeners, introspection, what the libraries open.
+    /// The log, the listeners, introspection, and the files that libraries open.
     const OTHERS: usize = 64;
     let Some(files) = files.and_then(|files| usize::try_from(files).ok()) else { return most };
     most.min(files.saturating_sub(at_once + OTHERS).max(files / 4)).max(1)
 }
 
-/// Has as many files as the system allows this process: how many that is, where it says.
+/// Raises the number of open files to the system's limit for this process. Returns the limit if it is known.
 pub fn allow_files() -> Option<u64> {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-        /// What macOS takes at most (`OPEN_MAX`): "as many as allowed" is none there, and refused (setrlimit(2)).
+        /// The most that macOS accepts (`OPEN_MAX`): it refuses a request for "as many as allowed"
+        /// (setrlimit(2)).
         const OPEN_MAX: u64 = 10_240;
         let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
         let current = if cfg!(target_os = "macos") {
@@ -287,7 +294,10 @@ mod tests {
         Arc::new(Places::new(Room { most, most_per_address, trusted }, None))
     }
 
-    #[allow(clippy::option_option, reason = "there is room at once, or not; and then a place, or none")]
+    #[allow(
+        clippy::option_option,
+        reason = "the outer option tells whether there is room at once, the inner one whether there is a place"
+    )]
     fn enter(places: &Arc<Places>, from: &str) -> Option<Option<Place>> {
         use futures_util::FutureExt as _;
         places.enter(from.parse().unwrap()).now_or_never()
@@ -301,12 +311,12 @@ mod tests {
     fn where_there_is_no_room_the_oldest_that_says_nothing_goes() {
         let places = places(3, 3, &[]);
         let [first, second, third] = [(); 3].map(|()| within(&places, "127.0.0.1"));
-        // It asked, and is answered: the second is the oldest now.
+        // It asked and was answered: the second is now the oldest.
         first.works();
         first.is_answered();
         let fourth = within(&places, "127.0.0.1");
         assert!(second.gone.is_cancelled() && !first.gone.is_cancelled() && !third.gone.is_cancelled());
-        // Whoever is at work, or takes its answer, stays.
+        // A client that is at work, or that reads its answer, stays.
         first.works();
         third.works();
         fourth.signs.unsent.store(true, Ordering::Relaxed);
@@ -318,7 +328,7 @@ mod tests {
         assert!(enter(&places, "127.0.0.1").is_none());
         drop(second);
         drop(third);
-        assert!(enter(&places, "127.0.0.1").is_none(), "their places are others' already");
+        assert!(enter(&places, "127.0.0.1").is_none(), "others already have their places");
         drop(first);
         let sixth = within(&places, "127.0.0.1");
         assert!(!fifth.gone.is_cancelled() && !sixth.gone.is_cancelled());
@@ -334,7 +344,7 @@ mod tests {
         second.works();
         third.works();
         assert!(enter(&places, "192.0.2.7").unwrap().is_none(), "all of its own are at work");
-        // A network of one owner is one address; a proxy is many people.
+        // A network of one owner counts as one address; a proxy stands for many people.
         let [old, _new] = ["2001:db8::1", "2001:db8::2"].map(|from| within(&places, from));
         let _third = within(&places, "2001:db8::3");
         assert!(old.gone.is_cancelled());

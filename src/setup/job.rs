@@ -357,7 +357,10 @@ impl Job<'_> {
     }
 
     /// Writes the planned content. Returns the backup's path, or `None` if the file is no longer what was read.
-    #[allow(clippy::option_option, reason = "the outer option tells whether it was written, the inner one whether there is a backup")]
+    #[allow(
+        clippy::option_option,
+        reason = "the outer option tells whether it was written, the inner one whether there is a backup"
+    )]
     fn write(
         &self,
         file: &ForeignFile,
@@ -513,8 +516,11 @@ impl Job<'_> {
             ),
             ForeignError::Locked(path) => (
                 "config_busy",
-                format!("Run this again; if no other pdpp is running, rmdir {}", shell_word(&path.to_string_lossy()))
-                    .into(),
+                format!(
+                    "Run this again; if no other pdpp is running, rmdir {}",
+                    shell_word(&path.to_string_lossy())
+                )
+                .into(),
             ),
             ForeignError::Io(path, why) => {
                 let dir = path.parent().unwrap_or(path).to_string_lossy().into_owned();
@@ -634,11 +640,8 @@ impl Narrowed {
             ),
             Self::Off => (
                 "is switched off",
-                Hint::new(format!(
-                    "Switch it on in {}; or update it and leave it off: ",
-                    job.host.title
-                ))
-                .run(again),
+                Hint::new(format!("Switch it on in {}; or update it and leave it off: ", job.host.title))
+                    .run(again),
             ),
         };
         Error::failed(

@@ -214,7 +214,11 @@ pub async fn check(host: &Host, name: &str, machine: &Machine, connected: bool) 
     let command = format!("{} {}", host.programs.first()?, arguments.join(" "));
     let output = run(&program, &arguments, None, CHECK_WITHIN).await;
     let Ok((_, message)) = output else {
-        return Some(Checked { command, is_well: false, message: "it did not answer within 60 s".to_owned() });
+        return Some(Checked {
+            command,
+            is_well: false,
+            message: "it did not answer within 60 s".to_owned(),
+        });
     };
     let expects: Vec<_> = check.expects.iter().map(|word| word.replace("NAME", name)).collect();
     let is_well = message.lines().any(|line| expects.iter().all(|word| line.contains(word.as_str())));

@@ -94,9 +94,9 @@ impl Report {
         }
         match self.done.plan.action {
             Action::Added | Action::Updated => Some(self.host.afterwards.into()),
-            Action::Removed => Some(
-                format!("{} may keep the server running until you restart it", self.host.title).into(),
-            ),
+            Action::Removed => {
+                Some(format!("{} may keep the server running until you restart it", self.host.title).into())
+            }
             Action::Unchanged | Action::Absent => None,
         }
     }

@@ -253,11 +253,7 @@ fn look_into(
     }));
     if has_bom && host.chokes_on_bom {
         problems.push(Problem::new(
-            format!(
-                "{} begins with a byte order mark, so {} does not read it",
-                file.display(),
-                host.title
-            ),
+            format!("{} begins with a byte order mark, so {} does not read it", file.display(), host.title),
             Command::new("mcp setup").value(host.id),
         ));
     }
@@ -309,7 +305,10 @@ pub fn untrusted(machine: &Machine, host: &Host, scope: Scope) -> Option<Problem
         let project = user.get("projects").and_then(|projects| projects.get(dir.to_string_lossy().as_ref()));
         project.and_then(|project| project.get("trust_level")).is_some_and(|level| level == "trusted")
     });
-    let what = format!("Codex does not read the config of {}, because you have not told it to trust that folder", machine.cwd.display());
+    let what = format!(
+        "Codex does not read the config of {}, because you have not told it to trust that folder",
+        machine.cwd.display()
+    );
     (!is_trusted).then(|| Problem::new(what, "Start codex there once and confirm that you trust the folder"))
 }
 

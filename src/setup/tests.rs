@@ -46,11 +46,11 @@ fn r8_3_an_owner_credential_in_the_config_stops_it() {
         assert_eq!((error.code(), error.kind().exit_code()), ("owner_credential_in_config", 77), "{text}");
         assert!(!format!("{error:?}").contains(" z"), "the value is not repeated: {error:?}");
     }
-    // Taking our entry out is always allowed.
+    // Removing our own entry is always allowed.
     let both = r#"{"mcpServers": {"x": {"env": {"PDPP_OWNER_TOKEN": "z"}}, "pdpp": {"command": "pdpp", "args": ["mcp", "serve"]}}}"#;
     let removal = Job { entry: None, ..job("cursor") };
     assert_eq!(removal.edit(Path::new("f"), Some(both.into())).unwrap().action, Action::Removed);
-    // A name in a prompt of long ago is no credential.
+    // A name in an old prompt is not a credential.
     let harmless = r#"{"history": ["PDPP_OWNER_TOKEN is what?"], "mcpServers": {}}"#;
     assert!(job("claude").edit(Path::new("f"), Some(harmless.into())).is_ok());
 }
@@ -70,7 +70,8 @@ fn an_entry_that_starts_something_else_is_not_replaced_unasked() {
     assert_eq!(plan.action, Action::Updated);
     let new = String::from_utf8(plan.new.unwrap()).unwrap();
     assert_eq!(new, older.replace("/old/pdpp", "/usr/local/bin/pdpp"));
-    // A server elsewhere beside our command, or a command under another host's key: no host is sure to start that.
+    // A remote server in addition to our command, or a command under another host's key: it is unclear what a
+    // host starts.
     for (id, mixed) in [
         (
             "cursor",
@@ -107,7 +108,7 @@ fn a_byte_order_mark_is_read_and_kept_but_where_the_host_is_known_to_refuse_it()
         let new = String::from_utf8(plan.new.unwrap()).unwrap();
         assert_eq!(new.starts_with(BOM), !host.chokes_on_bom, "{}", host.id);
         assert_eq!(plan.notes.len(), usize::from(host.chokes_on_bom), "{:?}", plan.notes);
-        // An entry that is right is of no use in a file that the host refuses.
+        // A correct entry is useless in a file that the host refuses.
         let with_bom = format!("{BOM}{}", new.trim_start_matches(BOM));
         let plan = job(host.id).edit(Path::new("f"), Some(with_bom.into())).unwrap();
         let expected = if host.chokes_on_bom { Action::Updated } else { Action::Unchanged };
@@ -143,7 +144,7 @@ fn why_a_file_is_left_alone_is_said_once_with_a_step_that_fits() {
         (
             kind(std::io::ErrorKind::StorageFull),
             "config_unwritable",
-            "Make room on that disk, or paste the entry: pdpp mcp setup cursor --print",
+            "Free some space on that disk, or paste the entry: pdpp mcp setup cursor --print",
         ),
     ] {
         let error = job("cursor").left_alone(error);
@@ -172,7 +173,7 @@ fn a_diff_shows_no_value_of_another_entry() {
         let plan = removal.edit(Path::new("f"), Some(added.into())).unwrap();
         assert!(!plan.diff.contains("canary") && plan.diff.contains("/usr/local/bin/pdpp"), "{}", plan.diff);
     }
-    // What starts something else is another's.
+    // An entry that starts something else belongs to someone else.
     let theirs = r#"{"mcpServers": {"pdpp": {"command": "npx", "args": ["canary"]}}}"#;
     let asked = Job { any_entry: true, ..job("cursor") };
     let plan = asked.edit(Path::new("f"), Some(theirs.into())).unwrap();
@@ -192,8 +193,8 @@ fn an_entry_that_somebody_wrote_over_is_noticed() {
     #[allow(clippy::disallowed_methods, reason = "another program's write")]
     std::fs::write(job.file(&machine).unwrap(), "{}").unwrap();
     assert!(!job.is_in_place(&machine));
-    // One thing is said of it, whatever else could not be proven.
-    let error = Error::failed("config_busy", "f was written over meanwhile, and does not have the entry");
+    // Only this is reported, whatever else could not be proven.
+    let error = Error::failed("config_busy", "another program has overwritten f, and the new entry is gone");
     let mut report = Report {
         host: job.host,
         name: job.name.to_owned(),
@@ -207,14 +208,14 @@ fn an_entry_that_somebody_wrote_over_is_noticed() {
     };
     let said = |report: &Report| format!("{}\n{}", report.failure().unwrap(), report.to_text());
     let text = said(&report);
-    assert!(text.contains("written over meanwhile") && !text.contains("left in place"), "{text}");
-    // What is there, and does not start, is said to be there.
+    assert!(text.contains("has overwritten") && !text.contains("still in the file"), "{text}");
+    // If the entry is in the file but does not start, the report says that it is still there.
     report.proof = Some(Proof::Failed(Error::failed("x", "it did not start")));
     let text = said(&report);
-    assert!(text.contains("the entry was left in place") && !text.contains("written over"), "{text}");
+    assert!(text.contains("the entry is still in the file") && !text.contains("overwritten"), "{text}");
     report.rolled_back = true;
     let text = said(&report);
-    assert!(text.contains("the change was taken back") && !text.contains("left in place"), "{text}");
+    assert!(text.contains("the change was undone") && !text.contains("still in the file"), "{text}");
 }
 
 #[test]
@@ -255,7 +256,7 @@ fn what_a_person_narrowed_or_switched_off_is_known() {
     }
 }
 
-/// A checkout brings an entry that starts this program, its own way.
+/// A checkout brings an entry that starts this program with its own settings.
 #[test]
 fn what_a_project_brings_along_is_kept_only_if_asked() {
     let brought = [
@@ -285,7 +286,7 @@ fn what_a_project_brings_along_is_kept_only_if_asked() {
             lines.ends_with(&["--proxy http://p.example:1", "the variable LD_PRELOAD"]),
             "{host}: {lines:?}"
         );
-        // It was told of them now; a person's own file is told of them always.
+        // The person was shown these settings now; for a person's own file they are always shown.
         for allowed in [Job { any_entry: true, ..project.clone() }, job(host)] {
             let plan = allowed.edit(Path::new("f"), Some(text.into())).unwrap();
             assert!(
@@ -305,7 +306,7 @@ fn what_a_project_brings_along_is_kept_only_if_asked() {
         );
         let error = project.edit(Path::new("f"), Some(same.into())).unwrap_err();
         assert_eq!(error.code(), "entry_keeps_settings", "{host}");
-        // What this run chooses is nobody else's.
+        // Settings that this run chooses are not reported as someone else's.
         let mut own = entry();
         own.arguments.extend(["--proxy", "http://p.example:1"].map(str::to_owned));
         let plain = Job { scope: Scope::Project, entry: Some(own), ..job(host) };

@@ -175,7 +175,10 @@ fn a_folder_above_that_others_can_write_in_is_warned_of() {
     let ran = env.run(&["mcp", "setup", "cursor"]);
     assert!(ran.stdout.contains(&format!("note: others can write in {}", env.home().display())), "{ran:?}");
     let doctor = env.run(&["doctor"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(doctor.contains(&format!("others can write in {}, so they could replace", env.home().display())), "{doctor}");
+    assert!(
+        doctor.contains(&format!("others can write in {}, so they could replace", env.home().display())),
+        "{doctor}"
+    );
     std::fs::set_permissions(env.home(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let ran = env.run(&["status", "--cache-dir", below.to_str().unwrap()]);
     assert!(!ran.stderr.contains("warning"), "{ran:?}");

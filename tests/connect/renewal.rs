@@ -75,18 +75,18 @@ fn what_the_owner_picked_is_asked_for_again_for_as_long() {
     let more = [
         "streams that it did not have: moods (Paper diary)",
         "fields that it did not have: entries.mood",
-        "records from before the time it began with: entries (Paper diary)",
+        "records from before the old start: entries (Paper diary)",
     ];
     assert_eq!(report["more_than_before"].as_array().unwrap()[..3], more.map(Value::from));
     assert!(
         report["more_than_before"][3].as_str().unwrap().starts_with("access for a longer time, until 2099-")
     );
-    assert_eq!(report["less_than_before"], json!(["not the fields: entries.text"]));
+    assert_eq!(report["less_than_before"], json!(["missing fields: entries.text"]));
     for more in more {
         let warning = format!("warning: the grant gives more than the old grant had: {more}\n");
         assert!(ran.stderr.contains(&warning), "{}", ran.stderr);
     }
-    assert!(ran.stderr.contains("The grant gives less than the old grant had: not the fields: entries.text"));
+    assert!(ran.stderr.contains("The grant gives less than the old grant had: missing fields: entries.text"));
 }
 
 #[test]

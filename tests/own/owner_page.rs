@@ -147,10 +147,7 @@ async fn o7_15_the_page_is_for_the_one_browser_that_opened_its_link() {
         for rest in ["", "/grants", "/reads", "/search?q=number", "/forget/cin_work", "/import", "/page.css"]
         {
             let (status, _, page) = stranger.get(&format!("{at}{rest}")).await;
-            assert!(
-                status == StatusCode::OK && page.contains("This page is private"),
-                "{at}{rest}: {page}"
-            );
+            assert!(status == StatusCode::OK && page.contains("This page is private"), "{at}{rest}: {page}");
             tells_nothing(&page);
             shown.push(page);
         }
@@ -229,7 +226,7 @@ async fn o7_15_where_a_passphrase_decides_it_opens_each_visit_and_forgets() {
     let (status, page) = open.post("/passphrase", &[("passphrase", "a wrong one")]).await;
     assert!(status == StatusCode::FORBIDDEN && page.contains("not the passphrase"), "{page}");
     let (status, page) = open.post("/passphrase", &[("passphrase", PASSPHRASE)]).await;
-    assert!(status == StatusCode::FORBIDDEN && page.contains("try again in 1 second."), "{page}");
+    assert!(status == StatusCode::FORBIDDEN && page.contains("Try again in 1 second."), "{page}");
     tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
     // What was typed is not kept for the next request of the connection.
     let body = format!("csrf={}&passphrase={}", open.csrf, PASSPHRASE.replace(' ', "+"));

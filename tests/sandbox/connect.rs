@@ -216,7 +216,7 @@ fn a_request_for_everything_can_say_what_for() {
     let said = page(json!({ "purpose_code": code, "purpose_description": "Plan <b>a trip" }));
     assert!(said.contains("<blockquote><p>Plan &lt;b&gt;a trip</p></blockquote>"), "{said}");
     assert!(
-        said.contains("That is what the app says. Declared purpose: <em>personal AI assistant</em>"),
+        said.contains("This is what the app says. Declared purpose: <em>personal AI assistant</em>"),
         "{said}"
     );
     assert!(page(json!({ "purpose_description": "Plan a trip" })).contains("It declared no purpose"));
@@ -291,7 +291,7 @@ fn o7_7_a_day_leaves_out_what_it_cannot_narrow() {
     fields.push(("since".to_owned(), "2026-06-01".to_owned()));
     let summary = page.summary(app, &fields);
     assert!(
-        summary.contains("Left out, because a day cannot narrow them: accounts of Fjord Bank"),
+        summary.contains("Left out, because they have no date to limit by: accounts of Fjord Bank"),
         "{summary}"
     );
     assert!(
@@ -314,12 +314,12 @@ fn o7_7_a_request_for_all_with_a_bound_leaves_out_what_has_no_time() {
         let named = page("accounts");
         assert!(named.html.contains("Stream &#39;accounts&#39; has no time to limit by"), "{}", named.html);
         let all = page("*");
-        let left_out = "Left out, because a day cannot narrow them: ";
+        let left_out = "Left out, because they have no date to limit by: ";
         assert!(all.html.contains(left_out) && all.html.contains("accounts of Fjord Bank"), "{}", all.html);
         assert!(all.html.contains("name=\"until\""), "{}", all.html);
         let summary = all.summary(app, &all.with_accounts(&["cin_bank_fjord"]));
         assert!(summary.contains(left_out), "{summary}");
-        assert!(summary.contains("booked from 2026-02-01 to before 2026-03-01"), "{summary}");
+        assert!(summary.contains("booked from 2026-02-01 and before 2026-03-01"), "{summary}");
         assert!(!summary.contains("<strong>accounts</strong>"), "{summary}");
     }
 }
@@ -476,7 +476,7 @@ fn o7_11_a_link_is_good_once() {
     assert_eq!(ask(app, "GET", target, &[], b"").status, 303);
     let second = ask(app, "GET", target, &[], b"");
     assert_eq!(second.status, 404);
-    assert!(second.header("set-cookie").is_none() && second.text().contains("not good any more"));
+    assert!(second.header("set-cookie").is_none() && second.text().contains("no longer works"));
 }
 
 /// O7.12: a `request_uri` that somebody saw is worth nothing.
@@ -527,7 +527,7 @@ fn o7_11_a_request_tells_nothing_of_what_is_there() {
         // The owner is told.
         let page = Page::open(app, pushed.json()["authorization_url"].as_str().unwrap());
         assert!(
-            page.html.contains("It asks for what is not here") && page.html.contains("Unknown "),
+            page.html.contains("It asks for data that does not exist here") && page.html.contains("Unknown "),
             "{}",
             page.html
         );
@@ -653,7 +653,7 @@ fn what_a_client_says_is_escaped_and_attributed() {
     let answer = page.get(app, "");
     let html = answer.text() + &page.summary(app, &page.fields());
     assert!(!html.contains("<script") && !html.contains("<b>") && !html.contains('\u{202e}'));
-    assert!(html.contains("&lt;script&gt;") && html.contains("That is what the app says"));
+    assert!(html.contains("&lt;script&gt;") && html.contains("This is what the app says"));
     let policy = answer.header("content-security-policy").unwrap();
     assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"));
     assert!(policy.contains("frame-ancestors 'none'") && policy.contains("form-action 'self'"));
@@ -676,7 +676,7 @@ fn a_pushed_request_names_its_source() {
     let uri = pushed.json()["request_uri"].clone();
     let attempt = post(app, "/agent-connect", &json!({ "client_id": client_id, "request_uri": uri })).json();
     let page = Page::open(app, attempt["approval_url"].as_str().unwrap());
-    assert!(!page.html.contains("Personal mail") && page.html.contains("only those from 2026-01-01 on"));
+    assert!(!page.html.contains("Personal mail") && page.html.contains("only from 2026-01-01 on"));
     assert!(page.html.contains(
         "id=\"since\" name=\"since\" aria-describedby=\"since-hint days-hint\" value=\"2026-01-01\""
     ));
@@ -699,7 +699,7 @@ fn a_pushed_request_names_its_source() {
         let attempt =
             post(app, "/agent-connect", &json!({ "client_id": client_id, "request_uri": uri })).json();
         let page = Page::open(app, attempt["approval_url"].as_str().unwrap());
-        assert!(page.html.contains("That day, to be exact: 2026-03-01 12:00 UTC."), "{}", page.html);
+        assert!(page.html.contains("Exactly: 2026-03-01 12:00 UTC."), "{}", page.html);
         let mut fields = page.fields();
         fields.retain(|(name, _)| !matches!(name.as_str(), "since" | "until"));
         fields.extend(["since", "until"].into_iter().zip(days).map(|(name, day)| (name.into(), day.into())));

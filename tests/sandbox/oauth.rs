@@ -226,7 +226,7 @@ fn a_wrong_request_is_a_page_until_the_address_is_the_clients() {
     ] {
         assert_eq!(answer.status, 400, "{why}");
         assert!(
-            answer.header("location").is_none() && answer.text().contains("This app cannot ask"),
+            answer.header("location").is_none() && answer.text().contains("This request is not valid"),
             "{why}"
         );
     }
@@ -255,7 +255,7 @@ fn a_wrong_request_is_a_page_until_the_address_is_the_clients() {
     assert!(loaded("document").contains("redirect_uri is required"));
     let begun = authorize(app, client, |_| ());
     let page = Page::open(app, begun.header("location").unwrap());
-    assert!(page.html.contains("your browser goes back to the app on this computer"));
+    assert!(page.html.contains("your browser returns to the app on this computer"));
     assert_eq!(sent_back(&page.send(app, "deny", &[]))["error"], "access_denied");
     let policy = Page::open(app, authorize(app, client, |_| ()).header("location").unwrap()).get(app, "");
     let policy = policy.header("content-security-policy").unwrap();
@@ -305,7 +305,7 @@ fn an_authorization_request_for_everything_can_say_what_for() {
         let begun = authorize(app, &client, |query| query.extend(more));
         Page::open(app, begun.header("location").unwrap()).html
     };
-    assert!(page(&[]).contains("The app did not say."));
+    assert!(page(&[]).contains("The app stated no purpose."));
     assert!(page(&[("purpose_description", "Plan a trip")]).contains("<p>Plan a trip</p>"));
 }
 
@@ -386,7 +386,9 @@ fn a_device_gets_its_token_once_the_owner_approved_the_page_with_its_code() {
     assert_eq!(error(&poll(&begun, &register(&app, "Other"))), "invalid_grant");
 
     let page = page_of(user_code);
-    assert!(page.html.contains("The device that asks has to show the same") && page.html.contains(user_code));
+    assert!(
+        page.html.contains("The device that asks must show the same code") && page.html.contains(user_code)
+    );
     assert_eq!(page.approve(&app, &page.fields()).status, 303);
     let body = poll(&begun, &client).json();
     assert_eq!(get(&app, body["access_token"].as_str().unwrap(), "/v1/schema").status, 200);

@@ -153,7 +153,7 @@ fn chatgpt_needs_a_provider_and_keeps_the_other_hosts_report() {
     assert_eq!(outcome["chatgpt"]["error"]["code"], "not_connected");
     // There is nothing to take out, and nobody to ask.
     let ran = env.run(&["mcp", "setup", "chatgpt", "--remove"]);
-    assert!(ran.code == Some(0) && ran.stdout.contains("nothing was ever written here"), "{ran:?}");
+    assert!(ran.code == Some(0) && ran.stdout.contains("pdpp never wrote anything here"), "{ran:?}");
     // A provider for another host would seem to narrow what that is served.
     let ran = env.run(&["mcp", "setup", "codex", "--provider", "https://a.example.org"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("--provider is for chatgpt alone"), "{ran:?}");

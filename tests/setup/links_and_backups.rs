@@ -33,7 +33,7 @@ fn a_link_that_leads_to_itself_is_reported_as_such() {
         assert!(file.is_symlink());
         let doctor = env.run(&["doctor"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
-            doctor.contains("leads to itself")
+            doctor.contains("leads back to itself")
                 && doctor.contains("next: Remove the link, then: pdpp mcp setup"),
             "{doctor}"
         );

@@ -428,10 +428,7 @@ fn r8_2_an_entry_from_a_checkout_is_neither_updated_nor_started_unasked() {
     // Asked for, it is told again, and the proof is of what a host would start.
     let ran = run(&["--yes"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(
-        ran.stdout.contains("note: kept from the existing entry: the variable LD_PRELOAD"),
-        "{ran:?}"
-    );
+    assert!(ran.stdout.contains("note: kept from the existing entry: the variable LD_PRELOAD"), "{ran:?}");
 }
 
 #[test]

@@ -1,18 +1,18 @@
-//! Which store new secrets go to: what was asked for, else what was asked for before, else the keyring
-//! where there is one.
+//! Which store new secrets go to: the one that was asked for, or otherwise the earlier choice, or otherwise the
+//! keyring, if there is one.
 
 use serde::{Deserialize, Serialize};
 
 use super::{StoreError, StoreKind};
 
-/// Where to keep secrets, as a person chooses.
+/// Where to keep secrets, as a person chooses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum StoreChoice {
-    /// The keyring; where there is none, a file, and it says so
+    /// The keyring; a file if there is no keyring, with a note
     #[default]
     Auto,
-    /// The keyring and nothing else
+    /// Only the keyring
     Keyring,
     /// A file that only you can read
     File,
@@ -21,14 +21,14 @@ pub enum StoreChoice {
 /// A store that was tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chosen {
-    /// Which.
+    /// The store.
     pub kind: StoreKind,
-    /// One line for stderr, where it is not the one that `auto` prefers.
+    /// One line for stderr, if it is not the store that `auto` prefers.
     pub note: Option<String>,
 }
 
 impl StoreChoice {
-    /// What it is called, as an argument.
+    /// Its name as an argument.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -37,11 +37,11 @@ impl StoreChoice {
         }
     }
 
-    /// Decides, with `probe` to find out whether the keyring works. `Auto` falls back only where there is
-    /// no keyring: one that is locked or silent is still the one that the person has.
+    /// Decides, with `probe` to check whether the keyring works. `Auto` uses a file only if there is no
+    /// keyring: a locked or silent keyring is still the one that the person has.
     ///
     /// # Errors
-    /// Why the keyring, which it would have been, does not do.
+    /// Why the keyring, which would have been the choice, cannot be used.
     pub fn decide(self, probe: impl FnOnce() -> Result<(), StoreError>) -> Result<Chosen, StoreError> {
         let chosen = |kind, note| Ok(Chosen { kind, note });
         match self {

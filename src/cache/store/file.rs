@@ -1,4 +1,4 @@
-//! Secrets as private files: one a credential, 0600 in a 0700 directory, replaced atomically.
+//! Secrets as private files: one per credential, 0600 in a 0700 directory, replaced atomically.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// Bound of one secret, in bytes: two tokens of the longest kind with room to spare.
+    /// The largest secret, in bytes: two tokens of the longest kind, with room to spare.
     const MAX: u64 = 64 << 10;
 
     /// The store below the cache directory `cache`. Touches nothing.
@@ -23,10 +23,10 @@ impl FileStore {
         Self { dir: cache.join("secrets") }
     }
 
-    /// Whether a secret could be written now.
+    /// Checks that a secret can be written now.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why it cannot.
     pub fn probe(&self) -> Result<(), StoreError> {
         Ok(PrivateDir::create(&self.dir)?.check_room(4096)?)
     }
@@ -37,10 +37,11 @@ impl FileStore {
         found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// The secret at `place`, and what tells later whether its file [is still](FileStore::is_still) that.
+    /// The secret at `place`, and a mark that tells later whether its file [is still](FileStore::is_still) the
+    /// same.
     ///
     /// # Errors
-    /// As [`SecretStore::get`].
+    /// Same as [`SecretStore::get`].
     pub fn get_marked(
         &self,
         place: &SecretPlace,
@@ -59,22 +60,22 @@ impl FileStore {
         }
     }
 
-    /// Whether the file at `place` is the one, unchanged, that `mark` was given for.
+    /// Whether the file at `place` is the unchanged one that `mark` was made for.
     pub fn is_still(&self, place: &SecretPlace, mark: &Mark) -> bool {
         PrivateDir::open(&self.dir).is_ok_and(|dir| dir.is_still(place.id.as_str(), mark))
     }
 
-    /// Removes what a process left behind that died while it wrote. For whoever may write.
+    /// Removes what a process left behind that died while writing. The caller must hold the right to write.
     pub fn remove_temporary(&self) {
         if let Ok(dir) = PrivateDir::open(&self.dir) {
             dir.remove_temporary();
         }
     }
 
-    /// Deletes every secret, named by the index or not.
+    /// Deletes every secret, whether or not the index names it.
     ///
     /// # Errors
-    /// If one could not be deleted; the others are gone all the same.
+    /// If one could not be deleted; the others are gone anyway.
     pub fn delete_all(&self) -> Result<(), StoreError> {
         match PrivateDir::open(&self.dir) {
             Ok(dir) => Ok(dir.remove_all()?),

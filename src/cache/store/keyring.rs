@@ -1,13 +1,15 @@
-//! Secrets in the user's keyring: the Secret Service, the macOS keychain, the Windows credential manager.
+//! Secrets in the user's keyring: the Secret Service, the macOS keychain, or the Windows credential manager.
 //!
-//! None of their libraries bounds a call: a bus that accepts and never answers, or a dialog that nobody
-//! sees, would hold the caller for ever. So one thread of this process speaks with the keyring, and a
-//! caller waits [`bound`] for it. One thread, so that a locked keyring shows one dialog and not one a call.
+//! None of their libraries limits the time of a call: a bus that accepts and never answers, or a dialog that
+//! nobody sees, would block the caller for ever. So one thread of this process speaks to the keyring, and a
+//! caller waits [`bound`] for it. It is a single thread, so that a locked keyring shows one dialog, and not one
+//! per call.
 //!
-//! The `keyring` crate chooses the platform's store, opens it once in a process, and keeps what came of that. Where the
-//! Secret Service comes up later, every call of that process fails for good (`NoDefaultStore`); where it is restarted, so
-//! does every call from then on ("The session does not exist"). A server lives longer than that, so `open` opens the store
-//! again, with the crates that `keyring` itself stands on. They also take a label for an entry, and `keyring` takes none.
+//! The `keyring` crate chooses the platform's store, opens it once in a process, and keeps the result. If the
+//! Secret Service starts later, every call of that process fails permanently (`NoDefaultStore`). If it is
+//! restarted, so does every later call ("The session does not exist"). A server lives longer than that, so
+//! `open` opens the store again, with the crates that `keyring` itself is built on. They also accept a label
+//! for an entry, which `keyring` does not.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,30 +22,31 @@ use secrecy::{ExposeSecret, SecretString, zeroize::Zeroize};
 use super::{SecretPlace, SecretStore, StoreError, bound};
 use crate::hex;
 
-/// What this program's entries are filed under.
+/// The name under which this program's entries are filed.
 const SERVICE: &str = "pdpp";
 
-/// UTF-16 units an entry: Windows allows 2,560 bytes.
+/// The most UTF-16 units in an entry: Windows allows 2,560 bytes.
 const MOST_UNITS: usize = 1_190;
 
-/// The keyring of the user's session. Costs nothing until it is used.
+/// The keyring of the user's session. Creating one costs nothing; only using it does.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct KeyringStore;
 
 impl KeyringStore {
-    /// Whether the keyring takes and gives back an entry now.
+    /// Checks that the keyring accepts and returns an entry now.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why it does not.
     pub fn probe() -> Result<(), StoreError> {
-        // A name of its own: another process may probe at the same time, and what it deletes would fail this.
+        // A separate name: another process may probe at the same time, and deleting its entry would make this
+        // probe fail.
         let name = format!(
             "probe-{}",
             hex::random::<8>().map_err(|error| std::io::Error::other(error.to_string()))?
         );
         ask(move || {
             if !lasts() {
-                let why = "its default keyring is kept in memory, and empty at the session's end";
+                let why = "its default keyring is kept in memory, and is lost when the session ends";
                 return Err(KeyringError::PlatformFailure(why.into()));
             }
             let entry = entry(&name)?;
@@ -52,14 +55,14 @@ impl KeyringStore {
         })
     }
 
-    /// Whether the keyring has answered a question of this process's: another one costs no waiting.
+    /// Whether the keyring has already answered this process: another question then costs no waiting.
     pub fn has_answered() -> bool {
         ANSWERED.load(Ordering::Relaxed)
     }
 }
 
-/// Whether what is kept in the default collection is there in the next session too. The Secret Service has one that is not,
-/// and where nobody has made another it may be the default. Asked once in a process.
+/// Whether the contents of the default collection survive the session. The Secret Service has a collection that
+/// does not, and it may be the default if nobody has made another. Asked once in a process.
 #[cfg(all(unix, not(any(target_os = "macos", target_os = "ios", target_os = "android"))))]
 fn lasts() -> bool {
     use secret_service::{EncryptionType, blocking::SecretService};
@@ -72,7 +75,7 @@ fn lasts() -> bool {
     })
 }
 
-/// The other systems have no such place.
+/// The other systems have no such collection.
 #[cfg(not(all(unix, not(any(target_os = "macos", target_os = "ios", target_os = "android")))))]
 const fn lasts() -> bool {
     true
@@ -129,7 +132,7 @@ fn names(place: &SecretPlace) -> Vec<String> {
     (0..place.parts.max(1)).map(|n| if n == 0 { id.to_owned() } else { format!("{id}-{n}") }).collect()
 }
 
-/// `text` in pieces that every keyring takes; at least one.
+/// `text` in pieces that every keyring accepts; at least one.
 fn split(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut start, mut units) = (0, 0);
@@ -151,11 +154,12 @@ fn absent_is_fine(deleted: keyring::Result<()>) -> keyring::Result<()> {
     }
 }
 
-/// The entry of `name`, there or not, with what a person sees of it who looks into the keyring.
+/// The entry of `name`, existing or not, with the label that a person sees in the keyring.
 fn entry(name: &str) -> keyring::Result<Entry> {
     #[cfg(all(unix, not(any(target_os = "macos", target_os = "ios", target_os = "android"))))]
     let modifiers = HashMap::from([("label", "pdpp: a provider's token")]);
-    // The other systems show service and name. What Windows is not told to keep here goes along to every machine of a domain.
+    // The other systems show service and name. Unless told to keep an entry here, Windows copies it to every
+    // machine of a domain.
     #[cfg(windows)]
     let modifiers = HashMap::from([("persistence", "Local")]);
     #[cfg(not(any(
@@ -166,7 +170,7 @@ fn entry(name: &str) -> keyring::Result<Entry> {
     Entry::new_with_modifiers(SERVICE, name, &modifiers)
 }
 
-/// Asks every entry of `name`: other programs can make a second one.
+/// Asks every entry of `name`, because other programs can make a second one.
 fn each<T>(name: &str, question: impl Fn(&Entry) -> keyring::Result<T>) -> keyring::Result<Vec<T>> {
     match question(&entry(name)?) {
         Err(KeyringError::Ambiguous(entries)) => entries.iter().map(question).collect(),
@@ -174,7 +178,7 @@ fn each<T>(name: &str, question: impl Fn(&Entry) -> keyring::Result<T>) -> keyri
     }
 }
 
-/// What every entry of `name` holds.
+/// The content that every entry of `name` holds.
 fn read(name: &str) -> keyring::Result<SecretString> {
     let mut found = each(name, |entry| entry.get_password().map(SecretString::from))?;
     let first = found.swap_remove(0);
@@ -185,10 +189,10 @@ fn read(name: &str) -> keyring::Result<SecretString> {
     }
 }
 
-/// A question, for the thread that speaks with the keyring; whether the store is open is that thread's to know.
+/// A question for the thread that speaks to the keyring. That thread tracks whether the store is open.
 type Job = Box<dyn FnOnce(&mut bool) + Send>;
 
-/// The way to that thread, which the first question starts.
+/// The channel to that thread, which the first question starts.
 static WORKER: Mutex<Option<mpsc::Sender<Job>>> = Mutex::new(None);
 
 /// Asks the keyring, for at most [`bound`]. A question whose asker has left before its turn is dropped.
@@ -212,7 +216,7 @@ fn ask<T: Send + 'static>(
         let was_open = *is_open;
         let mut found = asked(is_open);
         if let Err(StoreError::KeyringAbsent(_)) = found {
-            // The connection may be what failed: a keyring was restarted.
+            // The connection may be what failed: the keyring may have been restarted.
             *is_open = false;
             if was_open {
                 found = asked(is_open);
@@ -271,7 +275,7 @@ fn open() -> Result<(), StoreError> {
     keyring::Entry::store_status().as_ref().copied().map_err(explain)
 }
 
-/// What a person is told of an absent keyring; what the library says of the bus is for the log.
+/// The reason for a person why there is no keyring; what the library reports about the bus goes to the log.
 fn plain(why: &str) -> String {
     tracing::info!(why, "the keyring cannot be used");
     let mentions = |words: &[&str]| words.iter().any(|word| why.contains(word));
@@ -286,8 +290,9 @@ fn plain(why: &str) -> String {
     }
 }
 
-/// Whether it is macOS that let nobody in: its dialog was dismissed or answered wrongly, or the keychain is locked where none can be
-/// shown (over SSH). The store passes these on with those of a keychain that is not there.
+/// Whether macOS itself refused access: its dialog was dismissed or answered wrongly, or the keychain is locked
+/// and no dialog can be shown (over SSH). The store reports these together with errors about a missing
+/// keychain.
 #[cfg(target_os = "macos")]
 fn is_refusal(why: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
     // errSecUserCanceled, errSecAuthFailed, errSecInteractionNotAllowed, errSecInteractionRequired (Security/SecBase.h).
@@ -303,11 +308,11 @@ fn is_refusal(_why: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
 
 fn explain(error: &KeyringError) -> StoreError {
     match error {
-        // Only the default keyring is asked for by a name: an account that never had one has none to unlock.
+        // Only the default keyring is looked up by a name: an account that never had one has none to unlock.
         KeyringError::NoStorageAccess(why) if why.to_string().contains("result not returned") => {
             StoreError::KeyringAbsent("it has no default keyring yet".to_owned())
         }
-        // What Windows says where nobody has logged on with a password: to a service, or over the network.
+        // Windows reports this if nobody has logged on with a password: to a service, or over the network.
         KeyringError::NoStorageAccess(_) if cfg!(windows) => {
             StoreError::KeyringAbsent("this session has no Credential Manager".to_owned())
         }
@@ -317,7 +322,7 @@ fn explain(error: &KeyringError) -> StoreError {
         }
         KeyringError::PlatformFailure(why) => StoreError::KeyringAbsent(plain(&why.to_string())),
         KeyringError::BadEncoding(_) | KeyringError::BadDataFormat(..) => StoreError::NotText,
-        // Its own text may hold the entries themselves; this one is known.
+        // The library's own text may hold the entries themselves; ours does not.
         KeyringError::Ambiguous(_) => StoreError::KeyringTwice,
         other => StoreError::KeyringAbsent(other.to_string()),
     }
@@ -370,7 +375,7 @@ mod tests {
         for status in [-128, -25_293, -25_308, -25_315] {
             assert_eq!(code(status), "keyring_locked", "{status}");
         }
-        // errSecNotAvailable aside, which the store calls a refusal itself: errSecParam.
+        // Apart from errSecNotAvailable, which the store itself calls a refusal: errSecParam.
         assert_eq!(code(-50), "keyring_absent");
     }
 }

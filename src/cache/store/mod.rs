@@ -1,4 +1,4 @@
-//! Where secrets live.
+//! The stores for secrets.
 
 pub mod choice;
 pub mod file;

@@ -1,11 +1,11 @@
-//! Where a secret is: its name, in which store, in how many parts.
+//! Where a secret is: its name, its store, and the number of its parts.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Names a credential's secret in its store: 32 lowercase hexadecimal digits, drawn at random for each
-/// stored token. Nothing that a provider says is part of it, so it is always one plain file name.
+/// The name of a credential's secret in its store: 32 lowercase hexadecimal digits, drawn at random for each
+/// stored token. Nothing from a provider is part of it, so it is always a plain file name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct CredentialId(String);
@@ -16,15 +16,15 @@ pub struct CredentialId(String);
 pub struct NotACredentialId;
 
 impl CredentialId {
-    /// A fresh one: 128 random bits.
+    /// A new id: 128 random bits.
     ///
     /// # Errors
-    /// If the machine gives no random bytes.
+    /// If the machine provides no random bytes.
     pub fn random() -> Result<Self, getrandom::Error> {
         crate::hex::random::<16>().map(Self)
     }
 
-    /// The digits: the secret's name in its store, and in the file store the file's name.
+    /// The digits: the secret's name in its store, and the file's name in the file store.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -45,7 +45,7 @@ impl From<CredentialId> for String {
     }
 }
 
-/// Which store a secret is in, as the index writes it.
+/// The store of a secret, as written in the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum StoreKind {
@@ -56,7 +56,7 @@ pub enum StoreKind {
 }
 
 impl StoreKind {
-    /// Its name, as the index and the command line write it.
+    /// Its name, as in the index and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Keyring => "keyring",
@@ -71,14 +71,14 @@ impl fmt::Display for StoreKind {
     }
 }
 
-/// Where one secret is: enough to read or delete it, nothing of what it says.
+/// Where one secret is: enough to read or delete it, but nothing of its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretPlace {
     /// Its name in the store.
     pub id: CredentialId,
-    /// Which store.
+    /// The store.
     pub store: StoreKind,
-    /// How many entries it takes there, 1 or more.
+    /// The number of entries of the secret there, 1 or more.
     #[serde(default = "one_part", skip_serializing_if = "is_one_part")]
     pub parts: u16,
 }

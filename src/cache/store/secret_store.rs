@@ -9,43 +9,42 @@ use super::place::SecretPlace;
 use crate::advice::{Command, Hint};
 use crate::error::Error;
 
-/// The longest that a caller waits for the keyring, where nobody is there to type its password: a host waits for answers.
+/// The longest wait for the keyring if nobody can type its password: a host waits for answers.
 const ALONE: Duration = Duration::from_secs(3);
-/// The longest that a person at a terminal has for that.
+/// The time that a person at a terminal has to type it.
 const WITH_A_PERSON: Duration = Duration::from_mins(1);
 
 static HAS_A_PERSON: AtomicBool = AtomicBool::new(false);
 
-/// A person waits for this process at a terminal, and can type the keyring's password.
+/// Records that a person waits for this process at a terminal, and can type the keyring's password.
 pub fn wait_for_a_person() {
     HAS_A_PERSON.store(true, Ordering::Relaxed);
 }
 
-/// The longest that a caller waits for the keyring.
+/// The longest wait for the keyring.
 pub fn bound() -> Duration {
     if HAS_A_PERSON.load(Ordering::Relaxed) { WITH_A_PERSON } else { ALONE }
 }
 
-/// A place for secrets. Calls block: a file for as long as the disk takes, a keyring for at most
-/// [`bound`].
+/// A place for secrets. Calls block: for a file as long as the disk takes, for a keyring at most [`bound`].
 pub trait SecretStore: Send + Sync {
-    /// How many entries `secret` takes here.
+    /// The number of entries that `secret` takes here.
     fn parts(&self, secret: &SecretString) -> u16;
 
-    /// The secret at `place`, or `None` if it, or a part of it, is not there.
+    /// The secret at `place`, or `None` if it or a part of it does not exist.
     ///
     /// # Errors
     /// If the store cannot be read.
     fn get(&self, place: &SecretPlace) -> Result<Option<SecretString>, StoreError>;
 
-    /// Keeps the secret at `place`, which has as many parts as [`SecretStore::parts`] says. Only what the
-    /// index then names is ever read, so one of which half was kept is one that was not kept.
+    /// Keeps the secret at `place`, which has as many parts as [`SecretStore::parts`] returns. Only what the
+    /// index names afterwards is ever read, so a secret that was kept only in part counts as not kept.
     ///
     /// # Errors
     /// If the store cannot be written.
     fn put(&self, place: &SecretPlace, secret: &SecretString) -> Result<(), StoreError>;
 
-    /// Deletes the secret; it is not an error if there was none.
+    /// Deletes the secret; it is not an error if there is none.
     ///
     /// # Errors
     /// If the store cannot be written.
@@ -55,7 +54,7 @@ pub trait SecretStore: Send + Sync {
 /// Why a store could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// What the disk said.
+    /// An error of the disk.
     #[error(transparent)]
     Disk(#[from] std::io::Error),
     /// The stored bytes are not text.
@@ -64,22 +63,22 @@ pub enum StoreError {
     /// There is no keyring in this session, or none that works.
     #[error("there is no usable keyring here: {0}")]
     KeyringAbsent(String),
-    /// It is there, and did not let us in.
+    /// There is a keyring, but it refused access.
     #[error("the keyring is locked: {0}")]
     KeyringLocked(String),
-    /// Something else has written a second entry of this name.
-    #[error("the keyring has several entries of its name, which say different things")]
+    /// Another program has written a second entry with this name.
+    #[error("the keyring has several entries of this name with different contents")]
     KeyringTwice,
     /// It did not answer in time.
     #[error("the keyring did not answer within {} s", bound().as_secs())]
     KeyringSilent,
 }
 
-/// What helps where a failure of `code` means that a store did not give a secret now, and may give it later. `None`
-/// for every other failure.
+/// What helps if a failure of `code` means that a store did not return a secret now, but may do so later.
+/// `None` for every other failure.
 pub fn remedy(code: &str) -> Option<&'static str> {
     match code {
-        "secret_store_failed" => Some("Put its file right, as the reason says"),
+        "secret_store_failed" => Some("Fix its file, as described in the reason"),
         "keyring_absent" => Some("Run it in the session that has the keyring"),
         "keyring_locked" => Some("Unlock the keyring and try again"),
         "keyring_silent" => Some("If it asks for your password, unlock it and try again"),
@@ -99,13 +98,14 @@ impl StoreError {
         }
     }
 
-    /// For a person. `again` is the command that gets another secret, here or with `--store file` elsewhere.
+    /// The error for a person. `again` is the command that gets another secret, here or with `--store file`
+    /// elsewhere.
     pub(in crate::cache) fn into_error(self, disk_hint: String, again: Command) -> Error {
         let message = match &self {
-            Self::Disk(_) | Self::NotText => "The secret store could not be used".to_owned(),
+            Self::Disk(_) | Self::NotText => "pdpp could not use the secret store".to_owned(),
             Self::KeyringTwice => "The stored token is damaged".to_owned(),
-            Self::KeyringAbsent(_) => "The keyring of this session could not be used".to_owned(),
-            Self::KeyringLocked(_) => "The keyring let nobody in".to_owned(),
+            Self::KeyringAbsent(_) => "pdpp could not use the keyring of this session".to_owned(),
+            Self::KeyringLocked(_) => "The keyring refused access".to_owned(),
             Self::KeyringSilent => {
                 format!("The keyring did not answer within {} s", bound().as_secs())
             }

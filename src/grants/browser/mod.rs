@@ -1,4 +1,4 @@
-//! The owner's browser: where it is, and how it gets an address or a file.
+//! The owner's browser: where it is, and how to give it an address or a file.
 
 mod program;
 
@@ -13,23 +13,23 @@ use crate::cache::Cache;
 use crate::fs::{DirLock, OneFile, PrivateDir};
 use crate::hex;
 
-/// Where the owner's browser is, as far as the environment tells.
+/// Where the owner's browser is, judging by the environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Browser {
     /// On this machine, and it sees the files of this machine.
     Here,
-    /// It is started from here and sees this machine's ports, but no files; why that is, as a clause.
+    /// It can be started from here and reaches this machine's ports, but not its files; the reason as a clause.
     OtherSide(&'static str),
-    /// Probably on another machine; why that is, as a clause.
+    /// It is probably on another machine; the reason as a clause.
     Elsewhere(&'static str),
 }
 
 impl Browser {
-    /// Where it is. `BROWSER`, where it is set, is somebody's word that there is one.
+    /// Where it is. If `BROWSER` is set, there is a browser.
     pub fn of_this_process() -> Self {
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_container = ["/.dockerenv", "/run/.containerenv"].iter().any(|path| Path::new(path).exists());
-        // `sudo` and services pass no variable on.
+        // `sudo` and services do not pass variables on.
         let kernel = std::fs::read_to_string("/proc/version").unwrap_or_default();
         Self::of(is_set, is_container, &kernel)
     }
@@ -43,14 +43,14 @@ impl Browser {
         } else {
             None
         };
-        // A container on Windows has the same kernel, and none of Windows' programs.
+        // A container on Windows has the same kernel, but none of Windows' programs.
         let is_wsl = is_set("WSL_DISTRO_NAME")
             || (remote.is_none() && !is_container && kernel.to_ascii_lowercase().contains("microsoft"));
         if is_wsl {
             return Self::OtherSide("the browser is Windows' own");
         }
         match remote {
-            // What an editor sets opens addresses at the other end, and leads ports there.
+            // The program that an editor sets opens addresses at the other end, and forwards ports there.
             Some(why) if is_set("BROWSER") => Self::OtherSide(why),
             Some(why) => Self::Elsewhere(why),
             None if is_set("BROWSER") => Self::Here,
@@ -66,31 +66,32 @@ impl Browser {
     }
 }
 
-/// A file that a browser opens; gone when dropped.
+/// A file that a browser opens; removed when dropped.
 #[derive(Debug)]
 pub struct Handed {
-    // In this order: the mark lies in the folder of the file, at most, and goes last.
+    // In this order: the mark is at most in the folder of the file, and goes last.
     file: OneFile,
     _mark: Mark,
 }
 
-/// Says that a file is handed over, as long as its process lives; whatever ended it, the next finds the file by that.
+/// Marks that a file is handed over, for as long as the process lives. If the process ends in any way, the next
+/// one finds the file by its mark.
 #[derive(Debug)]
 struct Mark {
     _locked: Option<DirLock>,
     _file: OneFile,
 }
 
-/// Where files for browsers lie.
+/// Where files for browsers are kept.
 #[derive(Debug)]
 struct Folders {
-    /// Of this machine's private things.
+    /// Among this machine's private files.
     hidden: PathBuf,
     home: Option<PathBuf>,
     downloads: Option<PathBuf>,
 }
 
-/// What a mark's name ends with.
+/// The end of a mark's name.
 const MARK: &str = ".lock";
 
 impl Folders {
@@ -103,7 +104,7 @@ impl Folders {
         }
     }
 
-    /// The folder of the file `name`, for a browser that sees so much.
+    /// The folder of the file `name`, for a browser that sees these files.
     fn folder(&self, name: &str, sees: Sees) -> Option<PathBuf> {
         let visible = |dir: &PathBuf| dir.join(format!("pdpp-browser-{name}"));
         match sees {
@@ -125,14 +126,14 @@ impl Folders {
         Ok(Handed { file, _mark: mark })
     }
 
-    /// Removes the files of processes that were killed. Their secrets open nothing: each was good for the port of its
-    /// process alone.
+    /// Removes the files of processes that were killed. Their secrets open nothing: each worked only for the
+    /// port of its process.
     fn sweep(&self) {
         let Ok(marks) = PrivateDir::open(&self.hidden) else { return };
         let Ok(entries) = std::fs::read_dir(&self.hidden) else { return };
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         for name in names.filter_map(|name| name.strip_suffix(MARK).map(str::to_owned)) {
-            // Held by a process that lives.
+            // A process that is still alive holds the lock.
             let Ok(Some(_locked)) = marks.try_lock(&format!("{name}{MARK}")) else { continue };
             for sees in [Sees::Everything, Sees::Visible, Sees::Downloads] {
                 let dir = self.folder(&name, sees).and_then(|folder| PrivateDir::open(&folder).ok());
@@ -143,21 +144,22 @@ impl Folders {
     }
 }
 
-/// Has the browser open a private file with `text`. The list of processes, which every user of the machine can read, then
-/// shows the file's name alone. `None` if that did not work, or if what would open the file is no browser.
+/// Has the browser open a private file with `text`. The list of processes, which every user of the machine can
+/// read, then shows only the file's name. `None` if that did not work, or if the program that would open the
+/// file is not a browser.
 pub async fn open_file(text: &str, cache: &Cache) -> Option<Handed> {
     let folders = Folders::of_this_process(cache);
     folders.sweep();
     let sees = within(Duration::from_secs(2), program::find).await.flatten()?;
     let handed = folders.file(text, sees);
-    let handed = handed
-        .inspect_err(|error| tracing::info!(%error, "no file for the browser could be written"))
-        .ok()?;
+    let handed =
+        handed.inspect_err(|error| tracing::info!(%error, "could not write a file for the browser")).ok()?;
     let url = Url::from_file_path(handed.file.path()).ok()?;
     hand(url).await.then_some(handed)
 }
 
-/// Has the browser open `address`, a page of this machine whose address says nothing; whether that worked.
+/// Has the browser open `address`, a page of this machine whose address contains no secret. Returns whether
+/// that worked.
 pub async fn open_address(address: &str) -> bool {
     match address.parse() {
         Ok(url) => hand(url).await,
@@ -165,12 +167,12 @@ pub async fn open_address(address: &str) -> bool {
     }
 }
 
-/// Hands `url` to the system's browser as one argument. Some openers block until the browser closes.
+/// Gives `url` to the system's browser as one argument. Some openers block until the browser closes.
 async fn hand(url: Url) -> bool {
     within(Duration::from_secs(2), move || webbrowser::open(url.as_str()).is_ok()).await.unwrap_or(true)
 }
 
-/// What `question` says within `time`, on a thread of its own.
+/// The answer to `question` within `time`, on a separate thread.
 async fn within<T: Send + 'static>(
     time: Duration,
     question: impl FnOnce() -> T + Send + 'static,
@@ -200,7 +202,7 @@ mod tests {
         assert_eq!(of(&["CODESPACES"], false), Browser::Elsewhere("this is a dev container"));
         assert_eq!(of(&["DISPLAY"], false), Browser::Here);
         assert_eq!((of(&["BROWSER"], false), of(&["BROWSER"], true)), (Browser::Here, Browser::Here));
-        // An editor that forwards a browser says so; the files of this side are not there.
+        // An editor that forwards a browser is recognised; the files of this side are not visible there.
         assert_eq!(of(&["BROWSER", "SSH_CONNECTION"], true), Browser::OtherSide("this is an SSH session"));
         assert_eq!(
             of(&["BROWSER", "REMOTE_CONTAINERS"], false),
@@ -263,12 +265,12 @@ mod tests {
         for sees in [Sees::Everything, Sees::Visible, Sees::Downloads] {
             let killed = folders.file("left", sees).unwrap();
             left.push(killed.file.path());
-            // As the system does: the lock goes, and nothing runs.
+            // The way the system leaves it: the lock is released, and no destructor runs.
             let Handed { file, _mark: Mark { _locked: locked, _file: mark } } = killed;
             std::mem::forget((file, mark));
             drop(locked);
         }
-        // A person's own, by a name that looks like it.
+        // A person's own file, with a name that looks like ours.
         let other = home.join("pdpp-browser-0123456789abcdef/0123456789abcdef.html");
         std::fs::create_dir_all(other.parent().unwrap()).unwrap();
         std::fs::write(&other, "mine").unwrap();

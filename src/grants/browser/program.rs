@@ -1,47 +1,45 @@
-//! Which program opens web addresses here, as `webbrowser` finds it too: not the one that opens `.html` files, which may be
-//! an editor. And which files of its person that program sees.
-#![cfg_attr(
-    not(all(unix, not(target_os = "macos"))),
-    allow(dead_code, reason = "asked on desktops of Linux")
-)]
+//! Which program opens web addresses here, found the same way as in `webbrowser`: not the program that opens
+//! `.html` files, which may be an editor. And which of the person's files that program sees.
+#![cfg_attr(not(all(unix, not(target_os = "macos"))), allow(dead_code, reason = "used on Linux desktops"))]
 
 use std::path::{Path, PathBuf};
 
 /// Which files a browser sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sees {
-    /// All that its person sees.
+    /// Everything that the person sees.
     Everything,
-    /// What is not hidden in the home directory: a snap.
+    /// Everything that is not hidden in the home directory: a snap.
     Visible,
-    /// The folder of downloads, mostly: a Flatpak.
+    /// Mostly the folder of downloads: a Flatpak.
     Downloads,
 }
 
-/// What is known of a program that a command line names.
+/// What is known about a program in a command line.
 struct Known {
     path: PathBuf,
-    /// What it is a link to.
+    /// The target, if it is a link.
     target: PathBuf,
-    /// How it begins.
+    /// The beginning of its text.
     text: String,
 }
 
-/// The system's own; it is asked for by the scheme http there.
+/// On other systems, the system's own browser; it is found by the scheme http.
 #[cfg(not(all(unix, not(target_os = "macos"))))]
-#[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
+#[allow(clippy::unnecessary_wraps, reason = "the same signature as on Linux")]
 pub(super) fn find() -> Option<Sees> {
     Some(Sees::Everything)
 }
 
-/// Of what `BROWSER` names, else of the desktop's web browser; `None` if none is there. Asks a program, and so blocks.
+/// For the browser in `BROWSER`, or otherwise the desktop's web browser; `None` if there is none. Runs a
+/// program, and so blocks.
 #[cfg(all(unix, not(target_os = "macos")))]
 pub(super) fn find() -> Option<Sees> {
     let named = std::env::var("BROWSER").unwrap_or_default();
     named.split(':').find_map(|line| of_command_line(line, on_path)).or_else(desktops_choice)
 }
 
-/// Of the desktop's web browser.
+/// For the desktop's web browser.
 #[cfg(all(unix, not(target_os = "macos")))]
 fn desktops_choice() -> Option<Sees> {
     use std::process::{Command, Stdio};
@@ -52,7 +50,7 @@ fn desktops_choice() -> Option<Sees> {
         .output()
         .ok()?;
     let name = String::from_utf8(asked.stdout).ok()?;
-    // A name of a file, wherever it came from.
+    // Only a file name, wherever it came from.
     let name = Path::new(name.trim()).file_name()?.to_owned();
     let dirs = directories::BaseDirs::new()?;
     let shared = std::env::var("XDG_DATA_DIRS").unwrap_or_else(|_| "/usr/local/share:/usr/share".to_owned());
@@ -65,7 +63,8 @@ fn desktops_choice() -> Option<Sees> {
     of_entry(&entry, on_path)
 }
 
-/// Of the program that a desktop entry starts: by what snap and Flatpak write into theirs, else by its command line.
+/// For the program that a desktop entry starts: by what snap and Flatpak write into their entries, or otherwise
+/// by its command line.
 fn of_entry(entry: &str, known: impl Fn(&str) -> Option<Known>) -> Option<Sees> {
     let group = entry.lines().map(str::trim).skip_while(|line| *line != "[Desktop Entry]").skip(1);
     let keys = || group.clone().take_while(|line| !line.starts_with('['));
@@ -84,7 +83,7 @@ fn of_entry(entry: &str, known: impl Fn(&str) -> Option<Known>) -> Option<Sees> 
     })
 }
 
-/// Of the program of a line such as `/usr/bin/env X=1 firefox %u`; `None` if it is not there.
+/// For the program in a line such as `/usr/bin/env X=1 firefox %u`; `None` if it does not exist.
 fn of_command_line(line: &str, known: impl Fn(&str) -> Option<Known>) -> Option<Sees> {
     let words: Vec<&str> = line.split_ascii_whitespace().map(|word| word.trim_matches('"')).collect();
     known(words.first()?)?;
@@ -93,8 +92,8 @@ fn of_command_line(line: &str, known: impl Fn(&str) -> Option<Known>) -> Option<
 }
 
 impl Known {
-    /// Whether it is started by snap or Flatpak: itself, what it is a link to, or by a short script, as Ubuntu's `firefox`
-    /// is.
+    /// Whether snap or Flatpak starts it: directly, as the target of its link, or through a short script, as in
+    /// Ubuntu's `firefox`.
     fn sees(&self) -> Sees {
         let is_of = |tool: &str, dir: &str| {
             [&self.path, &self.target]
@@ -112,7 +111,7 @@ impl Known {
     }
 }
 
-/// What `program` is, if it is there.
+/// What is known about `program`, if it exists.
 fn on_path(program: &str) -> Option<Known> {
     let path = if program.contains('/') {
         Some(PathBuf::from(program)).filter(|path| path.is_file())?
@@ -125,7 +124,7 @@ fn on_path(program: &str) -> Option<Known> {
     Some(Known { path, target, text })
 }
 
-/// The text of the file at `path`, as far as `most` bytes.
+/// The text of the file at `path`, up to `most` bytes.
 fn read_start(path: &Path, most: u64) -> Option<String> {
     use std::io::Read as _;
     let mut bytes = Vec::new();
@@ -138,7 +137,7 @@ fn read_start(path: &Path, most: u64) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Programs of a machine: a path, what it is a link to, how it begins.
+    /// The programs of a machine: a path, the target of its link, and the beginning of its text.
     const MACHINE: [(&str, &str, &str); 7] = [
         ("/usr/bin/env", "/usr/bin/env", "\u{7f}ELF"),
         ("/usr/bin/browser", "/usr/lib/browser/browser", "#!/bin/sh\nexec /usr/lib/browser/bin \"$@\"\n"),
@@ -192,7 +191,7 @@ mod tests {
         let flatpak = "[Desktop Entry]\nName=Browser\nExec=/usr/bin/flatpak run --branch=stable --arch=x86_64 \
                        --command=browser --file-forwarding org.example.Browser @@u %u @@\nX-Flatpak=org.example.Browser\n";
         assert_eq!(of(flatpak), Some(Sees::Downloads));
-        // What a person edited to start it by a program of their own.
+        // An entry that a person edited to start it through another program.
         let own = "[Desktop Entry]\nExec = /usr/bin/browser %u\nX-Flatpak = org.example.Browser\n";
         assert_eq!(of(own), Some(Sees::Downloads));
         assert_eq!(of(&own.replace("X-Flatpak", "X-SnapInstanceName")), Some(Sees::Visible));

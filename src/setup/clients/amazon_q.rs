@@ -1,4 +1,5 @@
-//! Amazon Q Developer: the file that its plugins for editors and its command line program both read. It parses strictly.
+//! Amazon Q Developer: the file that both its editor plugins and its command line program read. It parses
+//! strictly.
 //!
 //! Checked on 2026-11-30 against <https://docs.aws.amazon.com/amazonq/latest/qdeveloper-ug/mcp-ide.html> and the source of the
 //! plugins' language server (55af91e) and of the command line program (15cc8f3).
@@ -31,7 +32,7 @@ pub(super) const HOST: Host = Host {
     afterwards: "start a new chat; `/tools` shows the server",
 };
 
-/// Its default agent may say that it reads no such file.
+/// Its default agent may be configured not to read this file.
 const POLICIES: &[Policy] = &[Policy {
     files: |machine| vec![machine.home.join(".aws").join("amazonq").join("agents").join("default.json")],
     format: Format::Json,

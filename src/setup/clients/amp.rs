@@ -1,4 +1,4 @@
-//! Amp: a setting whose name has a dot in it. It refuses a file that begins with a byte order mark.
+//! Amp: a setting whose name contains a dot. It refuses a file that begins with a byte order mark.
 //!
 //! Checked on 2026-11-30 against `@ampcode/cli` 0.0.1790142911-g7618fb (run).
 
@@ -11,7 +11,7 @@ pub(super) const HOST: Host = Host {
     title: "Amp",
     format: Format::Jsonc,
     container: "amp.mcpServers",
-    // Of both names it reads the first alone. On Windows too it is ~/.config.
+    // It reads only the first of the two names that it finds. On Windows too it uses ~/.config.
     user_file: |machine| {
         let plain = machine.dot_config().join("amp").join("settings.json");
         let with_comments = plain.with_extension("jsonc");
@@ -36,5 +36,5 @@ pub(super) const HOST: Host = Host {
     overwritten_by: &[],
     link: None,
     has_shell: true,
-    afterwards: "start a new thread; a project's entry has to be approved before: amp mcp approve",
+    afterwards: "start a new thread; approve a project's entry first: amp mcp approve",
 };

@@ -1,4 +1,5 @@
-//! Antigravity: its desktop programs and `agy`, its command line program, read the same file since version 2.
+//! Antigravity: its desktop programs and `agy`, its command line program, have read the same file since version
+//! 2.
 //!
 //! Checked on 2026-11-30 against <https://antigravity.google/docs/cli/gcli-migration> and the changelog of `agy` 1.0.3.
 

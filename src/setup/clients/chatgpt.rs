@@ -1,5 +1,5 @@
-//! ChatGPT: it starts no program and reads no file. It connects to a provider's own `/mcp` over public
-//! https, so all there is to do here is to find that address.
+//! ChatGPT starts no program and reads no file. It connects to a provider's own `/mcp` over public https, so
+//! this module only finds that address.
 
 use serde_json::{Value, json};
 use url::{Host, Url};
@@ -11,19 +11,19 @@ use crate::provider::discovery::{DiscoveryError, discover};
 use crate::provider::http::Http;
 use crate::provider::url::ProviderUrl;
 
-/// What ChatGPT can be told about a provider.
+/// What ChatGPT can use of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hosted {
     /// The address to paste.
     At(Url),
-    /// It has an MCP endpoint that cannot be reached from the internet.
+    /// The provider has an MCP endpoint that cannot be reached from the internet.
     NotPublic(Url),
-    /// It offers none.
+    /// The provider offers none.
     None,
 }
 
 impl Hosted {
-    /// For `--json`, of `provider`.
+    /// The result for `--json`, about `provider`.
     pub fn to_json(&self, provider: &ProviderUrl) -> Value {
         let (state, url) = match self {
             Self::At(url) => ("public", Some(url.as_str())),
@@ -35,10 +35,10 @@ impl Hosted {
 }
 
 /// Finds the MCP endpoint of `provider`: it is a PDPP provider (RFC 9728, RFC 8414), and publishes
-/// protected-resource metadata for its `/mcp` that is about that very address.
+/// protected-resource metadata that names exactly the address of its `/mcp`.
 ///
 /// # Errors
-/// Those of discovery.
+/// The errors of discovery.
 pub async fn find(http: &Http, provider: &ProviderUrl) -> Result<Hosted> {
     discover(http, provider).await.map_err(|error| error.into_error(provider))?;
     let Ok(endpoint) = format!("{}/mcp", provider.as_str()).parse::<ProviderUrl>() else {
@@ -57,7 +57,7 @@ pub async fn find(http: &Http, provider: &ProviderUrl) -> Result<Hosted> {
     Ok(if is_public_https(&url) { Hosted::At(url) } else { Hosted::NotPublic(url) })
 }
 
-/// Whether a service on the internet could connect to it, as far as its name says. No name is looked up.
+/// Whether a service on the internet could connect to it, judging by its name. No name is looked up.
 pub fn is_public_https(url: &Url) -> bool {
     url.scheme() == "https"
         && url.username().is_empty()
@@ -70,7 +70,8 @@ pub fn is_public_https(url: &Url) -> bool {
         }
 }
 
-/// Names that the internet has no answer for: RFC 2606, 6761, 6762, 7686, 8375, and what home routers use.
+/// Names that do not resolve on the internet: RFC 2606, 6761, 6762, 7686, 8375, and those that home routers
+/// use.
 fn is_public_name(name: &str) -> bool {
     const OWN: [&str; 13] = [
         "corp",
@@ -92,14 +93,14 @@ fn is_public_name(name: &str) -> bool {
     name.contains('.') && !OWN.contains(&last) && name != "home.arpa" && !name.ends_with(".home.arpa")
 }
 
-/// What to do with it, for a person.
+/// The steps for a person.
 ///
 /// # Errors
 /// `no_public_endpoint` if there is nothing that ChatGPT could connect to.
 pub fn steps(provider: &ProviderUrl, hosted: &Hosted) -> Result<String> {
     let none = |why: String| {
         Error::failed("no_public_endpoint", why).hint(
-            Hint::new("Ask whoever runs the provider for a public https /mcp; or a host on this machine: ")
+            Hint::new("Ask the provider's operator for a public https /mcp; or use a host on this machine: ")
                 .run(Command::new("mcp setup")),
         )
     };
@@ -109,20 +110,20 @@ pub fn steps(provider: &ProviderUrl, hosted: &Hosted) -> Result<String> {
              \n  {url}\n\n\
              In ChatGPT on the web: Settings, then Apps & Connectors (or Plugins), Advanced, switch on Developer \
              mode, then Create. Give it any name, the address above, and OAuth. Your provider then asks you what \
-             ChatGPT may read, as it asks for pdpp."
+             ChatGPT may read, as it does for pdpp."
         )),
         Hosted::NotPublic(url) => {
-            Err(none(format!("ChatGPT connects from the internet, and {url} is no public https address")))
+            Err(none(format!("ChatGPT connects from the internet, and {url} is not a public https address")))
         }
         Hosted::None => Err(none(format!(
-            "ChatGPT cannot be connected to {provider}: it publishes nothing about an MCP endpoint at {provider}/mcp"
+            "ChatGPT cannot connect to {provider}: the provider does not publish an MCP endpoint at {provider}/mcp"
         ))),
     }
 }
 
-/// What `--remove` has to say.
+/// What `--remove` prints.
 pub const REMOVAL: &str = "\
-ChatGPT: nothing was ever written here. Disconnect it in ChatGPT's own settings, and end its grant in your
+ChatGPT: pdpp never wrote anything here. Disconnect it in ChatGPT's own settings, and end its grant on your
 provider's own pages.";
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Claude Code. Its own command writes the file where it is there (`claude mcp add-json`); it refuses a
-//! file with comments, and takes a lock directory beside it.
+//! Claude Code. If its own command is installed, that command writes the file (`claude mcp add-json`). It
+//! refuses a file with comments, and takes a lock directory next to the file.
 
 use std::path::PathBuf;
 
@@ -38,7 +38,8 @@ pub(super) const HOST: Host = Host {
     afterwards: "a running session sees it after /mcp or a restart",
 };
 
-/// What an administrator, the person and the project say: the last two may be changed by whoever runs this.
+/// The rules of an administrator, of the person and of the project. Anyone who runs this can change the last
+/// two.
 const POLICIES: &[Policy] = &[
     Policy {
         files: |machine| vec![machine.managed_dir("claude-code", "ClaudeCode").join("managed-mcp.json")],

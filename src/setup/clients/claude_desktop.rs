@@ -1,5 +1,5 @@
 //! Claude Desktop. It parses strictly, resets a file that begins with a byte order mark, and writes the file
-//! back from memory when it ends. The Windows Store's package reads a copy of its own.
+//! back from memory when it ends. The Windows Store's package reads a separate copy.
 
 use std::path::{Path, PathBuf};
 
@@ -51,8 +51,9 @@ fn in_dir(dir: &Path) -> PathBuf {
     dir.join("Claude").join("claude_desktop_config.json")
 }
 
-/// The config below what an MSIX package takes for `%APPDATA%`, for each package that is installed: Windows shows it
-/// that copy only (anthropics/claude-code#26073). Both installers make a package since early 2026.
+/// The config below the directory that an MSIX package uses as `%APPDATA%`, for each installed package: Windows
+/// shows the package only that copy (anthropics/claude-code#26073). Since early 2026 both installers make a
+/// package.
 fn packaged(machine: &Machine) -> Vec<PathBuf> {
     if machine.platform != Platform::Windows {
         return Vec::new();

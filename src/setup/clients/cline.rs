@@ -1,8 +1,8 @@
-//! Cline: its command line program, and its extensions for editors, which read the same file. It parses strictly, and
-//! writes the file under a lock.
+//! Cline: its command line program, and its editor extensions, which read the same file. It parses strictly,
+//! and writes the file under a lock.
 //!
-//! Checked on 2026-11-30 against the command line program 3.0.65 (run), and the source of the extension for VS Code 4.1.13,
-//! which takes over what older versions had in an editor's own storage.
+//! Checked on 2026-11-30 against the command line program 3.0.65 (run), and the source of the extension for VS
+//! Code 4.1.13, which takes over the settings that older versions kept in an editor's own storage.
 
 use std::path::PathBuf;
 
@@ -47,7 +47,8 @@ pub(super) const HOST: Host = Host {
 
 const SETTINGS: &str = "cline_mcp_settings.json";
 
-/// Where older versions of the extension keep it, in each edition of the editor. Newer ones read it once.
+/// Where older versions of the extension keep their settings, in each edition of the editor. Newer versions
+/// read them once.
 fn older_files(machine: &Machine) -> Vec<PathBuf> {
     const EDITIONS: [&str; 5] = ["Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf"];
     let storage = |edition| machine.app_support().join(edition).join("User").join("globalStorage");

@@ -1,4 +1,4 @@
-//! Codex. Its own `codex mcp add` drops comments and replaces entries without a word, so it is not used.
+//! Codex. Its own `codex mcp add` drops comments and replaces entries without asking, so it is not used.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub(super) const HOST: Host = Host {
         fields.push(("startup_timeout_sec", Field::Number(30), Whose::Theirs));
         Fields(fields)
     },
-    // It keeps about 12,000 characters for a model that it does not know: the default fits.
+    // It keeps about 12,000 characters for an unknown model, so the default fits.
     max_result_bytes: None,
     chokes_on_bom: false,
     lock: None,
@@ -42,7 +42,7 @@ pub(super) const HOST: Host = Host {
     afterwards: "start a new session",
 };
 
-/// On macOS too it is /etc/codex (<https://developers.openai.com/codex/enterprise/managed-configuration>).
+/// It is /etc/codex on macOS too (<https://developers.openai.com/codex/enterprise/managed-configuration>).
 fn managed(machine: &Machine) -> PathBuf {
     match machine.platform {
         Platform::MacOs => "/etc/codex".into(),

@@ -1,7 +1,7 @@
-//! Continue: a file of its own beside those of other servers, which its extensions for editors read. `cn`, its command line
-//! program, reads none of them.
+//! Continue: a separate file next to those of other servers, which its editor extensions read. `cn`, its
+//! command line program, reads none of them.
 //!
-//! Checked on 2026-11-30 against Continue's source (d0a3c0b, the last) and
+//! Checked on 2026-11-30 against Continue's source (d0a3c0b, the latest) and
 //! <https://docs.continue.dev/customize/deep-dives/mcp>.
 
 use super::{Host, Sign, command_and_args};
@@ -31,5 +31,5 @@ pub(super) const HOST: Host = Host {
     overwritten_by: &[],
     link: None,
     has_shell: true,
-    afterwards: "reload the editor window; tools are for agent mode",
+    afterwards: "reload the editor window; the tools work in agent mode",
 };

@@ -1,4 +1,4 @@
-//! GitHub Copilot CLI. An entry names the tools that it offers.
+//! GitHub Copilot CLI. An entry names the tools that it allows.
 
 use super::{Check, Host, Sign, typed};
 use crate::setup::edit::{Field, Fields, Format, Whose};

@@ -1,5 +1,5 @@
-//! Crush: the JSON file that it goes on reading beside its newer `crushrc`, which is a shell script and nobody's to edit but
-//! the person's. It parses strictly, and expands each value as a shell does a here-document.
+//! Crush: the JSON file that it still reads alongside its newer `crushrc`, which is a shell script that only
+//! the person should edit. It parses strictly, and expands each value the way a shell expands a here-document.
 //!
 //! Checked on 2026-11-30 against Crush's source (37f36e9) and its docs/config/README.md.
 
@@ -12,7 +12,7 @@ pub(super) const HOST: Host = Host {
     title: "Crush",
     format: Format::Json,
     container: "mcp",
-    // On macOS and Windows too it is ~/.config.
+    // It is ~/.config on macOS and Windows too.
     user_file: |machine| {
         machine.moved_or("CRUSH_GLOBAL_CONFIG", machine.dot_config().join("crush")).join("crush.json")
     },

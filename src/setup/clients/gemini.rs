@@ -1,5 +1,5 @@
 //! Gemini CLI. It refuses a file that begins with a byte order mark, and starts no server in a folder that it
-//! was not told to trust.
+//! has not been told to trust.
 
 use super::{Check, Host, Sign, command_and_args};
 use crate::setup::edit::{Fields, Format};
@@ -21,7 +21,7 @@ pub(super) const HOST: Host = Host {
     max_result_bytes: None,
     chokes_on_bom: true,
     lock: None,
-    // Antigravity has its files below the same directory.
+    // Antigravity keeps its files below the same directory.
     sign: Sign::Nothing,
     programs: &["gemini"],
     check: Some(Check {
@@ -34,7 +34,7 @@ pub(super) const HOST: Host = Host {
     overwritten_by: &[],
     link: None,
     has_shell: true,
-    afterwards: "start a new session, in a folder that Gemini CLI trusts: elsewhere it starts no server",
+    afterwards: "start a new session in a folder that Gemini CLI trusts: in other folders it starts no server",
 };
 
 const POLICIES: &[Policy] = &[Policy {
@@ -49,7 +49,7 @@ const POLICIES: &[Policy] = &[Policy {
     rules: &[
         Rule::Denied(&["mcp", "excluded"]),
         Rule::Allowed(&["mcp", "allowed"]),
-        // As older versions call them.
+        // The name in older versions.
         Rule::Denied(&["excludeMCPServers"]),
         Rule::Allowed(&["allowMCPServers"]),
     ],

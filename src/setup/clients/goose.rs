@@ -12,7 +12,7 @@ pub(super) const HOST: Host = Host {
     container: "extensions",
     user_file: |machine| match machine.platform {
         Platform::Windows => machine.roaming().join("Block").join("goose").join("config").join("config.yaml"),
-        // Goose finds it by the XDG variables on macOS too.
+        // Goose uses the XDG variables on macOS too.
         Platform::MacOs | Platform::Linux => machine.dot_config().join("goose").join("config.yaml"),
     },
     moved_by: &[],

@@ -1,7 +1,7 @@
-//! Junie: its plugin for editors and its command line program read the same file.
+//! Junie: its editor plugin and its command line program read the same file.
 //!
-//! Checked on 2026-11-30 against `junie-github-action` (f5fa65a) of its own makers, which writes that file for the Junie that it
-//! starts, and <https://www.jetbrains.com/help/junie/model-context-protocol-mcp.html>.
+//! Checked on 2026-11-30 against `junie-github-action` (f5fa65a) by the same makers, which writes that file for
+//! the Junie that it starts, and <https://www.jetbrains.com/help/junie/model-context-protocol-mcp.html>.
 
 use super::{Host, Sign, command_and_args};
 use crate::setup::edit::{Fields, Format};
@@ -27,5 +27,5 @@ pub(super) const HOST: Host = Host {
     overwritten_by: &[],
     link: None,
     has_shell: true,
-    afterwards: "the editor's settings show it, under Tools, Junie, MCP Settings; start a new task",
+    afterwards: "start a new task; the editor's settings show the server under Tools, Junie, MCP Settings",
 };

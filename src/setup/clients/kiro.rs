@@ -26,5 +26,5 @@ pub(super) const HOST: Host = Host {
     overwritten_by: &[],
     link: None,
     has_shell: true,
-    afterwards: "Kiro reads it at once; its MCP panel shows the server, and `/mcp` in its terminal",
+    afterwards: "Kiro reads it at once; its MCP panel and `/mcp` in its terminal show the server",
 };

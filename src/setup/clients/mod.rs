@@ -1,4 +1,4 @@
-//! The hosts: one file each, all of them data.
+//! The hosts: one file each, all of them only data.
 
 mod amazon_q;
 mod amp;
@@ -33,82 +33,84 @@ use super::entry::Entry;
 use super::paths::Machine;
 use super::policy::Policy;
 
-/// A host that is told about servers by a file.
+/// A host that learns about servers from a file.
 #[derive(Debug)]
 pub struct Host {
-    /// What is typed: `pdpp mcp setup <id>`.
+    /// The name to type: `pdpp mcp setup <id>`.
     pub id: &'static str,
-    /// What it is called.
+    /// The name to show.
     pub title: &'static str,
-    /// How its file is written.
+    /// The format of its file.
     pub format: Format,
-    /// The member of the file's root that has the servers.
+    /// The member of the file's root that holds the servers.
     pub container: &'static str,
     /// The user's own file.
     pub user_file: fn(&Machine) -> PathBuf,
     /// The variables that move that file.
     pub moved_by: &'static [&'static str],
-    /// Files that other installations or older versions of it read instead, where they could be here too: reported,
-    /// never written.
+    /// Files that other installations or older versions of it may read instead on this machine: reported, never
+    /// written.
     pub other_files: fn(&Machine) -> Vec<PathBuf>,
-    /// A project's file, from the project's directory; it goes before the user's, where there is one.
+    /// A project's file, relative to the project's directory; if it exists, it takes precedence over the user's
+    /// file.
     pub project_file: Option<&'static str>,
-    /// The entry as this host reads it.
+    /// The entry in the form that this host reads.
     pub fields: fn(&Entry, &str) -> Fields,
-    /// What its models are known to be shown of one result, if that is more than the default (R4.8).
+    /// How much of one result its models are known to be shown, if that is more than the default (R4.8).
     pub max_result_bytes: Option<u32>,
     /// Whether it is known to refuse a file that begins with a byte order mark: then none is written.
     pub chokes_on_bom: bool,
-    /// The lock that it takes to write its file.
+    /// The lock that it takes when it writes its file.
     pub lock: Option<Lock>,
-    /// The directory that says that it is here.
+    /// The directory that shows that it is installed.
     pub sign: Sign,
-    /// Its programs on `PATH`; the first is also asked for its own word on the entry.
+    /// Its programs on `PATH`; the first is also asked to check the entry.
     pub programs: &'static [&'static str],
-    /// What it says about an entry, if it can be asked.
+    /// How it reports on an entry, if it can be asked.
     pub check: Option<Check>,
-    /// Its own rules about the servers that it takes.
+    /// Its own rules about the servers that it accepts.
     pub policies: &'static [Policy],
     /// The processes that write the file back from memory when they end.
     pub overwritten_by: &'static [&'static str],
-    /// A link that puts the entry in, for `--print`.
+    /// A link that adds the entry, for `--print`.
     pub link: Option<fn(&Fields, &str) -> String>,
-    /// Whether its agent can run commands of the system by itself, and so read what the person can read.
+    /// Whether its agent can run system commands itself, and so read what the person can read.
     pub has_shell: bool,
-    /// What there is to do in the host after the entry changed.
+    /// What to do in the host after the entry changed.
     pub afterwards: &'static str,
 }
 
-/// How a host is asked about an entry.
+/// How to ask a host about an entry.
 #[derive(Debug, Clone, Copy)]
 pub struct Check {
     /// Its program's arguments; `NAME` is the entry's name.
     pub arguments: &'static [&'static str],
-    /// What its answer has on one line if all is well; `NAME` is the entry's name.
+    /// What one line of its answer contains if all is well; `NAME` is the entry's name.
     pub expects: &'static [&'static str],
-    /// Whether the host starts the server for it; then it makes sense only once a grant is there.
+    /// Whether the host starts the server to answer; asking then makes sense only once there is a grant.
     pub starts: bool,
-    /// Whether the host is that program and nothing else; others are an editor's extension too.
+    /// Whether the host is only that program; other hosts are also an editor's extension.
     pub is_all: bool,
 }
 
-/// A directory by which a host is known, where neither its program nor its file is there.
+/// A directory that identifies a host if neither its program nor its file exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
-    /// That of its file.
+    /// The directory of its file.
     Own,
-    /// That, or this one in HOME: its file's comes with the first server only.
+    /// The directory of its file, or this one in HOME: the file's own directory is created only with the first
+    /// server.
     OwnOr(&'static str),
-    /// None: that of its file is another host's too.
+    /// None: the directory of its file also belongs to another host.
     Nothing,
 }
 
-/// A directory that a host makes beside its file while it writes that: `<file>.lock`.
+/// A directory that a host makes next to its file while it writes it: `<file>.lock`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lock {
-    /// With nothing in it, as `proper-lockfile` makes it.
+    /// An empty directory, the way `proper-lockfile` makes it.
     Empty,
-    /// With a file in it: an empty one does not keep the host out.
+    /// A directory with a file in it: an empty one does not keep the host out.
     Marked,
 }
 
@@ -138,21 +140,23 @@ pub const HOSTS: [&Host; 22] = [
     &continue_dev::HOST,
 ];
 
-/// The host called `id`.
+/// The host with this `id`.
 #[cfg(test)]
 pub fn host(id: &str) -> Option<&'static Host> {
     HOSTS.into_iter().find(|host| host.id == id)
 }
 
 impl Host {
-    /// What `entry` of its config starts, if that is this program and the host can read it so.
+    /// What an `entry` of its config starts, if that is this program and the host would read the entry that
+    /// way.
     pub fn ours(&self, entry: &Value) -> Option<Entry> {
-        // Another way to the server beside the command, or a program under another host's key: what the host makes of
-        // that is not what the entry seems to say.
+        // Other ways to reach a server in addition to the command, or a program under another host's key: the
+        // host may not do what the entry seems to say.
         const WAYS: [&str; 7] = ["command", "cmd", "args", "url", "serverUrl", "httpUrl", "uri"];
         let found = Entry::from_config(entry).filter(Entry::is_ours)?;
         let fields = (self.fields)(&found, "");
-        // Cline's other form, with all of that a level deeper, goes before the members beside it.
+        // Cline's other form nests all of this a level deeper, and takes precedence over the members next to
+        // it.
         let is_deeper = entry.get("transport").is_some_and(Value::is_object);
         let is_alone = WAYS.iter().all(|way| entry.get(way).is_none() || fields.has(way));
         (is_alone && !is_deeper).then_some(found)
@@ -164,7 +168,7 @@ const fn ours(key: &'static str, field: Field) -> (&'static str, Field, Whose) {
     (key, field, Whose::Ours)
 }
 
-/// `command` and `args`, as most hosts have it.
+/// `command` and `args`, as most hosts use them.
 fn command_and_args(entry: &Entry) -> Vec<(&'static str, Field, Whose)> {
     vec![
         ours("command", Field::Text(entry.program.clone())),
@@ -179,7 +183,7 @@ fn typed(kind: &str, entry: &Entry) -> Vec<(&'static str, Field, Whose)> {
     fields
 }
 
-/// `text` in a URL's query.
+/// `text` encoded for a URL's query.
 fn in_query(text: &str) -> String {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }

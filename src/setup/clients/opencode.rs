@@ -1,4 +1,4 @@
-//! opencode: program and arguments are one list.
+//! opencode: program and arguments are in one list.
 
 use super::{Check, Host, Sign, ours};
 use crate::setup::edit::{Field, Fields, Format, Whose};
@@ -9,7 +9,7 @@ pub(super) const HOST: Host = Host {
     title: "opencode",
     format: Format::Jsonc,
     container: "mcp",
-    // It reads both names; the one that is there already goes on being the one.
+    // It reads both names; an existing file stays the one in use.
     user_file: |machine| {
         let dir = machine.dot_config().join("opencode");
         let with_comments = dir.join("opencode.jsonc");

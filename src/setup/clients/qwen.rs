@@ -1,4 +1,4 @@
-//! Qwen Code. It is of Gemini CLI's family, but reads a file that begins with a byte order mark.
+//! Qwen Code. It is derived from Gemini CLI, but reads a file that begins with a byte order mark.
 //!
 //! Checked on 2026-11-30 against `@qwen-code/qwen-code` 0.24.4 (run) and the documents in that package.
 

@@ -1,4 +1,4 @@
-//! Visual Studio Code: the user's `mcp.json` of the default set of settings.
+//! Visual Studio Code: the user's `mcp.json` in the default profile.
 
 use super::{Host, Sign, in_query, typed};
 use crate::setup::edit::{Fields, Format};
@@ -29,7 +29,7 @@ pub(super) const HOST: Host = Host {
         format!("vscode:mcp/install?{}", in_query(&server.to_string()))
     }),
     has_shell: true,
-    afterwards: "start it with the command `MCP: List Servers`, if VS Code does not offer to",
+    afterwards: "start it with the command `MCP: List Servers` if VS Code does not offer to",
 };
 
 const POLICIES: &[Policy] = &[Policy {

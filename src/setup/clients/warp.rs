@@ -1,4 +1,5 @@
-//! Warp: the file of its stable and preview editions. It parses strictly, and takes `{{name}}` for a variable of its own.
+//! Warp: the file of its stable and preview editions. It parses strictly, and takes `{{name}}` for one of its
+//! own variables.
 //!
 //! Checked on 2026-11-30 against Warp's source (19548ae) and <https://docs.warp.dev/agents/capabilities/mcp>.
 

@@ -1,4 +1,4 @@
-//! JSON and JSON with comments: places found by `jsonc-parser`, edits by splicing.
+//! JSON and JSON with comments: finds places with `jsonc-parser`, and edits by splicing.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use super::{EditError, EntryPath, Field, Fields, newline_of, position, quoted, s
 struct Parsed<'a> {
     text: &'a str,
     root: Option<Node<'a>>,
-    /// Comments too, in order.
+    /// Includes comments, in order.
     tokens: Vec<TokenAndRange<'a>>,
 }
 
@@ -36,7 +36,7 @@ fn parse(text: &str, strict: bool) -> Result<Parsed<'_>, EditError> {
         EditError::Unparsable { line, column, what: error.kind().to_string() }
     })?;
     let tokens = parsed.tokens.unwrap_or_default();
-    // Comments that are collected as tokens are let through by the parser.
+    // The parser accepts comments when it collects them as tokens.
     let is_comment =
         |token: &&TokenAndRange<'_>| matches!(token.token, Token::CommentLine(_) | Token::CommentBlock(_));
     if strict && let Some(comment) = tokens.iter().find(is_comment) {
@@ -50,19 +50,19 @@ fn parse(text: &str, strict: bool) -> Result<Parsed<'_>, EditError> {
     Ok(Parsed { text, root: parsed.value, tokens })
 }
 
-/// What the parser lets through and `JSON.parse` refuses (RFC 8259 §2, §7), and where: control characters in strings,
-/// other white space than JSON's between tokens.
+/// What the parser accepts but `JSON.parse` refuses (RFC 8259 §2, §7), and where: control characters in
+/// strings, and white space between tokens that is not JSON's.
 fn lenient(text: &str, tokens: &[TokenAndRange<'_>]) -> Option<(usize, &'static str)> {
     let space = |from: usize, to: usize| {
         let at = text[from..to].find(|c| !matches!(c, ' ' | '\t' | '\r' | '\n'))?;
-        Some((from + at, "this white space is none in JSON"))
+        Some((from + at, "this white space is not allowed in JSON"))
     };
     let mut end = 0;
     for token in tokens {
         let range = token.range.start..token.range.end;
         let inside = || {
             let at = text[range.clone()].find(|c: char| c < ' ')?;
-            Some((range.start + at, "a control character in a string has to be escaped"))
+            Some((range.start + at, "a control character in a string must be escaped"))
         };
         let found = space(end, range.start)
             .or_else(|| if matches!(token.token, Token::String(_)) { inside() } else { None });
@@ -84,7 +84,7 @@ pub(super) fn read(text: &str, strict: bool) -> Result<Value, EditError> {
 fn to_value(node: &Node<'_>) -> Value {
     match node {
         Node::StringLit(text) => Value::from(text.value.as_ref()),
-        // Digit for digit: a number that was touched would not be equal.
+        // Compares digit for digit: a number that was touched would not be equal.
         Node::NumberLit(number) => {
             serde_json::from_str(number.value).unwrap_or_else(|_| Value::from(number.value))
         }
@@ -101,7 +101,7 @@ fn to_value(node: &Node<'_>) -> Value {
     }
 }
 
-/// The one member called `key`.
+/// The only member with this `key`.
 fn member<'a, 'b>(
     text: &str,
     object: &'b Object<'a>,
@@ -118,7 +118,7 @@ fn member<'a, 'b>(
 
 fn object_of<'a, 'b>(text: &str, node: &'b Node<'a>, what: &str) -> Result<&'b Object<'a>, EditError> {
     node.as_object()
-        .ok_or_else(|| EditError::wrong_type(text, node.range().start, format!("{what} is no object")))
+        .ok_or_else(|| EditError::wrong_type(text, node.range().start, format!("{what} is not an object")))
 }
 
 pub(super) fn put(
@@ -134,14 +134,14 @@ pub(super) fn put(
         let whole = style.made("", place.container, &|indent| {
             style.made(indent, place.name, &|indent| style.entry(indent, fields))
         });
-        // A file that is made ends with a line break; one that was there and empty ends as it did.
+        // A new file ends with a line break; an existing empty file ends as it did.
         return Ok(if text.is_none() { format!("{whole}\n") } else { format!("{file}{whole}") });
     };
     let root = object_of(file, root, "the file")?;
     let Some((_, container)) = member(file, root, place.container)? else {
         return Ok(parsed.insert(root, &style, place.container, &|indent| match indent {
             Some(indent) => style.made(indent, place.name, &|indent| style.entry(indent, fields)),
-            // On one line, and with space inside: made here.
+            // On one line and with space inside: made by `put`.
             None => format!("{{ {}: {} }}", quoted(place.name), one_line(fields)),
         }));
     };
@@ -172,7 +172,7 @@ pub(super) fn put(
     Ok(splice(file, &[(range.start..range.end, &new)]))
 }
 
-/// Sets one field of the entry that is there.
+/// Sets one field of the existing entry.
 pub(super) fn set(
     text: &str,
     strict: bool,
@@ -222,7 +222,7 @@ pub(super) fn take(text: &str, strict: bool, place: EntryPath<'_>) -> Result<Opt
 }
 
 impl Parsed<'_> {
-    /// The end of the last token (or comment) that ends at or before `at`.
+    /// The last token (or comment) that ends at or before `at`.
     fn token_before(&self, at: usize) -> Option<&TokenAndRange<'_>> {
         let after = self.tokens.partition_point(|token| token.range.end <= at);
         after.checked_sub(1).and_then(|index| self.tokens.get(index))
@@ -237,15 +237,15 @@ impl Parsed<'_> {
             .next()
     }
 
-    /// The indentation of what begins at `at`, if it is the first on its line.
+    /// The indentation of what begins at `at`, if it comes first on its line.
     fn indent_before(&self, at: usize) -> Option<&str> {
         let from = self.token_before(at).map_or(0, |token| token.range.end);
         let space = &self.text[from..at];
         space.rfind('\n').map(|newline| &space[newline + 1..])
     }
 
-    /// Puts a member at the end of `object`. `value` gets the member's indentation, or `None` where the
-    /// object is written on one line.
+    /// Adds a member at the end of `object`. `value` gets the member's indentation, or `None` if the object is
+    /// written on one line.
     fn insert(
         &self,
         object: &Object<'_>,
@@ -267,7 +267,7 @@ impl Parsed<'_> {
                     .spread(indent, before, &|indent| format!("{}: {}", quoted(key), value(Some(indent))));
                 return splice(self.text, &[(object.range.start..object.range.end, &made)]);
             }
-            // Directly before the brace: this is how `take` knows that the object was there before.
+            // Directly before the brace: this tells `take` that the object was there before.
             let member = format!("{}: {}", quoted(key), value(Some(line_indent(self.text, close))));
             return splice(self.text, &[(close..close, &member)]);
         };
@@ -289,7 +289,7 @@ impl Parsed<'_> {
         }
     }
 
-    /// The text as it was before `object` was laid out for `only`, its one member, where a mark says what it was.
+    /// The text before `object` was laid out for its one member `only`, if a mark records it.
     fn before(&self, object: &Object<'_>, only: &ObjectProp<'_>) -> Option<String> {
         let (start, end) = (object.range.start, object.range.end);
         let rest = &self.text[only.value.range().end..end - 1];
@@ -306,7 +306,7 @@ impl Parsed<'_> {
         (object.properties.len() == 1).then(|| splice(self.text, &[(start..end, &before)]))
     }
 
-    /// Whether `object` holds nothing but `only` and was made for it: white space follows it.
+    /// Whether `object` holds only `only` and was made for it: white space follows it.
     fn is_made_for(&self, object: &Object<'_>, only: &ObjectProp<'_>) -> bool {
         let inside = |from: usize, to: usize| {
             let space = &self.text[from..to];
@@ -317,7 +317,7 @@ impl Parsed<'_> {
             && inside(only.value.range().end, object.range.end - 1)
     }
 
-    /// The text without the member `index` of `object`, and without the comma and the space that belong to it.
+    /// The text without the member `index` of `object`, and without its comma and its space.
     fn cut(&self, object: &Object<'_>, index: usize) -> String {
         let property = &object.properties[index];
         let (start, end) = (property.range.start, property.value.range().end);
@@ -326,7 +326,7 @@ impl Parsed<'_> {
         let comma_after = self.comma_between(end, next);
         let behind = &self.text[comma_after.as_ref().map_or(end, |comma| comma.end)..];
         let space_start = match self.token_before(start) {
-            // The comment needs its line break, if none follows.
+            // The comment needs its line break if none follows.
             Some(token)
                 if matches!(token.token, Token::CommentLine(_)) && !behind.starts_with(['\r', '\n']) =>
             {
@@ -342,7 +342,7 @@ impl Parsed<'_> {
         }
         let previous = index.checked_sub(1).map(|previous| object.properties[previous].value.range().end);
         match previous.and_then(|previous| self.comma_between(previous, start)) {
-            // Where no comment stands between, comma and space are one piece.
+            // If no comment comes between them, comma and space are one piece.
             Some(comma) if comma.end >= space_start => splice(self.text, &[(comma.start..end, "")]),
             Some(comma) => splice(self.text, &[(comma, ""), (space_start..end, "")]),
             None => splice(self.text, &[(space_start..end, "")]),
@@ -350,20 +350,20 @@ impl Parsed<'_> {
     }
 }
 
-/// The white space that the line of the byte `at` begins with.
+/// The white space at the start of the line with the byte `at`.
 fn line_indent(text: &str, at: usize) -> &str {
     let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let line = &text[start..at];
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// What stood in the place of an object that was laid out for our member: so many spaces behind that member say
-/// it, so that the member can be taken out again without a trace.
+/// What an object that was laid out for our member replaced. The number of spaces after that member records it,
+/// so that the member can be removed without a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     /// `{}`
     Empty,
-    /// The same, its braces on two lines.
+    /// `{}` with its braces on two lines.
     OnTwoLines,
     /// `null`
     Null,
@@ -404,13 +404,13 @@ impl Style {
         format!("{{{newline}{inner}{}: {}{newline}{indent}}}", quoted(key), value(&inner))
     }
 
-    /// An object at `indent`, in the place of what was there before, for one member.
+    /// An object at `indent` for one member, replacing what was there before.
     fn spread(&self, indent: &str, before: Before, member: &dyn Fn(&str) -> String) -> String {
         let (newline, inner) = (self.newline, format!("{indent}{}", self.unit));
         format!("{{{newline}{inner}{}{}{newline}{indent}}}", member(&inner), before.mark())
     }
 
-    /// The entry, its closing brace at `indent`.
+    /// The entry, with its closing brace at `indent`.
     fn entry(&self, indent: &str, fields: &Fields) -> String {
         let (newline, unit) = (self.newline, &self.unit);
         let members: Vec<_> =

@@ -1,12 +1,11 @@
-//! Edits of files that belong to others: one entry is put in, replaced or taken out, and every other
-//! byte stays as it is.
+//! Edits other programs' files: adds, replaces or removes one entry, and leaves every other byte unchanged.
 //!
-//! Each format finds the place with a parser and edits by splicing text. What comes out is parsed again
-//! and compared with what was meant, so a splice that went wrong is an error and not a broken config.
+//! Each format finds the place with a parser and edits by splicing text. The result is parsed again and
+//! compared with what was intended, so a wrong splice is an error and not a broken config.
 //!
-//! Taking out what was put in gives back the bytes of before. For that, what surrounds an entry says
-//! whether it was there already: an object that `put` makes has white space before its closing brace;
-//! one that it found empty has none, or so many spaces behind its member as say what it was.
+//! Removing an added entry restores the original bytes. To make that possible, the text around an entry records
+//! what was there before: an object that `put` makes has white space before its closing brace; an object that
+//! it found empty has none, or has a number of spaces after its member that tells what it was.
 
 mod json;
 mod toml;
@@ -14,14 +13,14 @@ mod yaml;
 
 use serde_json::{Map, Value};
 
-/// How a host's file is written.
+/// The format of a host's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// JSON as `JSON.parse` takes it: no comments, no trailing commas.
+    /// JSON as `JSON.parse` accepts it: no comments, no trailing commas.
     Json,
     /// JSON with comments and trailing commas.
     Jsonc,
-    /// TOML, entries as tables `[container.name]`.
+    /// TOML, with entries as tables `[container.name]`.
     Toml,
     /// YAML.
     Yaml,
@@ -51,18 +50,18 @@ impl Field {
     }
 }
 
-/// Whose a field of an entry is once the entry is there.
+/// Who decides about a field of an entry once the entry exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
-    /// Ours: what makes the entry start this program. Set by every update.
+    /// We do: the field makes the entry start this program. Every update sets it.
     Ours,
-    /// The person's, but the host takes no entry without it: set where it is missing.
+    /// The person does, but the host accepts no entry without it: set if it is missing.
     Needed,
-    /// The person's: a first value in a new entry.
+    /// The person does: the value is only the first one in a new entry.
     Theirs,
 }
 
-/// An entry in the order in which it is written.
+/// An entry, in the order in which it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fields(pub Vec<(&'static str, Field, Whose)>);
 
@@ -83,31 +82,31 @@ impl Fields {
     }
 }
 
-/// Where in a file the entry is: a member `name` of the member `container` of the root.
+/// Where the entry is in a file: a member `name` of the member `container` of the root.
 #[derive(Debug, Clone, Copy)]
 pub struct EntryPath<'a> {
     /// `mcpServers`, `servers`, ...
     pub container: &'a str,
-    /// The entry's own name.
+    /// The entry's name.
     pub name: &'a str,
 }
 
-/// What an edit comes to.
+/// The result of an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Edited {
-    /// The file's new text, with an entry that was not there.
+    /// The file's new text, with an entry that did not exist before.
     Added(String),
     /// The file's new text, with another entry, or with another value in it.
     Updated(String),
     /// The file's new text, without the entry.
     Removed(String),
-    /// Nothing but the entry was in the file, which was made for it: the file can go.
+    /// The file was made for the entry and held nothing else: it can be deleted.
     RemovedWithFile,
-    /// The file has it already, or (when it is to be removed) does not have it.
+    /// The file already has the entry, or (for a removal) does not have it.
     Unchanged,
 }
 
-/// Why a file is left as it is. Lines and columns count from 1; columns are in characters.
+/// Why a file is left unchanged. Lines and columns count from 1; columns are in characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     /// It cannot be parsed.
@@ -117,11 +116,11 @@ pub enum EditError {
         line: usize,
         /// The column.
         column: usize,
-        /// What the parser says.
+        /// The parser's message.
         what: String,
     },
-    /// A key that the edit goes through is there twice: hosts disagree which one counts.
-    #[error("line {line}, column {column}: `{key}` is there a second time")]
+    /// A key on the way to the entry occurs twice: hosts disagree about which one counts.
+    #[error("line {line}, column {column}: `{key}` occurs a second time")]
     Duplicate {
         /// The line of the second one.
         line: usize,
@@ -130,7 +129,7 @@ pub enum EditError {
         /// The key.
         key: String,
     },
-    /// Something else than the entry or its container stands in that place.
+    /// Something other than the entry or its container is in that place.
     #[error("line {line}, column {column}: {what}")]
     WrongType {
         /// The line.
@@ -141,12 +140,12 @@ pub enum EditError {
         what: String,
     },
     /// It is written in a way that cannot be edited without touching more than the entry.
-    #[error("it is written in a way that cannot be edited without touching more than the entry ({0})")]
+    #[error("it is written in a way that pdpp cannot edit without touching more than the entry ({0})")]
     Unsafe(String),
 }
 
 impl EditError {
-    /// Line and column, where they can be told.
+    /// Line and column, if they are known.
     pub const fn at(&self) -> Option<(usize, usize)> {
         match self {
             Self::Unparsable { line, column, .. }
@@ -167,10 +166,10 @@ impl EditError {
     }
 }
 
-/// The file as data: its root, `{}` if there is nothing in it.
+/// The file as data: its root, or `{}` if the file is empty.
 ///
 /// # Errors
-/// If it is not `format`, or its root is no object.
+/// If it is not `format`, or its root is not an object.
 pub fn read(format: Format, text: &str) -> Result<Map<String, Value>, EditError> {
     let root = match format {
         Format::Json | Format::Jsonc => json::read(text, format == Format::Json)?,
@@ -179,19 +178,19 @@ pub fn read(format: Format, text: &str) -> Result<Map<String, Value>, EditError>
     };
     match root {
         Value::Object(root) => Ok(root),
-        _ => Err(EditError::wrong_type(text, 0, "the file is no object of settings")),
+        _ => Err(EditError::wrong_type(text, 0, "the file is not an object of settings")),
     }
 }
 
-/// The entry in a file that [`read`] read.
+/// The entry in a file, as [`read`] returned it.
 pub fn entry<'a>(root: &'a Map<String, Value>, place: EntryPath<'_>) -> Option<&'a Value> {
     root.get(place.container)?.get(place.name)
 }
 
-/// The entry in a file that could be edited; `None` if it has none.
+/// The entry in a file that could be edited; `None` if the file has none.
 ///
 /// # Errors
-/// What [`put`] or [`take`] would say.
+/// The error that [`put`] or [`take`] would return.
 pub fn check(format: Format, text: &str, place: EntryPath<'_>) -> Result<Option<Value>, EditError> {
     let root = read(format, text)?;
     let there = entry(&root, place).cloned();
@@ -202,10 +201,11 @@ pub fn check(format: Format, text: &str, place: EntryPath<'_>) -> Result<Option<
     Ok(there)
 }
 
-/// Sets those of `fields` in the entry that is there that are not the person's, and keeps every other byte of it.
+/// Sets those of `fields` in the existing entry that are not the person's, and keeps every other byte of the
+/// entry.
 ///
 /// # Errors
-/// If that cannot be done without touching anything else.
+/// If that is not possible without touching anything else.
 pub fn update(
     format: Format,
     text: &str,
@@ -217,7 +217,7 @@ pub fn update(
     for (key, field, whose) in &fields.0 {
         let entry = meant.get_mut(place.container).and_then(|container| container.get_mut(place.name));
         let Some(Value::Object(entry)) = entry else {
-            return Err(EditError::Unsafe("the entry is no object".to_owned()));
+            return Err(EditError::Unsafe("the entry is not an object".to_owned()));
         };
         let (had, wanted) = (entry.get(*key), field.to_json());
         if match whose {
@@ -234,7 +234,7 @@ pub fn update(
             Format::Toml => toml::set(before, place, key, field),
             Format::Yaml => yaml::set(before, place, key, field),
         };
-        // What is wrong with a text of our own making has no place in the file.
+        // An error in text that we generated would not be an error at a place in the file.
         edited = Some(if edited.is_none() { set? } else { set.map_err(|_| torn(format, text))? });
     }
     let Some(edited) = edited else { return Ok(Edited::Unchanged) };
@@ -244,11 +244,11 @@ pub fn update(
     Ok(Edited::Updated(edited))
 }
 
-/// Puts `fields` in its place, for whatever is there: `text` is the file without a byte order mark, `None` if there
-/// is no file.
+/// Puts `fields` in the entry's place, whatever is there. `text` is the file without a byte order mark, or
+/// `None` if the file does not exist.
 ///
 /// # Errors
-/// If that cannot be done without touching anything else.
+/// If that is not possible without touching anything else.
 pub fn put(
     format: Format,
     text: Option<&str>,
@@ -278,27 +278,27 @@ pub fn put(
     if had {
         return Ok(Edited::Updated(edited));
     }
-    // What is added can be taken out again without a trace: checked each time, not only in tests.
+    // Checked for every edit, not only in tests: what is added can be removed again without a trace.
     let undone = match take(format, &edited, place)? {
         Edited::Removed(undone) => Some(undone),
         _ => None,
     };
     if undone.as_deref() != text {
-        return Err(EditError::Unsafe("the entry could not be taken out again without a trace".to_owned()));
+        return Err(EditError::Unsafe("pdpp could not remove the entry again without a trace".to_owned()));
     }
     Ok(Edited::Added(edited))
 }
 
-/// What was edited does not say what was meant: `text` is the file before.
+/// The error for an edit whose result differs from the intention. `text` is the file before the edit.
 fn torn(format: Format, text: &str) -> EditError {
     let alias = if format == Format::Yaml { yaml::alias(text) } else { None };
-    alias.unwrap_or_else(|| EditError::Unsafe("its text and its content do not go together".to_owned()))
+    alias.unwrap_or_else(|| EditError::Unsafe("its text and its content do not match".to_owned()))
 }
 
-/// Takes the entry out of its place, and what [`put`] made around it.
+/// Removes the entry, and what [`put`] made around it.
 ///
 /// # Errors
-/// If that cannot be done without touching anything else.
+/// If that is not possible without touching anything else.
 pub fn take(format: Format, text: &str, place: EntryPath<'_>) -> Result<Edited, EditError> {
     let before = read(format, text)?;
     if entry(&before, place).is_none() {
@@ -318,7 +318,7 @@ pub fn take(format: Format, text: &str, place: EntryPath<'_>) -> Result<Edited, 
         Some(Value::Object(container)) => container.is_empty(),
         other => other.is_none_or(Value::is_null),
     };
-    // An emptied container may be left, or gone, or (in YAML) without a value again.
+    // An emptied container may remain, or be gone, or (in YAML) have no value again.
     let same = got.is_some_and(|mut got| {
         if emptied(&got) && emptied(&meant) {
             got.remove(place.container);
@@ -360,13 +360,13 @@ fn splice(text: &str, pieces: &[(std::ops::Range<usize>, &str)]) -> String {
     out
 }
 
-/// A JSON string, which is a TOML basic string and a YAML double-quoted one as well.
+/// A JSON string, which is also valid as a TOML basic string and a YAML double-quoted string.
 fn quoted(text: &str) -> String {
-    // DEL is the one character that JSON leaves as it is and TOML does not take.
+    // DEL is the one character that JSON does not escape and TOML does not accept.
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
-/// A field on one line, as JSON, TOML and YAML alike take it.
+/// A field on one line, valid in JSON, TOML and YAML.
 fn written(field: &Field) -> String {
     match field {
         Field::Text(text) => quoted(text),

@@ -24,7 +24,7 @@ fn place(format: Format) -> EntryPath<'static> {
     }
 }
 
-/// Puts the entry in, checks that it is there and that putting it again changes nothing, and takes it out.
+/// Adds the entry, checks that it is there and that adding it again changes nothing, and removes it.
 fn round_trip(format: Format, text: &str) -> String {
     let place = place(format);
     let added = match put(format, Some(text), place, &fields()) {
@@ -120,7 +120,7 @@ fn a_control_character_in_a_string_is_no_strict_json() {
         assert_eq!(read(Format::Json, text).unwrap_err().at(), Some(at), "{text:?}");
         assert!(read(Format::Jsonc, text).is_ok(), "{text:?}");
     }
-    // Escaped ones, DEL and white space between values are fine.
+    // Escaped control characters, DEL and white space between values are accepted.
     round_trip(Format::Json, "{\t\"a\\u0000\": \"\\t\u{7f}\",\r\n\"b\": 1}");
 }
 
@@ -167,13 +167,10 @@ fn what_cannot_be_edited_is_refused_with_its_place() {
     for (text, expected) in [
         ("{\n  \"a\": ,\n}", "line 2, column 8"),
         ("{\"mcpServers\": {}", "line 1"),
-        (
-            "{\"mcpServers\": {},\n \"mcpServers\": {}}",
-            "line 2, column 2: `mcpServers` is there a second time",
-        ),
+        ("{\"mcpServers\": {},\n \"mcpServers\": {}}", "line 2, column 2: `mcpServers` occurs a second time"),
         ("{\"mcpServers\": {\"pdpp\": {},\n\"pdpp\": {}}}", "line 2, column 1: `pdpp`"),
-        ("{\"mcpServers\":\n  []}", "line 2, column 3: `mcpServers` is no object"),
-        ("[]", "line 1, column 1: the file is no object"),
+        ("{\"mcpServers\":\n  []}", "line 2, column 3: `mcpServers` is not an object"),
+        ("[]", "line 1, column 1: the file is not an object"),
         ("\"x\"", "line 1, column 1"),
         ("{'a': 1}", "line 1, column 2"),
     ] {
@@ -184,7 +181,7 @@ fn what_cannot_be_edited_is_refused_with_its_place() {
         ("a = 1\na = 2\n", "line 2, column 1"),
         ("[mcp_servers.x]\ncommand = \"a\"\n[mcp_servers.x]\n", "line 3"),
         ("x = \n", "line 1"),
-        ("mcp_servers = 1\n", "line 1, column 15: `mcp_servers` is no table"),
+        ("mcp_servers = 1\n", "line 1, column 15: `mcp_servers` is not a table"),
         ("[[mcp_servers]]\n", "line 1"),
     ] {
         let error = refused(Format::Toml, text);
@@ -193,8 +190,8 @@ fn what_cannot_be_edited_is_refused_with_its_place() {
     for (text, expected) in [
         ("a: [1\n", "line"),
         ("a: 1\na: 2\n", "line 2"),
-        ("- 1\n", "line 1, column 1: the file is no object"),
-        ("a: 1\nextensions: []\n", "line 2, column 1: `extensions` is no mapping"),
+        ("- 1\n", "line 1, column 1: the file is not an object"),
+        ("a: 1\nextensions: []\n", "line 2, column 1: `extensions` is not a mapping"),
         ("---\na: 1\n---\nb: 1\n", "line 4, column 1: a second YAML document"),
         ("x: &x {a: 1}\nextensions: *x\n", "line 2, column 13: the alias `*x`"),
         ("extensions: &x\n  a: {cmd: y}\nother: *x\n", "line 3, column 8: the alias `*x`"),
@@ -298,7 +295,7 @@ fn an_entry_with_other_content_is_replaced_whole_and_nothing_else() {
     assert!(yaml.ends_with("enabled: true\n  # b is next\n  b: {}\n"), "{yaml}");
 }
 
-/// Sets command and args of an entry that is there: the file afterwards, which a second update leaves alone.
+/// Sets command and args of an existing entry, and returns the file, which a second update leaves unchanged.
 fn updated(format: Format, text: &str) -> String {
     let place = place(format);
     let new = match update(format, text, place, &fields()) {
@@ -365,7 +362,7 @@ fn r8_2_an_update_touches_command_and_arguments_only() {
         let taken = take(format, &expected, place(format));
         assert!(matches!(taken, Ok(Edited::Removed(_))), "{taken:?} for {expected}");
     }
-    // Lists with a line for each item, and texts in other quotes.
+    // Lists with one line per item, and texts in other quotes.
     for (format, old, new) in [
         (
             Format::Yaml,
@@ -435,7 +432,7 @@ fn what_an_entry_lacks_is_put_in_as_it_is_written() {
         let new = new.replace("<C>", r#""/usr/local/bin/pdpp""#).replace("<A>", r#"["mcp", "serve"]"#);
         assert_eq!(updated(format, old), new);
     }
-    // Not through another name for the same text, which others may use too.
+    // Not through an alias for the same text, which other places may use too.
     let alias = "a: &x {command: x}\nextensions: {pdpp: *x}\n";
     assert!(matches!(update(Format::Yaml, alias, YAML, &fields()), Err(EditError::WrongType { .. })));
     let twice = r#"{"mcpServers": {"pdpp": {"command": "x", "command": "y"}}}"#;
@@ -458,7 +455,7 @@ fn toml_tables_below_the_entry_go_with_it() {
     }
 }
 
-/// What stands before each table, what between them, and how the file ends.
+/// What comes before each table, what comes between them, and how the file ends.
 fn layouts() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     let all = ["", "\n", "\n\n"].into_iter();
     all.flat_map(|blank| {
@@ -492,7 +489,7 @@ fn toml_is_edited_however_it_is_written() {
     ] {
         assert_eq!(take(Format::Toml, text, TOML), Ok(Edited::Removed(rest.to_owned())), "{text}");
     }
-    // What starts something else goes whole, wherever it is.
+    // An entry that starts something else is removed as a whole, wherever it is.
     for text in [
         "[mcp_servers]\npdpp.url = \"x\"\na.b = 1\n",
         "mcp_servers = { pdpp.url = \"x\", b = {} }\n",
@@ -541,7 +538,7 @@ fn a_large_file_is_edited() {
     round_trip(Format::Json, &text);
 }
 
-/// What may stand between two tokens.
+/// What may come between two tokens.
 fn json_space() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => Just(String::new()), 3 => Just(" ".to_owned()), 2 => Just("\n  ".to_owned()), 1 => Just("\r\n\t".to_owned()),
@@ -549,7 +546,7 @@ fn json_space() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A JSON value as text, laid out in any way: the strategy gives the text itself.
+/// A JSON value as text, in any layout: the strategy generates the text itself.
 fn jsonc_text() -> impl Strategy<Value = String> {
     let space = json_space;
     let scalar = prop_oneof![
@@ -582,7 +579,7 @@ fn jsonc_text() -> impl Strategy<Value = String> {
         .prop_map(|(a, b, c)| format!("{a}{b}{c}"))
 }
 
-/// An object of members `k0`, `k1`, ... and of those that are named.
+/// An object with members `k0`, `k1`, ... and the named ones.
 fn object(
     value: BoxedStrategy<String>,
     named: Vec<(String, BoxedStrategy<String>)>,
@@ -626,7 +623,7 @@ proptest! {
     ) {
         let mut text = lines.join("\n").replace('\n', newline);
         if end && !text.is_empty() { text.push_str(newline); }
-        // Some of these are no TOML (a key twice): then they are refused.
+        // Some of these are not TOML (a key occurs twice): then they are refused.
         if read(Format::Toml, &text).is_ok() {
             round_trip(Format::Toml, &text);
         } else {
@@ -663,7 +660,7 @@ proptest! {
             members.insert(at, format!("{space}\"x{n}\"{after}: \"{value}\"{space}"));
         }
         let entry = format!("{{{}{}{f}}}", members.join(","), if comma { "," } else { "" });
-        // Put where an empty entry would be.
+        // Added where an empty entry would be.
         let Ok(Edited::Added(whole)) = put(Format::Jsonc, Some(&text), PLACE, &Fields(vec![("here", Field::Flag(true), Whose::Ours)])) else {
             return Err(TestCaseError::fail("not added"));
         };
@@ -727,7 +724,7 @@ proptest! {
         lines.insert(then.index(lines.len() + 1), "    args: <A>");
         let whole = format!("a: 1\nextensions:\n  pdpp: # mine\n{}\n  b: {{}}\n", lines.join("\n")).replace('\n', newline);
         let old = whole.replace("<C>", command).replace("<A>", args);
-        // A key twice, or command or arguments within the text of another.
+        // A key occurs twice, or the command or arguments are inside the text of another.
         let has = |entry: &Value| entry.get("command").is_some() && entry.get("args").is_some();
         if !read(Format::Yaml, &old).is_ok_and(|root| entry(&root, YAML).is_some_and(has)) {
             return Ok(());

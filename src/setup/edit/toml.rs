@@ -1,5 +1,5 @@
-//! TOML: places found by `toml_edit`'s spans, edits by splicing; its own writer would normalise line
-//! breaks and drop a byte order mark.
+//! TOML: finds places with `toml_edit`'s spans, and edits by splicing. The writer of `toml_edit` would
+//! normalise line breaks and drop a byte order mark.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -69,11 +69,11 @@ pub(super) fn put(text: Option<&str>, place: EntryPath<'_>, fields: &Fields) -> 
             }
             Some(node) => replace_value(file, node, fields),
         },
-        Some(other) => Err(wrong(file, other, &format!("`{}` is no table", place.container))),
+        Some(other) => Err(wrong(file, other, &format!("`{}` is not a table", place.container))),
     }
 }
 
-/// Sets one field of the entry that is there, however it is written.
+/// Sets one field of the existing entry, however it is written.
 pub(super) fn set(text: &str, place: EntryPath<'_>, key: &str, field: &Field) -> Result<String, EditError> {
     let document = parse(text)?;
     let container = document.get(place.container).and_then(Item::as_table_like).ok_or_else(gone)?;
@@ -91,7 +91,7 @@ pub(super) fn set(text: &str, place: EntryPath<'_>, key: &str, field: &Field) ->
     {
         return insert_inline(text, inner_table, &format!("{key} = {}", written(field)));
     }
-    // After the last of its own values, and written as that one is: indented, or with the same dotted path.
+    // After the entry's last value, and written the same way: indented, or with the same dotted path.
     let last = entry.iter().filter_map(|(name, item)| {
         let (key, _) = entry.get_key_value(name)?;
         Some((key.span()?.start, item.as_value().and_then(end_of)?))
@@ -115,12 +115,12 @@ fn gone() -> EditError {
     EditError::Unsafe("the entry is gone".to_owned())
 }
 
-/// Where the line of the byte `at` begins.
+/// The start of the line with the byte `at`.
 fn line_start(text: &str, at: usize) -> usize {
     text[..at].rfind('\n').map_or(0, |newline| newline + 1)
 }
 
-/// The byte after the line of the byte `at`.
+/// The byte after the line with the byte `at`.
 fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |newline| at + newline + 1)
 }
@@ -129,8 +129,8 @@ fn wrong(text: &str, item: &Item, what: &str) -> EditError {
     EditError::wrong_type(text, item.span().map_or(0, |span| span.start), what)
 }
 
-/// A table of its own at the end. A file that ended with a line break still does, and one that did not
-/// still does not: this is how `take` knows what was there.
+/// A separate table at the end. A file that ended with a line break still does, and one that did not still does
+/// not: this tells `take` what was there.
 fn append(text: Option<&str>, newline: &str, place: EntryPath<'_>, fields: &Fields) -> String {
     let block = block(newline, place, fields);
     match text {
@@ -142,7 +142,7 @@ fn append(text: Option<&str>, newline: &str, place: EntryPath<'_>, fields: &Fiel
 }
 
 fn block(newline: &str, place: EntryPath<'_>, fields: &Fields) -> String {
-    // Names are letters, digits, `-` and `_`: bare keys.
+    // Names consist of letters, digits, `-` and `_`, so they are bare keys.
     let mut out = format!("[{}.{}]{newline}", place.container, place.name);
     for (key, field, _) in &fields.0 {
         let _ = write!(out, "{key} = {}{newline}", written(field));
@@ -156,15 +156,16 @@ fn inline(fields: &Fields) -> String {
     format!("{{ {} }}", members.join(", "))
 }
 
-/// Puts `member` at the end of an inline table. Since TOML 1.1 it may have several lines, comments and a last comma.
+/// Adds `member` at the end of an inline table. Since TOML 1.1 it may have several lines, comments and a
+/// trailing comma.
 fn insert_inline(text: &str, table: &InlineTable, member: &str) -> Result<String, EditError> {
     let close = table.span().ok_or_else(no_span)?.end - 1;
-    // Dotted keys (`{ a.b = 1 }`) are tables without a span: their values have one.
+    // Dotted keys (`{ a.b = 1 }`) are tables without a span, but their values have one.
     let Some(end) = table.iter().filter_map(|(_, node)| end_of(node)).max() else {
         return Ok(splice(text, &[(close..close, member)]));
     };
     let comma = comma_in(text, end, close);
-    // Behind a comment only a new line is free.
+    // After a comment, only a new line is free.
     let (at, space) = if text[end..close].contains('#') {
         let line = &text[line_start(text, end)..end];
         let indent = &line[..line.len() - line.trim_start().len()];
@@ -178,7 +179,7 @@ fn insert_inline(text: &str, table: &InlineTable, member: &str) -> Result<String
     })
 }
 
-/// The first comma in `from..to` that is in no comment; there is no value in there.
+/// The first comma in `from..to` that is not in a comment; there is no value in that range.
 fn comma_in(text: &str, from: usize, to: usize) -> Option<usize> {
     let mut in_comment = false;
     for (at, c) in text[from..to].char_indices() {
@@ -207,11 +208,11 @@ fn replace_value(text: &str, node: &Node, fields: &Fields) -> Result<String, Edi
 }
 
 fn no_span() -> EditError {
-    EditError::Unsafe("its place cannot be told".to_owned())
+    EditError::Unsafe("pdpp cannot find its place".to_owned())
 }
 
 /// The lines of `entry` and of the tables below it, in order: each from its header to its last value, or (with
-/// dotted keys) those of each value.
+/// dotted keys) the lines of each value.
 fn blocks(text: &str, entry: &Table) -> Result<Vec<Range<usize>>, EditError> {
     let mut found = Vec::new();
     collect(text, entry, &mut found)?;
@@ -249,7 +250,7 @@ fn collect(text: &str, table: &Table, found: &mut Vec<Range<usize>>) -> Result<(
     Ok(())
 }
 
-/// The end of the values that `item` has in the block of its parent; 0 if it has blocks of its own.
+/// The end of the values of `item` in the block of its parent; 0 if it has its own blocks.
 fn values_end(item: &Item) -> Result<usize, EditError> {
     Ok(match item {
         Item::Value(node) => end_of(node).ok_or_else(no_span)?,
@@ -293,27 +294,27 @@ pub(super) fn take(text: &str, place: EntryPath<'_>) -> Result<Option<String>, E
                 };
                 let mut pieces: Vec<(Range<usize>, &str)> = Vec::new();
                 for range in blocks.iter().map(whole) {
-                    // The line break before a blank line may be the end of the block before.
+                    // The line break before a blank line may be the end of the previous block.
                     let start = pieces.last().map_or(0, |(before, _)| before.end);
                     pieces.push((range.start.max(start)..range.end, ""));
                 }
                 Ok((!made_for_it).then(|| splice(text, &pieces)))
             }
             Item::Value(node) => {
-                // `name = { … }` in a table: its line.
+                // `name = { … }` in a table: the whole line.
                 let (key, _) = container.get_key_value(place.name).ok_or_else(gone)?;
                 let (key, span) = (key.span().ok_or_else(no_span)?, node.span().ok_or_else(no_span)?);
                 Ok(Some(splice(text, &[(line_start(text, key.start)..line_end(text, span.end), "")])))
             }
-            other => Err(wrong(text, other, &format!("`{}` is no table", place.name))),
+            other => Err(wrong(text, other, &format!("`{}` is not a table", place.name))),
         },
         Item::Value(Node::InlineTable(container)) => take_inline(text, container, place).map(Some),
-        other => Err(wrong(text, other, &format!("`{}` is no table", place.container))),
+        other => Err(wrong(text, other, &format!("`{}` is not a table", place.container))),
     }
 }
 
-/// A block with the blank line before it, as `append` writes it. At the end of a file without a last
-/// line break, the one before the blank line is its own as well.
+/// A block with the blank line before it, as `append` writes it. At the end of a file without a final line
+/// break, the line break before the blank line belongs to it as well.
 fn with_blank_line(text: &str, block: &Range<usize>) -> Range<usize> {
     let before = |at: usize| {
         let head = &text[..at];
@@ -347,7 +348,7 @@ fn take_inline(text: &str, container: &InlineTable, place: EntryPath<'_>) -> Res
     if super::entry(&root, place).is_some() { take(&taken, place)?.ok_or_else(gone) } else { Ok(taken) }
 }
 
-/// Where the dotted path begins that ends with the key at `at` of an inline table.
+/// The start of the dotted path that ends with the key at `at` of an inline table.
 fn path_start(text: &str, at: usize) -> usize {
     let before = text[..at].rfind(['{', ',', '\n']).map_or(0, |before| before + 1);
     at - text[before..at].trim_start().len()
@@ -362,7 +363,7 @@ fn cut_inline(text: &str, table: &InlineTable, start: usize, end: usize) -> Resu
     let own_comma = comma_in(text, end, next);
     let before = text[previous.unwrap_or(span.start)..start].trim_end();
     let mut space = text[..start].trim_end().len();
-    // A comment before it needs its line break, if none follows.
+    // A comment before it needs its line break if none follows.
     if before.contains('#') && !text[own_comma.map_or(end, |comma| comma + 1)..].starts_with(['\r', '\n']) {
         space = start;
     }

@@ -1,5 +1,5 @@
-//! YAML: `saphyr` says which line a key is on, the edit itself is textual. A new entry is the first in its
-//! block, since the line of a block's key is certain and the end of the block is not.
+//! YAML: `saphyr` finds the line of a key, and the edit itself is textual. A new entry comes first in its
+//! block, because the line of a block's key is certain and the end of the block is not.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -24,7 +24,7 @@ fn parse(text: &str) -> Result<Option<Node<'_>>, EditError> {
             Err(EditError::wrong_type(
                 text,
                 second,
-                "a second YAML document begins here, and which one counts is unknown",
+                "a second YAML document begins here, and pdpp cannot know which one counts",
             ))
         }
     }
@@ -61,11 +61,11 @@ fn key_text(key: &Node<'_>) -> String {
     }
 }
 
-/// A mapping's member.
+/// A member of a mapping.
 struct Member<'a, 'b> {
     key: &'b Node<'a>,
     value: &'b Node<'a>,
-    /// Whether it is the only one.
+    /// Whether it is the only member.
     alone: bool,
 }
 
@@ -75,14 +75,14 @@ fn member<'a, 'b>(node: &'b Node<'a>, key: &str) -> Option<Member<'a, 'b>> {
     found.map(|(key, value)| Member { key, value, alone: members.len() == 1 })
 }
 
-/// The byte that a marker is at; its line counts from 1, its column in characters from 0.
+/// The byte at a marker, whose line counts from 1 and whose column counts characters from 0.
 fn byte_at(text: &str, marker: Marker) -> usize {
     let start = line_start(text, marker.line());
     let column = text[start..].char_indices().nth(marker.col()).map_or(text.len() - start, |(byte, _)| byte);
     start + column
 }
 
-/// Where line `line` (from 1) begins.
+/// The start of line `line` (from 1).
 fn line_start(text: &str, line: usize) -> usize {
     match line.checked_sub(2) {
         None => 0,
@@ -102,7 +102,7 @@ pub(super) fn put(text: Option<&str>, place: EntryPath<'_>, fields: &Fields) -> 
         return append(text, newline, place, fields);
     };
     let YamlData::Mapping(members) = &root.data else {
-        return Err(EditError::wrong_type(file, byte_at(file, root.span.start), "the file is no mapping"));
+        return Err(EditError::wrong_type(file, byte_at(file, root.span.start), "the file is not a mapping"));
     };
     let Some(container) = member(&root, place.container) else {
         if let Some(start) = starts_flow(file, &root) {
@@ -150,10 +150,10 @@ pub(super) fn put(text: Option<&str>, place: EntryPath<'_>, fields: &Fields) -> 
 
 fn not_a_mapping(text: &str, container: &Member<'_, '_>, place: EntryPath<'_>) -> EditError {
     let at = byte_at(text, container.key.span.start);
-    EditError::wrong_type(text, at, format!("`{}` is no mapping", place.container))
+    EditError::wrong_type(text, at, format!("`{}` is not a mapping", place.container))
 }
 
-/// A container of its own at the end; whether the file ends with a line break stays as it was.
+/// A separate container at the end; a file ends with a line break only if it did before.
 fn append(
     text: Option<&str>,
     newline: &str,
@@ -167,11 +167,7 @@ fn append(
         Some((start, line.trim_end()))
     });
     if let Some((at, _)) = lines.find(|(_, line)| *line == "...") {
-        return Err(EditError::wrong_type(
-            file,
-            at,
-            "`...` ends the document, and nothing can be put behind it",
-        ));
+        return Err(EditError::wrong_type(file, at, "`...` ends the document, and nothing can follow it"));
     }
     let whole = format!("{}:{newline}{}", place.container, block(newline, "  ", place.name, fields));
     Ok(match text {
@@ -182,8 +178,8 @@ fn append(
     })
 }
 
-/// An alias (`*name`), which makes two places of a file one: why an edit of one of them is not safe. The first
-/// that looks like one.
+/// The first thing that looks like an alias (`*name`). An alias uses one text in two places of a file, so an
+/// edit of one of them is not safe.
 pub(super) fn alias(text: &str) -> Option<EditError> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let at = text.match_indices('*').map(|(at, _)| at).find(|at| {
@@ -194,7 +190,11 @@ pub(super) fn alias(text: &str) -> Option<EditError> {
             && !before.contains('#')
     })?;
     let name: String = text[at..].chars().take_while(|c| *c == '*' || is_name(*c) || *c == '-').collect();
-    Some(EditError::wrong_type(text, at, format!("the alias `{name}` makes two places of the file one")))
+    Some(EditError::wrong_type(
+        text,
+        at,
+        format!("the alias `{name}` uses one text in two places of the file"),
+    ))
 }
 
 fn block(newline: &str, indent: &str, name: &str, fields: &Fields) -> String {
@@ -230,7 +230,7 @@ fn replace(
     Ok(splice(text, &[(lines, new)]))
 }
 
-/// Sets one field of the entry that is there.
+/// Sets one field of the existing entry.
 pub(super) fn set(text: &str, place: EntryPath<'_>, key: &str, field: &Field) -> Result<String, EditError> {
     let gone = || EditError::Unsafe("the entry is gone".to_owned());
     let root = parse(text)?.ok_or_else(gone)?;
@@ -253,16 +253,17 @@ pub(super) fn set(text: &str, place: EntryPath<'_>, key: &str, field: &Field) ->
     Ok(splice(text, &[(at..at, &format!("{indent}{key}: {}{}", written(field), newline_of(text)))]))
 }
 
-/// The text of a member's value, and what a new value needs before it.
+/// The text of a member's value, and what must precede a new value.
 fn value_range(
     text: &str,
     member: &Member<'_, '_>,
     in_flow: bool,
 ) -> Result<(Range<usize>, &'static str), EditError> {
-    let unclear = || EditError::Unsafe("a value whose place cannot be told".to_owned());
+    let unclear = || EditError::Unsafe("pdpp cannot find the place of a value".to_owned());
     let start = byte_at(text, member.value.span.start);
     let rest = &text[start..];
-    // A list with a line for each item goes, comments between them and all, from the colon to its last item.
+    // A list with one line per item is replaced from the colon to its last item, with any comments between
+    // them.
     if let YamlData::Sequence(items) = &member.value.data
         && !rest.starts_with('[')
     {
@@ -292,7 +293,7 @@ fn quoted_end(text: &str, start: usize, quote: char) -> Option<usize> {
         if c == '\\' && quote == '"' {
             characters.next();
         } else if c == quote {
-            // Two single quotes are one in the text.
+            // Two single quotes stand for one.
             if quote == '\'' && characters.next_if(|(_, next)| *next == quote).is_some() {
                 continue;
             }
@@ -302,7 +303,7 @@ fn quoted_end(text: &str, start: usize, quote: char) -> Option<usize> {
     None
 }
 
-/// The lines of a block member: its key's, and those below that are indented deeper.
+/// The lines of a block member: the line of its key, and those below that are indented deeper.
 fn block_lines(text: &str, entry: &Member<'_, '_>) -> Range<usize> {
     let column = entry.key.span.start.col();
     let start = line_start(text, entry.key.span.start.line());
@@ -329,7 +330,7 @@ fn flow_value(text: &str, entry: &Member<'_, '_>) -> Result<Range<usize>, EditEr
 }
 
 fn unclear_flow() -> EditError {
-    EditError::Unsafe("a flow mapping whose end cannot be told".to_owned())
+    EditError::Unsafe("pdpp cannot find the end of a flow mapping".to_owned())
 }
 
 /// The byte after the flow mapping or list that begins at `start`.
@@ -357,7 +358,7 @@ fn flow_end(text: &str, start: usize) -> Result<usize, EditError> {
     Err(unclear_flow())
 }
 
-/// The text without a member of a flow mapping, and without the comma that belongs to it.
+/// The text without a member of a flow mapping, and without the member's comma.
 fn flow_cut(text: &str, entry: &Member<'_, '_>) -> Result<String, EditError> {
     let start = byte_at(text, entry.key.span.start);
     let end = flow_value(text, entry)?.end;
@@ -383,7 +384,7 @@ pub(super) fn take(text: &str, place: EntryPath<'_>) -> Result<Option<String>, E
         if starts_flow(text, &root).is_some() {
             return flow_cut(text, &container).map(Some);
         }
-        // `extensions:` without a value, as it was.
+        // Restores `extensions:` without a value.
         let value = flow_value(text, &container)?;
         return Ok(Some(splice(text, &[(value.start - 1..value.end, "")])));
     }
@@ -395,7 +396,7 @@ pub(super) fn take(text: &str, place: EntryPath<'_>) -> Result<Option<String>, E
         return Ok(None);
     }
     if !text[lines.clone()].ends_with('\n') {
-        // The line break before it was put in with it.
+        // The line break before it was added with it.
         let head = &text[..lines.start];
         lines.start = head.strip_suffix("\r\n").or_else(|| head.strip_suffix('\n')).unwrap_or(head).len();
     }
