@@ -432,7 +432,7 @@ fn at_us(family: Family, time: &str) -> Option<i64> {
     }
 }
 
-/// How the visitor came to a page, in the same words for all browsers.
+/// How the user came to a page, in the same words for all browsers.
 fn transition(family: Family, value: Option<&str>) -> Option<&'static str> {
     const FIREFOX: [&str; 9] = [
         "link",

@@ -342,7 +342,7 @@ fn survey(
 ) -> io::Result<Survey> {
     let Head { charset, mark, delimiter, above, names, has_header } = head;
     let key = names.iter().position(|name| name == KEY);
-    // Only the last row settles whether this column identifies the rows. If it does, it is not a normal column.
+    // Only the last row settles whether this column identifies the rows. If it does, it becomes the key and not a normal column.
     let mut unique = Names::default();
     let mut others = Columns::default();
     let mut rows = open(member, charset, mark, delimiter)?;

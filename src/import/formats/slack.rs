@@ -506,7 +506,7 @@ impl Export {
                 continue;
             }
             self.has_channels = true;
-            // The folder of a direct message is named by its id.
+            // The folder of a direct message is named after its id.
             self.lists.folders.insert(id.to_owned(), id.to_owned());
             if let Some(named) = text("name") {
                 self.lists.folders.insert(named.to_owned(), id.to_owned());

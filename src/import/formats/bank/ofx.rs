@@ -235,7 +235,7 @@ impl<R: BufRead> Tags<R> {
             let (more, all) = self.before_next()?;
             bytes.extend_from_slice(&more);
             length += all;
-            // `<3` is text. So is the opening of `<![CDATA[`, which is removed together with its end.
+            // `<3` is text: a `<` begins a tag only before a letter, `/`, `?` or `!`.
             let is_text = match self.reader.fill_buf()? {
                 [b'<', next, ..] => !(next.is_ascii_alphabetic() || matches!(next, b'/' | b'?' | b'!')),
                 _ => false,
@@ -249,7 +249,7 @@ impl<R: BufRead> Tags<R> {
         bytes.truncate(LONGEST_TEXT);
         let inner = &bytes[1..];
         if let Some(data) = inner.strip_prefix(b"![CDATA[") {
-            // The text that follows the tag.
+            // The content of a CDATA section is text of the tag before it.
             let head = bytes.len() - data.len();
             return Ok(Some(Tag { offset, head, name: "![CDATA[".to_owned(), is_end: false, length, bytes }));
         }
