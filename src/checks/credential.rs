@@ -1,4 +1,4 @@
-//! Whether a credential works: one bounded read of the schema.
+//! Checks whether a credential works, with one bounded read of the schema.
 
 use std::time::Duration;
 
@@ -24,42 +24,42 @@ use crate::provider::rs::{Read, Refusal, RsError};
 use crate::text;
 use crate::time_text::day_and_time;
 
-/// Bounds of one check's requests; a check makes at most two.
+/// The limits for the requests of one check. A check makes at most two requests.
 pub const LIMITS: Limits =
     Limits { connect: Duration::from_secs(5), total: Duration::from_secs(8), body: 4 << 20 };
-/// Longest time for one check, a keyring's answer included.
+/// The longest time for one check, including a keyring's answer.
 const WITHIN: Duration = Duration::from_secs(15);
-/// What is left to do where the provider itself fails.
-const TELL_PROVIDER: &str = "Try again later; if it stays so, tell the provider";
-/// Checks that run at once.
+/// The next step if the provider itself fails.
+const TELL_PROVIDER: &str = "Try again later. If it still fails, tell the provider";
+/// How many checks run at once.
 const AT_ONCE: usize = 8;
 
-/// What is known of a credential's life.
+/// The known state of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Nothing speaks against it; it was not tried.
+    /// No known problem; it was not tried.
     NotChecked,
     /// It was tried and works.
     Works,
-    /// Its end has come.
+    /// It has expired.
     Expired,
-    /// The owner or the provider has ended it.
+    /// The owner or the provider has revoked it.
     Revoked,
-    /// The provider no longer takes the token.
+    /// The provider no longer accepts the token.
     Rejected,
-    /// The provider could not be asked.
+    /// The provider could not be reached.
     Unreachable,
-    /// The provider answered, with something else.
+    /// The provider answered with something other than a result.
     ProviderFailing,
-    /// Its secret cannot be had here.
+    /// Its secret cannot be read here.
     NoSecret,
-    /// A rule of this program's forbids its use.
+    /// A rule of this program forbids its use.
     Refused,
 }
 
 impl State {
-    /// In a table.
+    /// The word for this state in a table.
     pub const fn word(self) -> &'static str {
         match self {
             Self::NotChecked => "not checked",
@@ -80,16 +80,16 @@ impl State {
     }
 }
 
-/// A credential's state, why, and what to do about it.
+/// A credential's state, the reason and the next step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
     /// The state.
     pub state: State,
-    /// Why it is not fine, in one sentence.
+    /// Why it does not work, in one sentence.
     pub why: Option<String>,
-    /// The stable code of that.
+    /// The stable error code of that reason.
     pub code: Option<String>,
-    /// What to type.
+    /// The command to type.
     pub next: Option<Hint>,
 }
 
@@ -103,13 +103,13 @@ impl Verdict {
     }
 }
 
-/// What the index alone says of `credential`, one of `all`, at `now`.
+/// The state of `credential`, one of `all`, at `now`, from the index alone.
 pub fn from_index(credential: &Credential, all: &[Credential], now: Timestamp) -> Verdict {
     match credential.token_kind {
         TokenKind::Owner => Verdict::new(
             State::Refused,
             "owner_credential_in_cache",
-            "it is an owner's, which an agent must never have",
+            "it is an owner credential, which an agent must never have",
             Command::new("disconnect").value(credential.grant_id.as_str()),
         ),
         _ if credential.is_expired(now) => {
@@ -125,8 +125,8 @@ pub fn from_index(credential: &Credential, all: &[Credential], now: Timestamp) -
     }
 }
 
-/// What this machine knows of `credential`, one of `all`, at `now`: its index, and whether the token is still in
-/// its file. A keyring is not asked.
+/// The state of `credential`, one of `all`, at `now`, from what this machine knows: its index, and whether the
+/// token is still in its file. Does not ask a keyring.
 pub fn from_here(cache: &Cache, credential: &Credential, all: &[Credential], now: Timestamp) -> Verdict {
     let known = from_index(credential, all, now);
     match cache.lost_secret(credential).filter(|_| known.state == State::NotChecked) {
@@ -135,7 +135,7 @@ pub fn from_here(cache: &Cache, credential: &Credential, all: &[Credential], now
     }
 }
 
-/// Tries `credentials`, of `all` that are on this machine, some at once. In their order.
+/// Tries `credentials`, several at once. `all` holds every credential of this machine. Keeps their order.
 pub async fn check_all(
     cache: &Cache,
     http: &Http,
@@ -188,7 +188,7 @@ async fn check(cache: &Cache, http: &Http, credential: &Credential, all: &[Crede
     }
     let compact = Read::of(["schema"]).with("view", "compact");
     if credential.token_kind == TokenKind::McpPackage {
-        // Its token is good for the provider's own `/mcp` only.
+        // Its token is valid only for the provider's own `/mcp`.
         let provider = credential.provider.clone();
         let hosted = HostedTools::new(http.clone(), &provider, rs);
         let grant = Some(credential.grant_id.as_str().to_owned());
@@ -199,7 +199,7 @@ async fn check(cache: &Cache, http: &Http, credential: &Credential, all: &[Crede
         };
     }
     let read = match rs.get(&bearer, &compact).await {
-        // A provider with the core of PDPP only.
+        // A provider that has only the core of PDPP.
         Err(RsError::Refused(refusal)) if refusal.status == 404 => {
             rs.get(&bearer, &Read::of(["streams"])).await
         }
@@ -207,14 +207,14 @@ async fn check(cache: &Cache, http: &Http, credential: &Credential, all: &[Crede
     };
     match read {
         Ok(_) => Verdict::plain(State::Works),
-        // It knows the token and not the view.
+        // It accepts the token and does not know the view.
         Err(RsError::Refused(refusal)) if refusal.status == 400 => Verdict::plain(State::Works),
         Err(error) => of_read(&error, renew),
     }
 }
 
 fn of_secret(error: &Error, renew: impl Fn() -> Command) -> Verdict {
-    // The cache's own advice is for a grant without its token: ask for the same again.
+    // The cache's own hint is for a grant whose token is missing: ask for the same grant again.
     let next = match error.next() {
         Some(next) if error.kind() != Kind::NotConnected => next.clone(),
         _ => renew().into(),
@@ -250,7 +250,7 @@ fn of_refusal(refusal: &Refusal, renew: impl Fn() -> Command) -> Verdict {
     Verdict::new(state, code, why, renew())
 }
 
-/// What the person's own store said: where it cannot be read at all, why, and the way out.
+/// The state from an answer of the person's own store. If the store cannot be read at all: why, and how to fix it.
 fn of_own(credential: &Credential, error: &ToolError, renew: impl Fn() -> Command) -> Verdict {
     let dir = credential.data_dir.clone().unwrap_or_default();
     let opened = own::open(&dir).and_then(|vault| own::store_id(vault.store()));
@@ -264,8 +264,8 @@ fn of_own(credential: &Credential, error: &ToolError, renew: impl Fn() -> Comman
         Ok(id) if id.as_deref().map(own::issuer).as_ref() != Some(&credential.issuer) => Verdict::new(
             State::Rejected,
             "own_store_other",
-            format!("the store in {} is another one than the grant is of", dir.display()),
-            Hint::new("Take the old grant away, and grant anew: ")
+            format!("the grant belongs to a different store than the one in {}", dir.display()),
+            Hint::new("Remove the old grant and make a new one: ")
                 .run(disconnect_command(credential))
                 .then(" && ")
                 .run(Command::connect("local")),
@@ -274,7 +274,7 @@ fn of_own(credential: &Credential, error: &ToolError, renew: impl Fn() -> Comman
     }
 }
 
-/// What the provider's hosted tools said. Their advice is for an agent, and not passed on.
+/// The state from an answer of the provider's hosted tools. Their hints are for an agent and are not passed on.
 fn of_tool(error: &ToolError, renew: impl Fn() -> Command) -> Verdict {
     of_tool_of("the provider", error, renew)
 }
@@ -301,7 +301,7 @@ fn of_tool_of(whose: &str, error: &ToolError, renew: impl Fn() -> Command) -> Ve
             State::Unreachable,
             code,
             why,
-            Hint::new("Check the address and the network; ").run(Command::new("doctor")).then(" says more"),
+            Hint::new("Check the address and the network. For details: ").run(Command::new("doctor")),
         ),
         (_, Some(_)) => Verdict::new(State::ProviderFailing, "provider_failed", message(), TELL_PROVIDER),
     }

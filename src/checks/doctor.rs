@@ -1,4 +1,4 @@
-//! Everything that may stand between a person and their data, looked at in one go.
+//! Checks everything that may prevent a person from reading their data.
 
 use jiff::Timestamp;
 
@@ -12,11 +12,11 @@ use crate::provider::http::Http;
 use crate::provider::url::ProviderUrl;
 use crate::time_text;
 
-/// Everything that may stand in the way: this machine, the way to each connected provider and to `more` of them, each
-/// grant, and each host.
+/// Checks this machine, the connection to each connected provider and to the providers in `more`, each grant, and
+/// each host.
 pub async fn check_everything(cache: &Cache, http: &Http, more: &[ProviderUrl]) -> Vec<Check> {
     let mut checks = vec![machine::program(), machine::environment()];
-    // What is in a cache that cannot be used is not known, and not guessed.
+    // The contents of a damaged cache are unknown. Report that and do not guess.
     let kept = machine::cache(cache);
     let credentials = cache.credentials().ok();
     let is_usable = kept.level != Level::Stop;
@@ -56,7 +56,8 @@ pub async fn check_everything(cache: &Cache, http: &Http, more: &[ProviderUrl]) 
     checks
 }
 
-/// Each grant; of a provider that is `away`, which is among the checks already, only what is known here.
+/// Checks each grant. If its provider is in `away`, which has its own finding already, uses only what this machine
+/// knows.
 async fn grants(cache: &Cache, http: &Http, credentials: &[Credential], away: &[&ProviderUrl]) -> Vec<Check> {
     if credentials.is_empty() {
         return vec![Check::failed("grant", &not_connected(cache))];
@@ -79,13 +80,13 @@ async fn grants(cache: &Cache, http: &Http, credentials: &[Credential], away: &[
             },
             (None, _) if is_away(&grant) => Check {
                 next: None,
-                ..Check::warn("grant", format!("{name}: not tried, since its provider does not answer"), "")
+                ..Check::warn("grant", format!("{name}: not tried, because its provider does not answer"), "")
             },
             (None, Some(end)) => {
                 let left = time_text::left(end, now).unwrap_or_default();
                 Check::warn(
                     "grant",
-                    format!("{name} works, and ends {} ({left})", time_text::day_and_time(end)),
+                    format!("{name} works until {} ({left})", time_text::day_and_time(end)),
                     renew_command(grant, credentials),
                 )
             }

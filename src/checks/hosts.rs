@@ -1,4 +1,4 @@
-//! Whether the MCP hosts of this machine start this program, and could read with it.
+//! Checks whether the MCP hosts of this machine start this program, and whether it could then read.
 
 use std::path::Path;
 
@@ -11,8 +11,8 @@ use crate::setup::survey::{Configured, Surveyed, survey};
 use crate::setup::{NAME as ENTRY, Start, launcher};
 use crate::text;
 
-/// Which MCP hosts start this program: findings of the survey of their configurations; and whether one could read a
-/// token that is `in_reach` here.
+/// Checks which MCP hosts start this program, from a survey of their configurations, and whether a program that
+/// they start could read a token that is `in_reach` here.
 pub async fn check_all(in_reach: bool) -> Vec<Check> {
     match Machine::from_process() {
         Ok(machine) => {
@@ -23,8 +23,8 @@ pub async fn check_all(in_reach: bool) -> Vec<Check> {
     }
 }
 
-/// The same on `machine`, for the program whose file is `own`. Whoever wrote an entry chose its command: it is started
-/// only where it is that file.
+/// Does the same on `machine`, for the program whose file is `own`. Anyone can write a command into an entry, so it
+/// is started only if it is that file.
 async fn check_hosts(machine: &Machine, own: &Path, in_reach: bool) -> Vec<Check> {
     let found = survey(machine, ENTRY).into_iter().filter(|host| host.installed).collect::<Vec<_>>();
     if found.is_empty() {
@@ -59,10 +59,10 @@ async fn check_hosts(machine: &Machine, own: &Path, in_reach: bool) -> Vec<Check
     checks
 }
 
-/// Another installation may be as good as this one; that is not for this one to say.
+/// Reports an entry that starts another program. That installation may be just as good; this check cannot tell.
 fn another(found: &Surveyed, entry: &Entry) -> Check {
     let message = format!(
-        "{} starts another program: {}. That may be meant, and it was not tried",
+        "{} starts another program: {}. That may be intended; it was not tried",
         found.host.title,
         text::one_line(text::prefix(&entry.program, 500))
     );
@@ -84,17 +84,17 @@ fn check(found: &Surveyed) -> Check {
         (_, Some(problem)) => Check::warn("host", format!("{title}: {}", problem.what), problem.next.clone()),
         (Configured::Damaged(_) | Configured::Unknown, None) => Check::warn(
             "host",
-            format!("{title}: {} cannot be read", found.file.display()),
-            "Give yourself the right to read it",
+            format!("{title}: could not read {}", found.file.display()),
+            "Give yourself permission to read that file",
         ),
         (Configured::Ours(_), None) if let Some(program) = found.missing => Check::warn(
             "host",
-            format!("{title} has an entry for this program, and `{program}` is not on your PATH"),
-            format!("Install {title}, or take the entry out"),
+            format!("{title} has an entry for this program, but `{program}` is not on your PATH"),
+            format!("Install {title}, or remove the entry"),
         ),
         (Configured::Ours(_), None) => Check::ok("host", format!("{title} starts this program")),
         (Configured::No, None) => {
-            Check::warn("host", format!("{title} is here and does not know this program"), setup)
+            Check::warn("host", format!("{title} is installed but does not start this program"), setup)
         }
         (Configured::Other, None) => Check::warn(
             "host",
@@ -116,7 +116,7 @@ mod tests {
     use crate::setup::paths::tests::machine;
     use crate::setup::paths::{self, Platform};
 
-    /// A program that leaves a mark beside itself when it is started.
+    /// A program that leaves a mark next to itself when it is started.
     fn program(path: &Path) -> PathBuf {
         paths::tests::program(path, "#!/bin/sh\n/bin/echo started > \"$0.started\"\n")
     }
@@ -151,7 +151,7 @@ mod tests {
         );
         assert_eq!(found[0].next.as_ref().unwrap().to_string(), "pdpp mcp setup cursor");
 
-        // By its name it is the first on PATH; that the entry depends on PATH is said as well.
+        // Named without a path, it is the first one on PATH. The check also warns that the entry depends on PATH.
         with("pdpp");
         machine.path = vec![root.join("other"), root.join("bin")];
         let found = check_hosts(&machine, &own, true).await;

@@ -1,4 +1,4 @@
-//! What on this machine may stand in the way.
+//! Checks this machine for problems.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -17,14 +17,14 @@ use crate::setup::launcher::is_npms;
 use crate::setup::paths::is_program;
 use crate::text::shell_word;
 
-/// Which program a person and a host start.
+/// Checks which program a person and a host start.
 pub fn program() -> Check {
     let path = std::env::var_os("PATH").unwrap_or_default();
     match std::env::current_exe() {
         Ok(own) => on_path(&own, &path),
         Err(error) => Check::warn(
             "program",
-            format!("it cannot be said where this program is: {error}"),
+            format!("could not determine where this program is: {error}"),
             if cfg!(windows) { "where.exe pdpp" } else { "command -v pdpp" },
         ),
     }
@@ -33,10 +33,10 @@ pub fn program() -> Check {
 fn on_path(own: &Path, path: &OsStr) -> Check {
     let shown = own.display();
     let Ok(real) = own.canonicalize() else {
-        // Linux keeps running a file that was deleted or replaced by an update.
+        // Linux continues to run a file that was deleted or that an update replaced.
         return Check::stop(
             "program",
-            format!("the file that this program was started from is gone: {shown}"),
+            format!("the file that this program was started from no longer exists: {shown}"),
             "Install pdpp again, then restart the hosts that use it",
         );
     };
@@ -54,7 +54,7 @@ fn on_path(own: &Path, path: &OsStr) -> Check {
         ),
         None => Check::warn(
             "program",
-            format!("{shown} is not on PATH: `pdpp` alone is not found"),
+            format!("{shown} is not on PATH, so the shell does not find `pdpp`"),
             path_hint(own),
         ),
     }
@@ -71,48 +71,45 @@ fn path_hint(own: &Path) -> String {
     }
 }
 
-/// Whether the cache can be read and written, and only by its owner.
+/// Checks whether the cache can be read and written, and only by its owner.
 pub fn cache(cache: &Cache) -> Check {
     let dir = cache.dir();
-    // Looked at before it is read: reading repairs it.
+    // Checked before the read, because reading repairs it.
     let was_open = fs::is_open_to_others(dir);
     match cache.credentials().and_then(|_| cache.check_dir()) {
         Err(error) => Check::failed("cache", &error),
-        // A directory that a person named: its mode is theirs.
+        // The person named this directory, so its mode is their choice.
         Ok(()) if fs::is_open_to_others(dir) => {
             let name = dir.display().to_string();
             let message = match fs::open_to_writers(dir) {
                 Some(_) => format!("others can write in {name}"),
-                None => format!("others can enter {name}; the files in it are yours alone"),
+                None => format!("others can open {name}, but not the files in it"),
             };
             Check::warn("cache", message, closing(&name))
         }
         Ok(()) if was_open => Check::warn(
             "cache",
-            format!("others could enter {}; it is yours alone again now", dir.display()),
+            format!("others could open {}; it is private again now", dir.display()),
             Hint::new("If others use this machine, connect again: ").run(Command::new("disconnect --all")),
         ),
         Ok(()) if let Some((above, _)) = fs::replaceable_by_others(dir) => {
             let above = above.display().to_string();
             Check::warn(
                 "cache",
-                format!(
-                    "others can write in {above}, and put something else in the place of {}",
-                    dir.display()
-                ),
+                format!("others can write in {above}, so they could replace {}", dir.display()),
                 format!("chmod go-w {}", shell_word(&above)),
             )
         }
-        Ok(()) if dir.exists() => Check::ok("cache", format!("{} is yours alone", dir.display())),
-        Ok(()) => Check::ok("cache", format!("nothing is kept yet (it would be in {})", dir.display())),
+        Ok(()) if dir.exists() => Check::ok("cache", format!("{} is private", dir.display())),
+        Ok(()) => Check::ok("cache", format!("nothing is kept yet (it will be in {})", dir.display())),
     }
 }
 
-/// What makes the directory `name` its owner's alone.
+/// The command that makes the directory `name` private to its owner.
 fn closing(name: &str) -> String {
     let name = shell_word(name);
     if cfg!(windows) {
-        // No name of a user or of a group: the administrators' is another one in each language.
+        // Uses no names of users or groups, because the administrators' name differs between languages.
         format!(
             "icacls {name} /inheritance:r /grant:r \"*S-1-3-4:(OI)(CI)F\" \"*S-1-5-18:(OI)(CI)F\" \"*S-1-5-32-544:(OI)(CI)F\""
         )
@@ -121,24 +118,24 @@ fn closing(name: &str) -> String {
     }
 }
 
-/// Whether secrets can be kept and read where they are to be. Waits for a keyring, bounded.
+/// Checks whether secrets can be kept and read where they should be. Waits for a keyring, up to a limit.
 pub fn secrets(cache: &Cache) -> Check {
     let in_keyring = cache
         .credentials()
         .is_ok_and(|credentials| credentials.iter().any(|one| one.store == StoreKind::Keyring));
     match cache.try_store(in_keyring.then_some(StoreChoice::Keyring)) {
         Ok(chosen) if chosen.kind == StoreKind::Keyring => {
-            Check::ok("tokens", "the keyring takes and gives them")
+            Check::ok("tokens", "the keyring stores and returns them")
         }
         Ok(chosen) => Check::ok(
             "tokens",
-            chosen.note.unwrap_or_else(|| "they are kept in private files, as was chosen".to_owned()),
+            chosen.note.unwrap_or_else(|| "they are kept in private files, as chosen".to_owned()),
         ),
         Err(error) => Check::failed("tokens", &error),
     }
 }
 
-/// Whether the store of the person's own data can be read; `None` where there is none.
+/// Checks whether the store of the person's own data can be read; `None` if there is no store.
 pub fn own_data(cache: &Cache) -> Option<Check> {
     Some(match State::here(cache)? {
         Ok((dir, state)) => Check::ok("own data", format!("{} in {}", state.in_short(), dir.display())),
@@ -146,19 +143,19 @@ pub fn own_data(cache: &Cache) -> Option<Check> {
     })
 }
 
-/// Whether an owner's credential is within an agent's reach.
+/// Checks whether an owner's credential is within an agent's reach.
 pub fn environment() -> Check {
     match refuse_owner_credentials_in_environment() {
-        Ok(()) => Check::ok("environment", "no owner's credential in it"),
+        Ok(()) => Check::ok("environment", "contains no owner credential"),
         Err(error) => Check::failed("environment", &error),
     }
 }
 
-/// Whether the named certificate authorities can be used; `None` where none are named.
+/// Checks whether the named certificate authorities can be used; `None` if none are named.
 pub fn authorities(network: &Network) -> Option<Check> {
     let path = network.ca_file.as_ref()?;
     Some(match network.check_ca_file() {
-        Ok(()) => Check::ok("CA file", format!("{} is trusted too", path.display())),
+        Ok(()) => Check::ok("CA file", format!("{} is also trusted", path.display())),
         Err(error) => Check {
             code: Some(error.code().to_owned()),
             ..Check::stop("CA file", error.to_string(), error.next_step())
@@ -166,7 +163,7 @@ pub fn authorities(network: &Network) -> Option<Check> {
     })
 }
 
-/// Whether what agents read is noted.
+/// Checks whether the access log records what agents read.
 pub fn access_log(log: &AccessLog) -> Check {
     if !log.is_on() {
         return Check::ok("access log", format!("off ({})", Command::new("log --on")));
@@ -174,7 +171,7 @@ pub fn access_log(log: &AccessLog) -> Check {
     match log.entries() {
         Ok(found) => {
             let count = found.entries.len();
-            Check::ok("access log", format!("on, {count} calls in it ({})", Command::new("log")))
+            Check::ok("access log", format!("on, holds {count} calls ({})", Command::new("log")))
         }
         Err(error) => Check { level: super::Level::Warn, ..Check::failed("access log", &error) },
     }
@@ -208,7 +205,7 @@ mod tests {
         let shadowed = on_path(&own, &path(&[&two, &one]));
         assert_eq!(shadowed.level, Level::Warn);
         assert!(shadowed.message.contains(&other.display().to_string()));
-        // A link to it is it; a file that cannot be run is nothing.
+        // A link counts as the file that it points to. A file that cannot be run does not count.
         let links = root.path().join("links");
         std::fs::create_dir(&links).unwrap();
         std::os::unix::fs::symlink(&own, links.join("pdpp")).unwrap();

@@ -1,4 +1,4 @@
-//! Whether things work, found out by trying: for `pdpp status --check` and `pdpp doctor`.
+//! Checks that try whether things work, for `pdpp status --check` and `pdpp doctor`.
 
 pub mod credential;
 pub mod doctor;
@@ -16,46 +16,46 @@ use crate::advice::Hint;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// As it should be.
+    /// It works as it should.
     Ok,
-    /// Works, and will or may not for long, or not as one would think.
+    /// It works, but may stop working soon or may not work as expected.
     Warn,
-    /// Nothing works before this is put right.
+    /// Nothing works until this is fixed.
     Stop,
 }
 
-/// One finding of the doctor's.
+/// One finding of `pdpp doctor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// What was looked at.
+    /// What was checked.
     pub name: &'static str,
     /// How much it matters.
     pub level: Level,
-    /// What was found, in a sentence or two.
+    /// The finding, in one or two sentences.
     pub message: String,
-    /// The stable code of the failure, where it has one.
+    /// The stable error code, if the check failed with one.
     pub code: Option<String>,
-    /// What to type.
+    /// The command to type.
     pub next: Option<Hint>,
 }
 
 impl Check {
-    /// As it should be.
+    /// A finding that all is well.
     pub fn ok(name: &'static str, message: impl Into<String>) -> Self {
         Self { name, level: Level::Ok, message: message.into(), code: None, next: None }
     }
 
-    /// Works, with a but.
+    /// A finding that works with a reservation.
     pub fn warn(name: &'static str, message: impl Into<String>, next: impl Into<Hint>) -> Self {
         Self { name, level: Level::Warn, message: message.into(), code: None, next: Some(next.into()) }
     }
 
-    /// In the way.
+    /// A finding that must be fixed first.
     pub fn stop(name: &'static str, message: impl Into<String>, next: impl Into<Hint>) -> Self {
         Self { level: Level::Stop, ..Self::warn(name, message, next) }
     }
 
-    /// What an error says.
+    /// A finding with the text and hint of `error`.
     pub fn failed(name: &'static str, error: &crate::error::Error) -> Self {
         Self {
             name,

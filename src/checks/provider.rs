@@ -1,4 +1,4 @@
-//! Whether a provider can be reached from here, and whether both clocks agree.
+//! Checks whether a provider can be reached from here, and whether both clocks agree.
 
 use futures_util::StreamExt as _;
 use jiff::{SignedDuration, Timestamp};
@@ -9,18 +9,18 @@ use crate::provider::discovery::{DiscoveryError, discover};
 use crate::provider::http::Http;
 use crate::provider::url::ProviderUrl;
 
-/// How far a clock may be off before grants and certificates are judged wrongly.
+/// The clock difference from which grants and certificates are judged wrongly.
 const SKEW: SignedDuration = SignedDuration::from_mins(5);
 
-/// What was found at one provider.
+/// The findings for one provider.
 pub struct Found {
     /// Whether it can be reached.
     pub reached: Check,
-    /// How far this machine's clock is ahead of the provider's, where it said its time.
+    /// How far this machine's clock is ahead of the provider's, if the provider sent its time.
     pub ahead: Option<SignedDuration>,
 }
 
-/// Looks at each of `providers`, some at once.
+/// Checks each of `providers`, several at once.
 pub async fn check_all(http: &Http, providers: &[ProviderUrl]) -> Vec<Found> {
     futures_util::stream::iter(providers).map(|provider| check(http, provider)).buffered(8).collect().await
 }
@@ -51,9 +51,9 @@ async fn check(http: &Http, provider: &ProviderUrl) -> Found {
     Found { reached, ahead }
 }
 
-/// Whether this machine's clock agrees with the providers'.
+/// Checks whether this machine's clock agrees with the providers' clocks.
 pub fn clock(found: &[Found]) -> Option<Check> {
-    // The one that is least off: a provider's own clock may be wrong.
+    // Use the smallest difference, because a provider's own clock may be wrong.
     let ahead = found.iter().filter_map(|found| found.ahead).min_by_key(|ahead| ahead.abs())?;
     if ahead.abs() < SKEW {
         return Some(Check::ok("clock", "agrees with the provider's"));

@@ -1,4 +1,4 @@
-//! Which set-up of own data this is, and whether it holds against the agents that are connected.
+//! Checks which set-up of own data this machine has, and whether it protects the data from the connected agents.
 
 use super::Check;
 use crate::advice::{Command, Hint};
@@ -9,26 +9,26 @@ use crate::setup::NAME as ENTRY;
 use crate::setup::paths::Machine;
 use crate::setup::survey::{Configured, Surveyed, survey};
 
-/// What makes the separate set-up. Root types it.
+/// The command that makes the separate set-up. It needs root.
 const INSTALL: &str = "sudo pdpp provider install";
 
-/// The set-up of whoever runs this, and the hosts of theirs that have a shell and start this program.
+/// The set-up of the user who runs this, and those of their hosts that have a shell and start this program.
 #[derive(Debug)]
 pub struct Found {
-    /// Which it is.
+    /// The set-up.
     pub set_up: SetUp,
     /// The hosts' names.
     pub shells: Vec<&'static str>,
 }
 
 impl Found {
-    /// What there is here. Reads the hosts' configurations, and changes nothing.
+    /// The findings for this machine. Reads the hosts' configurations and changes nothing.
     pub fn here(cache: &Cache) -> Self {
         let hosts = Machine::from_process().map(|machine| survey(&machine, ENTRY)).unwrap_or_default();
         Self { set_up: SetUp::here(cache), shells: shells(&hosts) }
     }
 
-    /// What is to be said for an agent that could read around its grant: one line, and the command.
+    /// The warning, if an agent could read around its grant: one line, and the command that fixes it.
     pub fn advice(&self) -> Option<(String, &'static str)> {
         let hosts = match self.shells.as_slice() {
             [] => return None,
@@ -36,27 +36,30 @@ impl Found {
             hosts => format!("{} have a shell, so their agents can", listed(hosts)),
         };
         matches!(self.set_up, SetUp::Simple(_))
-            .then(|| (format!("{hosts} read the store itself; not in the separate set-up"), INSTALL))
+            .then(|| (format!("{hosts} read the store itself. The separate set-up prevents that"), INSTALL))
     }
 
-    /// Which it is, in a sentence.
+    /// The set-up, in a sentence.
     pub fn in_words(&self) -> String {
         match &self.set_up {
             SetUp::None => "there is no store of your own data here".to_owned(),
             SetUp::Simple(dir) => format!("simple: the store in {} is yours", dir.display()),
             SetUp::Separate { dir, runs: true, .. } => {
-                format!("separate: the store in {} is a system user's, and its service runs", dir.display())
+                format!(
+                    "separate: the store in {} belongs to a system user, and its service is running",
+                    dir.display()
+                )
             }
             SetUp::Separate { dir, .. } => {
                 format!(
-                    "separate: the store in {} is a system user's, and its service does not run",
+                    "separate: the store in {} belongs to a system user, but its service is not running",
                     dir.display()
                 )
             }
         }
     }
 
-    /// The same as a finding of the doctor's.
+    /// The set-up as a finding of `pdpp doctor`.
     pub fn check(&self) -> Check {
         const NAME: &str = "set-up";
         let words = self.in_words();
@@ -68,10 +71,10 @@ impl Found {
             SetUp::Separate { beside: Some(beside), .. } => Check::warn(
                 NAME,
                 format!(
-                    "{words}; a program that runs as you can still read the older store in {}",
+                    "{words}; any program that runs as you can still read the older store in {}",
                     beside.display()
                 ),
-                Hint::new("Import its exports anew, then delete its accounts: ").run(
+                Hint::new("Import its exports again, then delete its accounts: ").run(
                     Command::new("provider forget <account>")
                         .option("--data-dir", beside.display().to_string()),
                 ),
@@ -122,8 +125,8 @@ mod tests {
         assert_eq!(check.level, Level::Warn);
         assert_eq!(
             check.message,
-            "simple: the store in /home/ana/own is yours. Claude Code has a shell, so its agent can read the store itself; not in \
-             the separate set-up"
+            "simple: the store in /home/ana/own is yours. Claude Code has a shell, so its agent can read the store \
+             itself. The separate set-up prevents that"
         );
         assert_eq!(check.next.unwrap().to_string(), "sudo pdpp provider install");
         let several = found(simple(), &["Claude Code", "Codex", "Zed"]).check();
@@ -134,7 +137,7 @@ mod tests {
             assert_eq!((quiet.check().level, quiet.advice()), (Level::Ok, None));
         }
         let stopped = found(separate(false, None), &[]).check();
-        assert!(stopped.level == Level::Stop && stopped.message.contains("does not run"));
+        assert!(stopped.level == Level::Stop && stopped.message.contains("is not running"));
         assert!(stopped.next.unwrap().to_string().starts_with("sudo systemctl start pdpp-provider-"));
         let older = found(separate(true, Some("/home/ana/own")), &[]).check();
         assert!(

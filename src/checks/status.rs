@@ -1,4 +1,4 @@
-//! What is connected on this machine, until when, and whether it works.
+//! What is connected on this machine, when it expires, and whether it works.
 
 use jiff::Timestamp;
 
@@ -14,24 +14,24 @@ use crate::own::state::State;
 use crate::provider::http::Http;
 use crate::runtime::block_on_unless_stopped;
 
-/// What is connected, of what a person selected.
+/// The status of the connected grants that a person selected.
 #[derive(Debug)]
 pub struct Status {
-    /// All that is on this machine, selected or not.
+    /// All credentials on this machine, selected or not.
     pub all: Vec<Credential>,
-    /// The grants that are selected, each with what is known of it.
+    /// The selected grants, each with its state.
     pub grants: Vec<(Credential, Verdict)>,
-    /// What is still to be ended at its provider.
+    /// Grants that must still be ended at their provider.
     pub ending: Vec<Credential>,
-    /// When this was looked at.
+    /// When the status was read.
     pub now: Timestamp,
 }
 
 impl Status {
-    /// What `cache` has of `selection`, which no provider is asked about.
+    /// The status of `selection` from `cache`, without asking any provider.
     ///
     /// # Errors
-    /// Those of the cache and of the selection.
+    /// Returns the errors of the cache and of the selection.
     pub fn of(cache: &Cache, selection: &Selection) -> Result<Self> {
         let (all, waiting) = (cache.credentials()?, cache.ending()?);
         let ending: Vec<_> = selection.named(&waiting).unwrap_or_default().into_iter().cloned().collect();
@@ -54,7 +54,7 @@ impl Status {
     /// Asks each provider whether its grant still works.
     ///
     /// # Errors
-    /// `interrupted`.
+    /// Returns `interrupted` if the user stops it.
     pub fn check(&mut self, cache: &Cache, http: &Http) -> Result<()> {
         let credentials: Vec<_> = self.grants.iter().map(|(credential, _)| credential.clone()).collect();
         let verdicts = block_on_unless_stopped(credential::check_all(cache, http, &credentials, &self.all))?;
@@ -62,7 +62,8 @@ impl Status {
         Ok(())
     }
 
-    /// What a command of this name ends with: 78 where nothing is connected, 1 where a grant was found not to work.
+    /// The exit code of a command that shows this status: 78 if nothing is connected, 1 if a grant was found not to
+    /// work.
     pub fn exit_code(&self) -> u8 {
         if self.grants.is_empty() {
             Kind::NotConnected.exit_code()
@@ -74,7 +75,7 @@ impl Status {
     }
 }
 
-/// That nothing is connected; where there is own data, that nothing of it is granted.
+/// The error that nothing is connected or, if there is own data, that none of it is granted.
 pub fn not_connected(cache: &Cache) -> Error {
     let error = |message: String| Error::new(Kind::NotConnected, "not_connected", message);
     if let SetUp::Separate { dir, runs, .. } = SetUp::here(cache) {
@@ -85,7 +86,7 @@ pub fn not_connected(cache: &Cache) -> Error {
             format!("Nothing is connected on this machine; your own data is kept by its service{at}");
         return match uid {
             Some(uid) if !runs => {
-                error(message).because("that does not run now".to_owned()).hint(systemctl("start", uid))
+                error(message).because("that service is not running".to_owned()).hint(systemctl("start", uid))
             }
             _ => error(message).run(Command::connect("local")),
         };
@@ -95,9 +96,9 @@ pub fn not_connected(cache: &Cache) -> Error {
         Some(Ok((_, state))) if state.accounts.is_empty() => {
             error("Nothing is granted on this machine, and the store of your own data is empty".to_owned())
                 .hint(
-                    Hint::new("For your own data: ")
+                    Hint::new("To use your own data: ")
                         .run(Command::new("import <export>"))
-                        .then("; else: ")
+                        .then(". Otherwise: ")
                         .run(Command::connect_any()),
                 )
         }
@@ -110,7 +111,7 @@ pub fn not_connected(cache: &Cache) -> Error {
         Some(Err(damage)) => {
             let next = damage.next().cloned().unwrap_or_default();
             let told =
-                error("Nothing is granted on this machine, and your own data cannot be read".to_owned());
+                error("Nothing is granted on this machine, and pdpp could not read your own data".to_owned());
             told.because(damage).hint(next)
         }
     }

@@ -1,4 +1,4 @@
-//! `pdpp demo`: from a person's own export to an agent's answer, with nothing but this binary.
+//! `pdpp demo`: from a person's own export to an agent's answer, with only this binary.
 
 use std::time::{Duration, Instant};
 
@@ -12,77 +12,78 @@ use crate::mcp::protocol::measure::estimate_tokens;
 use crate::text;
 use crate::ui::{self, Tone, Ui};
 
-/// See it work: an import, a grant and an agent's questions, on this machine, in a second
+/// See it work on this machine in about a second: an import, a grant and an agent's questions
 ///
-/// Makes up a mailbox and a bank's file, imports them, grants a part of them (approving by itself), starts
-/// `pdpp mcp serve` as an MCP host would, and shows what a model would see of four questions, and of one about what was not
-/// granted, and what that costs its context. Opens no port, reads nothing of yours, and leaves nothing behind.
+/// Makes up a mailbox and a bank file, imports them, grants part of them (it approves for you), and starts
+/// `pdpp mcp serve` as an MCP host would. Then it shows what a model sees for four questions, and for one question
+/// about data that was not granted, and how much of its context that takes. Opens no port, reads nothing of yours,
+/// and leaves nothing behind.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Show every answer whole, instead of its first lines
+    /// Show every answer in full instead of its first lines
     #[arg(long)]
     pub full: bool,
 }
 
-/// Lines of an answer that are shown without `--full`.
+/// The number of lines of an answer that are shown without `--full`.
 const SHOWN_LINES: usize = 6;
 
-/// Plays it.
+/// Runs the demo.
 ///
 /// # Errors
-/// Those of [`demo::run`]; `owner_credential_in_environment`.
+/// Returns the errors of [`demo::run`], or `owner_credential_in_environment`.
 pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
-    // A server that is started with one would refuse to serve.
+    // A server that is started with such a variable refuses to serve.
     refuse_owner_credentials_in_environment().map_err(|error| {
         let name = error.message().split(' ').next().unwrap_or_default().to_owned();
         error.hint(if cfg!(windows) {
-            format!("Take the variable away, then: pdpp demo. In PowerShell: Remove-Item Env:{name}")
+            format!("Remove the variable, then run pdpp demo again. In PowerShell: Remove-Item Env:{name}")
         } else {
             format!("env -u {name} pdpp demo")
         })
     })?;
     let began = Instant::now();
-    let intro = "You have an export of your data: mail, chats, a bank's file. With pdpp an AI agent on this machine reads the part \
-                 of it that you tick, and nothing more. This is how, with data of a person who does not exist; none of it \
-                 leaves this machine.";
+    let intro = "You have an export of your data: mail, chats, a bank file. With pdpp, an AI agent on this machine reads \
+                 only the part of it that you select. This demo uses the data of a made-up person. Nothing leaves this \
+                 machine.";
     ui.print(&format!("{}\n", ui::indented(width(ui), 0, intro)));
     let inner = width(ui).saturating_sub(INDENT);
     let cost = demo::run(inner, &|scene| show(&scene, args.full, ui), &|| ui.check_output())?;
     let figures = format!(
-        "Four answers and a refusal: {} bytes, about {} tokens; the list of tools costs about {} once. All of it took {:.1} s, \
-         and nothing was left behind.",
+        "Four answers and a refusal: {} bytes, about {} tokens; the list of tools costs about {} once. The demo took \
+         {:.1} s and left nothing behind.",
         cost.bytes,
         cost.tokens,
         cost.list_tokens,
         began.elapsed().as_secs_f64(),
     );
     ui.print(&format!(
-        "{}\n\nNow with your own data:\n{}\n\n{}",
+        "{}\n\nNext, with your own data:\n{}\n\n{}",
         ui::indented(width(ui), 0, &figures),
         ui::steps_within(
             width(ui),
             &[
-                ("pdpp import ~/Downloads/takeout.zip", "or another export: pdpp import --help"),
-                ("pdpp connect local", "tick what an agent may read of it"),
-                ("pdpp mcp setup", "tell the agents on this machine"),
+                ("pdpp import ~/Downloads/takeout.zip", "other exports: pdpp import --help"),
+                ("pdpp connect local", "select what an agent may read"),
+                ("pdpp mcp setup", "set up the agents on this machine"),
             ]
         ),
         ui::indented(
             width(ui),
             0,
-            "Where a provider holds your data, `pdpp connect https://provider.example` takes the place of the first two; \
-             `pdpp sandbox` is such a provider with made-up data."
+            "If a provider holds your data, run `pdpp connect https://provider.example` instead of the first two. To \
+             try that with made-up data, run `pdpp sandbox`."
         )
     ));
     Ok(0)
 }
 
-/// How far in what happens stands.
+/// The indent of what happens in a step.
 const INDENT: u16 = 3;
-/// And what an agent gets.
+/// The indent of what an agent receives.
 const DEEPER: u16 = 5;
 
-/// Columns to lay lines out for: a wide terminal makes them no easier to read.
+/// The columns to lay lines out for. Longer lines are not easier to read, so a wide terminal does not widen them.
 fn width(ui: &Ui) -> u16 {
     ui.width().min(100)
 }
@@ -98,14 +99,14 @@ fn show(scene: &Scene<'_>, full: bool, ui: &Ui) {
             step(
                 "1. Import",
                 "$ pdpp import takeout.zip bank.csv",
-                "Each item is accounted for, and the export is left as it is.",
+                "pdpp accounts for every item and does not change the export.",
             );
         }
         Scene::Imported(said) => show_imported(said, ui),
         Scene::Granting => {
             ui.print("");
             let how =
-                "You tick what an agent may read, on a page or at the terminal. Here that is done for you.";
+                "You select what an agent may read, on a page or in the terminal. The demo selects for you.";
             step("2. Grant", "$ pdpp connect local", how);
         }
         Scene::Ticked(sheet) => show_ticks(sheet, ui),
@@ -117,7 +118,7 @@ fn show(scene: &Scene<'_>, full: bool, ui: &Ui) {
             ui.print("");
         }
         Scene::Agent => {
-            let how = "Claude, Codex and others start that by themselves. An agent asks through six read-only tools.";
+            let how = "Claude, Codex and other hosts start this automatically. An agent asks through six read-only tools.";
             step("3. Agent", "$ pdpp mcp serve", how);
         }
         Scene::Question(question) => line(Tone::Question, &format!("“{question}”")),
@@ -130,14 +131,14 @@ fn show(scene: &Scene<'_>, full: bool, ui: &Ui) {
                 ui.print_as(Tone::Refusal, &ui::indented(width(ui), DEEPER, said));
             }
             let why =
-                "── refused: the bank's file was not ticked, and the agent does not learn that it is there";
+                "── refused: the bank file was not selected, and the agent does not learn that it exists";
             ui.print_as(Tone::Dim, &ui::indented(width(ui), DEEPER, why));
             ui.print("");
         }
     }
 }
 
-/// A line of what the import says; what does not fit beside the name of a source stands below it.
+/// Prints one line of the import's output. Text that does not fit next to the name of a source goes below it.
 fn show_imported(said: &str, ui: &Ui) {
     let most = usize::from(width(ui).saturating_sub(INDENT));
     let cells: Vec<&str> = said.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
@@ -163,7 +164,7 @@ fn show_ticks(sheet: &Sheet, ui: &Ui) {
     ui.print("");
 }
 
-/// As JSON that can be broken into lines between its values.
+/// `value` as JSON that can be broken into lines between its values.
 fn spaced(value: &Value) -> String {
     let list = |items: Vec<String>| items.join(", ");
     match value {
@@ -179,7 +180,7 @@ fn spaced(value: &Value) -> String {
 }
 
 fn show_answer(answer: &str, took: Duration, full: bool, ui: &Ui) {
-    // What is for a program, and no news to a person.
+    // Lines that begin like this are for a program, not for a person.
     const BESIDE: [&str; 8] =
         ["id=", "more:", "grant:", "fields,", "read one:", "recall:", "next:", "filtered_record_count"];
     let dim = |indent: u16, text: &str| {
@@ -193,7 +194,7 @@ fn show_answer(answer: &str, took: Duration, full: bool, ui: &Ui) {
         let text = line.trim_start();
         let indent = DEEPER + u16::try_from(line.len() - text.len()).unwrap_or_default();
         match text.split_once(' ') {
-            // A record: its id is longer than a line may be wide.
+            // A record. Its id can be wider than a line.
             Some((id, fields)) if line.starts_with("id=") => {
                 dim(indent, id);
                 ui.print(&ui::indented(width(ui), indent, &text::one_line(fields)));

@@ -1,4 +1,4 @@
-//! `pdpp doctor`: one screen that finds what stops a person.
+//! `pdpp doctor`: one screen that shows what prevents you from reading your data.
 
 use std::fmt::Write as _;
 
@@ -13,14 +13,14 @@ use crate::runtime::block_on_unless_stopped;
 use crate::text;
 use crate::ui::{Ui, labelled};
 
-/// Find out what is wrong, and what to type about it
+/// Show what is wrong, and what to type to fix it
 ///
-/// Looks at this machine, at the way to each connected provider, and at each grant. Changes nothing but
-/// the rights of a cache in its usual place that others could read.
+/// Checks this machine, the connection to each provider, and each grant. The only thing it changes: if others could
+/// read the cache in its default place, it makes the cache private again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
-    /// Look at these providers too, connected or not
+    /// Also check these providers, whether connected or not
     #[arg(value_name = "PROVIDER_URL")]
     pub providers: Vec<ProviderUrl>,
 
@@ -34,17 +34,17 @@ Examples:
   pdpp doctor
   pdpp doctor https://provider.example
 
-Ends with 1 if something stands in the way.";
+Exits with 1 if a check is marked STOP.";
 
-/// Looks, and says what it found.
+/// Runs the checks and prints the findings.
 ///
 /// # Errors
-/// `proxy_invalid`, and what keeps it from looking at all; everything else is a finding.
+/// Returns `proxy_invalid`, or the error that prevents the checks from starting. Everything else is a finding.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let cache = global.cache()?;
     let http = global.http(credential::LIMITS)?;
     let progress = ui.progress();
-    progress.say("Looking around");
+    progress.say("Checking");
     let checks = block_on_unless_stopped(check_everything(&cache, &http, &args.providers))?;
     drop(progress);
     let stops = checks.iter().filter(|check| check.level == Level::Stop).count();
@@ -71,9 +71,9 @@ fn to_text(checks: &[Check], stops: usize, width: u16) -> String {
     }
     let warns = checks.iter().filter(|check| check.level == Level::Warn).count();
     let ending = match (stops, warns) {
-        (0, 0) => "Nothing stands in the way.".to_owned(),
-        (0, _) => "Nothing stands in the way; see what is marked warn.".to_owned(),
-        _ => "What is marked STOP stands in the way.".to_owned(),
+        (0, 0) => "No problems found.".to_owned(),
+        (0, _) => "Nothing is broken. See the lines marked warn.".to_owned(),
+        _ => "Fix the lines marked STOP first.".to_owned(),
     };
     let _ = write!(out, "\n{ending}");
     out
@@ -90,7 +90,7 @@ mod tests {
             Check::ok("program", "/usr/bin/pdpp"),
             Check::warn(
                 "grant",
-                "Diary\u{1b}[2J (g1) works, and ends 2026-12-01 10:30 UTC (in 3 days)",
+                "Diary\u{1b}[2J (g1) works until 2026-12-01 10:30 UTC (in 3 days)",
                 Command::connect("x").words("--renew"),
             ),
             Check::stop("provider", "word ".repeat(30), Command::new("doctor")),
@@ -102,7 +102,7 @@ mod tests {
             "{out}"
         );
         assert!(out.contains("\n                   next: pdpp connect x --renew\nSTOP  provider"), "{out}");
-        assert!(out.ends_with("What is marked STOP stands in the way."));
-        assert!(to_text(&checks[..1], 0, 80).ends_with("Nothing stands in the way."));
+        assert!(out.ends_with("Fix the lines marked STOP first."));
+        assert!(to_text(&checks[..1], 0, 80).ends_with("No problems found."));
     }
 }

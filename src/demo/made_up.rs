@@ -1,4 +1,4 @@
-//! An export of a person who does not exist: her mailbox as Google Takeout gives it, and a file from her bank.
+//! An export of a made-up person: her mailbox as Google Takeout delivers it, and a file from her bank.
 
 use std::fmt::Write as _;
 use std::io::{Cursor, Write as _};
@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _, Zoned};
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-/// Where a Takeout in English has all mail.
+/// Where an English Takeout keeps all mail.
 const MAILBOX: &str = "Takeout/Mail/All mail Including Spam and Trash.mbox";
 const BORGNY: &str = "Borgny Haugen <borgny.haugen@example.com>";
 const INGRID: &str = "Ingrid Solberg <ingrid.solberg@example.org>";
@@ -22,7 +22,7 @@ struct Mail {
     text: &'static str,
 }
 
-/// The newest first, as they lie in a Takeout.
+/// Newest first, as in a Takeout.
 const MAILS: [Mail; 15] = [
     Mail {
         days_ago: 1,
@@ -133,7 +133,7 @@ const MAILS: [Mail; 15] = [
     },
 ];
 
-/// What is attached to the receipt.
+/// The attachment of the receipt.
 const RECEIPT: &str = "Received: 33,600 as a deposit.\n";
 
 const PAYMENTS: [(i64, &str, &str); 7] = [
@@ -146,10 +146,10 @@ const PAYMENTS: [(i64, &str, &str); 7] = [
     (47, "Papyrus Books", "-319.00"),
 ];
 
-/// A Takeout with the mailbox in it, as a zip.
+/// A zipped Takeout that holds the mailbox.
 ///
 /// # Errors
-/// It could not be packed.
+/// Returns the error of the zip writer.
 pub(super) fn takeout(now: Timestamp) -> zip::result::ZipResult<Vec<u8>> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     zip.start_file(MAILBOX, SimpleFileOptions::default())?;

@@ -1,5 +1,5 @@
-//! A person's own data in a few seconds: a made-up export is imported, a part of it granted, and an agent asks for that part, and
-//! for something beyond it. Opens no port, and leaves nothing behind.
+//! A demo in a few seconds: it imports a made-up export and grants part of it. An agent then asks for that part,
+//! and for something beyond it. Opens no port and leaves nothing behind.
 
 mod made_up;
 
@@ -25,11 +25,11 @@ use crate::provider::approve::Choice;
 use crate::runtime::{self, StopSignals};
 use crate::text;
 
-/// For everything that the agent asks.
+/// The time limit for all of the agent's questions.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How far back the granted mail goes, in days.
+/// How many days back the granted mail goes.
 const GRANTED_DAYS: i64 = 90;
-/// What is ticked: who, when, the subject and the text of mail.
+/// The selection: sender, time, subject and text of mail.
 const TICKED: [&str; 5] = [
     "messages.from_name",
     "messages.from_email",
@@ -38,65 +38,67 @@ const TICKED: [&str; 5] = [
     "message_bodies.body_text",
 ];
 
-/// What there is to see on the way.
+/// One thing to show during the demo.
 pub enum Scene<'a> {
     /// The export is imported.
     Import,
-    /// What the import says, a line at a time.
+    /// One line of the import's output.
     Imported(&'a str),
-    /// A part of it is granted.
+    /// Part of it is granted.
     Granting,
-    /// What there is to tick, and what is ticked.
+    /// What can be selected, and what is selected.
     Ticked(&'a Sheet),
-    /// What that comes to.
+    /// What the agent may read as a result.
     Approved(&'a [String]),
     /// An agent starts.
     Agent,
-    /// It wants to know something.
+    /// The agent's question.
     Question(&'static str),
-    /// It calls a tool.
+    /// The agent calls a tool.
     Call(&'static str, &'a Map<String, Value>),
-    /// It gets this text.
+    /// The text that it receives, and how long that took.
     Answer(&'a str, Duration),
-    /// It is refused with this text.
+    /// The text of a refusal.
     Refused(&'a str),
 }
 
-/// What the questions came to.
+/// What the questions cost.
 #[derive(Debug, Default)]
 pub struct Cost {
-    /// Calls of tools.
+    /// The number of tool calls.
     pub calls: usize,
     /// Bytes of all answers.
     pub bytes: usize,
-    /// Tokens of all answers, estimated.
+    /// Estimated tokens of all answers.
     pub tokens: usize,
-    /// Tokens of the list of tools, estimated.
+    /// Estimated tokens of the list of tools.
     pub list_tokens: usize,
 }
 
-/// Plays it. `show` shows each scene, for `width` columns; `check_output` is asked before anything is granted whether anything
-/// can be shown.
+/// Runs the demo. `show` shows each scene, for `width` columns. `check_output` is called before anything is granted
+/// and returns an error if nothing can be shown.
 ///
 /// # Errors
-/// Those of the grant and of the client; `demo_failed` for an import or an answer that is none.
+/// Returns the errors of the grant and of the client, or `demo_failed` if the import or an answer fails.
 pub fn run(width: u16, show: &dyn Fn(Scene<'_>), check_output: &dyn Fn() -> Result<()>) -> Result<Cost> {
     show(Scene::Import);
-    // From here on a signal ends this by the way that removes the folder.
+    // From here on, a signal ends the demo in a way that still removes the folder.
     let waiting =
         runtime::of_this_thread().map_err(|error| failed("Could not wait for signals").because(error))?;
     let stop = waiting.block_on(async { StopSignals::listen() });
     let home = tempfile::Builder::new().prefix("pdpp-demo-").tempdir().map_err(|error| {
-        failed("There is no place for temporary files").because(error).hint(if cfg!(windows) {
-            "Name a directory that you can write to in TMP, then: pdpp demo"
+        failed("Could not make a temporary folder").because(error).hint(if cfg!(windows) {
+            "Set TMP to a directory that you can write to, then run pdpp demo again"
         } else {
-            "Name a directory that you can write to: TMPDIR=/tmp pdpp demo"
+            "Set TMPDIR to a directory that you can write to: TMPDIR=/tmp pdpp demo"
         })
     })?;
     let cost = Play { home: home.path(), show, check_output }.play(width, stop);
     let folder = home.path().display().to_string();
     home.close().map_err(|error| {
-        failed(format!("Its folder could not be removed: {folder}")).because(error).hint("Remove that folder")
+        failed(format!("Could not remove the demo's folder {folder}"))
+            .because(error)
+            .hint("Remove that folder")
     })?;
     cost
 }
@@ -109,7 +111,7 @@ fn stopped() -> Error {
     Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing was left behind").run(Command::new("demo"))
 }
 
-/// All that is needed for it.
+/// What the demo needs while it runs.
 struct Play<'a> {
     home: &'a Path,
     show: &'a dyn Fn(Scene<'_>),
@@ -117,7 +119,7 @@ struct Play<'a> {
 }
 
 impl Play<'_> {
-    /// Nothing writes into the folder any more when this returns.
+    /// Runs all steps. When this returns, nothing writes into the folder any more.
     fn play(&self, width: u16, stop: StopSignals) -> Result<Cost> {
         let now = Timestamp::now();
         self.import(now, width)?;
@@ -131,14 +133,14 @@ impl Play<'_> {
         self.home.join("cache")
     }
 
-    /// Where the store is that is filled: named everywhere, since the environment may name the person's own.
+    /// The store to fill. It is named in every command, because the environment may name the person's own store.
     fn store(&self) -> PathBuf {
         self.cache().join("own")
     }
 
-    /// Writes the export, and has it imported as a person would, by a process of its own.
+    /// Writes the export and imports it as a person would, in a separate process.
     fn import(&self, now: Timestamp, width: u16) -> Result<()> {
-        let unwritten = |error: io::Error| failed("The made-up export could not be written").because(error);
+        let unwritten = |error: io::Error| failed("Could not write the made-up export").because(error);
         let takeout = made_up::takeout(now).map_err(|error| unwritten(error.into()))?;
         let export = self.home.join("export");
         let folder = PrivateDir::create_named(&export).map_err(unwritten)?;
@@ -148,10 +150,10 @@ impl Play<'_> {
         command.arg("--cache-dir").arg(self.cache()).arg("import");
         command.arg(export.join("takeout.zip")).arg(export.join("bank.csv")).arg("--data-dir");
         command.arg(self.store()).arg("--yes").env("COLUMNS", width.to_string()).stdin(Stdio::null());
-        let ran = command.output().map_err(|error| failed("The import did not start").because(error))?;
+        let ran = command.output().map_err(|error| failed("Could not start the import").because(error))?;
         match ran.status.code() {
             Some(0) => {}
-            // A terminal tells all of its processes.
+            // A terminal sends the signal to all of its processes.
             Some(130) => return Err(stopped()),
             _ => {
                 let said = String::from_utf8_lossy(&ran.stderr).into_owned();
@@ -165,7 +167,7 @@ impl Play<'_> {
         Ok(())
     }
 
-    /// Grants a part of it, as `pdpp connect local --in-terminal` would; a person is played.
+    /// Grants part of it, as `pdpp connect local --in-terminal` would. The demo answers for the person.
     fn grant(&self, now: Timestamp) -> Result<()> {
         let day = now.to_zoned(TimeZone::UTC);
         let since = day.checked_sub(GRANTED_DAYS.days()).unwrap_or(day).date();
@@ -177,7 +179,7 @@ impl Play<'_> {
                 since: Some(since.to_string()),
                 ..Narrowing::default()
             },
-            // A keyring would still have the token afterwards.
+            // A keyring would still hold the token afterwards.
             store: Some(StoreChoice::File),
             in_terminal: true,
             ..local::Request::default()
@@ -194,7 +196,7 @@ impl Play<'_> {
         runtime::block_on(async {
             let mut client = Client::open(&command, PATIENCE)?;
             let cost = tokio::select! {
-                // Before the end of the server, which a terminal tells the same.
+                // Checked before the end of the server, because a terminal sends the same signal to both.
                 biased;
                 () = stop.next() => Err(stopped()),
                 cost = ask(&mut client, self.show) => cost,
@@ -206,10 +208,10 @@ impl Play<'_> {
 }
 
 fn this_program() -> Result<PathBuf> {
-    std::env::current_exe().map_err(|error| failed("This program cannot find itself").because(error))
+    std::env::current_exe().map_err(|error| failed("This program could not find its own file").because(error))
 }
 
-/// Nothing on the way is told: what is to be seen is in the scenes.
+/// Shows nothing on the way: everything to see is in the scenes.
 impl Dialog for Play<'_> {
     fn on(&self, _: Event<'_>) {}
 
@@ -259,22 +261,22 @@ async fn ask(client: &mut Client, show: &dyn Fn(Scene<'_>)) -> Result<Cost> {
     let mut agent = Agent { client, cost: &mut cost, show };
     agent.question("What may I read?");
     agent.call("schema", json!({})).await?;
-    agent.question("Which mails came last?");
+    agent.question("Which mails are the newest?");
     let latest =
         json!({"stream": "messages", "sort": "-received_at", "fields": ["from_name", "subject"], "limit": 2});
     agent.call("query_records", latest).await?;
     agent.question("Who wrote most often?");
     let writers = json!({"stream": "messages", "metric": "count", "group_by": "from_name", "limit": 3});
     agent.call("aggregate", writers).await?;
-    agent.question("When does somebody come about the heating?");
+    agent.question("When is the fitter coming about the heating?");
     let heating = json!({"q": "heating fitter", "streams": ["message_bodies"], "limit": 1});
     agent.call("search", heating).await?;
-    agent.question("And what was paid from the bank account?");
+    agent.question("What was paid from the bank account?");
     agent.refused("query_records", json!({"stream": "rows", "limit": 5})).await?;
     Ok(cost)
 }
 
-/// Asks through a client, and shows what a model would see.
+/// Asks through a client and shows what a model would see.
 struct Agent<'a> {
     client: &'a mut Client,
     cost: &'a mut Cost,

@@ -1,6 +1,6 @@
-//! The life of a fictional person, and the vault that it fills: what `pdpp sandbox` and tests try things on.
+//! A vault filled with the data of a made-up person, for `pdpp sandbox` and for tests.
 //!
-//! [`seed`] makes the life up. The provider itself is [`crate::vault`], which knows nothing of this.
+//! [`seed`] makes the data up. The provider itself is [`crate::vault`], which knows nothing of this module.
 
 pub mod seed;
 
@@ -14,10 +14,10 @@ use crate::vault::server::{self, Handle};
 use crate::vault::store::{self, Filling, Store};
 use crate::vault::{self, OpenError, Profile, Vault};
 
-/// The port that `pdpp sandbox` listens on unless it is told another: P-D-P-P on a telephone.
+/// The default port of `pdpp sandbox`: P-D-P-P on a telephone keypad.
 pub const DEFAULT_PORT: u16 = 7377;
 
-/// Whose vault a sandbox is.
+/// The profile of a sandbox's vault.
 const PROFILE: Profile = Profile {
     name: "PDPP sandbox (fictional data)",
     title: "PDPP sandbox",
@@ -36,19 +36,19 @@ const PROFILE: Profile = Profile {
     holds: None,
 };
 
-/// What a sandbox is to be.
+/// How to set up a sandbox.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where to listen: a loopback address; port 0 takes a free one.
+    /// Where to listen: a loopback address. Port 0 picks a free port.
     pub listen: SocketAddr,
-    /// Where to keep the data; in memory without.
+    /// Where to keep the data; in memory if `None`.
     pub data_dir: Option<PathBuf>,
-    /// Which life a new store is filled with; none leaves it empty.
+    /// The seed of the data for a new store; a new store stays empty if `None`.
     pub seed: Option<u64>,
-    /// Only what v0.1 of the draft has: no schema, search, aggregate or field windows, no filters,
-    /// expansion or views.
+    /// Serve only what v0.1 of the draft has: no schema, search, aggregate or field windows, no filters, expansion
+    /// or views.
     pub core: bool,
-    /// Approve every request without asking: whoever reaches the port gets a token.
+    /// Approve every request without asking: any program that reaches the port gets a token.
     pub auto_approve: bool,
     /// How the owner learns of a request.
     pub announce: Announce,
@@ -86,29 +86,29 @@ impl Config {
 /// Opens a sandbox without a socket.
 ///
 /// # Errors
-/// `sandbox_store`, `sandbox_data_dir`, `no_randomness`.
+/// Returns `sandbox_store`, `sandbox_data_dir` or `no_randomness`.
 pub fn open(config: Config) -> Result<Vault> {
     with_filling(config.seed, |filling| Vault::open(config.into_vault(), filling))
 }
 
-/// Starts a sandbox on a thread of its own, ready when this returns. Works inside and outside of a runtime.
+/// Starts a sandbox on its own thread. It is ready when this returns. Works inside and outside a runtime.
 ///
 /// # Errors
-/// `sandbox_not_loopback`, `sandbox_listen`, `sandbox_in_use`; those of [`open`].
+/// Returns `sandbox_not_loopback`, `sandbox_listen`, `sandbox_in_use`, or the errors of [`open`].
 pub fn start(config: Config) -> Result<Handle> {
     let listen = config.listen;
     with_filling(config.seed, |filling| server::start(config.into_vault(), filling, listen))
 }
 
-/// Opens the store of the sandbox in `dir`; a new one is filled with the life of `seed`.
+/// Opens the store of the sandbox in `dir`. Fills a new store with the data of `seed`.
 ///
 /// # Errors
-/// Those of [`open`].
+/// Returns the errors of [`open`].
 pub fn open_store(dir: &Path, seed: Option<u64>) -> Result<Store> {
     with_filling(seed, |filling| vault::open_store(dir, &PROFILE, filling))
 }
 
-/// Opens something whose new store is filled with the life of `seed`.
+/// Opens something, and fills its new store with the data of `seed`.
 fn with_filling<T>(
     seed: Option<u64>,
     open: impl FnOnce(Option<&Filling<'_>>) -> Result<T, OpenError>,
@@ -125,9 +125,9 @@ fn in_another_directory() -> Command {
     Command::typed_with("--data-dir", "DIR", "sandbox")
 }
 
-/// What to do about a directory that cannot be used.
+/// The next step if a directory cannot be used.
 fn other_dir() -> Hint {
-    Hint::new("Make it your own user's, mode 700, or name one that is not there yet: ")
+    Hint::new("Make it yours with mode 700, or name a directory that does not exist yet: ")
         .run(in_another_directory())
 }
 /// The same command, for an address that can be used.
@@ -135,13 +135,13 @@ fn at_a_free_port() -> Command {
     Command::typed_with("--listen", "127.0.0.1:0", "sandbox")
 }
 
-/// Why a sandbox does not open, for whoever started it.
+/// The error message for a sandbox that does not open.
 fn error(error: OpenError) -> Error {
     match error {
         OpenError::NotLoopback(address) => Error::new(
             Kind::Usage,
             "sandbox_not_loopback",
-            format!("The sandbox listens on loopback only, not on {address}"),
+            format!("The sandbox listens only on loopback addresses, and {address} is not one"),
         )
         .run(at_a_free_port()),
         OpenError::Listen(address, error) => {
@@ -156,7 +156,7 @@ fn error(error: OpenError) -> Error {
             let by = by.map_or("another sandbox".to_owned(), |by| {
                 format!("the sandbox at {} (process {})", by.url, by.pid)
             });
-            Error::failed("sandbox_in_use", format!("{by} serves {} already", dir.display()))
+            Error::failed("sandbox_in_use", format!("{by} already serves {}", dir.display()))
                 .hint(Hint::new("Use that one, or name another directory: ").run(in_another_directory()))
         }
         OpenError::Directory(path, error) => {
@@ -167,7 +167,7 @@ fn error(error: OpenError) -> Error {
         OpenError::OtherVault(file) => Error::new(
             Kind::Refused,
             "sandbox_data_dir",
-            format!("{} is there: that directory holds another store, not a sandbox's", file.display()),
+            format!("{} exists, so the directory holds another store, not a sandbox", file.display()),
         )
         .hint(Hint::new("Name another directory: ").run(in_another_directory())),
         OpenError::File(what, error) => {
@@ -179,11 +179,16 @@ fn error(error: OpenError) -> Error {
             let other_version =
                 matches!(error, store::OpenError::OtherVersion { .. } | store::OpenError::Foreign { .. });
             let failed = Error::failed("sandbox_store", "Could not open the sandbox's data").because(error);
-            if other_version { failed.hint("use another --data-dir, or remove this one") } else { failed }
+            if other_version {
+                failed.hint("Name another --data-dir, or remove this directory")
+            } else {
+                failed
+            }
         }
-        OpenError::NoRandomness => {
-            Error::failed("no_randomness", "The system gave no randomness, so no key can be made")
-        }
+        OpenError::NoRandomness => Error::failed(
+            "no_randomness",
+            "The system returned no random numbers, so pdpp could not make a key",
+        ),
     }
 }
 

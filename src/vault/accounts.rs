@@ -1,9 +1,9 @@
-//! What accounts are called where several are listed.
+//! The names of accounts in a list of several.
 
 use super::store::Catalog;
 
-/// What the account `id` is called: by its owner's name for it. Where another has the same name, what tells them apart is
-/// with it: the kind of source, or its id.
+/// The name of the account `id`: the name that its owner gave it. If another account has the same name, the label
+/// adds what tells them apart: the kind of source, or the id.
 pub fn label(catalog: &Catalog, id: &str) -> String {
     let Some(known) = catalog.connection(id) else { return id.to_owned() };
     let name = known.display_name.as_str();

@@ -1,4 +1,4 @@
-//! The directory in which a vault keeps its data and its secrets, and who serves it.
+//! The directory in which a vault keeps its data and its secrets, and the lock of the process that serves it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,30 +7,31 @@ use std::path::{Path, PathBuf};
 use super::open_error::{OpenError, ServedBy};
 use crate::fs::{DirLock, PrivateDir};
 
-/// Whoever serves a data directory holds this lock, and says who it is in [`SERVED_BY`].
+/// The lock of the process that serves a data directory. That process describes itself in [`SERVED_BY`].
 const SERVED: &str = "served";
 /// The process that serves a data directory: [`ServedBy`].
 const SERVED_BY: &str = "served-by.json";
-/// A file of the directory at most, in bytes.
+/// The maximum size of a file in the directory, in bytes.
 const MAX_FILE: u64 = 4096;
 
-/// Opens, or makes, a data directory.
+/// Opens or makes a data directory.
 ///
 /// # Errors
-/// [`OpenError::Directory`].
+/// Returns [`OpenError::Directory`].
 pub fn open(path: &Path) -> Result<PrivateDir, OpenError> {
     PrivateDir::create_named(path).map_err(|error| OpenError::Directory(path.to_owned(), error))
 }
 
-/// The database of another kind of vault that is in `dir`, of those that are called `others`: no two kinds share a directory.
+/// The database of another kind of vault in `dir`, if one of the names in `others` exists. Two kinds never share a
+/// directory.
 pub fn other_vault(dir: &Path, others: &[&str]) -> Option<PathBuf> {
     others.iter().map(|name| dir.join(name)).find(|path| path.symlink_metadata().is_ok())
 }
 
-/// The database `name` of the vault in `dir`, which is there then, if empty.
+/// The database `name` of the vault in `dir`. Makes an empty one if it does not exist.
 ///
 /// # Errors
-/// [`OpenError::OtherVault`]; [`OpenError::File`].
+/// Returns [`OpenError::OtherVault`] or [`OpenError::File`].
 pub fn database(dir: &PrivateDir, name: &str, others: &[&str]) -> Result<PathBuf, OpenError> {
     if let Some(other) = other_vault(dir.path(), others) {
         return Err(OpenError::OtherVault(other));
@@ -39,10 +40,11 @@ pub fn database(dir: &PrivateDir, name: &str, others: &[&str]) -> Result<PathBuf
     Ok(dir.path().join(name))
 }
 
-/// The text in the file `name`, made if it is not there; without a directory it is made each time.
+/// The text in the file `name`. Makes the file if it does not exist; without a directory, makes a new text every
+/// time.
 ///
 /// # Errors
-/// [`OpenError::File`], and those of `make`.
+/// Returns [`OpenError::File`], or the errors of `make`.
 pub fn kept(
     dir: Option<&PrivateDir>,
     name: &str,
@@ -61,10 +63,10 @@ pub fn kept(
     }
 }
 
-/// That nobody serves the directory `path` now.
+/// Checks that no process serves the directory `path` now.
 ///
 /// # Errors
-/// [`OpenError::InUse`]; those of the directory.
+/// Returns [`OpenError::InUse`], or the errors of the directory.
 pub fn check_unserved(path: &Path) -> Result<(), OpenError> {
     lock_served(path).map(drop)
 }
@@ -80,11 +82,10 @@ fn lock_served(path: &Path) -> Result<(PrivateDir, DirLock), OpenError> {
     Ok((dir, lock))
 }
 
-/// Takes the right to serve the directory `path` at `address`: two servers would each know half of the requests that
-/// are open.
+/// Locks the directory `path` to serve it at `address`. Two servers would each know only some of the open requests.
 ///
 /// # Errors
-/// [`OpenError::InUse`]; those of the directory.
+/// Returns [`OpenError::InUse`], or the errors of the directory.
 pub fn serve_alone(path: &Path, address: SocketAddr) -> Result<DirLock, OpenError> {
     let (dir, lock) = lock_served(path)?;
     let by = ServedBy { pid: std::process::id(), url: format!("http://{address}") };

@@ -1,8 +1,8 @@
-//! What a source declares: its streams, their fields, and what may be asked of them. Data, not code.
+//! What a source declares: its streams, their fields, and what a client may ask of them. This is data, not code.
 //!
 //! A field is one line, in the vocabulary of the compact schema: name, type, then flags.
-//! `received_at timestamp! role=event-time eq range sort time min max` is a required timestamp that can be
-//! filtered, ranged over, sorted by, grouped by time, and whose least and greatest value can be asked for.
+//! `received_at timestamp! role=event-time eq range sort time min max` declares a required timestamp that a client
+//! can filter by, range over, sort by and group by time, and whose least and greatest value it can request.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ pub struct Connector {
     pub key: String,
     /// The source's URI, its identity in a grant.
     pub id: String,
-    /// What a person calls it.
+    /// The name that a person sees.
     pub name: String,
-    /// What it has.
+    /// Its streams.
     pub streams: Vec<Arc<Stream>>,
 }
 
@@ -37,11 +37,11 @@ pub struct Stream {
     /// Named sets of fields.
     #[serde(default)]
     pub views: Vec<View>,
-    /// Records of other streams that belong to a record of this one, or that it belongs to.
+    /// Records of other streams that belong to a record of this stream, or that it belongs to.
     #[serde(default)]
     pub relations: Vec<Relation>,
-    /// Whether it offers what the draft's profiles have not: sums and extremes by groups, extremes that name their record,
-    /// hits with titles, and the values of fields that have few.
+    /// Whether it offers more than the draft's profiles: sums and extremes by group, extremes that name their
+    /// record, hits with titles, and the values of fields that have few.
     #[serde(default)]
     pub is_extended: bool,
 }
@@ -56,9 +56,9 @@ pub struct Field {
     pub kind: Kind,
     /// Whether it may be null or absent.
     pub nullable: bool,
-    /// Whether every record has it: it is part of every grant (the consent floor).
+    /// Whether every record has it. Such a field is part of every grant (the consent floor).
     pub required: bool,
-    /// What it is to a reader: `primary-title`, `event-time`, …
+    /// Its role for a reader: `primary-title`, `event-time`, …
     pub role: Option<String>,
     /// Whether full-text search covers it.
     pub lexical: bool,
@@ -69,12 +69,12 @@ pub struct Field {
     /// Whether records can be sorted by it.
     #[serde(default)]
     pub sort: bool,
-    /// Whether it tells of later days than its record's own, because it is gathered from other records or reaches to them: who
-    /// took part in a chat up to its last message. A grant that has a last day does not give it. Of earlier days it tells nothing:
-    /// a grant is about the day that a chat began.
+    /// Whether it reflects later days than its record's own, because it is gathered from other records or reaches
+    /// to them: for example, who took part in a chat up to its last message. A grant with a last day does not
+    /// include it. It reveals nothing of earlier days: a grant covers a chat by the day on which it began.
     #[serde(default)]
     pub spans: bool,
-    /// What can be aggregated over it.
+    /// The aggregations that a client may ask for.
     pub aggregations: Vec<Aggregation>,
 }
 
@@ -119,7 +119,7 @@ impl Kind {
         }
     }
 
-    /// The PDPP type, where it says more than the JSON one.
+    /// The PDPP type, if it adds to the JSON type.
     pub const fn pdpp_type(self) -> Option<&'static str> {
         match self {
             Self::Text => Some("text"),
@@ -145,7 +145,7 @@ impl Kind {
         matches!(self, Self::Integer | Self::Number)
     }
 
-    /// Whether a value is one thing, not a list or an object.
+    /// Whether a value is a single value, not a list or an object.
     pub const fn is_scalar(self) -> bool {
         !matches!(self, Self::Array | Self::Object | Self::Blob)
     }
@@ -155,11 +155,11 @@ impl Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Aggregation {
-    /// How many different values.
+    /// The number of different values.
     CountDistinct,
-    /// One bucket a value.
+    /// One bucket per value.
     GroupBy,
-    /// One bucket a period.
+    /// One bucket per period.
     GroupByTime,
     /// The greatest value.
     Max,
@@ -170,7 +170,7 @@ pub enum Aggregation {
 }
 
 impl Aggregation {
-    /// All, in the order that the schema lists them.
+    /// All aggregations, in the order in which the schema lists them.
     pub const ALL: [Self; 6] =
         [Self::CountDistinct, Self::GroupBy, Self::GroupByTime, Self::Max, Self::Min, Self::Sum];
 
@@ -190,37 +190,37 @@ impl Aggregation {
 /// A named set of fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
-    /// What a request calls it.
+    /// Its name in a request.
     pub id: String,
-    /// What a person calls it.
+    /// The name that a person sees.
     pub label: String,
     /// Its fields.
     pub fields: Vec<String>,
 }
 
-/// Records of another stream of the same connection that point at a record of this one, or the one record there that this
-/// one points at.
+/// Records of another stream of the same connection that point at a record of this stream, or the one record there
+/// that this record points at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Relation {
-    /// What a request calls it.
+    /// Its name in a request.
     pub name: String,
     /// The other stream.
     pub stream: String,
-    /// The field there that holds the key here; of a parent, its key.
+    /// The field in the other stream that holds this record's key. For a parent: the parent's key.
     pub foreign_key: String,
-    /// Many, or at most one.
+    /// Whether there can be many, or at most one.
     pub many: bool,
-    /// The field here that holds the key there: the other record is this one's parent.
+    /// The field of this record that holds the other record's key: the other record is its parent.
     #[serde(default)]
     pub local_key: Option<String>,
 }
 
 impl Relation {
-    /// What the parent of a record is called, where its stream has one only.
+    /// The name of a record's parent, if its stream has only one.
     pub const PARENT: &'static str = "parent";
-    /// How many are given where a request does not say.
+    /// How many are returned if a request does not say.
     pub const DEFAULT_LIMIT: usize = 10;
-    /// How many are given at most.
+    /// The maximum number that is returned.
     pub const MAX_LIMIT: usize = 50;
 }
 
@@ -235,17 +235,17 @@ impl Stream {
         self.fields.iter().find(|field| field.role.as_deref() == Some(role))
     }
 
-    /// The fields that tell of later days than their record's own.
+    /// The fields that reflect later days than their record's own.
     pub fn spanning(&self) -> impl Iterator<Item = &Field> {
         self.fields.iter().filter(|field| field.spans)
     }
 
-    /// Whether there is a field `name` that a grant can give, where `has_end` says whether that has a last day.
+    /// Whether a field `name` exists that a grant can include. `has_end` says whether the grant has a last day.
     pub fn gives(&self, name: &str, has_end: bool) -> bool {
         self.field(name).is_some_and(|field| !(has_end && field.spans))
     }
 
-    /// The fields that full-text search covers: the columns of its index, in this order.
+    /// The fields that full-text search covers. They are the columns of its index, in this order.
     pub fn lexical_fields(&self) -> impl Iterator<Item = &Field> {
         self.fields.iter().filter(|field| field.lexical)
     }
@@ -258,7 +258,7 @@ impl Connector {
     }
 }
 
-/// A line of [`Stream::fields`] that does not read.
+/// A line of [`Stream::fields`] that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{line}` is not a field: {why}")]
 pub struct BadField {
@@ -320,22 +320,22 @@ impl std::str::FromStr for Field {
                 },
             }
         }
-        // It is part of every grant, one that has a last day too.
+        // It would be part of every grant, including one with a last day.
         if field.required && field.spans {
-            return Err(bad("what tells of later days cannot be required"));
+            return Err(bad("a field that reflects later days cannot be required"));
         }
         Ok(field)
     }
 }
 
-/// A stream of the built-in connectors, as it is written down.
+/// A stream of the built-in connectors, in source form.
 #[derive(Debug, Clone, Copy)]
 pub struct StreamSpec {
     /// See [`Stream::name`].
     pub name: &'static str,
     /// See [`Stream::primary_key`], separated by spaces.
     pub key: &'static str,
-    /// See [`Stream::cursor_field`] and [`Stream::consent_time_field`]: the same one here.
+    /// See [`Stream::cursor_field`] and [`Stream::consent_time_field`]: both are this field.
     pub time: Option<&'static str>,
     /// One field per line.
     pub fields: &'static str,
@@ -346,10 +346,10 @@ pub struct StreamSpec {
 }
 
 impl StreamSpec {
-    /// The declaration.
+    /// Parses the declaration.
     ///
     /// # Errors
-    /// A field line that does not read.
+    /// Returns the first field line that cannot be parsed.
     pub fn parse(&self) -> Result<Stream, BadField> {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let lines = self.fields.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -5,23 +5,23 @@ use std::ops::Range;
 use super::folding;
 use super::words::Query;
 
-/// Characters of an excerpt, marks not counted, at most.
+/// The maximum length of an excerpt in characters, not counting the marks.
 const EXCERPT_CHARS: usize = 240;
-/// Of which stand before the first match.
+/// How many of them go before the first match.
 const BEFORE_CHARS: usize = 60;
 
-/// A piece of a text round a match.
+/// A piece of a text around a match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Excerpt {
-    /// The piece, matches in `<mark>…</mark>`, `…` where it was cut.
+    /// The piece, with matches in `<mark>…</mark>` and `…` where it was cut.
     pub marked: String,
     /// How many matches it shows.
     pub marks: usize,
-    /// Whether there is more of the text.
+    /// Whether the text has more than this piece.
     pub truncated: bool,
 }
 
-/// The piece of `text` round the first of `matches` (byte ranges, in order).
+/// The piece of `text` around the first of `matches` (byte ranges, in order).
 pub fn excerpt(text: &str, matches: &[Range<usize>]) -> Excerpt {
     let first = matches.first().map_or(0, |found| found.start);
     let start = text[..first].char_indices().rev().take(BEFORE_CHARS).last().map_or(first, |(at, _)| at);
@@ -46,7 +46,8 @@ pub fn excerpt(text: &str, matches: &[Range<usize>]) -> Excerpt {
     Excerpt { marked, marks, truncated: start > 0 || end < text.len() }
 }
 
-/// A mark that the text itself has is not one of ours: its brackets are widened.
+/// Appends text. A `<mark>` that the text itself contains must not look like one of ours, so its brackets are
+/// widened.
 fn push_plain(out: &mut String, text: &str) {
     if text.contains("<mark>") || text.contains("</mark>") {
         out.push_str(&text.replace("<mark>", "‹mark›").replace("</mark>", "‹/mark›"));
@@ -60,8 +61,8 @@ pub fn byte_of(text: &str, chars: usize) -> usize {
     text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at)
 }
 
-/// Where `needle` first stands in `text`, in characters: as it is, else in any case and spelling, else its words one behind the
-/// other, as a search finds them, whatever stands between.
+/// Where `needle` first occurs in `text`, in characters. Tries the exact text, then any case and spelling, then its
+/// words one after the other as a search finds them, whatever is between them.
 pub fn find(text: &str, needle: &str) -> Option<Range<usize>> {
     let words = || Query::phrase(needle).matches(text, 1).into_iter().next();
     let found = folding::find(text, needle).or_else(words)?;
@@ -88,7 +89,7 @@ mod tests {
     fn windows_are_counted_in_characters() {
         assert_eq!(find("日本語 Needle", "needle"), Some(4..10));
         assert_eq!(find("abc", "x"), None);
-        // As a search does, which knows no lines and no signs.
+        // As in a search, which ignores line ends and punctuation.
         assert_eq!(find("the Needle-\n211", "needle 211"), Some(4..15));
         assert_eq!(find("the Needle 211", "needle, 211!"), Some(4..14));
         assert_eq!(find("211 needle", "needle 211"), None);

@@ -1,4 +1,4 @@
-//! A record's top-level fields, read without reading what is below them.
+//! Reads a record's top-level fields without parsing what is below them.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ pub struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 /// A JSON string, borrowed unless it has escapes.
 ///
-/// Not a plain `&str`: for one with escapes that fails, with an error that quotes all of it.
+/// A plain `&str` fails on escapes, with an error that quotes the whole string.
 #[derive(serde::Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -35,17 +35,17 @@ impl<'de> serde::Deserialize<'de> for Fields<'de> {
 }
 
 impl<'a> Fields<'a> {
-    /// Reads an object; anything else has no fields.
+    /// Reads an object. Anything else has no fields.
     pub fn parse(json: &'a str) -> Self {
         serde_json::from_str(json).unwrap_or_default()
     }
 
-    /// All of them, in the order in which they are written, each with its value's JSON.
+    /// All fields in the order in which they are written, each with the JSON of its value.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &'a str)> {
         self.0.iter().map(|(name, value)| (&**name, value.get()))
     }
 
-    /// The last of this name, as other readers of JSON take it.
+    /// The last field with this name, which is the one that other JSON readers use.
     fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().rev().find(|(known, _)| known == name).map(|(_, value)| *value)
     }

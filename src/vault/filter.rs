@@ -1,4 +1,5 @@
-//! Conditions on fields, as SQL: on the columns beside the records where a field has one, else on the data.
+//! Conditions on fields, as SQL: on the columns stored next to the records if a field has one, otherwise on the
+//! data.
 
 use std::fmt::Write as _;
 
@@ -8,20 +9,21 @@ use super::declaration::{Field, Kind};
 use super::store::values::{self, Column, Encoding};
 use super::{folding, time};
 
-/// A condition beside the grant's own, over granted fields. Only [`super::enforcement::Access::filter`] makes one.
+/// A condition in addition to the grant's own, over granted fields. Only [`super::enforcement::Access::filter`]
+/// makes one.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     /// Over `record r`.
     pub(super) sql: String,
-    /// Of `sql`.
+    /// The parameters of `sql`.
     pub(super) params: Vec<Sql>,
-    /// Those of the conditions that are on columns, over the columns `v` themselves.
+    /// The conditions that are on columns, over the columns `v` themselves.
     pub(super) columns: Part,
     /// The other conditions, over `record r`.
     pub(super) rows: Part,
-    /// Whether all that it limits is the time that records are sorted by.
+    /// Whether the time that records are sorted by is all that it limits.
     pub(super) is_by_time: bool,
-    /// The column of shared texts and the text, if all that is asked for is that text.
+    /// The column of shared texts and the text, if the filter asks for that text only.
     pub(super) listed: Option<(u32, String)>,
     conditions: usize,
 }
@@ -51,10 +53,10 @@ pub enum Compare {
 }
 
 impl Compare {
-    /// All of them, in the order in which a schema declares them.
+    /// All comparisons, in the order in which a schema declares them.
     pub const ALL: [Self; 5] = [Self::Equal, Self::AtLeast, Self::Above, Self::AtMost, Self::Below];
 
-    /// The operator that a range names it by; equality has none.
+    /// The operator's name in a range; equality has none.
     pub const fn operator(self) -> Option<&'static str> {
         match self {
             Self::Equal => None,
@@ -65,7 +67,7 @@ impl Compare {
         }
     }
 
-    /// Whether `field` declares that it may be compared so.
+    /// Whether `field` declares this comparison.
     pub const fn is_declared(self, field: &Field) -> bool {
         match self {
             Self::Equal => field.exact,
@@ -93,7 +95,7 @@ impl Part {
 }
 
 impl Filter {
-    /// Adds a condition on `field` of `slot`, which is in `column`, if it has one.
+    /// Adds a condition on `field` of `slot`. The field is in `column` if it has one.
     pub(super) fn add(
         &mut self,
         slot: i64,
@@ -117,7 +119,7 @@ impl Filter {
         let is_equal = compare == Compare::Equal;
         match column.map(|column| (column.encoding, column.number)) {
             Some((encoding @ (Encoding::Sort | Encoding::Consent | Encoding::Instant), at)) => {
-                // What is no instant is a text there, which is above all numbers.
+                // A value that is not an instant is stored as text there, and text sorts above all numbers.
                 let left = format!("iif(typeof(v.c{at}) = 'integer', v.c{at}, NULL)");
                 let (rest, params) = (format!("{sign} ?"), [instant()]);
                 match encoding {
@@ -125,7 +127,7 @@ impl Filter {
                         self.columns.add(&format!("{left} {rest}"), &params);
                         self.on_record(&format!("r.sort {rest}"), &params);
                         if matches!(compare, Compare::Below | Compare::AtMost) {
-                            // Those without a time have the least.
+                            // Records without a time have the least value.
                             self.on_record("r.sort > ?", &[i64::MIN.into()]);
                         }
                     }
@@ -144,7 +146,7 @@ impl Filter {
                 let left = format!("CASE v.c{at} WHEN 1 THEN 'true' WHEN 0 THEN 'false' ELSE v.c{at} END");
                 self.on_column(slot, &left, &format!("{sign} ?"), &[value.to_owned().into()]);
             }
-            // A list or an object is a text too, as it is written.
+            // A list or an object is stored as text too, exactly as it is written.
             Some((Encoding::Listed, at)) if is_equal && !value.starts_with(['[', '{']) => {
                 let json = values::json_text(value);
                 let right = "= (SELECT id FROM value_text WHERE slot = ? AND number = ? AND json = ?)";
@@ -155,10 +157,10 @@ impl Filter {
             Some((Encoding::Hashed, at)) if is_equal => {
                 let hash = Sql::from(values::hash(value));
                 self.columns.add(&format!("v.c{at} = ?"), std::slice::from_ref(&hash));
-                // Others can have the same hash.
+                // Other texts can have the same hash.
                 let is_it = ("composed(r.data ->> ?) = ?", [path(&field.name).into(), text()]);
                 self.rows.add(is_it.0, &is_it.1);
-                // Not two conditions: the data would be read first.
+                // Not two conditions, because SQLite would then read the data first.
                 let found = format!("(SELECT v.c{at} FROM value_{slot} v WHERE v.rid = r.rid) = ?");
                 let _ = write!(self.sql, " AND CASE WHEN {found} THEN {} ELSE false END", is_it.0);
                 self.params.extend(std::iter::once(hash).chain(is_it.1));
@@ -175,7 +177,8 @@ impl Filter {
         }
     }
 
-    /// Adds that the column `at` has these milliseconds, or what is no instant: that takes part in what is least or greatest.
+    /// Adds the condition that the column `at` has these milliseconds or a value that is not an instant, because
+    /// such values count when looking for the least or greatest.
     pub(super) fn add_extreme(&mut self, slot: i64, at: u32, extreme: Option<i64>) {
         self.is_by_time = false;
         self.listed = None;
@@ -183,7 +186,7 @@ impl Filter {
         self.on_column(slot, &is_one, "= true", &[extreme.map_or(Sql::Null, Sql::from)]);
     }
 
-    /// The rows with these numbers.
+    /// Only the rows with these numbers.
     pub(super) fn named(rows: &[i64]) -> Self {
         let mut filter = Self::default();
         filter.on_row("r.rid IN (SELECT value FROM json_each(?))", &[format!("{rows:?}").into()]);
@@ -203,7 +206,8 @@ impl Filter {
 
     fn on_column(&mut self, slot: i64, left: &str, rest: &str, params: &[Sql]) {
         self.columns.add(&format!("{left} {rest}"), params);
-        // A scalar, which no planner turns into a join that begins with the columns: those have hidden records too.
+        // A scalar subquery. The planner would turn a join around and begin with the columns, which contain hidden
+        // records too.
         let _ = write!(self.sql, " AND (SELECT {left} FROM value_{slot} v WHERE v.rid = r.rid) {rest}");
         self.params.extend_from_slice(params);
     }

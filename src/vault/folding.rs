@@ -1,8 +1,8 @@
-//! One form for every spelling of a text, character by character, each with its place in the text as it is stored.
+//! One form for every spelling of a text, character by character, each with its place in the stored text.
 //!
-//! The form is Unicode's compatibility decomposition (NFKD: the NFC, NFD, NFKC and NFKD of a text are all the same in it), full
-//! case folding, and the marks left out with which Latin, Greek, Cyrillic, Hebrew and Arabic are often written and
-//! often not. What is found in it is shown from the text itself.
+//! The form is Unicode's compatibility decomposition (NFKD; the NFC, NFD, NFKC and NFKD of a text all have the same
+//! form) with full case folding. It leaves out the marks that writers of Latin, Greek, Cyrillic, Hebrew and Arabic
+//! often omit. A search looks in this form; a hit is shown from the text itself.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -22,49 +22,51 @@ use icu_properties::{
 /// A character of the form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folded {
-    /// The bytes of the text that it stands for. Several characters can stand for the same: `½` is `1`, `⁄` and `2`.
+    /// The bytes of the text that it comes from. Several characters can come from the same bytes: `½` becomes `1`,
+    /// `⁄` and `2`.
     pub place: Range<usize>,
-    /// What it is.
+    /// Its class.
     pub class: Class,
-    /// Itself.
+    /// The character.
     pub c: char,
 }
 
-/// What a character is to words.
+/// The role of a character in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// A letter or digit, which makes a word with its neighbours.
+    /// A letter or digit, which forms a word with its neighbours.
     Letter,
-    /// A letter or digit of a script that is written without spaces, or of Hangul, whose words are made of others.
+    /// A letter or digit of a script that is written without spaces, or of Hangul, in which words are made of other
+    /// words. It is a word on its own.
     Lone,
     /// An emoji.
     Emoji,
     /// Half a flag.
     HalfFlag,
-    /// A mark that makes another letter of the one before it.
+    /// A mark that turns the character before it into another letter.
     Mark,
-    /// What the form leaves out: it goes with what stands before it.
+    /// A character that the form leaves out. It belongs to the character before it.
     Dropped,
     /// Anything else.
     Other,
 }
 
-/// What the marks after a character are to it.
+/// How the marks after a character are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Base {
     /// They are left out.
     Plain,
-    /// So they are, but the breve of й, which is a letter of its own.
+    /// They are left out, except for the breve of й, which is a separate letter.
     CyrillicI,
     /// They are kept.
     Marked,
-    /// They are kept, and so are the vowel and the final of a syllable.
+    /// They are kept, and so are the vowel and the final consonant of a syllable.
     Hangul,
-    /// They are left out, but the letters behind it say whose flag it is.
+    /// They are left out, but the letters after it say which flag it is.
     Flag,
-    /// They are left out, but what draws a key round it.
+    /// They are left out, except for the one that draws a key around it.
     Key,
-    /// They are left out, but what makes a picture of it.
+    /// They are left out, except for the one that makes an emoji of it.
     Sign,
 }
 
@@ -76,16 +78,16 @@ const PICTOGRAPHIC: CodePointSetDataBorrowed<'_> = CodePointSetData::new::<Exten
 const REGIONAL: CodePointSetDataBorrowed<'_> = CodePointSetData::new::<RegionalIndicator>();
 
 const BREVE: char = '\u{306}';
-/// It may be ignored in print, and it says where a word ends.
+/// Print may ignore it, but it marks the end of a word.
 const ZERO_WIDTH_SPACE: char = '\u{200b}';
-/// It makes an Arabic word longer, and nothing else of it.
+/// It stretches an Arabic word and changes nothing else.
 const TATWEEL: char = '\u{640}';
-/// It makes a picture of what stands before it.
+/// It turns the character before it into an emoji.
 const AS_EMOJI: char = '\u{fe0f}';
-/// It draws a key round what stands before it.
+/// It draws a key around the character before it.
 const KEYCAP: char = '\u{20e3}';
 const BLACK_FLAG: char = '\u{1f3f4}';
-/// The letters that are written behind a black flag, and are not seen.
+/// The invisible letters that follow a black flag.
 const TAGS: RangeInclusive<char> = '\u{e0020}'..='\u{e007f}';
 
 /// The characters of the form, in order.
@@ -111,7 +113,7 @@ impl Iterator for Folding<'_> {
         }
         let bytes = self.text.as_bytes();
         let first = *bytes.get(self.at)?;
-        // Known too, and most of most texts.
+        // These are known as well, and most texts consist mostly of them.
         if first.is_ascii() && bytes.get(self.at + 1).is_none_or(u8::is_ascii) {
             let place = self.at..self.at + 1;
             let class = if first.is_ascii_alphanumeric() { Class::Letter } else { Class::Other };
@@ -135,7 +137,7 @@ impl Iterator for Folding<'_> {
     }
 }
 
-/// The form of a character that is not followed by a combining one.
+/// The form of a character that no combining character follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Known {
     first: (Class, char),
@@ -143,13 +145,13 @@ struct Known {
     base: Base,
 }
 
-/// Where the most are that are written with letters: from Latin to kana.
+/// The range that contains most letters in use: from Latin to kana.
 const COMMON: Range<u32> = 0x80..0x3100;
-/// Their forms, worked out once: that takes longer than to look them up, and texts are long.
+/// Their forms, computed once. Computing a form takes longer than looking it up, and texts are long.
 static FORMS: LazyLock<Vec<Option<Known>>> =
     LazyLock::new(|| COMMON.map(|c| char::from_u32(c).and_then(form_of)).collect());
 
-/// The form of `c`, unless it goes with what stands before it, or is of more than two.
+/// The form of `c`, unless it belongs to the character before it or has more than two characters.
 fn form_of(c: char) -> Option<Known> {
     if matches!(CLUSTER.get(c), GraphemeClusterBreak::V | GraphemeClusterBreak::T) {
         return None;
@@ -177,13 +179,13 @@ fn known(c: char) -> Option<Known> {
     }
 }
 
-/// Whether `c` is known not to combine with what stands before it.
+/// Whether `c` is known not to combine with the character before it.
 fn known_to_begin(c: char) -> bool {
     c.is_ascii() || known(c).is_some()
 }
 
 impl Folding<'_> {
-    /// Reads a character and the combining ones after it, which may stand in any order.
+    /// Reads a character and the combining characters after it, which may be in any order.
     fn fill(&mut self) {
         let mut chars = self.text[self.at..].chars();
         if let Some(c) = chars.next()
@@ -191,7 +193,7 @@ impl Folding<'_> {
         {
             let place = self.at..self.at + c.len_utf8();
             self.at = place.end;
-            // A number in a key is found by the number.
+            // A search for the number finds a number in a key.
             self.base = match c {
                 '#' | '*' => Base::Key,
                 _ if c.is_ascii() => Base::Plain,
@@ -258,9 +260,9 @@ impl Folding<'_> {
         if c == BLACK_FLAG {
             return self.is(Base::Flag, Class::Emoji);
         }
-        // Some are letters in a square to Unicode.
+        // To Unicode, some of these are letters in a square.
         if !c.is_alphanumeric() || ('\u{1f100}'..='\u{1f1ff}').contains(&c) {
-            // © and ® are pictographic too, and stand in the midst of text.
+            // © and ® are pictographic too, but occur in ordinary text.
             let emoji = c > '\u{ff}' && PICTOGRAPHIC.contains(c);
             if emoji || !c.is_alphanumeric() {
                 return self.is(Base::Plain, if emoji { Class::Emoji } else { Class::Other });
@@ -280,7 +282,7 @@ impl Folding<'_> {
             | Script::Lao
             | Script::Khmer
             | Script::Myanmar => self.is(Base::Marked, Class::Lone),
-            // The mark of a long vowel is of both kana.
+            // Both kana use the mark of a long vowel.
             Script::Common if scripts.has_script(c, Script::Katakana) => self.is(Base::Marked, Class::Lone),
             Script::Common => self.is(Base::Plain, Class::Letter),
             _ => self.is(Base::Marked, Class::Letter),
@@ -293,7 +295,7 @@ impl Folding<'_> {
     }
 }
 
-/// Whether what stands behind a character makes an emoji of it that is none alone: a key, or a picture of a sign.
+/// Whether the text after a character makes an emoji of it that it is not without: a key, or a picture of a sign.
 fn is_drawn(c: char, behind: &str) -> bool {
     match c {
         '0'..='9' | '#' | '*' => behind.strip_prefix(AS_EMOJI).unwrap_or(behind).starts_with(KEYCAP),
@@ -302,7 +304,7 @@ fn is_drawn(c: char, behind: &str) -> bool {
     }
 }
 
-/// Whether `text` has what stores of format 6 and before have other words of.
+/// Whether `text` contains a character that stores of format 6 and earlier split into other words.
 pub fn was_read_otherwise(text: &str) -> bool {
     !text.is_ascii()
         && text
@@ -310,7 +312,7 @@ pub fn was_read_otherwise(text: &str) -> bool {
             .any(|c| matches!(c, TATWEEL | AS_EMOJI | KEYCAP | BLACK_FLAG | '\u{1f170}'..='\u{1f17f}'))
 }
 
-/// What Unicode does not take apart.
+/// Letters that Unicode does not decompose.
 const fn without_stroke(c: char) -> char {
     match c {
         'đ' => 'd',
@@ -323,12 +325,12 @@ const fn without_stroke(c: char) -> char {
     }
 }
 
-/// `text` composed (NFC): two that are spelled with the same letters and marks are the same then, and nothing else is lost.
+/// `text` composed (NFC). Two texts with the same letters and marks then compare equal, and nothing else is lost.
 pub fn composed(text: &str) -> Cow<'_, str> {
     ComposingNormalizerBorrowed::new_nfc().normalize(text)
 }
 
-/// Where `needle` first stands in `text`, in bytes: as it is, else in the form of both.
+/// Where `needle` first occurs in `text`, in bytes. Tries the exact text, then the folded form of both.
 pub fn find(text: &str, needle: &str) -> Option<Range<usize>> {
     if needle.is_empty() {
         return None;
@@ -374,7 +376,8 @@ mod tests {
 
     #[test]
     fn every_character_has_one_form_in_either_case_and_however_it_is_composed() {
-        // All but what is alike by the ten thousand: ideographs, syllables of Hangul, what is private or not assigned.
+        // All except the tens of thousands that behave alike: ideographs, syllables of Hangul, private and
+        // unassigned characters.
         let all = ('\0'..='\u{33ff}').chain('\u{a000}'..='\u{ac50}').chain('\u{d7b0}'..='\u{d7ff}');
         for c in all.chain('\u{f900}'..='\u{1188f}').chain('\u{1d000}'..='\u{1fbff}') {
             let alone = ORDER.get_u8(c) == 0 && CLUSTER.get(c) == GraphemeClusterBreak::Other;
@@ -428,8 +431,8 @@ mod tests {
             let mut last = 0;
             for folded in fold(&text) {
                 prop_assert!(text.get(folded.place.clone()).is_some());
-                // Marks stand in their canonical order, so one of a later character can come before what an iota below
-                // the letter folds to.
+                // Marks are in their canonical order, so a mark of a later character can come before the character
+                // that an iota below the letter folds to.
                 if !matches!(folded.class, Class::Dropped | Class::Mark) {
                     prop_assert!(folded.place.start >= last);
                     last = folded.place.start;

@@ -1,37 +1,37 @@
-//! A grant: what an owner approved, in the form that the wire gives it.
+//! A grant: what an owner approved, in its wire form.
 
 use serde::{Deserialize, Serialize};
 
 use super::declaration::Stream;
 use super::time;
 
-/// An issued grant. Immutable; whether it was revoked is kept beside it.
+/// An issued grant. It is immutable; whether it was revoked is stored separately.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// `0.1.0`: the form of a grant.
+    /// The version of the grant's format: `0.1.0`.
     pub version: String,
     /// `grt_…`.
     pub grant_id: String,
     /// RFC 3339.
     pub issued_at: String,
-    /// RFC 3339; null for one without an end.
+    /// RFC 3339; null for a grant without an end.
     pub expires_at: Option<String>,
-    /// Whose data.
+    /// The person whose data it covers.
     pub subject: Subject,
-    /// Whose grant.
+    /// The client that holds the grant.
     pub client: Client,
-    /// What it is about: one source, or this provider with all of its sources.
+    /// The source that it covers: one source, or this provider with all of its sources.
     pub source: Source,
-    /// Which declaration was approved.
+    /// The declaration that was approved.
     pub source_declaration: Declaration,
-    /// A URI.
+    /// The purpose, as a URI.
     pub purpose_code: String,
-    /// In the client's words.
+    /// The purpose in the client's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purpose_description: Option<String>,
     /// `continuous` or `single_use`.
     pub access_mode: String,
-    /// What may be read.
+    /// The streams that may be read.
     pub streams: Vec<GrantStream>,
 }
 
@@ -80,8 +80,8 @@ pub struct GrantStream {
     /// The records that may be read; absent means all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Vec<String>>,
-    /// The source, in a grant about the provider as a whole: there, two sources can have a stream of
-    /// the same name.
+    /// The source, in a grant that covers the whole provider. There, two sources can have streams with the same
+    /// name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
 }
@@ -91,22 +91,24 @@ pub struct GrantStream {
 pub struct TimeConstraint {
     /// The stream's consent time field.
     pub field: String,
-    /// From here on, inclusive.
+    /// The start, inclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// Up to here, exclusive.
+    /// The end, exclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
 }
 
 impl TimeConstraint {
-    /// In words: `received from 2026-10-01 to before 2026-11-01`.
+    /// The constraint in words: `received from 2026-10-01 and before 2026-11-01`.
     pub fn in_words(&self) -> String {
         let field = self.field.replace('_', " ");
         let field = field.strip_suffix(" at").unwrap_or(&field);
         let at = |text: &String| time::day_or_minute(text);
         match (&self.since, &self.until) {
-            (Some(since), Some(until)) => format!("{field} from {} to before {}", at(since), at(until)),
+            (Some(since), Some(until)) => {
+                format!("{field} from {} and before {}", at(since), at(until))
+            }
             (Some(since), None) => format!("{field} from {} on", at(since)),
             (None, Some(until)) => format!("{field} before {}", at(until)),
             (None, None) => format!("{field} at any time"),
@@ -115,7 +117,7 @@ impl TimeConstraint {
 }
 
 impl Grant {
-    /// Whether it ended before `now_ms`. A time that does not read has ended.
+    /// Whether it ended before `now_ms`. An end that cannot be parsed counts as past.
     pub fn is_expired(&self, now_ms: i64) -> bool {
         self.expires_at.as_deref().is_some_and(|at| time::parse_ms(at).is_none_or(|at| at <= now_ms))
     }
@@ -127,23 +129,23 @@ impl Grant {
 }
 
 impl GrantStream {
-    /// Whether there is a last day: then no field is given that tells of later ones ([`Stream::gives`]).
+    /// Whether it has a last day. If so, it includes no field that reflects later days ([`Stream::gives`]).
     pub fn has_end(&self) -> bool {
         self.time_constraint.as_ref().is_some_and(|limit| limit.until.is_some())
     }
 
-    /// The fields that it gives of `declared`, which is this stream, in words, and those that it does not give because they tell of
-    /// later days than its own.
+    /// In words: the fields of `declared`, which is this stream, that it includes, and the fields that it leaves
+    /// out because they reflect later days than the record's own.
     pub fn in_words(&self, declared: &Stream) -> (String, Option<String>) {
         let joined = |names: Vec<&str>| names.join(", ").replace('_', " ");
         let given = self.fields.iter().map(String::as_str);
         let given = given.filter(|name| declared.gives(name, self.has_end())).collect();
         let beyond: Vec<&str> = declared.spanning().map(|field| field.name.as_str()).collect();
-        let not_shown = format!("not shown, because it tells of later days: {}", joined(beyond.clone()));
+        let not_shown = format!("not shown, because it reflects later days: {}", joined(beyond.clone()));
         (joined(given), (self.has_end() && !beyond.is_empty()).then_some(not_shown))
     }
 
-    /// The period in milliseconds. A bound that does not read lets nothing through.
+    /// The period in milliseconds. A bound that cannot be parsed allows nothing.
     pub fn period(&self) -> (Option<i64>, Option<i64>) {
         let Some(constraint) = &self.time_constraint else { return (None, None) };
         let bound = |text: &Option<String>, closed| {

@@ -1,4 +1,4 @@
-//! HTML by hand: text is escaped, and there is no other way to write it.
+//! A small HTML writer. Text is always escaped; there is no way to write it unescaped.
 
 use std::fmt::Write as _;
 
@@ -9,12 +9,12 @@ use crate::text::{lines, one_line};
 pub struct Html(String);
 
 impl Html {
-    /// Nothing yet.
+    /// An empty piece.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds markup that is written in this program.
+    /// Adds markup that is a literal in this program.
     pub fn markup(&mut self, markup: &'static str) -> &mut Self {
         self.0.push_str(markup);
         self
@@ -25,7 +25,7 @@ impl Html {
         self.escaped(&one_line(text))
     }
 
-    /// The same for text of several lines, whose ends stay.
+    /// Adds text of several lines, escaped, and keeps its line ends.
     pub fn lines(&mut self, text: &str) -> &mut Self {
         self.escaped(&lines(text))
     }

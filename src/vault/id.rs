@@ -1,9 +1,9 @@
-//! Random identifiers and tokens, and how a token is known.
+//! Random identifiers and tokens, and the hashes that tokens are stored as.
 
 /// A random identifier: `prefix` and 128 bits in hexadecimal.
 ///
 /// # Errors
-/// If the system has no randomness to give.
+/// Returns an error if the system supplies no random numbers.
 pub fn random_id(prefix: &str) -> Result<String, getrandom::Error> {
     Ok(prefix.to_owned() + &crate::hex::random::<16>()?)
 }
@@ -12,12 +12,12 @@ pub fn random_id(prefix: &str) -> Result<String, getrandom::Error> {
 /// reads it.
 ///
 /// # Errors
-/// If the system has no randomness to give.
+/// Returns an error if the system supplies no random numbers.
 pub fn random_token(prefix: &str) -> Result<String, getrandom::Error> {
     Ok(prefix.to_owned() + &crate::hex::random::<32>()?)
 }
 
-/// The hash under which a token is known.
+/// The hash that a token is stored as.
 pub fn token_hash(token: &str) -> String {
     crate::hex::sha256(token.as_bytes())
 }

@@ -1,9 +1,9 @@
 //! The provider's own `/mcp`: the tools of [`crate::mcp`] over its own `/v1`.
 //!
-//! It is the one place where the vault uses what the client is made of: what answers here is that client,
-//! reading through HTTP as it would from anywhere else, with the caller's own bearer (R7.4). A package's
-//! bearer is nothing to `/v1`; there its child grants are read with bearers that only this process knows
-//! and that last a minute (R7.8).
+//! This is the only place where the vault uses the client's code. That client answers here, and reads over HTTP
+//! with the caller's own bearer as it would from anywhere else (R7.4). `/v1` does not accept a package's bearer.
+//! The endpoint reads the package's child grants with bearers that only this process knows and that last one minute
+//! (R7.8).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,26 +32,26 @@ use crate::provider::rs::ResourceServer;
 use crate::provider::url::ProviderUrl;
 use crate::secret::AccessToken;
 
-/// Callers whose tools keep what they learned; the one that asked longest ago goes first.
+/// How many callers' tools are kept with what they learned. The least recently used are dropped first.
 const MAX_KEPT: usize = 256;
 
-/// What the endpoint at `base` (`http://127.0.0.1:7377`) is.
+/// The description of the endpoint at `base` (`http://127.0.0.1:7377`).
 ///
 /// # Errors
-/// If that is not a URL.
+/// Returns an error if `base` is not a URL.
 pub fn endpoint(base: &str) -> std::result::Result<Endpoint, url::ParseError> {
     let origins = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
     Ok(Endpoint {
-        // Pages that a program on this computer serves, as MCP's own inspector does.
+        // Pages that a program on this computer serves, such as MCP's own inspector.
         allowed_origins: origins.iter().filter_map(|origin| origin.parse().ok()).collect(),
         ..Endpoint::new(format!("{base}/mcp").parse()?)
     })
 }
 
-/// What its metadata says of the provider, which is called `name`.
+/// What the metadata says about the provider, whose name is `name`.
 ///
 /// # Errors
-/// If `base` is not a URL.
+/// Returns an error if `base` is not a URL.
 pub fn about(name: &str, base: &str) -> std::result::Result<About, url::ParseError> {
     Ok(About {
         provider: base.parse()?,
@@ -62,13 +62,13 @@ pub fn about(name: &str, base: &str) -> std::result::Result<About, url::ParseErr
     })
 }
 
-/// The endpoint under each name of a server: a client finds in the metadata the name that it came by.
+/// One endpoint for each name of a server. The metadata gives a client the name that it used itself.
 pub type Endpoints = HashMap<String, Mcp>;
 
-/// The endpoints of `vault` under each of `names`.
+/// The endpoints of `vault`, one for each of `names`.
 ///
 /// # Errors
-/// If one of them makes no URL.
+/// Returns an error if a name does not form a URL.
 pub fn endpoints(
     vault: &Arc<Vault>,
     names: &Arc<Names>,
@@ -76,10 +76,10 @@ pub fn endpoints(
     let mut endpoints = HashMap::new();
     for Called { host, base } in names.all() {
         let provider: ProviderUrl = base.parse()?;
-        // What is asked by the public name is read here: nothing goes out and comes in again.
+        // Requests to the public name are read on this machine, so they do not go out to the internet and back.
         let (here, endpoint) = match names.as_ref() {
             Names::Here { .. } => (base.clone(), endpoint(&base)?),
-            // No page of another site has anything to do there: hosts call from their servers.
+            // No page of another site needs access: hosts call from their servers.
             Names::Public { here, .. } => (here.clone(), Endpoint::new(format!("{base}/mcp").parse()?)),
         };
         let rs =
@@ -92,17 +92,18 @@ pub fn endpoints(
     Ok(endpoints)
 }
 
-/// Who may call, and the tools of each.
+/// Checks the callers and keeps the tools of each.
 struct Callers {
     vault: Arc<Vault>,
     provider: ProviderUrl,
     rs: ResourceServer,
-    /// What this server is called.
+    /// The names of this server.
     names: Arc<Names>,
     kept: Mutex<VecDeque<Kept>>,
 }
 
-/// The tools of one client's bearer, or of one package. Another bearer has others, also for the same grant.
+/// The tools for one client's bearer, or for one package. Another bearer has separate tools, even for the same
+/// grant.
 struct Kept {
     key: String,
     grants: Vec<String>,
@@ -124,7 +125,7 @@ impl Gate for Callers {
             let (standing, catalog) = standing.await.map_err(|_| broken())?.map_err(|_| broken())?;
             let (key, grants, is_package) = match standing {
                 Standing::Client(grant) => (token_hash(bearer.expose_bearer()), vec![*grant], false),
-                // Its next token goes on where this one is: neither reads anything itself.
+                // A package's next token continues with the same tools. The token itself reads nothing.
                 Standing::Package(id, grants) => (id, grants, true),
                 refused => return Err(refusal(&refused)),
             };
@@ -140,20 +141,20 @@ fn refusal(standing: &Standing) -> Refusal {
         Standing::Owner => Refusal::new(
             StatusCode::FORBIDDEN,
             "owner_token_not_accepted",
-            "Owner tokens are not accepted here; ask the owner for a grant",
+            "This server does not accept owner tokens. Ask the owner for a grant",
         ),
         Standing::OtherResource => {
-            Refusal::invalid_token("wrong_audience", "The token is for another resource")
+            Refusal::invalid_token("wrong_audience", "The token is for a different resource")
         }
         Standing::Revoked => Refusal::invalid_token("grant_revoked", "The grant was revoked"),
         Standing::Expired => Refusal::invalid_token("grant_expired", "The grant has expired"),
-        _ => Refusal::invalid_token("invalid_token", "The token is not known, or not good any more"),
+        _ => Refusal::invalid_token("invalid_token", "The token is unknown or no longer valid"),
     }
 }
 
 impl Callers {
-    /// The tools over these grants. Kept for the next request: what they learned of the schema spares reads,
-    /// and nothing else is kept between two of them.
+    /// The tools for these grants. They are kept for the next request, because what they learned of the schema
+    /// saves reads. Nothing else is kept between two requests.
     fn tools(
         &self,
         key: String,
@@ -181,7 +182,7 @@ impl Callers {
             })
             .collect::<Vec<_>>();
         let (provider, rs) = (self.provider.clone(), self.rs.clone());
-        // The same grants every time: for others there are other tools.
+        // Always the same grants: other grants have other tools.
         let roster: Roster = Arc::new(move || {
             Ok(all
                 .iter()
@@ -196,7 +197,7 @@ impl Callers {
         Ok(tools)
     }
 
-    /// Bearers for a grant of a package, one after the other.
+    /// A source of bearers for one grant of a package, one after the other.
     fn inner(&self, grant: &Grant) -> BearerSource {
         let (vault, grant_id) = (Arc::clone(&self.vault), grant.grant_id.clone());
         let last: Mutex<Option<(AccessToken, Instant)>> = Mutex::default();
@@ -232,7 +233,7 @@ fn member(
     Member::new(grant_id, label, reader, ends, known)
 }
 
-/// What a grant is about, so that nobody has to be asked where a call goes.
+/// What a grant covers, so that a call can be routed without another read.
 fn known(grant: &Grant, catalog: &Catalog) -> Vec<KnownSource> {
     KnownSource::of_streams(grant.streams.iter().map(|stream| {
         let source = grant.source_of(stream);

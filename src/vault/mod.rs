@@ -1,11 +1,12 @@
-//! A vault: a PDPP provider on this machine. An authorization server and a resource server on loopback, over SQLite.
+//! A vault: a PDPP provider on this machine. It has an authorization server and a resource server on loopback, over
+//! SQLite.
 //!
-//! It is a provider, not a mock: grants are enforced ([`enforcement`]), and the owner consents on a page
-//! ([`oauth::consent`]). It knows nobody's data: whoever opens a vault says whose it is ([`Profile`]) and may fill a new
-//! one ([`store::Filling`]).
+//! It is a real provider, not a mock: it enforces grants ([`enforcement`]), and the owner consents on a page
+//! ([`oauth::consent`]). It knows nothing of the person. The code that opens a vault says whose it is ([`Profile`])
+//! and may fill a new one ([`store::Filling`]).
 //!
-//! It shares nothing with [`crate::provider`] but the wire, so that a test of the client against it proves something;
-//! only its `/mcp` ([`mcp_endpoint`]) is that client.
+//! It shares nothing with [`crate::provider`] except the wire, so that testing the client against it proves
+//! something. Only its `/mcp` ([`mcp_endpoint`]) uses that client.
 
 pub mod accounts;
 pub mod data_dir;
@@ -47,82 +48,83 @@ use store::{Filling, Store};
 
 use crate::fs::PrivateDir;
 
-/// The owner's token within a data directory.
+/// The file with the owner's token in a data directory.
 const OWNER_TOKEN: &str = "owner-token";
-/// The resource server's introspection credentials within a data directory.
+/// The file with the resource server's introspection credentials in a data directory.
 const INTROSPECTION: &str = "introspection.json";
 
-/// Whose vault it is: what its metadata, its pages and its grants say of it.
+/// Whose vault it is, for its metadata, its pages and its grants.
 #[derive(Debug, Clone, Copy)]
 pub struct Profile {
-    /// What a program calls it: `resource_name` of its metadata.
+    /// The name for programs: `resource_name` of its metadata.
     pub name: &'static str,
-    /// What the owner calls it, on the pages.
+    /// The name for the owner, on the pages.
     pub title: &'static str,
-    /// Whose data it holds, on the pages.
+    /// The person whose data it holds, on the pages.
     pub owner: &'static str,
-    /// What runs it: its owner's links are printed where that was typed.
+    /// The command that runs it. The owner's links are printed where it was typed.
     pub command: &'static str,
-    /// Whether that is a service: nobody sees what it prints, and its owner decides on a page of their own.
+    /// Whether it runs as a service. Then nobody sees what it prints, and its owner decides on a separate page.
     pub is_service: bool,
     /// The subject of every grant.
     pub subject_id: &'static str,
-    /// The revision of what its sources declare, as a grant names it.
+    /// The revision of its sources' declarations, as a grant names it.
     pub declaration_version: &'static str,
-    /// The user with which its own resource server introspects.
+    /// The user name with which its own resource server introspects.
     pub introspection_client_id: &'static str,
-    /// What is known by now of the connectors that an older version declared.
+    /// The current declarations for the connectors that an older version declared.
     pub renew: store::Renew,
     /// The name of the database within its data directory.
     pub database: &'static str,
-    /// The databases of other kinds of vaults: it shares no directory with them.
+    /// The databases of other kinds of vaults. It never shares a directory with them.
     pub not_beside: &'static [&'static str],
-    /// What its database says that it is: [`store::FICTION`] or [`store::OWN`].
+    /// The application id in its database: [`store::FICTION`] or [`store::OWN`].
     pub application_id: i32,
-    /// The name of a database of its own for clients, grants and tokens, so that ending a grant never waits for whoever
-    /// writes records; none keeps them beside the records.
+    /// The name of a separate database for clients, grants and tokens, so that ending a grant never waits for a
+    /// writer of records. `None` keeps them in the same database as the records.
     pub grants: Option<&'static str>,
-    /// Whether programs come by HTTP: then an owner's token and credentials for introspection are kept beside the data.
+    /// Whether programs reach it over HTTP. If so, an owner's token and credentials for introspection are kept next
+    /// to the data.
     pub is_served: bool,
-    /// What a grant holds against and what it does not, where the pages have to say so.
+    /// What a grant protects against and what it does not, if the pages must explain that.
     pub holds: Option<Holds>,
 }
 
-/// What a grant of a vault holds against, and what it does not, in words for its owner.
+/// What a vault's grant protects against, and what it does not, in words for its owner.
 #[derive(Debug, Clone, Copy)]
 pub struct Holds {
-    /// Whom a grant stops.
+    /// What a grant stops.
     pub against: &'static [&'static str],
-    /// Whom it does not.
+    /// What it does not stop.
     pub not: &'static [&'static str],
 }
 
-/// What a vault is to be.
+/// How to set up a vault.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where to keep the data; in memory without.
+    /// Where to keep the data; in memory if `None`.
     pub data_dir: Option<PathBuf>,
-    /// Only what v0.1 of the draft has: no schema, search, aggregate or field windows, no filters,
-    /// expansion or views.
+    /// Serve only what v0.1 of the draft has: no schema, search, aggregate or field windows, no filters, expansion
+    /// or views.
     pub core: bool,
-    /// Approve every request without asking: whoever reaches the port gets a token.
+    /// Approve every request without asking: any program that reaches the port gets a token.
     pub auto_approve: bool,
-    /// Whether an approval needs the owner's passphrase, too.
+    /// Whether an approval also needs the owner's passphrase.
     pub asks_passphrase: bool,
     /// How the owner learns of a request.
     pub announce: oauth::owner::Announce,
-    /// The name by which others reach it, through a proxy, if it is served.
+    /// The name by which others reach it through a proxy, if it has one.
     pub public: Option<public_name::Public>,
-    /// Whose it is.
+    /// Whose vault it is.
     pub profile: Profile,
 }
 
 /// The credentials with which a resource server introspects.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct IntrospectionClient {
-    /// The user of HTTP Basic.
+    /// The user name for HTTP Basic.
     pub client_id: String,
-    /// Its password.
+    /// The password.
     pub client_secret: String,
 }
 
@@ -130,10 +132,10 @@ pub struct IntrospectionClient {
 pub struct Vault {
     config: Config,
     store: Arc<Store>,
-    /// Clients, grants and tokens: the same store, or one of their own.
+    /// The store of clients, grants and tokens: the same store, or a separate one.
     grants: Arc<Store>,
     flows: Flows,
-    /// Where there is a public name.
+    /// The pairing codes, if there is a public name.
     pairing: Option<oauth::pairing_code::Pairing>,
     client_documents: oauth::client_document::Documents,
     seal: seal::Seal,
@@ -147,10 +149,10 @@ pub struct Vault {
 }
 
 impl Vault {
-    /// Opens the vault that `config` describes; a new one is filled with `filling`.
+    /// Opens the vault that `config` describes. Fills a new one with `filling`.
     ///
     /// # Errors
-    /// [`OpenError`].
+    /// Returns an [`OpenError`].
     pub fn open(config: Config, filling: Option<&Filling<'_>>) -> Result<Self, OpenError> {
         let dir = config.data_dir.as_deref().map(data_dir::open).transpose()?;
         let path = dir.as_ref().map(|dir| database(dir, &config.profile)).transpose()?;
@@ -168,11 +170,11 @@ impl Vault {
         Self::over(config, store, grants, &key, dir.as_ref())
     }
 
-    /// Opens the vault that `config` describes for reads alone: nothing is made or written, and no lock is taken that a
-    /// writer would wait for, but the first time after an update that changed the store's format.
+    /// Opens the vault that `config` describes for reads only. It makes and writes nothing, and takes no lock that
+    /// a writer would wait for, except the first time after an update that changed the store's format.
     ///
     /// # Errors
-    /// [`OpenError`]; [`OpenError::Directory`] where there is no such vault.
+    /// Returns an [`OpenError`]; [`OpenError::Directory`] if no such vault exists.
     pub fn open_to_read(config: Config) -> Result<Self, OpenError> {
         let path = config.data_dir.clone().unwrap_or_default();
         let dir = PrivateDir::open(&path).map_err(|error| OpenError::Directory(path, error))?;
@@ -222,19 +224,19 @@ impl Vault {
         })
     }
 
-    /// The same with another clock.
+    /// The same vault with another clock.
     #[must_use]
     pub fn with_clock(mut self, clock: impl pace::Clock + 'static) -> Self {
         self.clock = Box::new(clock);
         self
     }
 
-    /// The code that lets the next stranger's request in, where there is a public name.
+    /// The code that admits the next request from outside, if there is a public name.
     pub fn pairing_code(&self) -> Option<String> {
         self.pairing.as_ref().map(oauth::pairing_code::Pairing::code)
     }
 
-    /// Whether anybody may have sent a request: it came by the public name.
+    /// Whether anyone may have sent this request: it came in by the public name.
     pub fn is_public(&self, request: &wire::Request) -> bool {
         self.is_public_base(&request.base)
     }
@@ -244,30 +246,30 @@ impl Vault {
         self.config.public.as_ref().is_some_and(|public| public.url.base() == base)
     }
 
-    /// Whether a token for `resource` is for the side that a request came in by.
+    /// Whether a token for `resource` belongs to the side that a request came in by.
     fn is_of_side(&self, request: &wire::Request, resource: Option<&str>) -> bool {
         let Some(public) = &self.config.public else { return true };
         if self.is_public(request) {
             public.url.is_for(resource)
         } else {
-            // Also none of a name that it had before.
+            // This also excludes a token for an earlier public name.
             !resource.is_some_and(|resource| resource.starts_with("https:"))
         }
     }
 
-    /// The same, with `reads` told of each read by HTTP.
+    /// The same vault, which reports each read over HTTP to `reads`.
     #[must_use]
     pub fn with_reads(mut self, reads: Option<Arc<dyn reads::ReadSink>>) -> Self {
         self.reads = reads;
         self
     }
 
-    /// What it is.
+    /// Its configuration.
     pub const fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The store.
+    /// The store of its records.
     pub fn store(&self) -> &Store {
         &self.store
     }
@@ -282,32 +284,32 @@ impl Vault {
         &self.owner_token
     }
 
-    /// The credentials of its resource server.
+    /// The introspection credentials of its resource server.
     pub const fn introspection(&self) -> &IntrospectionClient {
         &self.introspection
     }
 }
 
-/// Opens the database of the vault in `dir`, for whoever writes records; a new one is filled with `filling`.
+/// Opens the database of the vault in `dir` for a writer of records. Fills a new one with `filling`.
 ///
 /// # Errors
-/// [`OpenError`].
+/// Returns an [`OpenError`].
 pub fn open_store(dir: &Path, profile: &Profile, filling: Option<&Filling<'_>>) -> Result<Store, OpenError> {
     let dir = data_dir::open(dir)?;
     let store = Store::open(Some(&database(&dir, profile)?), profile.application_id, filling)?;
     Ok(store.renewing(profile.renew))
 }
 
-/// Makes the database of clients, grants and tokens of the vault in `dir` anew, with none in it, in the place of one that may be
-/// there: for whoever makes the vault's data anew too.
+/// Replaces the database of clients, grants and tokens of the vault in `dir` with an empty one, for a caller that
+/// replaces the vault's data too.
 ///
 /// # Errors
-/// [`OpenError`].
+/// Returns an [`OpenError`].
 pub fn without_grants(dir: &PrivateDir, profile: &Profile) -> Result<(), OpenError> {
     let Some(name) = profile.grants else { return Ok(()) };
     let file = |error| OpenError::File("write to", error);
     let open = || Store::open(Some(&dir.path().join(name)), profile.application_id, None);
-    // One that cannot be read has none to keep.
+    // A database that cannot be read has nothing to keep.
     let is_there = dir.path().join(name).symlink_metadata().is_ok_and(|found| found.len() > 0);
     let passphrase = if is_there {
         open().ok().and_then(|grants| oauth::passphrase::kept(&grants).ok().flatten())
@@ -329,7 +331,7 @@ fn database(dir: &PrivateDir, profile: &Profile) -> Result<PathBuf, OpenError> {
     data_dir::database(dir, profile.database, profile.not_beside)
 }
 
-/// The key of the store's cursors: they outlive the process.
+/// The key for the store's cursors, which outlive the process.
 fn seal_key(store: &Store) -> Result<[u8; seal::KEY_LEN], OpenError> {
     let key: Option<Vec<u8>> = store
         .write(|tx, _| {

@@ -1,4 +1,4 @@
-//! Why a vault cannot be opened or served, for whoever has to explain it.
+//! Why a vault cannot be opened or served, for the code that must explain it.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -12,29 +12,29 @@ pub enum OpenError {
     /// Other machines could reach it there.
     #[error("{0} is not a loopback address")]
     NotLoopback(IpAddr),
-    /// The address is taken, or not this machine's.
+    /// The address is in use, or does not belong to this machine.
     #[error("could not listen on {0}")]
     Listen(SocketAddr, #[source] io::Error),
-    /// The system gave no event loop or no thread.
+    /// The system supplied no event loop or no thread.
     #[error("could not start {0}")]
     Start(&'static str, #[source] io::Error),
     /// Another process serves the directory.
-    #[error("{} is served already", .0.display())]
+    #[error("another process already serves {}", .0.display())]
     InUse(PathBuf, Option<ServedBy>),
-    /// The directory is not one of this user's alone, or cannot be made.
+    /// The directory is not private to this user, or cannot be made.
     #[error("could not use the directory {}", .0.display())]
     Directory(PathBuf, #[source] io::Error),
-    /// The directory is that of another kind of vault, by this file.
-    #[error("{} is there: this directory is another store's", .0.display())]
+    /// The directory holds another kind of vault, as this file shows.
+    #[error("{} exists, so the directory holds another store", .0.display())]
     OtherVault(PathBuf),
-    /// A file in the directory: what could not be done with it.
+    /// A file in the directory, with the action that failed.
     #[error("could not {0} the data directory")]
     File(&'static str, #[source] io::Error),
     /// The database.
     #[error(transparent)]
     Store(#[from] store::OpenError),
-    /// No key can be made.
-    #[error("the system gave no randomness")]
+    /// No key could be made.
+    #[error("the system returned no random numbers")]
     NoRandomness,
 }
 

@@ -1,4 +1,5 @@
-//! What answers below `/owner` on a vault's server: pages of its owner's own, which the vault knows nothing of.
+//! The pages below `/owner` on a vault's server. They belong to the vault's owner, and the vault knows nothing of
+//! their content.
 
 use std::sync::Arc;
 
@@ -6,20 +7,21 @@ use axum::extract::Request;
 use axum::response::Response;
 use futures_util::future::BoxFuture;
 
-/// Where they are.
+/// The path of the owner's pages.
 pub const OWNER: &str = "/owner";
 
 /// The pages of a vault's owner.
 pub trait OwnerPages: Send + Sync + 'static {
-    /// Answers a request for a path below [`OWNER`], sent to the server by its name on loopback, `base`
-    /// (`http://127.0.0.1:7378`). Its body is not read yet.
+    /// Answers a request for a path below [`OWNER`] that was sent to the server by its loopback name `base`
+    /// (`http://127.0.0.1:7378`). Its body has not been read yet.
     fn answer(self: Arc<Self>, base: String, request: Request) -> BoxFuture<'static, Response>;
 
-    /// The path of a link that opens them, once, within ten minutes; none without randomness.
+    /// The path of a link that opens the pages once, within ten minutes; `None` if the system supplies no random
+    /// numbers.
     fn new_link(&self) -> Option<String>;
 }
 
-/// Whether `path` is of the owner's pages.
+/// Whether `path` belongs to the owner's pages.
 pub fn is_owners(path: &str) -> bool {
     path.strip_prefix(OWNER).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

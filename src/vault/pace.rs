@@ -1,17 +1,17 @@
-//! The time that a read takes must not tell of what a grant hides. Most reads look at covered rows only. Those that have
-//! to look at others, as a search of an index of all words does, answer at the next full [`STEP`].
+//! Keeps the duration of a read from revealing what a grant hides. Most reads look at covered rows only. Reads that
+//! must look at other rows, such as a search of an index of all words, answer at the next full [`STEP`].
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// A read that looked at hidden rows is answered after a whole number of these.
+/// A read that looked at hidden rows is answered after a whole number of these steps.
 pub const STEP: Duration = Duration::from_millis(25);
 
-/// Tells the time, and lets it pass.
+/// Tells the time and lets it pass.
 pub trait Clock: Send + Sync {
     /// The time since some fixed moment.
     fn now(&self) -> Duration;
-    /// Returns after this time.
+    /// Returns after this much time.
     fn sleep(&self, time: Duration);
 }
 
@@ -43,18 +43,18 @@ pub struct Pace<'a> {
 }
 
 impl<'a> Pace<'a> {
-    /// A read begins.
+    /// Starts a read.
     pub fn begin(clock: &'a dyn Clock) -> Self {
         Self { clock, began: clock.now(), hides: Cell::new(false) }
     }
 
-    /// The read's time would tell of hidden rows. Whether this is called must not depend on them either: only on the
-    /// grant, and on what the answer shows.
+    /// Declares that the read's duration would reveal hidden rows. Whether this is called must not depend on hidden
+    /// rows either, only on the grant and on what the answer shows.
     pub fn hide(&self) {
         self.hides.set(true);
     }
 
-    /// The read is done: waits for the next step where its time would tell.
+    /// Ends the read. Waits for the next step if its duration would reveal something.
     pub fn end(self) {
         if self.hides.get() {
             let step = STEP.as_nanos();
@@ -70,17 +70,17 @@ pub(crate) mod tests {
     use super::*;
     use std::sync::Mutex;
 
-    /// A clock that moves by `work` whenever it is looked at, and by what is slept.
+    /// A clock that advances by `work` whenever it is read, and by the time slept.
     #[derive(Debug, Default)]
     pub(crate) struct MovedClock {
-        /// What is done between two looks.
+        /// The work between two reads of the clock.
         pub(crate) work: Mutex<Duration>,
         now: Mutex<Duration>,
         slept: Mutex<Vec<Duration>>,
     }
 
     impl MovedClock {
-        /// How long was slept since the last time that this was asked.
+        /// How long was slept since the last call.
         pub(crate) fn slept(&self) -> Vec<Duration> {
             std::mem::take(&mut self.slept.lock().unwrap())
         }

@@ -1,11 +1,12 @@
-//! The name that a vault has on the internet, where a proxy or a tunnel with TLS leads to it, and which of its two doors a request
-//! came in by.
+//! The vault's name on the internet, to which a proxy or a tunnel with TLS leads, and the two doors through which a
+//! request can come in.
 //!
-//! The vault itself listens on loopback alone, at two addresses: one for this computer, one for the proxy. Which of them a
-//! connection came to decides what it may ask for; `Host` only has to fit. By `Host` alone it could not be told: a proxy that
-//! does not pass it on (nginx does not unless told to) would make every stranger look like a program of this computer. What else a
-//! proxy says (`X-Forwarded-For`, `X-Forwarded-Proto`, `Forwarded`) is believed nowhere: every address in an answer is made of
-//! the configured URL, and nobody is told apart by an address of theirs.
+//! The vault itself listens only on loopback, at two addresses: one for this computer and one for the proxy. The
+//! address that a connection came to decides what it may ask for; `Host` only has to match. `Host` alone would not
+//! be enough: a proxy that does not pass it on (nginx does not by default) would make every stranger look like a
+//! program of this computer. The vault ignores everything else that a proxy adds (`X-Forwarded-For`,
+//! `X-Forwarded-Proto`, `Forwarded`): it builds every address in an answer from the configured URL, and tells no
+//! callers apart by their addresses.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -16,16 +17,16 @@ use url::{Host, Url};
 
 use super::wire::ApiError;
 
-/// The public name, and where its proxy leads.
+/// The public name, and the address for its proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Public {
-    /// What others call it.
+    /// The name that others use.
     pub url: PublicUrl,
     /// The loopback address for the proxy.
     pub listen: SocketAddr,
 }
 
-/// `https://` and a host, with a port where it is not 443.
+/// `https://` and a host, with a port unless it is 443.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicUrl {
     base: String,
@@ -34,17 +35,17 @@ pub struct PublicUrl {
 /// Why a text is not a public URL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotPublic {
-    /// Not a URL at all.
+    /// It is not a URL.
     #[error("it is not a URL ({0})")]
     NotAUrl(url::ParseError),
-    /// Anybody on the way could read what is sent.
-    #[error("it has to begin with https://")]
+    /// Without TLS, anyone on the way could read what is sent.
+    #[error("it must begin with https://")]
     NotHttps,
-    /// More than a host and a port.
-    #[error("it has to be https:// and a host alone, without a user, path, query or fragment")]
+    /// It has more than a host and a port.
+    #[error("it must be https:// and a host only, without a user, path, query or fragment")]
     More,
-    /// A name that is spelled in two ways is two names.
-    #[error("its host ends with a dot; leave that out")]
+    /// It ends with a dot. Two spellings of a name would count as two names.
+    #[error("its host ends with a dot; remove the dot")]
     Dot,
 }
 
@@ -85,7 +86,7 @@ impl PublicUrl {
         &self.base
     }
 
-    /// Whether a token for `resource` (RFC 8707) is one for this name.
+    /// Whether a token for `resource` (RFC 8707) is for this name.
     pub fn is_for(&self, resource: Option<&str>) -> bool {
         resource.is_some_and(|resource| is_below(&self.base, resource))
     }
@@ -95,47 +96,47 @@ impl PublicUrl {
         self.base.strip_prefix(HTTPS).unwrap_or(&self.base)
     }
 
-    /// Whether `host`, in lower case, is this one. The port of https may be there or not.
+    /// Whether `host`, in lower case, is this host, with or without the default port of https.
     fn is_called(&self, host: &str) -> bool {
         let own = self.authority();
         host == own || host.strip_suffix(":443") == Some(own)
     }
 }
 
-/// Whether a resource is the provider at `base`, or its `/mcp`.
+/// Whether `resource` is the provider at `base`, or its `/mcp`.
 fn is_below(base: &str, resource: &str) -> bool {
     matches!(resource.strip_prefix(base), Some("" | "/" | "/mcp"))
 }
 
-/// What the requests of one listener may call it.
+/// The names that a request may use for one listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Names {
-    /// Programs and browsers of this computer.
+    /// The listener for programs and browsers of this computer.
     Here {
         /// `127.0.0.1:7378`, `localhost:7378`.
         names: Vec<String>,
-        /// Where a proxy has to lead, where there is a public name too.
+        /// The address for the proxy, if there is a public name too.
         for_proxy: Option<SocketAddr>,
     },
-    /// Whoever comes through the proxy: anybody.
+    /// The listener for the proxy: anyone can come in.
     Public {
-        /// The one name.
+        /// Its only name.
         url: PublicUrl,
-        /// Where the vault reads itself.
+        /// The address at which the vault reads from itself.
         here: String,
     },
 }
 
-/// A name of a listener, as a request called it.
+/// The name of a listener, as a request gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Called {
-    /// As `Host` has it, in one spelling.
+    /// The name in `Host`, in one spelling.
     pub host: String,
     /// `http://127.0.0.1:7378`, `https://pdpp.example`.
     pub base: String,
 }
 
-/// What a proxy adds. A browser or a program on this computer sends none of it.
+/// Headers that a proxy adds. A browser or a program on this computer sends none of them.
 const OF_PROXIES: [&str; 8] = [
     "forwarded",
     "x-forwarded-for",
@@ -148,7 +149,7 @@ const OF_PROXIES: [&str; 8] = [
 ];
 
 impl Names {
-    /// What a listener at `address` is called on this computer.
+    /// The names on this computer of a listener at `address`.
     pub fn here(address: SocketAddr, for_proxy: Option<SocketAddr>) -> Self {
         let port = address.port();
         let names = vec![
@@ -160,7 +161,7 @@ impl Names {
         Self::Here { names, for_proxy }
     }
 
-    /// Whether anybody can come in here.
+    /// Whether anyone can come in here.
     pub const fn is_public(&self) -> bool {
         matches!(self, Self::Public { .. })
     }
@@ -178,11 +179,12 @@ impl Names {
         }
     }
 
-    /// Whether a token for `resource` (RFC 8707) is one for this listener. What was granted to programs of this computer is good
-    /// for nothing at the public name, and the other way round: what leaks on one side opens nothing on the other.
+    /// Whether a token for `resource` (RFC 8707) is for this listener. A token for programs of this computer is not
+    /// valid at the public name, and the other way round, so a token that leaks on one side opens nothing on the
+    /// other.
     pub fn is_for(&self, resource: Option<&str>) -> bool {
         match self {
-            // The flows that name no resource are answered here alone.
+            // The flows that name no resource exist only here.
             Self::Here { names, .. } => resource.is_none_or(|resource| {
                 let host = resource.strip_prefix("http://").unwrap_or_default();
                 names.iter().any(|name| is_below(name, host))
@@ -191,11 +193,11 @@ impl Names {
         }
     }
 
-    /// What a request calls this listener. A page of another site whose name was made to lead here is refused (DNS rebinding),
-    /// and so is whatever names two hosts.
+    /// The name that a request uses for this listener. Refuses a page of another site whose name was made to point
+    /// here (DNS rebinding), and a request that names two hosts.
     ///
     /// # Errors
-    /// `misdirected_request`.
+    /// Returns `misdirected_request`.
     pub fn called(&self, uri: &Uri, headers: &HeaderMap) -> Result<Called, ApiError> {
         let misdirected =
             |what: String| ApiError::new(StatusCode::MISDIRECTED_REQUEST, "misdirected_request", what);
@@ -210,7 +212,7 @@ impl Names {
             Self::Here { names, for_proxy } => {
                 if !is_one || !names.contains(&host) {
                     return Err(misdirected(format!(
-                        "This server has another name: send requests to http://{}",
+                        "This is not the name of this server. Send requests to http://{}",
                         names.first().map_or("", String::as_str)
                     )));
                 }
@@ -218,8 +220,8 @@ impl Names {
                     && OF_PROXIES.iter().any(|name| headers.contains_key(*name))
                 {
                     return Err(misdirected(format!(
-                        "This came through a proxy, and is the address for this computer alone: let the proxy lead to \
-                         http://{for_proxy}"
+                        "This request came through a proxy, but this address is only for this computer. Point the \
+                         proxy to http://{for_proxy}"
                     )));
                 }
                 Ok(Called { base: format!("http://{host}"), host })
@@ -227,7 +229,7 @@ impl Names {
             Self::Public { url, .. } => {
                 if !is_one || !url.is_called(&host) {
                     return Err(misdirected(format!(
-                        "This server has another name: send requests to {url}. A proxy in front of it has to pass Host on as it came"
+                        "This is not the name of this server. Send requests to {url}. A proxy must pass Host on unchanged"
                     )));
                 }
                 Ok(Called { host: url.authority().to_owned(), base: url.base().to_owned() })
@@ -236,11 +238,11 @@ impl Names {
     }
 }
 
-/// That `path` is answered at the public name. All that is for the owner, and every way to ask that takes a place before the owner let
-/// anybody in, is not.
+/// Checks that `path` is available at the public name. Paths for the owner are not, nor are ways to ask that use
+/// resources before the owner has admitted the caller.
 ///
 /// # Errors
-/// `not_at_public_name` for what is answered on this computer alone; `not_found`.
+/// Returns `not_at_public_name` for a path that is available only on this computer, and `not_found` for any other.
 pub fn check_offered(path: &[&str]) -> Result<(), ApiError> {
     match path {
         ["" | "mcp" | "icon.svg" | "consent.css"]
@@ -256,8 +258,7 @@ pub fn check_offered(path: &[&str]) -> Result<(), ApiError> {
             Err(ApiError::new(
                 StatusCode::FORBIDDEN,
                 "not_at_public_name",
-                "This is answered on the provider's own computer alone; from elsewhere a program asks by the authorization code \
-                 flow",
+                "This is available only on the provider's own computer. From elsewhere, use the authorization code flow",
             ))
         }
         _ => Err(ApiError::nothing_at(&format!("/{}", path.join("/")))),

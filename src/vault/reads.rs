@@ -1,17 +1,17 @@
-//! Reads by HTTP, told to whoever keeps a log of them: never what was asked for or answered.
+//! Reports reads over HTTP to a log. A report never contains what was asked for or answered.
 
 use std::time::Duration;
 
 /// One read within a grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpRead {
-    /// Where it was sent: `http://127.0.0.1:7378`.
+    /// The address that it was sent to: `http://127.0.0.1:7378`.
     pub base: String,
     /// The grant.
     pub grant_id: String,
-    /// The program whose grant it is, as it calls itself.
+    /// The name of the program that holds the grant, in its own words.
     pub client: String,
-    /// What was read, by the name of the tool that does the same.
+    /// What was read, as the name of the tool that does the same.
     pub tool: &'static str,
     /// The streams that were read, each once.
     pub streams: Vec<String>,
@@ -25,8 +25,8 @@ pub struct HttpRead {
     pub took: Duration,
 }
 
-/// Takes note of reads. Must return at once, and cannot fail one.
+/// Receives reports of reads. Must return at once and cannot make a read fail.
 pub trait ReadSink: Send + Sync + 'static {
-    /// A read was answered.
+    /// Records a read that was answered.
     fn record(&self, read: HttpRead);
 }

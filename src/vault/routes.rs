@@ -1,4 +1,4 @@
-//! Which part of a vault answers a request: `/v1`, or the authorization server.
+//! Decides which part of a vault answers a request: `/v1` or the authorization server.
 
 use axum::http::Method;
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::wire::{self, ApiError, Reply, Request};
 use super::{Vault, oauth, rs};
 
 impl Vault {
-    /// Answers a request. Blocking: it reads the database.
+    /// Answers a request. Blocks, because it reads the database.
     pub fn answer(&self, request: &Request) -> Reply {
         let answered = route(self, request).unwrap_or_else(|error| error.reply(request));
         let mut reply = answered.with("request-id", request.request_id.clone());

@@ -1,5 +1,5 @@
-//! Cursors that only this server can read or make: what they hold (how many changes there were, a
-//! value of a hidden field) is not for their holder, and a made-up one is refused.
+//! Cursors that only this server can read or make. Their holder must not see what they contain (how many changes
+//! there were, a value of a hidden field), and a forged cursor is refused.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -17,12 +17,12 @@ impl Seal {
     /// A seal with this key.
     ///
     /// # Errors
-    /// Never for a key of this length.
+    /// Never fails for a key of this length.
     pub fn new(key: &[u8; KEY_LEN]) -> Result<Self, ring::error::Unspecified> {
         Ok(Self(LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, key)?)))
     }
 
-    /// Seals `value` for `context`: it opens in the same context only.
+    /// Seals `value` for `context`. It opens only in the same context.
     pub fn close<T: Serialize>(&self, context: &str, value: &T) -> Option<String> {
         let mut bytes = serde_json::to_vec(value).ok()?;
         let mut nonce = [0; NONCE_LEN];
@@ -34,7 +34,7 @@ impl Seal {
         Some(URL_SAFE_NO_PAD.encode(sealed))
     }
 
-    /// What was sealed for `context`; `None` for anything else.
+    /// The value that was sealed for `context`; `None` for anything else.
     pub fn open<T: DeserializeOwned>(&self, context: &str, sealed: &str) -> Option<T> {
         let mut bytes = URL_SAFE_NO_PAD.decode(sealed).ok()?;
         let nonce: [u8; NONCE_LEN] = bytes.get(..NONCE_LEN)?.try_into().ok()?;

@@ -1,5 +1,5 @@
-//! The vault's server on loopback: connections and names; what is asked is answered by [`Vault::answer`] and by the
-//! vault's `/mcp`.
+//! The vault's server on loopback: connections and names. [`Vault::answer`] and the vault's `/mcp` answer the
+//! requests.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -23,20 +23,21 @@ use crate::fs::DirLock;
 use crate::listener::Listener;
 use crate::listener::places::{Places, Room};
 
-/// A request's body at most, in bytes.
+/// The maximum size of a request's body, in bytes.
 const MAX_BODY: usize = 64 * 1024;
-/// Of a body that is refused for its size at most, in bytes: what is sent to `/mcp` may be that large.
+/// How much is read of a body that is refused for its size, in bytes. What is sent to `/mcp` may be that large.
 const MAX_READ: usize = 1 << 20;
-/// Connections at once. A process may often open 1,024 files.
+/// The maximum number of connections. A process can often open only 1,024 files.
 const MAX_CONNECTIONS: usize = 256;
-/// Requests at work at once; more wait.
+/// The maximum number of requests at work; further requests wait.
 const MAX_WORKERS: usize = 32;
-/// Requests at work at once that came by the public name: there is always somebody left for this computer's own.
+/// The maximum number of requests at work that came in by the public name, so that workers remain for this
+/// computer's own requests.
 const MAX_PUBLIC_WORKERS: usize = MAX_WORKERS / 2;
-/// How long a stop waits for what is at work.
+/// How long a stop waits for requests at work.
 const STOP_TIME: Duration = Duration::from_secs(1);
 
-/// A vault that is served. It stops when dropped.
+/// A vault that is being served. Dropping it stops the server.
 pub struct Handle {
     vault: Arc<Vault>,
     url: String,
@@ -44,33 +45,33 @@ pub struct Handle {
     pages: Option<Arc<dyn OwnerPages>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
-    /// Released once nothing is served any more.
+    /// Released when nothing is served any more.
     _alone: Option<DirLock>,
 }
 
 impl Handle {
-    /// Where it is: `http://127.0.0.1:7377`.
+    /// Its address: `http://127.0.0.1:7377`.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Where its tools are, for hosts that speak MCP over HTTP: `http://127.0.0.1:7377/mcp`.
+    /// The address of its tools, for hosts that speak MCP over HTTP: `http://127.0.0.1:7377/mcp`.
     pub fn mcp_url(&self) -> String {
         format!("{}/mcp", self.url)
     }
 
-    /// The name by which others reach it, and where their proxy has to lead.
+    /// The name by which others reach it, and the address for their proxy.
     pub const fn public(&self) -> Option<&Public> {
         self.public.as_ref()
     }
 
-    /// The code that lets the next stranger's request in, where there is a public name.
+    /// The code that admits the next request from outside, if there is a public name.
     pub fn pairing_code(&self) -> Option<String> {
         self.vault.pairing_code()
     }
 
-    /// The address of a new link that opens the owner's pages once, within ten minutes; none where it has none, or without
-    /// randomness.
+    /// The address of a new link that opens the owner's pages once, within ten minutes; `None` if there are no such
+    /// pages, or if the system supplies no random numbers.
     pub fn owner_link(&self) -> Option<String> {
         Some(format!("{}{}", self.url, self.pages.as_ref()?.new_link()?))
     }
@@ -80,7 +81,7 @@ impl Handle {
         &self.vault
     }
 
-    /// Answers what is on its way, at most for a second, and stops.
+    /// Answers the requests at work, for at most a second, and stops.
     pub fn stop(mut self) {
         self.halt();
     }
@@ -101,10 +102,10 @@ impl Drop for Handle {
     }
 }
 
-/// What else a server has, for whoever's vault it is.
+/// Additional parts of a server, depending on whose vault it serves.
 #[derive(Default)]
 pub struct Extras {
-    /// Is told of each read by HTTP.
+    /// Receives a report of each read over HTTP.
     pub reads: Option<Arc<dyn ReadSink>>,
     /// Makes the pages of the vault's owner.
     pub pages: Option<MakePages>,
@@ -113,19 +114,19 @@ pub struct Extras {
 /// Makes the pages of a vault's owner.
 pub type MakePages = Box<dyn FnOnce(&Arc<Vault>) -> Arc<dyn OwnerPages> + Send>;
 
-/// Serves a vault at `listen`, a loopback address, on a thread of its own, ready when this returns; port 0 takes a
-/// free one. Works inside and outside of a runtime.
+/// Serves a vault at `listen`, a loopback address, on its own thread. It is ready when this returns. Port 0 picks a
+/// free port. Works inside and outside a runtime.
 ///
 /// # Errors
-/// [`OpenError`].
+/// Returns an [`OpenError`].
 pub fn start(config: Config, filling: Option<&Filling<'_>>, listen: SocketAddr) -> Result<Handle, OpenError> {
     start_with_extras(config, filling, listen, Extras::default())
 }
 
-/// The same, with what else it is to have.
+/// Does the same, with additional parts.
 ///
 /// # Errors
-/// [`OpenError`].
+/// Returns an [`OpenError`].
 pub fn start_with_extras(
     config: Config,
     filling: Option<&Filling<'_>>,
@@ -141,28 +142,28 @@ pub fn start_with_extras(
     })
 }
 
-/// Serves the pages on which the owner of `vault` decides, and nothing else, on a free port of 127.0.0.1, until the handle is
+/// Serves only the pages on which the owner of `vault` decides, on a free port of 127.0.0.1, until the handle is
 /// dropped.
 ///
 /// # Errors
-/// [`OpenError`].
+/// Returns an [`OpenError`].
 pub fn start_pages(vault: Arc<Vault>) -> Result<Handle, OpenError> {
     start_with(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), None, |_| {
         Ok(Served { vault, alone: None, serves: Serves::Pages, pages: None })
     })
 }
 
-/// The same, with the owner's own pages.
+/// Does the same, with the owner's own pages.
 ///
 /// # Errors
-/// [`OpenError`].
+/// Returns an [`OpenError`].
 pub fn start_owner_pages(vault: Arc<Vault>, pages: Arc<dyn OwnerPages>) -> Result<Handle, OpenError> {
     start_with(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), None, |_| {
         Ok(Served { vault, alone: None, serves: Serves::Pages, pages: Some(pages) })
     })
 }
 
-/// A vault that is to be served.
+/// A vault to serve.
 struct Served {
     vault: Arc<Vault>,
     alone: Option<DirLock>,
@@ -170,16 +171,16 @@ struct Served {
     pages: Option<Arc<dyn OwnerPages>>,
 }
 
-/// What is served of a vault.
+/// Which part of a vault is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Serves {
-    /// All that it has.
+    /// Everything.
     Everything,
-    /// The pages on which an owner decides.
+    /// Only the pages on which an owner decides.
     Pages,
 }
 
-/// Where connections come in, and what those may call it.
+/// A listener, and the names that its connections may use.
 struct Door {
     listener: TcpListener,
     names: Arc<Names>,
@@ -254,7 +255,7 @@ async fn serve(
             Serves::Everything => Some(mcp_endpoint::endpoints(&vault, &names).map_err(io::Error::other)?),
             Serves::Pages => None,
         };
-        // The owner's own pages are for this computer alone.
+        // The owner's own pages are only for this computer.
         let pages = pages.clone().filter(|_| !names.is_public());
         let has_pages = pages.is_some();
         let inside = Arc::new(Inside {
@@ -269,15 +270,16 @@ async fn serve(
             let inside = Arc::clone(&inside);
             async move { handle(&inside, request).await }
         });
-        // Everybody on this computer can connect, and through a proxy everybody else, all from one address. So nobody may keep
-        // others out by that, half a body included; and places at one door are none at the other.
+        // Anyone on this computer can connect and, through a proxy, so can anyone else, all from one address. So
+        // nobody may shut others out by holding connections, not even with half a body. The connections of one door
+        // do not count at the other.
         let room = Room { most: MAX_CONNECTIONS, most_per_address: MAX_CONNECTIONS, trusted: Vec::new() };
         let listener = Listener {
             listener,
             routes: router,
             tls: None,
             most_body: Some(MAX_READ),
-            // The owner's files come in one, of any size.
+            // An import of the owner's files arrives in one body, of any size.
             streamed: if has_pages { Some(is_owners) } else { None },
             places: Arc::new(Places::new(room, None)),
             cut: CancellationToken::new(),
@@ -295,14 +297,14 @@ async fn serve(
 /// What a request meets behind a door.
 struct Inside {
     vault: Arc<Vault>,
-    /// Of its owner, at the door of this computer alone.
+    /// The owner's pages, only at the door for this computer.
     pages: Option<Arc<dyn OwnerPages>>,
     names: Arc<Names>,
-    /// Without them it is a page of its owner's alone.
+    /// Without endpoints, only the owner's pages are served.
     endpoints: Option<Endpoints>,
-    /// Of requests by the public name.
+    /// Limits the requests that come in by the public name.
     workers: Semaphore,
-    /// Answers to wrong pairing codes that wait.
+    /// Limits the delayed answers to wrong pairing codes.
     wrong_codes: Semaphore,
 }
 
@@ -369,23 +371,23 @@ async fn handle(inside: &Inside, request: axum::extract::Request) -> axum::respo
     sent(reply, is_public)
 }
 
-/// That there is something for strangers at `path`.
+/// Checks that `path` is available to outsiders.
 fn offered(path: &str) -> Result<(), ApiError> {
     let segments = wire::segments(path).ok_or_else(|| ApiError::nothing_at(path))?;
     public_name::check_offered(&segments.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// A reply on its way out, by the public name or not.
+/// A reply to send, by the public name or not.
 fn sent(reply: Reply, is_public: bool) -> axum::response::Response {
     let mut response = response(reply);
-    // Somebody else's cache is on the way: what is granted to one is not told to the next.
+    // A third party's cache may be on the way. It must not give one client's answer to the next.
     if is_public && !response.headers().contains_key(header::CACHE_CONTROL) {
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     response
 }
 
-/// A reply on its way out.
+/// A reply to send.
 pub fn response(reply: Reply) -> axum::response::Response {
     let mut response = axum::response::Response::new(axum::body::Body::from(reply.body));
     *response.status_mut() = reply.status;

@@ -1,4 +1,4 @@
-//! The order of what a field holds: what records are sorted by, and which value is the least and which the greatest.
+//! The order of a field's values: for sorting records, and for finding the least and greatest value.
 
 use std::cmp::Ordering;
 
@@ -8,10 +8,11 @@ use super::declaration::Kind;
 use super::folding::{Class, fold};
 use super::time;
 
-/// So many characters of a text say where it comes; of two that begin alike the keys of their records do. A cursor holds them.
+/// How many characters of a text decide its place. Texts that begin alike are sorted by their records' keys. A
+/// cursor holds these characters.
 const MOST_CHARS: usize = 64;
 
-/// A value that has a place among others of its field.
+/// A value with a place among the values of its field.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SortValue {
     /// Milliseconds since 1970.
@@ -23,13 +24,14 @@ pub enum SortValue {
     /// False comes before true.
     #[serde(rename = "b")]
     Boolean(bool),
-    /// A text, without what words leave out: case, and most marks.
+    /// A text without what words leave out: case and most marks.
     #[serde(rename = "t")]
     Text(String),
 }
 
 impl SortValue {
-    /// What `json` is in the order of a field of this kind. `None` for what has no place there: it counts as absent.
+    /// The place of `json` in the order of a field of this kind. `None` for a value without a place; it counts as
+    /// absent.
     pub fn of_json(kind: Kind, json: &str) -> Option<Self> {
         let text = || serde_json::from_str::<String>(json).ok();
         match kind {
@@ -46,19 +48,19 @@ impl SortValue {
     }
 }
 
-/// Digits of a number that are compared: as many as fit.
+/// How many digits of a number are compared: as many as fit.
 const DIGITS: u32 = 38;
-/// A number of so many digits is none that anyone counts with.
+/// A number with more digits than this is not one that anyone calculates with.
 const MOST_JSON: usize = 4096;
 
-/// A number of any size, for its place among others: 38 digits of it.
+/// A number of any size, for sorting, with 38 of its digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Quantity {
     is_negative: bool,
     /// The first digit is the first of [`DIGITS`]; 0 is zero.
     digits: u128,
-    /// Where the point stands, in digits after the first one's place.
+    /// The position of the point, in digits after the place of the first digit.
     exponent: i64,
 }
 
@@ -77,7 +79,7 @@ impl Quantity {
         if !are_digits(whole) || !are_digits(fraction) {
             return None;
         }
-        // One with more digits is as near to zero, or as far from it, as any number.
+        // An exponent with more digits is as near to zero, or as far from it, as any number.
         let moved = match exponent.trim_start_matches('+').parse::<i64>() {
             Ok(moved) => moved.clamp(-1_000_000_000, 1_000_000_000),
             Err(_) if exponent.starts_with('-') && are_digits(&exponent[1..]) => -1_000_000_000,
@@ -100,7 +102,7 @@ impl Quantity {
         })
     }
 
-    /// Without its sign.
+    /// The number without its sign.
     #[must_use]
     pub const fn magnitude(self) -> Self {
         Self { is_negative: false, ..self }
@@ -147,7 +149,7 @@ impl From<Quantity> for String {
     }
 }
 
-/// A cursor holds no number.
+/// A cursor that holds no number.
 #[derive(Debug, thiserror::Error)]
 #[error("not a number")]
 pub struct NotANumber;
@@ -156,7 +158,7 @@ impl TryFrom<String> for Quantity {
     type Error = NotANumber;
 
     fn try_from(text: String) -> Result<Self, NotANumber> {
-        // Of zero no digit is written.
+        // For zero, no digit is written.
         Self::parse(&text.replace("0.e", "0.0e")).ok_or(NotANumber)
     }
 }

@@ -1,4 +1,4 @@
-//! Instants as milliseconds since 1970, the one form in which timestamps are compared.
+//! Instants as milliseconds since 1970, the only form in which timestamps are compared.
 
 use jiff::Timestamp;
 
@@ -29,7 +29,8 @@ pub fn day(ms: i64) -> String {
     text
 }
 
-/// The day that a time in RFC 3339 begins, or else its minute: a bound within a day is not that day.
+/// The day of a time in RFC 3339 if it is the start of a day, otherwise with its minute, because a bound within a
+/// day is not that day.
 pub fn day_or_minute(text: &str) -> String {
     let Some(ms) = parse_ms(text) else { return text.to_owned() };
     let day = day(ms);

@@ -1,19 +1,21 @@
-//! Attachments, from how they are written where they lie to the bytes that were sent.
+//! Decodes attachments from the form in which a file holds them to the bytes that were sent.
 //!
-//! An import hashes an attachment with this, and what serves the attachment later decodes it with this: so the hash holds.
+//! An import uses this to hash an attachment, and the server uses it again to deliver the attachment, so the hash
+//! matches.
 
 use memchr::{memchr, memchr2, memmem};
 
-/// How an attachment is written in its item.
+/// How an item encodes an attachment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// As it is.
+    /// Not encoded.
     Plain,
     /// Base64, RFC 2045.
     Base64,
-    /// Quoted-printable, RFC 2045. Line ends are given as LF, so that a mail's attachment is the same in every kind of file.
+    /// Quoted-printable, RFC 2045. Line ends become LF, so that a mail's attachment is the same in every kind of
+    /// file.
     QuotedPrintable,
-    /// Lines of text; line ends are given as LF.
+    /// Lines of text. Line ends become LF.
     Lines,
     /// [`Encoding::QuotedPrintable`] in an mbox file, where `>From ` stands for `From `.
     MboxQuotedPrintable,
@@ -22,7 +24,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// All of them.
+    /// All encodings.
     pub const ALL: [Self; 6] = [
         Self::Plain,
         Self::Base64,
@@ -32,7 +34,7 @@ impl Encoding {
         Self::MboxLines,
     ];
 
-    /// What it is called in a store.
+    /// Its name in a store.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -44,16 +46,16 @@ impl Encoding {
         }
     }
 
-    /// The one of that name.
+    /// The encoding with that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|encoding| encoding.name() == name)
     }
 }
 
-/// How much is decoded before it is handed on, in bytes.
+/// How much is decoded before it is passed on, in bytes.
 const STEP: usize = 32 * 1024;
 
-/// Decodes `bytes`, and gives them to `out` in pieces. What does not belong there is skipped: it never fails.
+/// Decodes `bytes` and passes them to `out` in pieces. Skips invalid input and never fails.
 pub fn decode(bytes: &[u8], encoding: Encoding, out: &mut dyn FnMut(&[u8])) {
     let mut sink = Sink { kept: Vec::with_capacity(bytes.len().min(STEP) + 256), out };
     match encoding {
@@ -67,7 +69,7 @@ pub fn decode(bytes: &[u8], encoding: Encoding, out: &mut dyn FnMut(&[u8])) {
     sink.flush();
 }
 
-/// All of it at once.
+/// Decodes everything at once.
 pub fn decode_whole(bytes: &[u8], encoding: Encoding) -> Vec<u8> {
     if is_as_written(bytes, encoding) {
         return bytes.to_vec();
@@ -77,7 +79,7 @@ pub fn decode_whole(bytes: &[u8], encoding: Encoding) -> Vec<u8> {
     whole
 }
 
-/// Whether there is nothing to decode: so it is with most texts.
+/// Whether there is nothing to decode, as in most texts.
 fn is_as_written(bytes: &[u8], encoding: Encoding) -> bool {
     let has_lines = || memchr(b'\r', bytes).is_none();
     match encoding {
@@ -113,8 +115,8 @@ impl Sink<'_> {
     }
 }
 
-/// Gives the bytes of an mbox file to `out` in spans, without one `>` of each line that is `>From ` or `>>From `: whoever
-/// wrote the file put it there.
+/// Passes the bytes of an mbox file to `out` in spans, without one `>` of each line that is `>From ` or `>>From `.
+/// The writer of the file added that `>`.
 pub fn unquoted(bytes: &[u8], out: &mut dyn FnMut(&[u8])) {
     let mut done = 0;
     for (line, _) in quotes(bytes) {
@@ -124,7 +126,7 @@ pub fn unquoted(bytes: &[u8], out: &mut dyn FnMut(&[u8])) {
     out(&bytes[done..]);
 }
 
-/// Where lines begin that are `>From ` behind any number of `>`, and how many those are.
+/// Where lines begin that are `>From ` after any number of `>`, with the number of those `>`.
 pub fn quotes(bytes: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     memmem::find_iter(bytes, b"From ").filter_map(|at| {
         let marks = bytes[..at].iter().rev().take_while(|byte| **byte == b'>').count();
@@ -133,7 +135,7 @@ pub fn quotes(bytes: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// Line ends as LF.
+/// Converts line ends to LF.
 fn lines(bytes: &[u8], sink: &mut Sink<'_>) {
     let mut rest = bytes;
     while let Some(at) = memchr(b'\r', rest) {
@@ -166,7 +168,7 @@ fn quoted_printable(bytes: &[u8], sink: &mut Sink<'_>) {
             rest = &behind[2..];
             continue;
         }
-        // A soft line break, with the blanks that some servers put behind the mark.
+        // A soft line break, with the blanks that some servers add after it.
         let blanks = behind.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r')).count();
         match behind.get(blanks) {
             Some(b'\n') => rest = &behind[blanks + 1..],
@@ -180,7 +182,7 @@ fn quoted_printable(bytes: &[u8], sink: &mut Sink<'_>) {
     sink.put(rest);
 }
 
-/// What is not a digit of base64, in [`DIGITS`].
+/// The entry in [`DIGITS`] for a byte that is not a base64 digit.
 const NO_DIGIT: u32 = 1 << 31;
 
 const DIGITS: [u32; 256] = {
@@ -200,7 +202,7 @@ fn base64(bytes: &[u8], sink: &mut Sink<'_>) {
     let mut rest = bytes;
     loop {
         if count == 0 {
-            // Whole groups of four digits, as long as nothing else is between them.
+            // Whole groups of four digits, as long as nothing else comes between them.
             while let [a, b, c, d, tail @ ..] = rest {
                 let (a, b, c, d) = (digit(*a), digit(*b), digit(*c), digit(*d));
                 if (a | b | c | d) & NO_DIGIT != 0 {
@@ -233,7 +235,7 @@ fn base64(bytes: &[u8], sink: &mut Sink<'_>) {
     last_digits(held, count, sink);
 }
 
-/// The bytes of a last group that is not whole.
+/// The bytes of an incomplete last group.
 fn last_digits(held: u32, count: u32, sink: &mut Sink<'_>) {
     let [_, high, middle, _] = (held << (6 * (4 - count.min(4)))).to_be_bytes();
     match count {

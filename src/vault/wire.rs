@@ -1,19 +1,19 @@
-//! A request and an answer, as plain data: handlers are functions from one to the other.
+//! A request and an answer as plain data. Handlers are functions from one to the other.
 
 use std::borrow::Cow;
 
 use axum::http::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value, json};
 
-/// The API version that is spoken.
+/// The API version.
 pub const VERSION: &str = "2026-04-06";
 
-/// A request, taken apart.
+/// A request, split into its parts.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The method.
     pub method: Method,
-    /// Where the caller believes this server is: `http://127.0.0.1:7377`.
+    /// The address at which the caller reached this server: `http://127.0.0.1:7377`.
     pub base: String,
     /// The path as it was sent.
     pub path: String,
@@ -38,7 +38,7 @@ impl Request {
         url::form_urlencoded::parse(self.query.as_bytes()).into_owned().collect()
     }
 
-    /// The token that it comes with (RFC 6750 §2.1).
+    /// Its bearer token (RFC 6750 §2.1).
     pub fn bearer(&self) -> Option<&str> {
         let (scheme, token) = self.header("authorization")?.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| token.trim()).filter(|token| !token.is_empty())
@@ -54,7 +54,7 @@ impl Request {
         cookie(self.header("cookie")?, name)
     }
 
-    /// Whether a page of another site sent it, as far as its browser says (Fetch Metadata).
+    /// Whether a page of another site sent it, as far as its browser reports (Fetch Metadata).
     pub fn is_foreign(&self) -> bool {
         self.header("origin").is_some_and(|origin| origin != self.base)
             || self.header("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none"))
@@ -63,9 +63,9 @@ impl Request {
     /// The body as a JSON object.
     ///
     /// # Errors
-    /// `invalid_request`.
+    /// Returns `invalid_request` if the body is not a JSON object.
     pub fn json(&self) -> Result<Map<String, Value>, ApiError> {
-        serde_json::from_slice(&self.body).map_err(|_| ApiError::invalid("The body has to be a JSON object"))
+        serde_json::from_slice(&self.body).map_err(|_| ApiError::invalid("The body must be a JSON object"))
     }
 
     /// The body as a form.
@@ -92,14 +92,14 @@ pub fn segments(path: &str) -> Option<Vec<String>> {
 pub struct Reply {
     /// The status.
     pub status: StatusCode,
-    /// Headers beside `Request-Id` and `PDPP-Version`.
+    /// Headers in addition to `Request-Id` and `PDPP-Version`.
     pub headers: Vec<(&'static str, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
 
 impl Reply {
-    /// JSON.
+    /// A JSON answer.
     pub fn json(status: StatusCode, body: &Value) -> Self {
         Self {
             status,
@@ -108,12 +108,12 @@ impl Reply {
         }
     }
 
-    /// JSON with status 200.
+    /// A JSON answer with status 200.
     pub fn ok(body: &Value) -> Self {
         Self::json(StatusCode::OK, body)
     }
 
-    /// 303: the browser goes to `address`; never kept.
+    /// 303: sends the browser to `address`. Never cached.
     pub fn see_other(address: &str) -> Self {
         Self { status: StatusCode::SEE_OTHER, headers: Vec::new(), body: Vec::new() }
             .with("location", address)
@@ -128,13 +128,14 @@ impl Reply {
         self
     }
 
-    /// The last answer of its connection: what was sent on it stays in the memory of whoever reads it as long as it lives.
+    /// The last answer of its connection. Whatever was sent on a connection stays in the reader's memory while the
+    /// connection lives.
     #[must_use]
     pub fn closing(self) -> Self {
         self.with("connection", "close")
     }
 
-    /// Never to be kept by a cache.
+    /// Forbids caches to keep it.
     #[must_use]
     pub fn no_store(self) -> Self {
         self.with("cache-control", "no-store").with("pragma", "no-cache")
@@ -155,7 +156,7 @@ pub struct ApiError {
 }
 
 impl ApiError {
-    /// A refusal of this status; its type follows from it.
+    /// A refusal with this status. Its type follows from the status.
     pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
         let kind = match status {
             StatusCode::UNAUTHORIZED => "authentication_error",
@@ -180,17 +181,17 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 
-    /// 404 for a path at which there is nothing.
+    /// 404 for a path that does not exist.
     pub fn nothing_at(path: &str) -> Self {
         Self::not_found(format!("There is nothing at {path}"))
     }
 
-    /// A 401 that says where to get a token (RFC 9728 §5.1).
+    /// A 401 that names where to get a token (RFC 9728 §5.1).
     pub fn challenge(code: &'static str, message: impl Into<String>) -> Self {
         Self { challenge: true, ..Self::new(StatusCode::UNAUTHORIZED, code, message) }
     }
 
-    /// Names the parameter at fault.
+    /// Names the parameter that is wrong.
     #[must_use]
     pub fn param(self, name: impl Into<String>) -> Self {
         self.with("param", name.into())
@@ -203,7 +204,7 @@ impl ApiError {
         self
     }
 
-    /// The members beside.
+    /// The additional members.
     pub const fn more(&self) -> &Map<String, Value> {
         &self.more
     }
@@ -213,7 +214,7 @@ impl ApiError {
         &self.message
     }
 
-    /// `error` of its answer, without what is known of a request alone.
+    /// The `error` member of its answer, without what depends on the request.
     pub fn into_object(self) -> Map<String, Value> {
         let mut error = self.more;
         error.insert("type".to_owned(), self.kind.into());
@@ -234,8 +235,8 @@ impl ApiError {
             error.insert("resource_metadata".to_owned(), metadata.into());
             error.insert(
                 "next_step".to_owned(),
-                "Fetch error.resource_metadata and ask the owner for a grant with `pdpp connect`; an owner token \
-                 is never needed."
+                "Fetch error.resource_metadata and ask the owner for a grant with `pdpp connect`. You never need an \
+                 owner token."
                     .into(),
             );
         }
@@ -247,10 +248,10 @@ impl ApiError {
     }
 }
 
-/// The code of an answer that there is none to, since the database is damaged.
+/// The error code if the database is damaged and cannot answer.
 pub const DAMAGED: &str = "store_damaged";
 
-/// Whether SQLite found something in its file that is none of its own.
+/// Whether SQLite found corrupt data in its file.
 pub fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
     matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
@@ -266,7 +267,7 @@ impl From<rusqlite::Error> for ApiError {
     }
 }
 
-/// A number out of randomness failed: nothing can be issued.
+/// The system supplied no random numbers, so nothing can be issued.
 impl From<getrandom::Error> for ApiError {
     fn from(error: getrandom::Error) -> Self {
         tracing::error!(%error, "no randomness");

@@ -1,11 +1,10 @@
-//! Words: the one tokeniser that the index, the query and the excerpts share, so that what is marked
-//! is what matched.
+//! The tokeniser for words. The index, the query and the excerpts share it, so the marks show exactly what matched.
 
 use std::ops::{ControlFlow, Range};
 
 use super::folding::{Class, fold};
 
-/// The small letter or digit that a byte is, or 0 for what is neither.
+/// The lower-case letter or digit of a byte, or 0 for any other byte.
 const SMALL: [u8; 256] = {
     let mut small = [0; 256];
     let mut byte = 0_u8;
@@ -18,15 +17,16 @@ const SMALL: [u8; 256] = {
     small
 };
 
-/// Calls `each` with every word of `text`, in order: where it stands (bytes), and folded ([`super::folding`]). Letters
-/// and digits make a word; of a script that is written without spaces, and of Hangul, each letter with its marks is one
-/// of its own, so that a part of such a text is found too; and so is an emoji. Ends when `each` says so.
+/// Calls `each` with every word of `text`, in order: its place (in bytes) and its folded form ([`super::folding`]).
+/// Letters and digits form a word. In a script that is written without spaces, and in Hangul, each letter with its
+/// marks is a separate word, so that a search also finds part of such a text. An emoji is a word too. Stops when
+/// `each` breaks.
 pub fn each_word(text: &str, mut each: impl FnMut(Range<usize>, &str) -> ControlFlow<()>) {
     let bytes = text.as_bytes();
     let is_plain = |at: usize| bytes.get(at).is_none_or(u8::is_ascii);
     let (mut at, mut word) = (0, String::new());
     while let Some(first) = bytes.get(at) {
-        // Most of most texts: what needs no folding but to be small.
+        // Most of the text in most texts: it needs lower case and no other folding.
         let (mut end, mut is_small) = (at, true);
         while let Some(byte) = bytes.get(end) {
             let small = SMALL[usize::from(*byte)];
@@ -56,7 +56,7 @@ pub fn each_word(text: &str, mut each: impl FnMut(Range<usize>, &str) -> Control
             at = end;
             continue;
         }
-        // Up to where a word ends for sure, and nothing behind goes with what is before.
+        // Up to where a word certainly ends and nothing after it belongs to the text before.
         let ends =
             |end: usize| bytes[end].is_ascii() && SMALL[usize::from(bytes[end])] == 0 && is_plain(end + 1);
         let end = (at + 1..bytes.len()).find(|end| ends(*end)).unwrap_or(bytes.len());
@@ -73,7 +73,7 @@ pub fn each_word(text: &str, mut each: impl FnMut(Range<usize>, &str) -> Control
     }
 }
 
-/// [`each_word`], letter by letter.
+/// Does what [`each_word`] does, letter by letter.
 fn each_folded_word(text: &str, mut each: impl FnMut(Range<usize>, &str) -> ControlFlow<()>) {
     let (mut word, mut place, mut open) = (String::new(), 0..0, None);
     for folded in fold(text) {
@@ -111,41 +111,41 @@ fn each_folded_word(text: &str, mut each: impl FnMut(Range<usize>, &str) -> Cont
     }
 }
 
-/// What the terms of one field begin with in the index, and those of no other field of its stream do: a query names
-/// the terms of the fields that it may look in, and what is in others costs it no time.
+/// The prefix of all terms of one field in the index; no other field of its stream has it. A query names the terms
+/// of the fields that it may look in, so the terms of other fields cost it no time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag(char);
 
 impl Tag {
     /// The tag of a stream's field with this number. `None` beyond 50,000.
     pub fn new(number: u32) -> Option<Self> {
-        // One letter, so that no tag is the beginning of another.
+        // One letter, so that no tag is the prefix of another.
         number.checked_add(0x100).and_then(char::from_u32).map(Self)
     }
 
-    /// The term that stands for a folded word in the field.
+    /// The term for a folded word in the field.
     pub fn term(self, word: &str) -> String {
         format!("{}{word}", self.0)
     }
 
-    /// What its terms begin with.
+    /// The prefix of its terms.
     pub const fn letter(self) -> char {
         self.0
     }
 }
 
-/// What is looked for: phrases that all have to be there.
+/// A query: phrases that must all occur.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
     phrases: Vec<Vec<String>>,
 }
 
-/// Words beyond these are not looked for: a query is a few words, not a text.
+/// The maximum number of phrases. A query is a few words, not a text; the rest is ignored.
 const MAX_PHRASES: usize = 32;
 
 impl Query {
-    /// Reads `text`: words separated by spaces, each of which may hold several tokens that have to
-    /// follow each other (`NEEDLE-211`), and phrases in double quotes. There are no operators.
+    /// Parses `text`: words separated by spaces, each of which may hold several tokens that must follow each other
+    /// (`NEEDLE-211`), and phrases in double quotes. There are no operators.
     pub fn parse(text: &str) -> Self {
         let mut phrases: Vec<Vec<String>> = Vec::new();
         for (nth, part) in text.split('"').enumerate() {
@@ -165,22 +165,22 @@ impl Query {
         Self { phrases }
     }
 
-    /// All words of `text`, one behind the other, whatever stands between them.
+    /// All words of `text` as one phrase, whatever is between them.
     pub fn phrase(text: &str) -> Self {
         Self::parse(&format!("\"{}\"", text.replace('"', " ")))
     }
 
-    /// Whether there is nothing to look for.
+    /// Whether it has no phrases.
     pub fn is_empty(&self) -> bool {
         self.phrases.is_empty()
     }
 
-    /// The phrases: folded words that have to follow each other.
+    /// The phrases: folded words that must follow each other.
     pub fn phrases(&self) -> impl Iterator<Item = &[String]> {
         self.phrases.iter().map(Vec::as_slice)
     }
 
-    /// Whether each of the phrases is in one of `texts`: what the index of words says of them.
+    /// Whether each of the phrases occurs in one of `texts`, as the index of words would answer.
     pub fn is_in(&self, texts: &[impl AsRef<str>]) -> bool {
         let words: Vec<String> = texts
             .iter()
@@ -200,9 +200,9 @@ impl Query {
         })
     }
 
-    /// Where the phrases stand in `text`, the first `most` of them: byte ranges in order, not overlapping.
+    /// Where the phrases occur in `text`, the first `most` of them: byte ranges in order, not overlapping.
     pub fn matches(&self, text: &str, most: usize) -> Vec<Range<usize>> {
-        // Only words of the query are kept, with their number in the text.
+        // Keep only words of the query, with their number in the text.
         let mut words: Vec<(usize, Range<usize>, &str)> = Vec::new();
         let mut found: Vec<(usize, usize, Range<usize>)> = Vec::new();
         let mut count = 0;
@@ -226,7 +226,7 @@ impl Query {
             if let Some(length) = self.phrases.iter().filter(ends_here).map(Vec::len).max() {
                 let (first, place, _) = &words[words.len() - length];
                 let whole = place.start..words.last().map_or(place.end, |(_, last, _)| last.end);
-                // A shorter one within it was found before.
+                // A shorter phrase within it was found before.
                 while found.last().is_some_and(|(known, ..)| known >= first) {
                     found.pop();
                 }
@@ -236,7 +236,7 @@ impl Query {
             }
             if found.len() >= most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        // Several words can stand at one place: the 1 and the 2 of ½.
+        // Several words can be at one place: the 1 and the 2 of ½.
         let mut places: Vec<Range<usize>> = Vec::with_capacity(found.len());
         for (.., place) in found {
             match places.last_mut() {
@@ -263,7 +263,7 @@ mod tests {
         words.join(" ")
     }
 
-    /// Whether `query` finds `text`, by the index's terms and by the text itself alike.
+    /// Whether `query` finds `text`. The index's terms and the text itself must agree.
     fn finds(query: &str, text: &str) -> bool {
         let query = Query::parse(query);
         let found = query.is_in(&[text]);

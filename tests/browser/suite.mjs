@@ -956,7 +956,7 @@ async function keeps_the_owners_page() {
     const choosing = page.waitForEvent("filechooser");
     await page.keyboard.press("Space");
     await (await choosing).setFiles(more);
-    await press("Look at it");
+    await press("Preview the import");
     await showsHeading(page, "Import this?");
     must((await page.locator("main").innerText()).includes("An agent can already read this account"), "it does not say so");
     await shoot(page, "page-import", { fullPage: true });

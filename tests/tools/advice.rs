@@ -290,7 +290,7 @@ async fn r5_1_a_refusal_is_explained_with_what_the_schema_says() {
             Value::Null,
         ),
         (
-            (400, "invalid_request", "Groups can be counted only: use metric=count"),
+            (400, "invalid_request", "Groups support only counts: use metric=count"),
             "aggregate",
             json!({"stream": "transactions", "metric": "sum", "field": "amount", "group_by": "category"}),
             "of one group",

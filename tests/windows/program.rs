@@ -70,7 +70,7 @@ fn tokens_go_into_the_credential_manager_and_come_back() {
         assert!(ran.code == Some(0) && ran.stdout.contains("works"), "{place}: {ran:?}");
     }
     let doctor = env.run(&["doctor"]);
-    assert!(doctor.stdout.contains("the keyring takes and gives them"), "{doctor:?}");
+    assert!(doctor.stdout.contains("the keyring stores and returns them"), "{doctor:?}");
     let ran = env.run(&["disconnect", "--all", "--yes"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(Cache::open(&env.cache_dir()).unwrap().credentials().unwrap().is_empty());

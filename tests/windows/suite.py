@@ -301,7 +301,7 @@ def as_a_person(wine, pdpp):
               "a host reads through the grant", answers)
         check(code == 0 and took < 5, f"the server ends with its input ({took:.2f} s)", (code, took))
         doctor = person("doctor", timeout=180)
-        check("the keyring takes and gives them" in doctor.stdout, "doctor tries the Credential Manager", doctor.stdout + doctor.stderr)
+        check("the keyring stores and returns them" in doctor.stdout, "doctor tries the Credential Manager", doctor.stdout + doctor.stderr)
         ended = person("disconnect", "--all", "--yes", timeout=180)
         check(ended.returncode == 0, "disconnect ends the grant", ended.stdout + ended.stderr)
     finally:

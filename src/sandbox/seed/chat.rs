@@ -1,4 +1,4 @@
-//! A work chat. Message ids hold a colon, as those of a well-known chat do.
+//! A work chat. Its message ids contain a colon, like those of a well-known chat service.
 
 use super::prose::{BEGIN, PEOPLE, TOPICS, long_text, moment, prose};
 use super::records::{Object, Records, instant, list};
@@ -172,7 +172,7 @@ pub fn fill(rng: &mut Rng, records: &mut Records<'_>) {
                 .raw("reaction_count", reacted)
                 .raw("has_files", rng.chance(3))
                 .raw("has_attachments", rng.chance(4))
-                // Beyond 2^53: a client that reads it as a double changes it.
+                // Above 2^53: a client that reads it as a double changes it.
                 .raw("snowflake", 9_007_199_254_740_993_u64 + 2 * index as u64)
                 .maybe("subtype", (index % 50 == 0).then_some("thread_broadcast")),
         );
@@ -259,7 +259,7 @@ fn canvases(rng: &mut Rng, records: &mut Records<'_>) {
     }
 }
 
-/// A workspace cleanup at the end: channels renamed, a canvas dropped.
+/// A cleanup of the workspace at the end: channels are renamed and a canvas is dropped.
 fn afterwards(records: &mut Records<'_>) {
     records.skip_to_the_end();
     records.delete("canvases", "canvas/11");

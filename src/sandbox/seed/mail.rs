@@ -7,7 +7,7 @@ use super::records::{Blob, Object, Records, instant, list};
 use super::rng::Rng;
 use crate::vault::declaration::StreamSpec;
 
-/// The id of the message that both mailboxes have.
+/// The id of the message that is in both mailboxes.
 pub const SHARED_ID: &str = "m-shared-0001";
 
 /// What a mailbox declares.
@@ -140,7 +140,7 @@ pub fn personal(rng: &mut Rng, records: &mut Records<'_>) {
     Mailbox { prefix: "mp", owner: "maren@example.com", messages: 2400 }.fill(rng, records);
 }
 
-/// The one at work.
+/// The work mailbox.
 pub fn work(rng: &mut Rng, records: &mut Records<'_>) {
     Mailbox { prefix: "mw", owner: "maren.solberg@kestrelmaps.example", messages: 1300 }.fill(rng, records);
 }
@@ -371,7 +371,7 @@ impl Mailbox {
         );
     }
 
-    /// What was collected later: attachments renamed and removed.
+    /// What was collected later: attachments are renamed and removed.
     fn afterwards(&self, records: &mut Records<'_>) {
         records.skip_to_the_end();
         for index in [34, 51, 68, 85, 102, 119] {

@@ -1,7 +1,7 @@
-//! A fictional life: everything in it is made up, and the same seed makes the same one.
+//! Fictional data: everything is made up, and the same seed always makes the same data.
 //!
-//! It belongs to Maren Solberg of Trondheim, who works for a map company, trains for a marathon and
-//! buys a flat. Each connector has a file: what it declares, and what it holds.
+//! It belongs to Maren Solberg of Trondheim, who works for a map company, trains for a marathon and buys a flat.
+//! Each connector has a file with what it declares and what it holds.
 
 pub mod bank;
 pub mod calendar;
@@ -19,14 +19,14 @@ use rng::Rng;
 use crate::vault::declaration::{BadField, Connector, StreamSpec};
 use crate::vault::store::{Connection, Ingest};
 
-/// One account of the life.
+/// One account of the fictional person.
 #[derive(Debug, Clone, Copy)]
 pub struct Account {
     /// The connection's id.
     pub connection_id: &'static str,
     /// The connector's key.
     pub connector: &'static str,
-    /// What its owner calls it.
+    /// The name that its owner gave it.
     pub display_name: &'static str,
     /// Writes its records.
     pub fill: fn(&mut Rng, &mut Records<'_>),
@@ -78,10 +78,10 @@ pub fn source_uri(key: &str) -> String {
     format!("https://sandbox.pdpp.example/connectors/{key}")
 }
 
-/// What the six connectors declare.
+/// The declarations of the six connectors.
 ///
 /// # Errors
-/// A field line that does not read; a test holds that there is none.
+/// Returns the first field line that cannot be parsed; a test checks that all of them can.
 pub fn connectors() -> Result<Vec<Connector>, BadField> {
     [
         ("mail", "Mail", mail::STREAMS),
@@ -106,10 +106,10 @@ pub fn connectors() -> Result<Vec<Connector>, BadField> {
     .collect()
 }
 
-/// Fills a new store with the life of `seed`.
+/// Fills a new store with the data of `seed`.
 ///
 /// # Errors
-/// Whatever the store says; a declaration that does not read.
+/// Returns the store's errors, or the error of a declaration that cannot be parsed.
 pub fn fill(ingest: &mut Ingest<'_>, seed: u64) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     for connector in connectors()? {
         ingest.connector(&connector)?;
@@ -120,7 +120,7 @@ pub fn fill(ingest: &mut Ingest<'_>, seed: u64) -> Result<(), Box<dyn std::error
             connector: account.connector.to_owned(),
             display_name: account.display_name.to_owned(),
         })?;
-        // The life's writer cannot fail; the first failure here is kept and given afterwards.
+        // The functions that write the data cannot fail. The first failure here is kept and returned afterwards.
         let (mut failed, mut blobs) = (None, Vec::new());
         {
             let mut event = |event: Event| {
@@ -228,7 +228,7 @@ mod tests {
                     let target = connector.stream(&relation.stream).unwrap();
                     assert!(target.field(&relation.foreign_key).is_some_and(|field| field.exact));
                 }
-                // The cursor field orders every page: it has to be part of every grant.
+                // The cursor field orders every page, so every grant must include it.
                 assert!(stream.cursor_field.iter().all(|name| stream.field(name).unwrap().required));
             }
         }

@@ -1,15 +1,15 @@
-//! What the life is made of: its time, its people, its topics and its sentences.
+//! The raw material of the fictional data: its time, its people, its topics and its sentences.
 
 use std::fmt::Write as _;
 
 use super::rng::Rng;
 
-/// When this life begins: 2024-01-01T00:00:00Z, in seconds since 1970.
+/// When the data begins: 2024-01-01T00:00:00Z, in seconds since 1970.
 pub const BEGIN: i64 = 1_704_067_200;
 /// When it ends, in seconds since 1970: 2026-11-01T00:00:00Z.
 pub const END: i64 = 1_793_491_200;
 
-/// A person of this life.
+/// A fictional person.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Person {
     /// Their name.
@@ -18,7 +18,7 @@ pub struct Person {
     pub email: &'static str,
 }
 
-/// The people of this life; none of them exists.
+/// The people in the data; none of them exists.
 pub const PEOPLE: [Person; 16] = [
     Person { name: "Ingrid Aas", email: "ingrid.aas@example.com" },
     Person { name: "Tomás Herrera", email: "tomas@example.org" },
@@ -38,7 +38,7 @@ pub const PEOPLE: [Person; 16] = [
     Person { name: "김지훈", email: "jihoon.kim@example.kr" },
 ];
 
-/// What this life is about; a subject's first half.
+/// The topics of the data; the first half of a subject.
 pub const TOPICS: [&str; 28] = [
     "Marathon training plan",
     "Flat viewing on Saturday",
@@ -207,12 +207,12 @@ const CLOSERS: [&str; 28] = [
     "and that was all.",
 ];
 
-/// A sentence.
+/// Writes a sentence.
 pub fn sentence_into(out: &mut String, rng: &mut Rng) {
     let _ = write!(out, "{} {} {}", rng.pick(&OPENERS), rng.pick(&SUBJECTS), rng.pick(&CLOSERS));
 }
 
-/// `count` sentences, a paragraph every fifth.
+/// `count` sentences, with a new paragraph after every fifth.
 pub fn prose(rng: &mut Rng, count: usize) -> String {
     let mut out = String::with_capacity(count * 90);
     for at in 0..count {
@@ -246,7 +246,7 @@ pub fn long_text(rng: &mut Rng, needle: &str) -> String {
     out
 }
 
-/// The `index`th of `count` instants spread over the life, a little unevenly.
+/// The `index`th of `count` instants, spread a little unevenly over the time of the data.
 pub fn moment(rng: &mut Rng, index: usize, count: usize) -> i64 {
     let span = END - BEGIN;
     let step = span / i64::try_from(count.max(1)).unwrap_or(1);

@@ -1,4 +1,4 @@
-//! The records of an account, as they are written down.
+//! How the records of an account are written down.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::prose::{BEGIN, END};
 pub struct Event {
     /// The stream.
     pub stream: &'static str,
-    /// The key, as one string: a JSON array where it is compound.
+    /// The key as one string: a JSON array if it is compound.
     pub key: String,
     /// When it was collected, in milliseconds since 1970.
     pub emitted_ms: i64,
@@ -32,48 +32,48 @@ pub struct Blob {
 
 /// Where the records of an account go.
 pub struct Records<'a> {
-    /// Takes an event.
+    /// Receives an event.
     pub event: &'a mut dyn FnMut(Event),
-    /// Takes a blob.
+    /// Receives a blob.
     pub blob: &'a mut dyn FnMut(Blob),
     clock: i64,
 }
 
 impl<'a> Records<'a> {
-    /// Sends events and blobs on.
+    /// Makes a writer that passes events and blobs on.
     pub fn new(event: &'a mut dyn FnMut(Event), blob: &'a mut dyn FnMut(Blob)) -> Self {
         Self { event, blob, clock: BEGIN * 1000 }
     }
 
-    /// A record, collected a second after the one before.
+    /// Writes a record, collected a second after the previous one.
     pub fn put(&mut self, stream: &'static str, key: impl Into<String>, data: Object) {
         self.clock += 1000;
         (self.event)(Event { stream, key: key.into(), emitted_ms: self.clock, data: Some(data.finish()) });
     }
 
-    /// A deletion.
+    /// Writes a deletion.
     pub fn delete(&mut self, stream: &'static str, key: impl Into<String>) {
         self.clock += 1000;
         (self.event)(Event { stream, key: key.into(), emitted_ms: self.clock, data: None });
     }
 
-    /// What is collected next is collected at the end of the life.
+    /// Sets the collection time of what follows to the end of the data.
     pub fn skip_to_the_end(&mut self) {
         self.clock = END * 1000;
     }
 }
 
-/// Writes a JSON object in the order of its fields, numbers digit for digit.
+/// Writes a JSON object in the order of its fields, with every digit of its numbers.
 #[derive(Debug)]
 pub struct Object(String);
 
 impl Object {
-    /// An empty one.
+    /// An empty object.
     pub fn new() -> Self {
         Self(String::with_capacity(256))
     }
 
-    /// A field whose value is JSON already: a number, `null`, a list.
+    /// Adds a field whose value is JSON already: a number, `null`, a list.
     #[must_use]
     pub fn raw(mut self, name: &str, json: impl std::fmt::Display) -> Self {
         self.0.push(if self.0.is_empty() { '{' } else { ',' });
@@ -81,7 +81,7 @@ impl Object {
         self
     }
 
-    /// A string.
+    /// Adds a string.
     #[must_use]
     pub fn text(mut self, name: &str, value: &str) -> Self {
         self.0.push(if self.0.is_empty() { '{' } else { ',' });
@@ -89,7 +89,7 @@ impl Object {
         self
     }
 
-    /// A string, or null.
+    /// Adds a string or null.
     #[must_use]
     pub fn maybe(self, name: &str, value: Option<&str>) -> Self {
         match value {
@@ -98,7 +98,7 @@ impl Object {
         }
     }
 
-    /// An instant, given in seconds since 1970.
+    /// Adds an instant, given in seconds since 1970.
     #[must_use]
     pub fn at(self, name: &str, seconds: i64) -> Self {
         let text = instant(seconds);

@@ -1,4 +1,4 @@
-//! Random numbers that are the same each time.
+//! Random numbers that are the same every time.
 
 /// `SplitMix64`: small, fast, and the same everywhere.
 #[derive(Debug, Clone)]
@@ -25,17 +25,17 @@ impl Rng {
 
     /// A number below `bound`; 0 for a bound of 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        // The modulo's bias is far below anything that this data is used for.
+        // The modulo's bias is far below what this data would notice.
         self.draw().checked_rem(bound).unwrap_or(0)
     }
 
-    /// One of `items`; the default for none.
+    /// One of `items`, or the default if there are none.
     pub fn pick<T: Copy + Default>(&mut self, items: &[T]) -> T {
         let at = usize::try_from(self.below(items.len() as u64)).unwrap_or(0);
         items.get(at).copied().unwrap_or_default()
     }
 
-    /// True `percent` times in a hundred.
+    /// True in `percent` of 100 cases.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }

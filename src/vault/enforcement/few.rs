@@ -1,4 +1,4 @@
-//! The values of fields that have few of them: what a filter can ask for.
+//! The values of fields that have only a few, so that a client knows what a filter can ask for.
 
 use std::collections::HashMap;
 
@@ -8,22 +8,22 @@ use super::{Access, Filter, Wanted, count};
 use crate::vault::declaration::{Aggregation, Field, Kind};
 use crate::vault::store::values::Encoding;
 
-/// A field with more different values than these is told by none of them.
+/// Values are listed only for a field with at most this many different values.
 const FEW: usize = 32;
-/// Of a grant of a part of the records so many are looked at, the newest.
+/// For a grant of part of the records, only this many are examined, newest first.
 const MOST_ROWS: usize = 2_000;
 
-/// The values of a field, with how often each was seen.
+/// The values of a field, with how often each occurs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FewValues {
-    /// By their JSON text.
+    /// The counts, by the JSON text of the value.
     pub counts: HashMap<String, u64>,
-    /// Whether there may be others.
+    /// Whether there may be other values.
     pub are_some: bool,
 }
 
 impl FewValues {
-    /// These and those of another account.
+    /// These values together with those of another account.
     #[must_use]
     pub fn with(mut self, other: &Self) -> Self {
         for (json, count) in &other.counts {
@@ -35,10 +35,11 @@ impl FewValues {
 }
 
 impl Access {
-    /// The granted fields of the kind that has few values, and which: of what is covered alone. Nothing of a field that has many.
+    /// The granted fields of a kind that can have few values, with those values. Counts only covered records, and
+    /// reports nothing of a field that has many values.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn few_values(&self, db: &Sqlite) -> rusqlite::Result<Vec<(&Field, FewValues)>> {
         let mut all = Vec::new();
         for field in self.fields() {

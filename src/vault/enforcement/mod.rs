@@ -1,9 +1,9 @@
-//! The one place where a grant is enforced.
+//! The only place where a grant is enforced.
 //!
-//! An [`Access`] is one stream of one connection as a grant lets it be seen. Only [`reach`] makes one,
-//! and everything that reads records takes one: rows that it does not cover are never selected, and
-//! a row's data leaves a [`Row`] only through the access's projection. The two halves of the rule,
-//! SQL for what is stored now and `Access::covers` for what was stored before, stand side by side.
+//! An [`Access`] is one stream of one connection as a grant shows it. Only [`reach`] makes one, and all code that
+//! reads records needs one. Rows that it does not cover are never selected, and a row's data leaves a [`Row`] only
+//! through the access's projection. The rule has two halves, next to each other: SQL for what is stored now, and
+//! `Access::covers` for former states.
 
 mod few;
 mod search;
@@ -36,24 +36,24 @@ use super::{time, words};
 /// The index of UNIQUE (slot, key).
 const BY_KEY: &str = "INDEXED BY sqlite_autoindex_record_1";
 const BY_CONSENT_TIME: &str = "INDEXED BY record_consent";
-/// By their numbers.
+/// Looks rows up by their numbers.
 const FOUND: &str = "NOT INDEXED";
 
-/// So many rows are put in order rather than gone through in it.
+/// Up to this many rows are sorted. More are read in order instead.
 const FEW: i64 = 1_000;
 
-/// A grant of more named records than these is searched by the index of words.
+/// A grant of more named records than this is searched with the index of words.
 const MOST_SCANNED: usize = 10_000;
 /// What a statement over covered rows reads of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wanted {
-    /// Nothing, or what stands in the record itself.
+    /// Nothing, or only what is in the record itself.
     Nothing,
     /// Their columns.
     Columns,
 }
 
-/// What a request is about.
+/// Which part of a grant a request is about.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Selector<'a> {
     /// A stream's name.
@@ -64,7 +64,7 @@ pub struct Selector<'a> {
     pub connector: Option<&'a str>,
 }
 
-/// One stream of one connection, as a grant lets it be seen.
+/// One stream of one connection, as a grant shows it.
 #[derive(Debug, Clone)]
 pub struct Access {
     slot: i64,
@@ -72,20 +72,21 @@ pub struct Access {
     connector: Arc<Connector>,
     stream: Arc<Stream>,
     fields: BTreeSet<String>,
-    /// The granted fields that full-text search covers, with the tags of their terms: no query can name those of others.
+    /// The granted fields that full-text search covers, with the tags of their terms. No query can name the tags of
+    /// other fields.
     lexical: Vec<(words::Tag, String)>,
-    /// Where the values of the slot's fields are kept: ask [`Access::column`].
+    /// Where the values of the slot's fields are stored. Use [`Access::column`].
     columns: Option<Arc<Columns>>,
     since: Option<i64>,
     until: Option<i64>,
     resources: Option<BTreeSet<String>>,
 }
 
-/// Everything of `grant` that `selector` is about, in the catalog's order.
+/// Everything in `grant` that matches `selector`, in the catalog's order.
 ///
 /// # Errors
-/// `grant_expired`; `context.stream_not_allowed` or `context.instance_mismatch` where the grant has
-/// nothing of the kind, whether or not the provider does.
+/// Returns `grant_expired`; `context.stream_not_allowed` or `context.instance_mismatch` if nothing in the grant
+/// matches, whether or not the provider has it.
 pub fn reach(grant: &Grant, catalog: &Catalog, selector: Selector<'_>) -> Result<Vec<Access>, ApiError> {
     if grant.is_expired(time::now_ms()) {
         return Err(ApiError::new(StatusCode::FORBIDDEN, "grant_expired", "Grant has expired"));
@@ -110,7 +111,8 @@ pub fn reach(grant: &Grant, catalog: &Catalog, selector: Selector<'_>) -> Result
                 knows_connection |= is_connection;
                 if is_stream && is_connection {
                     let (since, until) = granted.period();
-                    // Whatever the grant names: it may be older than what is known of the field.
+                    // Not simply the fields that the grant names, because the grant may be older than the current
+                    // declaration of a field.
                     let given = granted.fields.iter().filter(|name| stream.gives(name, until.is_some()));
                     let fields: BTreeSet<String> = given.cloned().collect();
                     let lexical = stream.lexical_fields().filter(|field| fields.contains(&field.name));
@@ -132,19 +134,25 @@ pub fn reach(grant: &Grant, catalog: &Catalog, selector: Selector<'_>) -> Result
             }
         }
     }
-    // The reference answers 401 here too: a wrong argument, not a dead token.
+    // The reference answers 401 here too: the argument is wrong, although the token is valid.
     if selector.stream.is_some() && !knows_stream {
-        return Err(ApiError::challenge("context.stream_not_allowed", "The grant has no such stream"));
+        return Err(ApiError::challenge(
+            "context.stream_not_allowed",
+            "The grant does not include this stream",
+        ));
     }
     if (selector.connection.is_some() || selector.connector.is_some())
         && (!knows_connection || (selector.stream.is_some() && reached.is_empty()))
     {
-        return Err(ApiError::challenge("context.instance_mismatch", "The grant has no such connection"));
+        return Err(ApiError::challenge(
+            "context.instance_mismatch",
+            "The grant does not include this connection",
+        ));
     }
     Ok(reached)
 }
 
-/// A record as it is stored. Its data comes out through [`Access::project`] only.
+/// A record as it is stored. Its data can be read only through [`Access::project`].
 #[derive(Debug, Clone)]
 pub struct Row {
     /// Its key.
@@ -161,7 +169,7 @@ impl Row {
     }
 }
 
-/// Where a page ended: the last row's place in the order of all.
+/// Where a page ended: the last row's place in the order.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Position {
     sort: i64,
@@ -201,9 +209,10 @@ impl Order {
 /// A change of a record, as a grant shows it.
 #[derive(Debug, Clone)]
 pub enum Change {
-    /// It is there, and new or different.
+    /// It exists, and is new or different.
     Present(Row),
-    /// It was there and is not any more: deleted, or outside the grant now. Nobody is told which.
+    /// It existed before and no longer does: it was deleted, or is now outside the grant. The answer does not say
+    /// which.
     Gone {
         /// Its key.
         key: String,
@@ -223,7 +232,7 @@ impl Access {
         &self.connector
     }
 
-    /// The stream's declaration. Its fields are declared, not granted: ask [`Access::field`].
+    /// The stream's declaration. It lists declared fields, not granted ones; for those, use [`Access::field`].
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
@@ -233,32 +242,32 @@ impl Access {
         self.fields.contains(name).then(|| self.stream.field(name)).flatten()
     }
 
-    /// The granted fields, in the order they are declared.
+    /// The granted fields, in the order in which they are declared.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
         self.stream.fields.iter().filter(|field| self.fields.contains(&field.name))
     }
 
-    /// The declared fields that this grant does not give because they tell of days behind its last one.
+    /// The declared fields that this grant leaves out because they reflect days after its last one.
     pub fn beyond(&self) -> impl Iterator<Item = &Field> {
         self.stream.spanning().filter(|_| self.until.is_some())
     }
 
-    /// Whether pages are sorted by the time that the grant is about, because the stream's own order tells of days behind the last one:
-    /// that of chats, by their last messages.
+    /// Whether pages are sorted by the time that the grant is about, because the stream's own order reflects days
+    /// after the last one. For example, chats are sorted by their last messages.
     fn is_by_consent_time(&self) -> bool {
         let cursor = self.stream.cursor_field.as_deref();
         self.until.is_some() && cursor.is_some_and(|cursor| !self.stream.gives(cursor, true))
     }
 
-    /// The field that pages are sorted by, if it is granted: an order by a hidden field would show it.
+    /// The field that pages are sorted by, if it is granted. An order by a hidden field would reveal its values.
     pub fn cursor_field(&self) -> Option<&str> {
         let Stream { cursor_field, consent_time_field, .. } = &*self.stream;
         let field = if self.is_by_consent_time() { consent_time_field } else { cursor_field };
         field.as_deref().filter(|name| self.fields.contains(*name))
     }
 
-    /// The granted fields that records can be sorted by, the one that pages are sorted by first, where any other is declared to be
-    /// one.
+    /// The granted fields that records can be sorted by, beginning with the field that pages are sorted by; empty
+    /// if no other field is declared as sortable.
     pub fn sort_fields(&self) -> Vec<&Field> {
         let declared = || self.fields().filter(|field| field.sort);
         if declared().next().is_none() {
@@ -270,7 +279,7 @@ impl Access {
         first.into_iter().chain(others).collect()
     }
 
-    /// The column of a granted field, if it has the form that is declared now.
+    /// The column of a granted field, if its form matches the current declaration.
     fn column(&self, field: &Field) -> Option<Column> {
         let column = self.columns.as_ref()?.get(&self.field(&field.name)?.name)?;
         (Encoding::of(&self.stream, field) == Some(column.encoding)).then_some(*column)
@@ -286,12 +295,13 @@ impl Access {
         self.fields.len() < self.stream.fields.len()
     }
 
-    /// Whether all that the grant covers is so little, and named, that it is read rather than looked up among all.
+    /// Whether the grant covers so few, named records that reading them all is faster than looking among all
+    /// records.
     fn is_scanned(&self) -> bool {
         self.resources.as_ref().is_some_and(|keys| keys.len() <= MOST_SCANNED)
     }
 
-    /// Where the covered rows are found without others being looked at.
+    /// The index that finds the covered rows without touching others.
     const fn index(&self) -> &'static str {
         if self.resources.is_some() {
             BY_KEY
@@ -302,7 +312,8 @@ impl Access {
         }
     }
 
-    /// The column that pages are sorted by: what is the same in the index of the covered rows, where that is in order.
+    /// The column that pages are sorted by. Uses the equal column in the index of the covered rows, if that index
+    /// is in order.
     fn sort(&self) -> &'static str {
         let is_consent_time = self.stream.cursor_field == self.stream.consent_time_field;
         if self.is_by_consent_time() || self.index() == BY_CONSENT_TIME && is_consent_time {
@@ -317,7 +328,7 @@ impl Access {
         format!("r.key, r.emitted_ms, {}, whole(r.data, r.packed)", self.sort())
     }
 
-    /// The part of a row that is granted, and of that what `wanted` names; nothing else leaves here.
+    /// The granted part of a row, narrowed to what `wanted` names. This is the only way out for data.
     pub fn project(&self, row: &Row, wanted: Option<&BTreeSet<String>>) -> Map<String, Value> {
         self.project_json(&row.data, wanted)
     }
@@ -330,8 +341,8 @@ impl Access {
         data
     }
 
-    /// Whether the grant covers a record with this key and consent time: what [`Access::condition`]
-    /// says in SQL.
+    /// Whether the grant covers a record with this key and consent time. [`Access::condition`] says the same in
+    /// SQL.
     fn covers(&self, key: &str, consent_ms: Option<i64>) -> bool {
         let in_period = match (self.since, self.until) {
             (None, None) => true,
@@ -342,7 +353,7 @@ impl Access {
         in_period && self.resources.as_ref().is_none_or(|keys| keys.contains(key))
     }
 
-    /// The rows the grant covers, as a condition over `record r`.
+    /// The rows that the grant covers, as a condition over `record r`.
     fn condition(&self) -> (String, Vec<Sql>) {
         let mut sql = String::from("r.slot = ? AND r.live = 1");
         let mut params: Vec<Sql> = vec![self.slot.into()];
@@ -361,7 +372,7 @@ impl Access {
         (sql, params)
     }
 
-    /// The covered rows for which `more` holds, in this order. Numbers are sorted, not whole records.
+    /// The covered rows that satisfy `more`, in this order. Sorts numbers, not whole records.
     #[allow(clippy::too_many_arguments, reason = "the parts of one statement")]
     fn query(
         &self,
@@ -390,7 +401,7 @@ impl Access {
     /// The record with this key.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn get(&self, db: &Sqlite, key: &str, pace: &Pace<'_>) -> rusqlite::Result<Option<Row>> {
         if self.resources.as_ref().is_some_and(|keys| !keys.contains(key)) {
             return Ok(None);
@@ -408,7 +419,7 @@ impl Access {
     /// Up to `limit` records after `after`.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn page(
         &self,
         db: &Sqlite,
@@ -421,8 +432,8 @@ impl Access {
             Order::Ascending => ("ASC", ">"),
             Order::Descending => ("DESC", "<"),
         };
-        // Of two rows with the same place but for the connection, the connection decides; in this
-        // access that is a constant, so it turns "before" into "at or before".
+        // If two rows differ in place only by their connection, the connection decides. It is constant within this
+        // access, so it turns "before" into "at or before".
         let including = after.is_some_and(|after| match order {
             Order::Ascending => self.connection.id > after.connection,
             Order::Descending => self.connection.id < after.connection,
@@ -431,7 +442,7 @@ impl Access {
         let few = self.few(db, filter)?;
         let filter = few.as_ref().unwrap_or(filter);
         let by_key = format!("r.key {word}");
-        // A place among sorted rows, of another connection, is before all that are not sorted.
+        // A place among sorted rows of another connection comes before all rows without a sort value.
         let unsorted = after.filter(|after| after.sort == i64::MIN);
         let after_key = || match unsorted {
             Some(after) => (format!(" AND r.key {sign} ?"), Some(Sql::from(after.key.clone()))),
@@ -475,8 +486,8 @@ impl Access {
         Ok(rows)
     }
 
-    /// Names the rows for which `filter` holds, if those are few and found by columns: then they are put in order, instead of
-    /// all being gone through in order until a page is full.
+    /// Returns the numbers of the rows that satisfy `filter`, if they are few and found by columns. They are then
+    /// sorted, instead of reading all rows in order until a page is full.
     fn few(&self, db: &Sqlite, filter: &Filter) -> rusqlite::Result<Option<Filter>> {
         if self.hides_rows() || filter.columns.sql.is_empty() || filter.is_by_time {
             return Ok(None);
@@ -489,7 +500,7 @@ impl Access {
         Ok(i64::try_from(found.len()).is_ok_and(|count| count <= FEW).then(|| Filter::named(&found)))
     }
 
-    /// The place of a row in the order of all.
+    /// The place of a row in the order of all rows.
     pub fn position(&self, row: &Row) -> Position {
         let sort = if self.cursor_field().is_some() { row.sort } else { i64::MIN };
         Position { sort, key: row.key.clone(), connection: self.connection.id.clone() }
@@ -498,7 +509,7 @@ impl Access {
     /// How many records there are.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn count(&self, db: &Sqlite, filter: &Filter) -> rusqlite::Result<u64> {
         if let (Some((number, json)), false) = (&filter.listed, self.hides_rows()) {
             let sql =
@@ -512,11 +523,11 @@ impl Access {
             .query_row(params_from_iter(params), |row| count(row, 0))
     }
 
-    /// The covered rows for which `filter` holds, as the end of a statement from `FROM` on, over `record r`, over the columns
-    /// `v` beside it, or both; over the columns in any case where they are `wanted`.
+    /// The covered rows that satisfy `filter`, as the end of a statement from `FROM` on. It reads `record r`, the
+    /// columns `v` stored next to it, or both; always the columns if they are `wanted`.
     ///
-    /// It begins with the columns where all records are covered: to go through those is quick, but for a time, which an index
-    /// has. A grant of a part begins with what it covers.
+    /// It begins with the columns if all records are covered. Scanning them is fast, except for a time, which has
+    /// an index. A grant of part of the records begins with what it covers.
     fn rows(&self, filter: &Filter, wanted: Wanted) -> (String, Vec<Sql>) {
         let slot = self.slot;
         let (columns, rows) = (&filter.columns, &filter.rows);
@@ -540,17 +551,18 @@ impl Access {
     /// When the newest record was collected, in milliseconds.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn last_emitted(&self, db: &Sqlite) -> rusqlite::Result<Option<i64>> {
         let (condition, params) = self.condition();
         let sql = format!("SELECT max(r.emitted_ms) FROM record r {} WHERE {condition}", self.index());
         db.prepare_cached(&sql)?.query_row(params_from_iter(params), |row| row.get(0))
     }
 
-    /// The time of the newest covered record that is not after `until`, in milliseconds: nothing where the time is not granted.
+    /// The time of the newest covered record that is not after `until`, in milliseconds; `None` if the time is not
+    /// granted.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn newest(&self, db: &Sqlite, until: i64) -> rusqlite::Result<Option<i64>> {
         if self.cursor_field().is_none() {
             return Ok(None);
@@ -564,7 +576,7 @@ impl Access {
         Ok(newest.filter(|newest| *newest != i64::MIN))
     }
 
-    /// A condition over a granted field; `None` where the field does not declare it.
+    /// A condition over granted fields; `None` if a field does not declare it.
     pub fn filter(&self, conditions: &[(String, Compare, String)]) -> Option<Filter> {
         let mut filter = Filter::default();
         for (name, compare, value) in conditions {
@@ -577,11 +589,12 @@ impl Access {
         Some(filter)
     }
 
-    /// The records of this access whose `foreign_key` names `key`: the other end of a relation. Of a parent, the one record whose
-    /// key it is.
+    /// The records of this access whose `foreign_key` names `key`: the other end of a relation. For a parent, the
+    /// one record with that key.
     ///
     /// # Errors
-    /// Whatever SQLite says; if the foreign key is not granted, because a match would tell it.
+    /// Returns the errors of SQLite, or an error if the foreign key is not granted, because a match would reveal
+    /// it.
     pub fn related(
         &self,
         db: &Sqlite,
@@ -611,15 +624,15 @@ impl Access {
         )
     }
 
-    /// What changed after `since` and up to `horizon`, in the order of keys, at most `limit` after `after`.
-    /// `since` 0 is the beginning.
+    /// What changed after `since` and up to `horizon`, in the order of keys, at most `limit` changes after `after`.
+    /// A `since` of 0 means the beginning.
     ///
-    /// A change counts if what the grant shows of the record changed (draft §8): one that only touched
-    /// hidden fields, or a record never shown, does not. The order is not that of the changes either:
-    /// it would tell of a hidden change which record it was.
+    /// A change counts only if the part of the record that the grant shows has changed (draft §8). A change of
+    /// hidden fields only, or of a record that was never shown, does not count. The changes are not in their own
+    /// order either, because it would reveal which record a hidden change affected.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn changes(
         &self,
         db: &Sqlite,
@@ -629,12 +642,12 @@ impl Access {
         limit: usize,
         pace: &Pace<'_>,
     ) -> rusqlite::Result<Vec<(ChangePosition, Change)>> {
-        // A change of a hidden field is read too, to see that it is one.
+        // Changes of hidden fields are read too, because only a comparison shows that they are hidden.
         if self.hides_rows() || self.hides_fields() {
             pace.hide();
         }
         let mut changes = Vec::new();
-        // Of two connections with the same key, the one whose id comes first.
+        // If two connections have the same key, the one whose id comes first precedes.
         let sign = if after.is_some_and(|after| self.connection.id > after.connection) { ">=" } else { ">" };
         let mut rows = db.prepare_cached(&format!(
             "SELECT r.key, r.emitted_ms, r.sort, whole(r.data, r.packed), r.consent_ms FROM record r
@@ -673,7 +686,7 @@ impl Access {
         Ok(changes)
     }
 
-    /// The text of a granted field of a row, as far as it is one.
+    /// The text of a granted field of a row, if its value is text.
     pub fn text(&self, row: &Row, field: &str) -> Option<String> {
         self.field(field)?;
         super::fields::Fields::parse(&row.data).text(field).map(std::borrow::Cow::into_owned)
@@ -682,9 +695,9 @@ impl Access {
     /// The blob `id`, if a record of this access names it in a granted field.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn blob(&self, db: &Sqlite, id: &str, pace: &Pace<'_>) -> rusqlite::Result<Option<Blob>> {
-        // Hidden records and fields can name it too.
+        // Hidden records and fields can name the blob too.
         if self.hides_rows() || self.hides_fields() {
             pace.hide();
         }
@@ -699,7 +712,7 @@ impl Access {
                 continue;
             }
             let Some(row) = self.get(db, &key, pace)? else { continue };
-            // The reference may be of a former state.
+            // The reference may belong to a former state.
             let named = self.project(&row, None).get(&field).and_then(|value| value.get("blob_id").cloned());
             if named.as_ref().and_then(Value::as_str) != Some(id) {
                 continue;
@@ -714,7 +727,7 @@ fn count(row: &SqlRow<'_>, at: usize) -> rusqlite::Result<u64> {
     Ok(u64::try_from(row.get::<_, i64>(at)?).unwrap_or(0))
 }
 
-/// Accesses by connector and stream, for answers that have one row for several connections.
+/// Accesses grouped by connector and stream, for answers with one row for several connections.
 pub fn by_stream(reached: Vec<Access>) -> Vec<Vec<Access>> {
     let mut groups: Vec<Vec<Access>> = Vec::new();
     for access in reached {

@@ -1,4 +1,4 @@
-//! Search by words: what is found in what a grant covers, and the order of hits (O6.8).
+//! Search by words: finds what a grant covers and orders the hits (O6.8).
 
 use rusqlite::{Connection as Sqlite, Row as SqlRow, params_from_iter};
 
@@ -9,9 +9,10 @@ use crate::vault::pace::Pace;
 use crate::vault::store::{RowSet, word_index};
 use crate::vault::words;
 
-/// Found records up to this many are looked at one by one, and not for being among all that a filter leaves. Tests have few.
+/// Up to this many found records are looked up one by one, instead of being compared with everything that a filter
+/// keeps. Low in tests, which have few records.
 const MOST_LOOKED_UP: usize = if cfg!(test) { 1 } else { 2_000 };
-/// To look a record up takes as long as so many steps along an index.
+/// The cost of looking up a record, in steps along an index.
 const LOOK_UP_COSTS: usize = if cfg!(test) { 2 } else { 16 };
 
 /// What a search found in one access.
@@ -19,7 +20,7 @@ const LOOK_UP_COSTS: usize = if cfg!(test) { 2 } else { 16 };
 pub struct Matches {
     /// The records that have all words in their titles and actors.
     titled: RowSet,
-    /// All others.
+    /// All other matches.
     rest: RowSet,
 }
 
@@ -35,10 +36,10 @@ impl Matches {
     }
 }
 
-/// The place of a hit in the order of all: those with all words in titles and actors first, then the newest.
+/// The place of a hit in the order: first the hits with all words in titles and actors, then by time, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct HitPosition {
-    // It stands in cursors, which models copy.
+    // A short name, because it is part of cursors, which models copy.
     #[serde(rename = "t")]
     is_titled: bool,
     #[serde(rename = "s")]
@@ -57,7 +58,7 @@ impl HitPosition {
         self.is_titled
     }
 
-    /// The time that it is sorted by, in milliseconds since 1970, where it has one that is granted.
+    /// The time that it is sorted by, in milliseconds since 1970, if it has one that is granted.
     pub fn time_ms(&self) -> Option<i64> {
         (self.sort != i64::MIN).then_some(self.sort)
     }
@@ -93,10 +94,10 @@ impl Access {
         self.lexical.iter().filter_map(|(_, name)| self.field(name)).collect()
     }
 
-    /// The records in whose granted fields all of `query` is found.
+    /// The records whose granted fields contain all of `query`.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn search(
         &self,
         db: &Sqlite,
@@ -123,13 +124,13 @@ impl Access {
         Ok(Matches { titled: found.first, rest: found.all })
     }
 
-    /// Whether the words of this field say what a record is about, or whose it is.
+    /// Whether the words of this field say what a record is about, or who is involved.
     fn is_title(&self, field: &str) -> bool {
         let role = self.field(field).and_then(|field| field.role.as_deref());
         matches!(role, Some("primary-title" | "actor"))
     }
 
-    /// Of `rows` at least those that the grant and `filter` cover.
+    /// A subset of `rows` that contains at least those that the grant and `filter` cover.
     fn covered(&self, db: &Sqlite, filter: &Filter, rows: &RowSet) -> rusqlite::Result<RowSet> {
         let are_few = rows.len() <= MOST_LOOKED_UP;
         let (sql, params) = if self.columns.is_some() && !self.hides_rows() {
@@ -138,7 +139,7 @@ impl Access {
             let last: Option<i64> =
                 db.prepare_cached(&format!("SELECT max(v.rid) {all}"))?.query_row([], |row| row.get(0))?;
             let most = last.and_then(|last| usize::try_from(last).ok()).unwrap_or(0) / LOOK_UP_COSTS;
-            // All are read one behind the other where most of them would be looked up.
+            // If most rows would be looked up, all are read one after the other instead.
             if are_few || rows.len() <= most {
                 let found =
                     format!("FROM json_each(?) j CROSS JOIN value_{} v ON v.rid = j.value", self.slot);
@@ -161,7 +162,7 @@ impl Access {
         statement.query_map(params_from_iter(params), |row| row.get(0))?.collect()
     }
 
-    /// The covered records that have all of it, read one by one.
+    /// The covered records that contain the whole query, read one by one.
     fn scan(&self, db: &Sqlite, query: &words::Query, filter: &Filter) -> rusqlite::Result<Matches> {
         let (condition, mut params) = self.condition();
         params.extend(filter.params.iter().cloned());
@@ -191,7 +192,7 @@ impl Access {
     /// Up to `most` of the records that a search found, in the order of hits, after `after`.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn hits(
         &self,
         db: &Sqlite,
@@ -202,7 +203,7 @@ impl Access {
         let mut hits = Vec::new();
         let mut one = db.prepare_cached(&format!("SELECT {} FROM record r WHERE r.rid = ?", self.row()))?;
         for (is_titled, rows) in [(true, &matches.titled), (false, &matches.rest)] {
-            // Those with words in titles come before a place among the others.
+            // Hits with words in titles come before any place among the others.
             if hits.len() >= most || (is_titled && after.is_some_and(|after| !after.is_titled)) {
                 continue;
             }
@@ -214,7 +215,7 @@ impl Access {
         Ok(hits)
     }
 
-    /// Up to `most` of `rows` after `after`, the newest first.
+    /// Up to `most` of `rows` after `after`, newest first.
     fn newest_hits(
         &self,
         db: &Sqlite,
@@ -230,7 +231,7 @@ impl Access {
         let place = |row: &SqlRow<'_>| {
             let at = HitPosition {
                 is_titled,
-                // In the order of pages, not of arrival: when a hidden record arrived is not to be seen.
+                // In the order of pages, not of arrival, because that would show when a hidden record arrived.
                 sort: if self.cursor_field().is_some() { row.get(1)? } else { i64::MIN },
                 connection: self.connection.id.clone(),
                 stream: self.stream.name.clone(),
@@ -240,7 +241,8 @@ impl Access {
         };
         let is_after = |at: &HitPosition| after.is_none_or(|after| at > after);
         let mut found = Vec::new();
-        // What many records have, some of the newest have: those are walked down, where none is passed that is never read.
+        // If many records match, some of the newest do. So walk down from the newest, unless that would pass rows
+        // that are never read.
         if !self.is_scanned() {
             let from = after.map_or(i64::MAX, |after| after.sort);
             let mut walk = db.prepare_cached(&self.walk())?;
@@ -275,7 +277,7 @@ impl Access {
         Ok(found)
     }
 
-    /// All records of the slot, the newest first, from a place on.
+    /// All records of the slot, newest first, from a place on.
     fn walk(&self) -> String {
         let (sort, index, order) = match (self.cursor_field(), self.is_by_consent_time()) {
             (Some(_), false) => (
@@ -288,14 +290,14 @@ impl Access {
                 BY_CONSENT_TIME,
                 "r.live = 1 AND r.consent_ms <= ? ORDER BY r.consent_ms DESC, r.key DESC",
             ),
-            // All of them have one place in time.
+            // All of them have the same place in time.
             (None, _) => (self.sort(), BY_KEY, "? IS NOT NULL ORDER BY r.key DESC"),
         };
         format!("SELECT r.rid, {sort}, r.key FROM record r {index} WHERE r.slot = ? AND {order}")
     }
 }
 
-/// The rows as a list in JSON.
+/// The rows as a JSON list.
 fn listed(rows: &RowSet) -> String {
     let mut list = String::from("[");
     for row in rows.iter() {

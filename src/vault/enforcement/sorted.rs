@@ -1,5 +1,5 @@
-//! Records in the order of a field that declares it (O6.2): values are read from the columns beside the records, and of the
-//! records themselves only those that are shown.
+//! Records in the order of a field that declares sorting (O6.2). Values are read from the columns stored next to
+//! the records; of the records themselves, only those to show are read.
 
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -11,9 +11,10 @@ use crate::vault::declaration::Field;
 use crate::vault::sorting::SortValue;
 use crate::vault::store::RowSet;
 
-/// So many rows of one value are looked up by their numbers; more are looked for along the keys. Tests have few.
+/// Up to this many rows with one value are looked up by their numbers. More are searched for along the keys. Low in
+/// tests, which have few records.
 const MOST_LOOKED_UP: usize = if cfg!(test) { 2 } else { 500 };
-/// To look a row up takes as long as so many steps along an index.
+/// The cost of looking up a row, in steps along an index.
 const LOOK_UP_COSTS: usize = if cfg!(test) { 2 } else { 16 };
 
 /// The place of a record in the order of a field.
@@ -28,14 +29,14 @@ pub struct SortedPosition {
 }
 
 impl SortedPosition {
-    /// Its value; none comes last.
+    /// Its value; `None` sorts last.
     pub const fn value(&self) -> Option<&SortValue> {
         self.value.as_ref()
     }
 }
 
 impl Order {
-    /// Compares two places. Records without a value come last either way; of equal ones the key decides.
+    /// Compares two places. Records without a value always come last. Between equal values, the key decides.
     pub fn compare_values(self, left: &SortedPosition, right: &SortedPosition) -> std::cmp::Ordering {
         let natural =
             (&left.value, &left.key, &left.connection).cmp(&(&right.value, &right.key, &right.connection));
@@ -45,7 +46,7 @@ impl Order {
         })
     }
 
-    /// Whether a value comes behind another one.
+    /// Whether a value comes after another one.
     fn is_behind(self, value: &SortValue, other: &SortValue) -> bool {
         match self {
             Self::Ascending => value > other,
@@ -54,7 +55,7 @@ impl Order {
     }
 }
 
-/// The rows with the first values, so many of them and all that have the last of these values.
+/// The rows with the first values: a limited number of them, plus all that share the last of these values.
 struct First {
     order: Order,
     most: usize,
@@ -95,7 +96,7 @@ impl First {
     }
 }
 
-/// A key, the first in an order being the least.
+/// A key. The first in an order is the least.
 #[derive(PartialEq, Eq)]
 struct Keyed(Order, String, i64);
 
@@ -115,10 +116,11 @@ impl PartialOrd for Keyed {
 }
 
 impl Access {
-    /// Up to `limit` of the covered records for which `filter` holds, in the order of `field`, after `after`.
+    /// Up to `limit` of the covered records that satisfy `filter`, in the order of `field`, after `after`.
     ///
     /// # Errors
-    /// Whatever SQLite says; if the field is not granted: the order would tell its values.
+    /// Returns the errors of SQLite, or an error if the field is not granted, because the order would reveal its
+    /// values.
     pub fn sorted(
         &self,
         db: &Sqlite,
@@ -128,14 +130,14 @@ impl Access {
         limit: usize,
     ) -> rusqlite::Result<Vec<(SortedPosition, Row)>> {
         let mut first = First { order, most: limit, rows: BTreeMap::new(), count: 0 };
-        // Those that have the value of the place where the last page ended, and those that have none.
+        // The rows with the value at which the last page ended, and the rows without a value.
         let (mut beside, mut absent) = (Vec::new(), Vec::new());
         let mut texts = Texts::default();
         self.each_held(db, filter, &[(field, Read::Order)], |rid, held| {
             let Some(held) = held.first() else { return Ok(()) };
             match (texts.order(db, field, *held)?, after.map(SortedPosition::value)) {
                 (None, _) => absent.push(rid),
-                // Behind one without a value none has any.
+                // After a row without a value, no row has a value.
                 (Some(_), Some(None)) => {}
                 (Some(value), Some(Some(after))) if *value == *after => beside.push(rid),
                 (Some(value), Some(Some(after))) if order.is_behind(after, &value) => {}
@@ -178,7 +180,7 @@ impl Access {
             .collect()
     }
 
-    /// Up to `most` of these covered rows in the order of their keys, after one.
+    /// Up to `most` of these covered rows in the order of their keys, after a given one.
     fn by_key(
         &self,
         db: &Sqlite,
@@ -193,7 +195,8 @@ impl Access {
                 than => (than == std::cmp::Ordering::Greater) == (order == Order::Ascending),
             })
         };
-        // Of many that have one value, some of the next keys are. Where rows are hidden, that would look at those too.
+        // If many rows share a value, some of the next keys have it. If rows are hidden, this would look at hidden
+        // rows too.
         if rows.len() > MOST_LOOKED_UP && !self.hides_rows() {
             let wanted: RowSet = rows.iter().copied().collect();
             let mut found = Vec::new();
@@ -225,7 +228,7 @@ impl Access {
             }
         }
         let mut one = db.prepare_cached("SELECT r.key FROM record r WHERE r.rid = ?")?;
-        // The greatest of those that are kept is on top, to go for one before it.
+        // The greatest of the kept ones is on top, so that it can make room for a smaller one.
         let mut kept: BinaryHeap<Keyed> = BinaryHeap::new();
         for rid in rows {
             let key: String = one.query_row([rid], |row| row.get(0))?;

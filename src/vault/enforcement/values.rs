@@ -1,4 +1,5 @@
-//! What the values of a granted field are, for counts, groups and extremes: from the columns beside the records where there are any.
+//! The values of a granted field, for counts, groups and extremes. They are read from the columns stored next to
+//! the records, if those exist.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,36 +14,36 @@ use crate::vault::sorting::{Quantity, SortValue};
 use crate::vault::store::values::{Column, Encoding, one_spelling};
 use crate::vault::time;
 
-/// Fields that are read at once at most.
+/// The maximum number of fields that are read at once.
 pub const MOST_READ: usize = 12;
 
 /// How much of a field is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Read {
-    /// What it is in order: of a time its instant.
+    /// Only its place in the order: of a time, the instant.
     Order,
-    /// All that it says.
+    /// The complete value.
     Whole,
 }
 
-/// What a record has in a field.
+/// The value of a field in a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Held<'a> {
-    /// Nothing, or null.
+    /// Absent or null.
     Absent,
     /// A time, in milliseconds.
     Instant(i64),
     /// A whole number.
     Whole(i64),
-    /// Yes or no.
+    /// A boolean.
     Boolean(bool),
-    /// The number of a text that records share: [`Texts`] knows it.
+    /// The number of a text that several records share; [`Texts`] looks it up.
     Listed(i64),
-    /// Any other, as it is written.
+    /// Any other value, as it is written.
     Json(&'a str),
 }
 
-/// Shared texts of one access that were looked up, each of a record that is covered.
+/// Shared texts of one access that were looked up. Each belongs to a covered record.
 #[derive(Debug, Default)]
 pub struct Texts(HashMap<i64, Shared>);
 
@@ -65,10 +66,10 @@ impl Texts {
         }
     }
 
-    /// The value as JSON text, in the one spelling of a text; not of an instant, which has several.
+    /// The value as JSON text, with one spelling for each text. Not for an instant, which has several spellings.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn json<'a>(
         &'a mut self,
         db: &Sqlite,
@@ -85,10 +86,10 @@ impl Texts {
         })
     }
 
-    /// Its place among others; `None` where it has none, as what is absent.
+    /// Its place in the order; `None` for a value without one, such as an absent value.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn order<'a>(
         &'a mut self,
         db: &Sqlite,
@@ -132,7 +133,7 @@ impl Place {
     }
 }
 
-/// What is there as JSON text.
+/// The value of a column as JSON text.
 fn held_text(value: ValueRef<'_>) -> Held<'_> {
     match value {
         ValueRef::Text(text) => match std::str::from_utf8(text) {
@@ -144,11 +145,11 @@ fn held_text(value: ValueRef<'_>) -> Held<'_> {
 }
 
 impl Access {
-    /// Gives what each covered record for which `filter` holds has in these granted fields to `each`, with the number of its
-    /// row: from the columns where all of them are there, and never a record's other fields.
+    /// Passes to `each` the values of these granted fields for each covered record that satisfies `filter`, with
+    /// the number of its row. Reads the columns if all of the fields have one, and never a record's other fields.
     ///
     /// # Errors
-    /// Whatever SQLite says, and `each`; if a field is not granted.
+    /// Returns the errors of SQLite and of `each`, or an error if a field is not granted.
     pub fn each_held(
         &self,
         db: &Sqlite,
@@ -194,7 +195,7 @@ impl Access {
         Ok(())
     }
 
-    /// Where a granted field stands in columns, as far as it is read; `None` if it does not.
+    /// The column of a granted field for this kind of read; `None` if it has none.
     fn place(&self, field: &Field, read: Read) -> Option<(Place, Wanted)> {
         let column = self.column(field)?;
         let in_column = || format!("v.c{}", column.number);
@@ -213,7 +214,7 @@ impl Access {
     /// A granted field of the covered row with this number, as it is written.
     ///
     /// # Errors
-    /// Whatever SQLite says; if the field is not granted.
+    /// Returns the errors of SQLite, or an error if the field is not granted.
     pub fn held_by(&self, db: &Sqlite, rid: i64, field: &Field) -> rusqlite::Result<String> {
         if self.field(&field.name).is_none() {
             return Err(rusqlite::Error::InvalidParameterName(field.name.clone()));
@@ -227,11 +228,11 @@ impl Access {
         db.prepare_cached(&sql)?.query_row(params_from_iter(params), |row| row.get(0))
     }
 
-    /// The values of a granted field, as JSON text, each with how often it is there; `null` stands
-    /// for an absent one.
+    /// The values of a granted field as JSON text, each with how often it occurs; `null` stands for an absent
+    /// value.
     ///
     /// # Errors
-    /// Whatever SQLite says; if the field is not granted.
+    /// Returns the errors of SQLite, or an error if the field is not granted.
     pub fn values(
         &self,
         db: &Sqlite,
@@ -273,7 +274,7 @@ impl Access {
         Ok(all)
     }
 
-    /// What is in a column, as JSON text: `json` says what a number there stands for.
+    /// Counts the values of a column, as JSON text. `json` translates a number in the column.
     fn tally(
         &self,
         db: &Sqlite,
@@ -296,7 +297,7 @@ impl Access {
         numbers.chain(others.into_iter().map(Ok)).collect()
     }
 
-    /// The values of a field as the data has them.
+    /// The values of a field, read from the data.
     fn values_of_data(
         &self,
         db: &Sqlite,
@@ -315,7 +316,8 @@ impl Access {
         statement.query_map(params_from_iter(params), |row| Ok((row.get(0)?, count(row, 1)?)))?.collect()
     }
 
-    /// Where the milliseconds of a granted field of instants are. Where there are none, there is no integer, or the least.
+    /// Where to find the milliseconds of a granted field of instants. A record without an instant has no integer
+    /// there, or the least one.
     fn instant(&self, field: &Field) -> Option<(String, Wanted)> {
         let column = self.column(field)?;
         match column.encoding {
@@ -328,11 +330,11 @@ impl Access {
         }
     }
 
-    /// Gives the instants of a granted field to `each`, in milliseconds, with how often each is there; those that are close
-    /// mostly come together.
+    /// Passes the instants of a granted field to `each`, in milliseconds, with how often each occurs. Close
+    /// instants mostly come together.
     ///
     /// # Errors
-    /// Whatever SQLite says; if the field is not granted.
+    /// Returns the errors of SQLite, or an error if the field is not granted.
     pub fn instants(
         &self,
         db: &Sqlite,
@@ -359,10 +361,10 @@ impl Access {
         Ok(())
     }
 
-    /// Those [`Access::values`] of a granted field among which the least or the greatest is.
+    /// A part of [`Access::values`] of a granted field that contains the least or the greatest value.
     ///
     /// # Errors
-    /// Whatever SQLite says; if the field is not granted.
+    /// Returns the errors of SQLite, or an error if the field is not granted.
     pub fn extremes(
         &self,
         db: &Sqlite,

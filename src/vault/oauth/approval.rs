@@ -1,4 +1,4 @@
-//! What an owner leaves of a request, and approved.
+//! What an owner kept of a request and approved.
 
 use std::collections::BTreeSet;
 
@@ -9,31 +9,31 @@ use crate::vault::grant::Grant;
 pub struct Approved {
     /// The grant.
     pub grant: Grant,
-    /// The token, kept for the program that waits; the database has its hash only.
+    /// The token, kept for the waiting program. The database has only its hash.
     pub token: String,
 }
 
-/// What an owner approved at once: one grant, or a package of several.
+/// What an owner approved in one step: one grant, or a package of several.
 #[derive(Debug, Clone)]
 pub struct Granted {
-    /// Whose.
+    /// The client that receives the grants.
     pub client_id: String,
-    /// At least one.
+    /// The grants; at least one.
     pub grants: Vec<Grant>,
-    /// For more than one: what holds them together.
+    /// The id of the package, if there is more than one grant.
     pub package_id: Option<String>,
 }
 
-/// What the owner left of a request.
+/// What the owner kept of a request.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    /// Of each choice that is kept, by its number, the fields.
+    /// The choices that are kept, by number, each with its fields.
     pub kept: Vec<(usize, BTreeSet<String>)>,
-    /// Choices that the date leaves out, because it cannot narrow them.
+    /// Choices that a date leaves out, because they have no time to limit by.
     pub undated: Vec<usize>,
-    /// Records from here on only, in milliseconds, where they have a time.
+    /// Include only records from here on, in milliseconds, if they have a time.
     pub since: Option<i64>,
-    /// Records before here only, in milliseconds, where they have a time.
+    /// Include only records before this, in milliseconds, if they have a time.
     pub until: Option<i64>,
     /// When the grant ends, in milliseconds.
     pub expires_ms: Option<i64>,

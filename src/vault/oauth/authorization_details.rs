@@ -1,4 +1,4 @@
-//! What a client asks for, resolved to what there is: the choices that the owner is shown.
+//! Resolves what a client asks for to the existing data: the choices that the owner sees.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,66 +12,66 @@ use crate::vault::store::Catalog;
 use crate::vault::time;
 use crate::vault::wire::ApiError;
 
-/// The one type of authorization details.
+/// The only supported type of authorization details.
 pub const DETAILS_TYPE: &str = "https://pdpp.dev/data-access";
 
-/// A request for access, checked.
+/// A checked request for access.
 #[derive(Debug, Clone)]
 pub struct AuthorizationDetails {
     /// One source, or this provider with all of them.
     pub source: Source,
-    /// What for, as far as the client says.
+    /// The purpose, as far as the client states it.
     pub purpose: Purpose,
     /// Whether one reading session is enough.
     pub single_use: bool,
-    /// What the client says beside, in its words.
+    /// The client's further promises, in its words.
     pub commitments: Vec<String>,
-    /// When the client says it has no more use for it, in milliseconds: a suggestion to the owner.
+    /// When the client says that it no longer needs access, in milliseconds. This is a suggestion to the owner.
     pub expires_ms: Option<i64>,
-    /// Only records from here on are asked for, in milliseconds: what the form says at first.
+    /// The client asks only for records from here on, in milliseconds. The form begins with this value.
     pub since: Option<i64>,
-    /// Only records before here.
+    /// The client asks only for records before this.
     pub until: Option<i64>,
     /// What can be granted.
     pub choices: Vec<Choice>,
-    /// Connections and streams of a request for all, which has bounds in time that these cannot have.
+    /// Streams without a time, left out of a request for everything because it has bounds in time.
     pub undated: Undated,
 }
 
 /// Connections, each with the name of a stream.
 pub type Undated = Vec<(String, String)>;
 
-/// What a client wants data for.
+/// What a client wants the data for.
 #[derive(Debug, Clone, Default)]
 pub struct Purpose {
-    /// A URI, if it named one.
+    /// The URI, if the client declared one.
     declared: Option<String>,
-    /// In its words, if it had any.
+    /// The description in the client's words, if it gave one.
     pub description: Option<String>,
 }
 
 impl Purpose {
-    /// What a client says, checked.
+    /// Checks what a client states.
     ///
     /// # Errors
-    /// `invalid_request` for what is no URI, or too long.
+    /// Returns `invalid_request` if it is not a URI or is too long.
     pub fn read(declared: Option<&str>, description: Option<&str>) -> Result<Self, ApiError> {
         if declared.is_some_and(|code| url::Url::parse(code).is_err() || code.len() > MAX_TEXT) {
-            return Err(ApiError::invalid("purpose_code has to be an absolute URI").param("purpose_code"));
+            return Err(ApiError::invalid("purpose_code must be an absolute URI").param("purpose_code"));
         }
         if description.is_some_and(|text| text.len() > MAX_TEXT) {
-            return Err(ApiError::invalid(format!("purpose_description has to be {MAX_TEXT} bytes at most"))
+            return Err(ApiError::invalid(format!("purpose_description must be at most {MAX_TEXT} bytes"))
                 .param("purpose_description"));
         }
         Ok(Self { declared: declared.map(str::to_owned), description: description.map(str::to_owned) })
     }
 
-    /// The URI that a grant has.
+    /// The URI for the grant.
     pub fn code(&self) -> &str {
         self.declared.as_deref().unwrap_or(ASSISTANT)
     }
 
-    /// Whether the client named that URI.
+    /// Whether the client declared that URI.
     pub const fn is_declared(&self) -> bool {
         self.declared.is_some()
     }
@@ -88,20 +88,20 @@ pub struct Choice {
     pub stream: String,
     /// The fields that were asked for, in the order they are declared.
     pub fields: Vec<String>,
-    /// From here on, in milliseconds.
+    /// The start, in milliseconds, inclusive.
     pub since: Option<i64>,
-    /// Up to here, in milliseconds.
+    /// The end, in milliseconds, exclusive.
     pub until: Option<i64>,
     /// Only these records.
     pub resources: Option<Vec<String>>,
-    /// Whether the request names it, so that it is ticked before the owner did anything.
+    /// Whether the request names it, so that it is ticked from the start.
     pub is_named: bool,
     /// Whether it is one of several accounts between which the request does not choose.
     pub is_ambiguous: bool,
 }
 
 impl AuthorizationDetails {
-    /// Of all that can be picked: a form with another one was made for other choices.
+    /// A fingerprint of all choices. A form with another fingerprint was made for other choices.
     pub fn fingerprint(&self) -> String {
         let choices = self.choices.iter().map(|choice| (&choice.connection, &choice.stream, &choice.fields));
         let mut digest = crate::hex::sha256(format!("{:?}", choices.collect::<Vec<_>>()).as_bytes());
@@ -110,8 +110,8 @@ impl AuthorizationDetails {
     }
 }
 
-/// What a program asks for, as far as it can be read without looking at what there is: a program that has no grant
-/// learns nothing of that.
+/// A program's request, checked as far as possible without looking at the existing data. A program without a grant
+/// learns nothing about that data.
 #[derive(Debug, Clone)]
 pub struct Requested {
     details: Details,
@@ -121,13 +121,13 @@ pub struct Requested {
     expires_ms: Option<i64>,
 }
 
-/// Purpose of a request that names none.
+/// The purpose of a request that names none.
 pub const ASSISTANT: &str = "https://pdpp.dev/purpose/personal_assistant";
-/// What a program with a model is for.
+/// The purpose of a program with a model.
 pub const AI_ASSISTANT: &str = "https://pdpp.dev/purpose/personal_ai_assistant";
-/// The one purpose that needs a consent of its own (draft §6).
+/// The only purpose that needs a separate consent (draft §6).
 pub const AI_TRAINING: &str = "https://pdpp.dev/purpose/ai_training";
-/// Bytes of a client's text at most.
+/// The maximum size of a client's text, in bytes.
 const MAX_TEXT: usize = 2_048;
 const MAX_COMMITMENTS: usize = 10;
 const MAX_STREAMS: usize = 500;
@@ -193,7 +193,7 @@ struct Range {
     until: Option<String>,
 }
 
-/// The request that asks for everything: the owner picks.
+/// The request for everything, out of which the owner selects.
 pub fn everything(catalog: &Catalog, base: &str, purpose: &Purpose) -> AuthorizationDetails {
     let mut choices = Vec::new();
     for connection in &catalog.connections {
@@ -225,64 +225,63 @@ pub fn everything(catalog: &Catalog, base: &str, purpose: &Purpose) -> Authoriza
     }
 }
 
-/// Reads `authorization_details` (RFC 9396) of a request's body.
+/// Reads `authorization_details` (RFC 9396) from the body of a request.
 ///
 /// # Errors
-/// `invalid_request`, saying what.
+/// Returns `invalid_request` with what is wrong.
 pub fn read(base: &str, body: &Map<String, Value>) -> Result<Requested, ApiError> {
     let details = body
         .get("authorization_details")
         .ok_or_else(|| ApiError::invalid("Grant initiation requires authorization_details"))?;
     let mut details: Vec<Details> = serde_json::from_value(details.clone()).map_err(|error| {
-        ApiError::invalid(format!("authorization_details do not read: {error}"))
+        ApiError::invalid(format!("Could not parse authorization_details: {error}"))
             .param("authorization_details")
     })?;
     let (Some(details), true) = (details.pop(), details.is_empty()) else {
-        return Err(ApiError::invalid("authorization_details has to hold exactly one entry"));
+        return Err(ApiError::invalid("authorization_details must have exactly one entry"));
     };
     if details.kind != DETAILS_TYPE {
-        return Err(ApiError::invalid(format!("authorization_details type has to be {DETAILS_TYPE}")));
+        return Err(ApiError::invalid(format!("The type in authorization_details must be {DETAILS_TYPE}")));
     }
     let single_use = match details.access_mode.as_deref() {
         None | Some("continuous") => false,
         Some("single_use") => true,
-        Some(_) => return Err(ApiError::invalid("access_mode has to be continuous or single_use")),
+        Some(_) => return Err(ApiError::invalid("access_mode must be continuous or single_use")),
     };
     let purpose = Purpose::read(details.purpose_code.as_deref(), details.purpose_description.as_deref())?;
     let commitments = details.client_claims.iter().flat_map(|claims| &claims.commitments);
     if commitments.clone().count() > MAX_COMMITMENTS || commitments.clone().any(|text| text.len() > MAX_TEXT)
     {
-        return Err(ApiError::invalid("client_claims are too long to be read"));
+        return Err(ApiError::invalid("client_claims is too long"));
     }
     let expires_ms = match details.expires_at.as_deref() {
         None => None,
-        Some(text) => {
-            Some(time::parse_ms(text).filter(|end| *end > time::now_ms()).ok_or_else(|| {
-                ApiError::invalid("expires_at has to be a time to come").param("expires_at")
-            })?)
-        }
+        Some(text) => Some(
+            time::parse_ms(text)
+                .filter(|end| *end > time::now_ms())
+                .ok_or_else(|| ApiError::invalid("expires_at must be in the future").param("expires_at"))?,
+        ),
     };
     let is_whole = details.source.id == base;
     let expected = if is_whole { "provider_native" } else { "connector" };
     if details.source.kind.as_deref().is_some_and(|kind| kind != expected) {
-        return Err(ApiError::invalid(format!("This source is of kind {expected}")).param("source"));
+        return Err(ApiError::invalid(format!("The kind of this source is {expected}")).param("source"));
     }
     if details.streams.is_empty() || details.streams.len() > MAX_STREAMS {
-        return Err(ApiError::invalid("streams has to name at least one stream").param("streams"));
+        return Err(ApiError::invalid("streams must name at least one stream").param("streams"));
     }
     let mut names = BTreeSet::new();
     for stream in &details.streams {
         if !names.insert(stream.name.as_str()) || (stream.name == "*" && details.streams.len() > 1) {
-            return Err(
-                ApiError::invalid("Stream names have to be unique, and * stands alone").param("streams")
-            );
+            return Err(ApiError::invalid("Stream names must be unique, and * must be the only entry")
+                .param("streams"));
         }
         if stream.fields.is_some() && stream.view.is_some() {
             return Err(ApiError::invalid("view and fields are mutually exclusive"));
         }
         let bounds = stream.time_range.iter().flat_map(|range| range.since.iter().chain(&range.until));
         if bounds.into_iter().any(|text| time::parse_ms(text).is_none()) {
-            return Err(ApiError::invalid("time_range has to hold RFC 3339 timestamps").param("time_range"));
+            return Err(ApiError::invalid("time_range must contain RFC 3339 timestamps").param("time_range"));
         }
         let is_empty = |keys: &Vec<String>| keys.is_empty() || keys.len() > MAX_RESOURCES;
         if stream.resources.as_ref().is_some_and(is_empty) {
@@ -293,19 +292,19 @@ pub fn read(base: &str, body: &Map<String, Value>) -> Result<Requested, ApiError
 }
 
 fn not_records() -> ApiError {
-    ApiError::invalid("resources has to hold record ids of this stream").param("resources")
+    ApiError::invalid("resources must contain record ids of this stream").param("resources")
 }
 
 impl Requested {
-    /// What for.
+    /// The purpose.
     pub const fn purpose(&self) -> &Purpose {
         &self.purpose
     }
 
-    /// Looks up what is asked for in what there is.
+    /// Looks up the request in the existing data.
     ///
     /// # Errors
-    /// `invalid_request`, saying what is not there and what is: for the owner.
+    /// Returns `invalid_request` with what does not exist and what does. This is for the owner.
     pub fn look_up(&self, catalog: &Catalog, base: &str) -> Result<AuthorizationDetails, ApiError> {
         let Self { details, purpose, is_whole, single_use, expires_ms } = self;
         let asked = details.source.id.as_str();
@@ -344,7 +343,8 @@ impl Requested {
     }
 }
 
-/// Every stream of every connection that is asked for, and those of a request for all that its bounds leave out.
+/// Every stream of every connection in the request, and the streams that the bounds of a request for everything
+/// leave out.
 fn choices(
     catalog: &Catalog,
     connectors: &[&Arc<Connector>],
@@ -385,12 +385,12 @@ fn choices(
             let several = catalog.connections_of(&connector.key).count() > 1;
             for connection in catalog.connections_of(&connector.key).filter(|known| is_wanted(&known.id)) {
                 for stream in &streams {
-                    // Nobody named it, and what was asked for is not widened.
+                    // The request does not name this stream, and must not be widened to include it.
                     if wildcard && asked.is_bounded() && stream.consent_time_field.is_none() {
                         undated.push((connection.id.clone(), stream.name.clone()));
                         continue;
                     }
-                    // Of a provider as a whole it is the sources that have the field which are meant.
+                    // For the whole provider, the request means the sources that have the field.
                     let lacks = |name: &String| stream.field(name).is_none();
                     if is_whole && asked.fields.iter().flatten().any(lacks) {
                         lacking.push((connector.name.as_str(), *stream));
@@ -399,8 +399,8 @@ fn choices(
                     let mut choice = resolve(stream, asked)?;
                     choice.connector.clone_from(&connector.key);
                     choice.connection.clone_from(&connection.id);
-                    // Leaving the instances out never asks for all of them: of several, the owner picks.
-                    // A provider as a whole is all of them.
+                    // A request without instances never means all of them: if there are several, the owner picks.
+                    // For the whole provider, it means all.
                     choice.is_ambiguous = !is_whole && instances.is_none() && several;
                     let names_nothing = is_whole && wildcard && instances.is_none();
                     choice.is_named = !choice.is_ambiguous && !names_nothing;
@@ -422,7 +422,7 @@ fn choices(
             return Err(no_source_has(asked.fields.as_deref().unwrap_or_default(), &asked.name, &lacking));
         }
         if choices.len() - before > MAX_STREAMS {
-            return Err(ApiError::invalid("Too many streams are asked for").param("streams"));
+            return Err(ApiError::invalid("The request names too many streams").param("streams"));
         }
     }
     if choices.is_empty() && !undated.is_empty() {
@@ -431,7 +431,7 @@ fn choices(
     Ok((choices, undated))
 }
 
-/// Of several sources' streams of one name, none has all the fields; each field that there is, with whose it is.
+/// The error if no source's stream of this name has all fields. It lists each existing field with its sources.
 fn no_source_has(asked: &[String], name: &str, streams: &[(&str, &Stream)]) -> ApiError {
     let mut known: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (source, stream) in streams {
@@ -469,7 +469,7 @@ fn resolve(stream: &Stream, asked: &AskedStream) -> Result<Choice, ApiError> {
         }
         (None, None) => None,
     };
-    // Required fields are always part of it: without them it is not a record (draft §6).
+    // Required fields are always included. A record without them is not a record (draft §6).
     let fields = stream
         .fields
         .iter()

@@ -12,10 +12,10 @@ const DETAILS_FAULT: &str = "invalid_authorization_details";
 /// `GET /oauth/authorize`
 ///
 /// # Errors
-/// Where the database fails; all else is a page.
+/// Returns the errors of the database. Everything else is a page.
 pub fn answer(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     let page = |what: &str| Ok(consent::refused_page(&vault.config.profile, what));
-    // What another site's page loads by itself, as a picture or a frame, is no person who goes somewhere.
+    // A picture or a frame that another site's page loads is not a person who goes somewhere.
     if request.header("sec-fetch-dest").is_some_and(|goes_to| goes_to != "document") {
         return page("it did not send a person here");
     }
@@ -24,7 +24,7 @@ pub fn answer(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
         Err(error) if error.status.is_server_error() => return Err(error),
         Err(error) => return page(error.message()),
     };
-    // Nobody knows who that is, so nothing is kept of it until the owner lets it in.
+    // The sender is unknown, so nothing of the request is kept until the owner admits it.
     if vault.is_public(request) {
         return Ok(pairing::page(vault, &sent, None));
     }
@@ -45,12 +45,12 @@ pub fn answer(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
         };
         Ok::<_, ApiError>((id, back))
     })();
-    // Whatever is wrong is shown: nobody is sent anywhere before an owner decided.
+    // Errors are shown here. Nobody is redirected anywhere before an owner has decided.
     match made {
         Ok((_, Some(back))) => Ok(Reply::see_other(&back)),
         Ok((id, None)) => Ok(Reply::see_other(&consent::page_url(&request.base, &id))),
         Err(error) if error.status.is_server_error() => Err(error),
-        // With --auto-approve nobody is asked, so that a program is told of a fault as it is of an approval.
+        // With --auto-approve nobody is asked, so the program receives an error the same way as an approval.
         Err(error) if vault.config.auto_approve => {
             let code = if error.code == "invalid_request" { DETAILS_FAULT } else { error.code };
             Ok(Reply::see_other(&redirect.back(&[("error", code), ("error_description", error.message())])))

@@ -1,4 +1,4 @@
-//! Bearers for the grants of a package: `/v1` does not take the package's own.
+//! Bearers for the grants of a package. `/v1` does not accept the package's own bearer.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,20 +8,20 @@ use crate::error::{Error, Result};
 use crate::secret::AccessToken;
 use crate::vault::id::{random_token, token_hash};
 
-/// How long one is good.
+/// How long a bearer is valid.
 pub const GOOD_FOR: Duration = Duration::from_mins(1);
 
-/// Bearers for grants of packages: known to this process alone, by their hash, for a minute.
+/// Bearers for grants of packages. Only this process knows them, by their hash, for one minute.
 #[derive(Default)]
 pub struct ChildBearers(Mutex<HashMap<String, (String, Instant)>>);
 
 impl ChildBearers {
-    /// A new bearer for this grant.
+    /// Issues a new bearer for this grant.
     ///
     /// # Errors
-    /// `no_randomness`.
+    /// Returns `no_randomness`.
     pub fn issue(&self, grant_id: &str) -> Result<AccessToken> {
-        let no_token = || Error::failed("no_randomness", "The system gives no random numbers");
+        let no_token = || Error::failed("no_randomness", "The system returned no random numbers");
         let token = random_token("pdpp_it_").map_err(|_| no_token())?;
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -30,7 +30,7 @@ impl ChildBearers {
         AccessToken::new(token).map_err(|error| no_token().because(error))
     }
 
-    /// The grant that the bearer of this hash is for.
+    /// The grant that belongs to the bearer with this hash.
     pub fn grant_of(&self, hash: &str) -> Option<String> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(hash).filter(|(_, end)| *end > Instant::now()).map(|(grant_id, _)| grant_id.clone())

@@ -1,33 +1,33 @@
-//! What a client is, and where a code for it may be sent.
+//! A client, and the addresses to which a code for it may be sent.
 
 use serde_json::{Map, Value};
 use url::{Host, Url};
 
-/// Characters of a client's name at most: it is shown to the owner.
+/// The maximum length of a client's name in characters. The owner sees it.
 const MAX_NAME: usize = 120;
-/// Redirect URIs of a client at most, and bytes of one.
+/// The maximum number of redirect URIs of a client, and the maximum size of one.
 const MAX_REDIRECTS: usize = 10;
 const MAX_REDIRECT: usize = 2_000;
 
-/// A client, as far as it matters here.
+/// A client, with what this server needs to know of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
     /// Its id.
     pub id: String,
-    /// What it calls itself.
+    /// The name that it gave itself.
     pub name: String,
-    /// Where an authorization code may be sent; empty for one that named none.
+    /// Where an authorization code may be sent; empty for a client that named no address.
     pub redirect_uris: Vec<String>,
-    /// The domain that it was shown to control, by a document there.
+    /// The domain that it controls, as a document there shows.
     pub domain: Option<String>,
 }
 
-/// Whether `name` can be a client's.
+/// Whether `name` is valid as a client's name.
 pub fn is_name(name: &str) -> bool {
     !name.trim().is_empty() && name.chars().count() <= MAX_NAME
 }
 
-/// `redirect_uris` of a client's metadata; `None` if there is one that no code may be sent to.
+/// The `redirect_uris` of a client's metadata; `None` if a code must not be sent to one of them.
 pub fn redirect_uris(metadata: &Map<String, Value>) -> Option<Vec<String>> {
     let uris: &[Value] = match metadata.get("redirect_uris") {
         None | Some(Value::Null) => &[],
@@ -36,8 +36,8 @@ pub fn redirect_uris(metadata: &Map<String, Value>) -> Option<Vec<String>> {
     uris.iter().map(|uri| uri.as_str().filter(|uri| is_redirect(uri)).map(str::to_owned)).collect()
 }
 
-/// https, http on loopback, or an app's own scheme, which is a domain turned round and so has a dot (RFC 8252 §7.1): no
-/// scheme that a browser or a system runs something for has one.
+/// Accepts https, http on loopback, or an app's own scheme. Such a scheme is a reversed domain and so contains a
+/// dot (RFC 8252 §7.1); no scheme for which a browser or a system runs something contains one.
 pub fn is_redirect(uri: &str) -> bool {
     let Ok(url) = Url::parse(uri) else { return false };
     let is_fine = match url.scheme() {
@@ -45,7 +45,8 @@ pub fn is_redirect(uri: &str) -> bool {
         "http" => is_loopback(&url),
         own => own.contains('.'),
     };
-    // A host stands in the page's policy: there a semicolon would begin something else, and a star is any host.
+    // The host goes into the page's policy, where a semicolon would begin something else and a star would mean any
+    // host.
     let is_plain_host = match url.host() {
         Some(Host::Domain(name)) => {
             name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
@@ -62,8 +63,9 @@ pub fn is_redirect(uri: &str) -> bool {
 }
 
 impl Client {
-    /// Whether a code for this client may be sent to `uri`: one that it named, character by character;
-    /// on loopback the port is the app's to pick (RFC 8252 §7.3). One that named none gets loopback only.
+    /// Whether a code for this client may be sent to `uri`. It must be an address that the client named, character
+    /// by character. On loopback the app may choose the port (RFC 8252 §7.3). A client that named no address may
+    /// use loopback only.
     pub fn may_redirect_to(&self, uri: &str) -> bool {
         if !is_redirect(uri) {
             return false;

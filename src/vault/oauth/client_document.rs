@@ -1,7 +1,8 @@
-//! Client ID Metadata Documents: a client id that is an address, where the client says who it is.
+//! Client ID Metadata Documents: a client id that is an address, at which the client describes itself.
 //!
-//! This is the one thing that the vault fetches, and anybody may name the address: so https or
-//! loopback only, nothing in this machine's own network, no redirect, no proxy, little and soon.
+//! A document is the only thing that the vault fetches, and anyone can name the address. So it fetches only over
+//! https or from loopback, never from this machine's own network, without redirects or a proxy, and within tight
+//! limits of size and time.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -17,23 +18,23 @@ use crate::net;
 use crate::vault::time;
 use crate::vault::wire::ApiError;
 
-/// Until the whole document is there.
+/// The time limit for fetching the whole document.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Bytes of a document at most (the draft recommends 5 KB).
+/// The maximum size of a document in bytes (the draft recommends 5 KB).
 const MAX_BYTES: usize = 10 * 1024;
-/// Bytes of a client id at most.
+/// The maximum size of a client id in bytes.
 const MAX_ID: usize = 500;
-/// How long a document is believed, in milliseconds.
+/// How long a document stays valid, in milliseconds.
 const FRESH_MS: i64 = 300_000;
-/// Documents kept at most.
+/// The maximum number of documents that are kept.
 const MAX_KEPT: usize = 100;
 
-/// Documents fetched at once at most, and requests that wait until one of those is done: anybody may name an address
-/// that answers slowly, and that holds up nobody else.
+/// The maximum number of documents that are fetched at once, and of requests that wait for one of them. Anyone can
+/// name an address that answers slowly, and that must not delay others.
 const WORKERS: usize = 2;
 const WAITING: usize = 6;
 
-/// Documents that were fetched, and the right to fetch.
+/// The fetched documents, and the permits to fetch.
 #[derive(Default)]
 pub struct Documents {
     kept: Mutex<HashMap<String, (i64, Client)>>,
@@ -47,7 +48,7 @@ struct Line {
     waiting: usize,
 }
 
-/// The right to fetch a document, until it is dropped.
+/// A permit to fetch a document, until it is dropped.
 struct Turn<'a>(&'a Documents);
 
 impl Drop for Turn<'_> {
@@ -58,10 +59,10 @@ impl Drop for Turn<'_> {
 }
 
 impl Documents {
-    /// The client whose id this address is.
+    /// The client whose id is this address.
     ///
     /// # Errors
-    /// `invalid_client`, saying what is wrong with the address or the document.
+    /// Returns `invalid_client` with what is wrong with the address or the document.
     pub fn client(&self, id: &str) -> Result<Client, ApiError> {
         let url = address(id).map_err(refused)?;
         let now = time::now_ms();
@@ -82,13 +83,13 @@ impl Documents {
         Ok(client)
     }
 
-    /// Waits for the right to fetch, not for long.
+    /// Waits a short time for a permit to fetch.
     fn turn(&self) -> Result<Turn<'_>, ApiError> {
         let busy = || {
             ApiError::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "temporarily_unavailable",
-                "Too many documents of clients are being fetched; try again",
+                "The server is fetching too many client documents; try again",
             )
         };
         let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
@@ -112,7 +113,11 @@ impl Documents {
 }
 
 fn refused(why: impl std::fmt::Display) -> ApiError {
-    ApiError::new(StatusCode::BAD_REQUEST, "invalid_client", format!("The client's document: {why}"))
+    ApiError::new(
+        StatusCode::BAD_REQUEST,
+        "invalid_client",
+        format!("Could not use the client's document: {why}"),
+    )
 }
 
 /// `id` as the address of a document.
@@ -123,14 +128,14 @@ fn address(id: &str) -> Result<Url, String> {
         && url.password().is_none()
         && url.fragment().is_none()
         && url.path().len() > 1
-        // What was typed and what is fetched have to be one address.
+        // What was typed and what is fetched must be the same address.
         && url.as_str() == id;
     if !is_secure {
         return Err("its address is neither https nor on loopback".to_owned());
     }
     if !is_plain || id.len() > MAX_ID {
         return Err(
-            "its address needs a path, and has no user, fragment, dot segment or odd spelling".to_owned()
+            "its address must have a path, and no user, fragment, dot segment or unusual spelling".to_owned()
         );
     }
     Ok(url)
@@ -140,7 +145,7 @@ fn fetch(url: &Url) -> Result<Map<String, Value>, String> {
     let runtime =
         crate::runtime::of_this_thread().map_err(|error| format!("it could not be fetched: {error}"))?;
     let fetched = runtime.block_on(async { tokio::time::timeout(PATIENCE, fetch_within(url)).await });
-    fetched.unwrap_or_else(|_| Err(format!("it was not there within {} s", PATIENCE.as_secs())))
+    fetched.unwrap_or_else(|_| Err(format!("it did not arrive within {} s", PATIENCE.as_secs())))
 }
 
 async fn fetch_within(url: &Url) -> Result<Map<String, Value>, String> {
@@ -163,7 +168,7 @@ async fn fetch_within(url: &Url) -> Result<Map<String, Value>, String> {
     let client = reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
-        // The addresses that were looked at, and no others: a name can change its mind.
+        // Connect only to the addresses that were checked, because the name can change what it resolves to.
         .resolve_to_addrs(&host, &addresses)
         .build()
         .map_err(|error| failed(&error))?;
@@ -174,7 +179,7 @@ async fn fetch_within(url: &Url) -> Result<Map<String, Value>, String> {
         .await
         .map_err(|error| failed(&error.without_url()))?;
     if answer.status() != reqwest::StatusCode::OK {
-        return Err(format!("its address answered HTTP {}", answer.status().as_u16()));
+        return Err(format!("its address returned HTTP {}", answer.status().as_u16()));
     }
     let mut body = Vec::new();
     while let Some(chunk) = answer.chunk().await.map_err(|error| failed(&error.without_url()))? {
@@ -194,11 +199,13 @@ fn read(id: &str, url: &Url, document: &Map<String, Value>) -> Result<Client, St
     if document.contains_key("client_secret")
         || text("token_endpoint_auth_method").is_some_and(|method| method != "none")
     {
-        return Err("it is of a client with a secret; clients here are public".to_owned());
+        return Err(
+            "it describes a client with a secret, and this server supports only public clients".to_owned()
+        );
     }
     let redirect_uris = client::redirect_uris(document)
         .filter(|uris| !uris.is_empty())
-        .ok_or("it names no redirect_uris that a code may be sent to")?;
+        .ok_or("it names no redirect_uris that this server can send a code to")?;
     let name = text("client_name").filter(|name| client::is_name(name));
     Ok(Client {
         id: id.to_owned(),
@@ -250,7 +257,7 @@ mod tests {
             assert!(!net::is_public(private.parse().unwrap()), "{private}");
         }
         assert!(net::is_public("93.184.216.34".parse().unwrap()));
-        // By its address alone, without a look-up.
+        // Refused because of its address, without a look-up.
         let error = fetch(&"https://169.254.169.254/latest".parse().unwrap()).unwrap_err();
         assert!(error.contains("private network"), "{error}");
     }
@@ -270,7 +277,7 @@ mod tests {
         std::thread::scope(|scope| {
             let third = scope.spawn(|| documents.turn().is_ok());
             drop(first);
-            assert!(third.join().unwrap(), "whoever waits is next");
+            assert!(third.join().unwrap(), "the waiting request is next");
         });
     }
 

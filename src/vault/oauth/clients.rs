@@ -1,5 +1,5 @@
-//! Clients: registered on request (RFC 7591), by a document at their own address, or known beforehand;
-//! all of them public.
+//! Clients: registered on request (RFC 7591), described by a document at their own address, or known beforehand.
+//! All of them are public clients.
 
 use axum::http::StatusCode;
 use rusqlite::{OptionalExtension, params};
@@ -14,45 +14,52 @@ use crate::vault::wire::{ApiError, Reply, Request};
 /// Clients that need no registration.
 pub const PRE_REGISTERED: [(&str, &str); 1] = [("pdpp_cli", "PDPP CLI")];
 
-/// Bytes of the redirect URIs of a client whose id holds them, together, at most: it stands in an address.
+/// The maximum total size of the redirect URIs of a client whose id contains them, because the id becomes part of
+/// an address.
 const MAX_SEALED: usize = 1_500;
-/// Bytes of one field of a client's metadata at most.
+/// The maximum size of one field of a client's metadata, in bytes.
 const MAX_FIELD: usize = 2_048;
-/// How long a client is kept that has no grant, in milliseconds.
+/// How long a client without a grant is kept, in milliseconds.
 const UNUSED_MS: i64 = 3_600_000;
-/// Clients without a grant at most. Anybody may register, so nobody is refused: the oldest go.
+/// The maximum number of clients without a grant. Anyone may register and nobody is refused; the oldest are
+/// removed.
 const MAX_UNUSED: i64 = 1_000;
 
 /// `POST /oauth/register`
 ///
 /// # Errors
-/// Where the database fails; a bad request is answered in RFC 7591's own form.
+/// Returns the errors of the database. A bad request gets an answer in the form of RFC 7591.
 pub fn register(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     let is_public = vault.is_public(request);
     let refused = |code: &str, what: &str| {
         Ok(Reply::json(StatusCode::BAD_REQUEST, &json!({ "error": code, "error_description": what })))
     };
     let invalid = |what: &str| refused("invalid_client_metadata", what);
-    let Ok(asked) = request.json() else { return invalid("The body has to be a JSON object") };
+    let Ok(asked) = request.json() else { return invalid("The body must be a JSON object") };
     let name = match asked.get("client_name") {
-        // What a host need not say (RFC 7591 §2) it need not be refused for; where its code goes is shown anyway.
+        // RFC 7591 §2 makes this optional, so a host without it is not refused. The page shows where its code goes
+        // anyway.
         None if is_public => "An app without a name",
         name => match name.and_then(Value::as_str).filter(|name| is_name(name)) {
             Some(name) => name,
-            None => return invalid("client_name has to be a string of 1 to 120 characters"),
+            None => return invalid("client_name must be a string of 1 to 120 characters"),
         },
     };
     match asked.get("token_endpoint_auth_method") {
         None => {}
         Some(method) if method == "none" => {}
-        // The answer says none in its place (RFC 7591 §3.2.1): some hosts ask for a secret wherever they go.
+        // The answer says `none` instead (RFC 7591 §3.2.1), because some hosts always ask for a secret.
         Some(_) if is_public => {}
-        Some(_) => return invalid("token_endpoint_auth_method has to be none: clients here are public"),
+        Some(_) => {
+            return invalid(
+                "token_endpoint_auth_method must be none, because this server supports only public clients",
+            );
+        }
     }
     let Some(redirects) = redirect_uris(&asked).filter(|uris| !is_public || !uris.is_empty()) else {
         return refused(
             "invalid_redirect_uri",
-            "redirect_uris have to be https, http on loopback, or of the app's own scheme, which has a dot",
+            "redirect_uris must use https, http on loopback, or the app's own scheme, which must contain a dot",
         );
     };
     let too_long = asked.iter().find(|(_, value)| value.to_string().len() > MAX_FIELD);
@@ -72,7 +79,7 @@ pub fn register(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     }
     let client_id = if is_public {
         let Some(sealed) = Sealed { name: name.to_owned(), redirect_uris: redirects }.id(vault) else {
-            return invalid(&format!("redirect_uris are longer than {MAX_SEALED} bytes together"));
+            return invalid(&format!("redirect_uris are longer than {MAX_SEALED} bytes in total"));
         };
         sealed
     } else {
@@ -83,8 +90,8 @@ pub fn register(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     Ok(Reply::json(StatusCode::CREATED, &Value::Object(metadata)).no_store())
 }
 
-/// A client that registered at the public name. Nothing is kept of it: its id is what it said, sealed, so that however many
-/// strangers register, nobody else's registration goes and nothing grows (RFC 7591, appendix A.5.2).
+/// A client that registered at the public name. Nothing of it is stored: its id is its sealed metadata. However
+/// many strangers register, nobody's registration is lost and nothing grows (RFC 7591, appendix A.5.2).
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Sealed {
     #[serde(rename = "n")]
@@ -97,7 +104,7 @@ impl Sealed {
     const PREFIX: &'static str = "pub_";
     const CONTEXT: &'static str = "client";
 
-    /// Its id; `None` where that would be too long for an address.
+    /// Its id; `None` if it would be too long for an address.
     fn id(&self, vault: &Vault) -> Option<String> {
         if self.redirect_uris.iter().map(String::len).sum::<usize>() > MAX_SEALED {
             return None;
@@ -112,10 +119,10 @@ impl Sealed {
     }
 }
 
-/// Registers a client, and forgets those that came to nothing.
+/// Registers a client, and removes unused clients.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn add(vault: &Vault, metadata: &Map<String, Value>) -> Result<String, ApiError> {
     let client_id = random_id("cli_")?;
     let busy = json!(vault.flows.clients()).to_string();
@@ -136,15 +143,16 @@ pub fn add(vault: &Vault, metadata: &Map<String, Value>) -> Result<String, ApiEr
     })
 }
 
-/// Whether a client says at an address who it is, which is its id.
+/// Whether a client id is an address at which the client describes itself.
 pub fn is_address(client_id: &str) -> bool {
     client_id.contains("://")
 }
 
-/// The client of this id, for the side that `request` came in by. One whose id is an address is asked for its document there.
+/// The client with this id, for the side that `request` came in by. If the id is an address, fetches the document
+/// there.
 ///
 /// # Errors
-/// `invalid_client` for an unknown one.
+/// Returns `invalid_client` for an unknown client.
 pub fn find(vault: &Vault, request: &Request, client_id: &str) -> Result<Client, ApiError> {
     if let Some((id, name)) = PRE_REGISTERED.iter().find(|(known, _)| *known == client_id) {
         let (id, name) = ((*id).to_owned(), (*name).to_owned());
@@ -183,8 +191,8 @@ fn metadata(vault: &Vault, client_id: &str) -> Result<Option<String>, ApiError> 
     })
 }
 
-/// What the client of this id calls itself, as far as that is known here: nobody is asked, so that one whose id is an address is
-/// called that.
+/// The name of the client with this id, as far as it is known here. Fetches nothing: if the id is an address, the
+/// address is the name.
 pub fn name(vault: &Vault, client_id: &str) -> String {
     if let Some((_, name)) = PRE_REGISTERED.iter().find(|(known, _)| *known == client_id) {
         return (*name).to_owned();

@@ -1,4 +1,4 @@
-//! How a program asks: a pushed request, and agent-connect with its polling.
+//! The requests of programs: a pushed request, and agent-connect with its polling.
 
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ use crate::vault::wire::{ApiError, Reply, Request};
 /// `POST /oauth/par`
 ///
 /// # Errors
-/// Every refusal.
+/// Returns every refusal.
 pub fn pushed_request(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     let body = read_body(request)?;
     let client_id = body
@@ -37,7 +37,7 @@ pub fn pushed_request(vault: &Vault, request: &Request) -> Result<Reply, ApiErro
 /// `POST /agent-connect`
 ///
 /// # Errors
-/// Every refusal.
+/// Returns every refusal.
 pub fn begin(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     let body = read_body(request)?;
     let text = |name: &str| body.get(name).and_then(Value::as_str);
@@ -47,7 +47,7 @@ pub fn begin(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
         return Err(ApiError::invalid("resource is not this provider").param("resource"));
     }
     if text("scope").is_some_and(|scope| scope != "pdpp:read") {
-        return Err(ApiError::invalid("scope has to be pdpp:read").param("scope"));
+        return Err(ApiError::invalid("scope must be pdpp:read").param("scope"));
     }
     let (pending, client_id) = match text("request_uri") {
         Some(uri) => {
@@ -55,14 +55,15 @@ pub fn begin(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
                 .ok_or_else(|| ApiError::invalid("client_id is required").param("client_id"))?;
             (uri.strip_prefix(URI_PREFIX).unwrap_or_default().to_owned(), client_id.to_owned())
         }
-        // Everything would be granted, whatever they narrow it to.
+        // Otherwise everything would be granted, whatever the details narrow it to.
         None if body.contains_key("authorization_details") => {
-            let belongs = "authorization_details belong to a pushed request (POST /oauth/par), and its request_uri here";
+            let belongs =
+                "Send authorization_details in a pushed request (POST /oauth/par), and its request_uri here";
             return Err(ApiError::invalid(belongs).param("authorization_details"));
         }
         None => whole_provider(vault, request, &body)?,
     };
-    // One attempt for each request: whoever comes with a request_uri that was seen somewhere gets nothing.
+    // One attempt per request, so a request_uri that someone saw elsewhere is worth nothing.
     let Some((id, polling_code)) = vault.flows.attempt(&pending, &client_id)? else {
         return Err(ApiError::invalid("Unknown request_uri").param("request_uri"));
     };
@@ -81,7 +82,7 @@ pub fn begin(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
             "poll_url": token_url,
             "token_url": token_url,
             "polling_code": polling_code,
-            // The owner's page shows it too.
+            // The owner's page also shows it.
             "user_code": code,
             "interval": INTERVAL,
             "expires_in": EXPIRES_IN,
@@ -90,7 +91,7 @@ pub fn begin(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     .no_store())
 }
 
-/// A request without a source: the owner is shown all of them and picks. Gives its id and its client's.
+/// A request without a source: the owner sees all sources and selects. Returns its id and its client's id.
 fn whole_provider(
     vault: &Vault,
     request: &Request,
@@ -116,7 +117,7 @@ fn whole_provider(
 /// `POST /agent-connect/{attempt}/token`
 ///
 /// # Errors
-/// `access_denied`, `expired_token`, `invalid_grant`.
+/// Returns `access_denied`, `expired_token` or `invalid_grant`.
 pub fn poll(vault: &Vault, request: &Request, attempt: &str) -> Result<Reply, ApiError> {
     let body = read_body(request)?;
     let code = body.get("polling_code").and_then(Value::as_str).unwrap_or_default();
@@ -154,18 +155,18 @@ pub fn poll(vault: &Vault, request: &Request, attempt: &str) -> Result<Reply, Ap
     }
 }
 
-/// `authorization_details` out of a form or a query, as a body has them.
+/// Reads `authorization_details` from a form or a query into the shape of a JSON body.
 ///
 /// # Errors
-/// `invalid_request` for what is not JSON.
+/// Returns `invalid_request` if they are not JSON.
 pub fn with_details(details: &str) -> Result<Map<String, Value>, ApiError> {
     let name = "authorization_details";
     let details: Value = serde_json::from_str(details)
-        .map_err(|_| ApiError::invalid(format!("{name} has to be JSON")).param(name))?;
+        .map_err(|_| ApiError::invalid(format!("{name} must be JSON")).param(name))?;
     Ok(Map::from_iter([(name.to_owned(), details)]))
 }
 
-/// A body in JSON, or in RFC 9126's form encoding with JSON in `authorization_details`.
+/// Reads a body in JSON, or in RFC 9126's form encoding with JSON in `authorization_details`.
 fn read_body(request: &Request) -> Result<Map<String, Value>, ApiError> {
     let is_form = request
         .header("content-type")
@@ -177,7 +178,7 @@ fn read_body(request: &Request) -> Result<Map<String, Value>, ApiError> {
     for (name, value) in request.form() {
         let value = match name.as_str() {
             "authorization_details" | "client_display" => serde_json::from_str(&value)
-                .map_err(|_| ApiError::invalid(format!("{name} has to be JSON")).param(name.clone()))?,
+                .map_err(|_| ApiError::invalid(format!("{name} must be JSON")).param(name.clone()))?,
             _ => Value::String(value),
         };
         body.insert(name, value);

@@ -1,5 +1,5 @@
-//! Device authorization (RFC 8628): a program without a browser. Its code is compared on the page that the owner's link
-//! opens; it is typed nowhere, so nobody can try codes out.
+//! Device authorization (RFC 8628), for a program without a browser. The owner compares its code on the page that
+//! the owner's link opens. Nobody types the code anywhere, so nobody can guess codes.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use super::{authorization_details, clients, connect, consent, token_endpoint};
 use crate::vault::Vault;
 use crate::vault::wire::{ApiError, Reply, Request};
 
-/// What a program shows as the page to open: it says where the owner's link is.
+/// The page that a program tells its user to open. It says where to find the owner's link.
 const PATH: &str = "/consent/device";
 
 /// `POST /oauth/device_authorization`

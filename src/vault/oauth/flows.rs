@@ -1,5 +1,5 @@
-//! Requests that wait for the owner, and the programs that wait for them. They live in memory and not
-//! long: a restart ends them.
+//! Requests that wait for the owner, and the programs that wait for them. They are kept in memory for a short time;
+//! a restart ends them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,69 +14,72 @@ use crate::vault::id::{random_id, random_token, token_hash};
 use crate::vault::time;
 use crate::vault::wire::ApiError;
 
-/// How long the owner has, in seconds.
+/// How long the owner has to decide, in seconds.
 pub const EXPIRES_IN: i64 = 600;
-/// How often a program may ask, in seconds.
+/// The interval at which a program may poll, in seconds.
 pub const INTERVAL: i64 = 2;
-/// What a request's URI begins with.
+/// The prefix of a request's URI.
 pub const URI_PREFIX: &str = "urn:pdpp:pending-consent:";
-/// How long a request is remembered that nobody decided, so that its program learns of it, in milliseconds.
+/// How long an undecided request is remembered, so that its program learns that it expired, in milliseconds.
 const EXPIRED_MS: i64 = EXPIRES_IN * 1000 + 120_000;
-/// How long a decision is remembered, so that its page can say how it ended, in milliseconds.
+/// How long a decision is remembered, so that its page can show the result, in milliseconds.
 const DECIDED_MS: i64 = 3_600_000;
-/// Decisions that are remembered at most; where everything is approved there can be many.
+/// The maximum number of remembered decisions. With automatic approval there can be many.
 const MAX_DECIDED: usize = 1_000;
-/// Open requests at most: of one client, and of all. Anybody may ask, so nobody is refused: the oldest goes.
+/// The maximum number of open requests of one client, and of all clients. Anyone may ask and nobody is refused; the
+/// oldest request is removed.
 const MAX_OF_CLIENT: usize = 10;
 const MAX_OPEN: usize = 100;
-/// How long a token is told again to the program that it was told to, in milliseconds: its answer can get lost.
+/// How long a token is given again to the program that received it, in milliseconds, because an answer can get
+/// lost.
 const REPEAT_MS: i64 = 60_000;
-/// How long an authorization code is good for (RFC 6749 §4.1.2 recommends minutes at most).
+/// How long an authorization code is valid (RFC 6749 §4.1.2 recommends at most minutes).
 const CODE_MS: i64 = 60_000;
-/// What a device that asks too often has to wait longer (RFC 8628 §3.5), in seconds.
+/// How much longer a device must wait that polls too often (RFC 8628 §3.5), in seconds.
 const SLOW_DOWN: i64 = 5;
-/// The letters of a code that a person compares or types: no vowels, so no words; nothing that looks like a digit (RFC 8628 §6.1).
+/// The letters of a code that a person compares or types: no vowels, so that no words appear, and nothing that
+/// looks like a digit (RFC 8628 §6.1).
 pub(super) const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 
 /// A request that waits, or waited, for the owner.
 #[derive(Debug, Clone)]
 pub struct Pending {
-    /// Who asks.
+    /// The client that asks.
     pub client: Client,
-    /// What for and what; looked up in what there is when the owner looks.
+    /// What it asks for and why. Looked up in the existing data when the owner opens the page.
     pub asked: Asked,
     /// How its program learns of the decision.
     pub way: Way,
     /// What the program and the owner's page both show: `BCDF-GHJK`.
     pub code: String,
-    /// How it stands.
+    /// The state of the decision.
     pub decision: Decision,
     /// The form as the owner left it.
     pub left: Option<Vec<(String, String)>>,
-    /// What the owner was shown last to be decided.
+    /// The last summary that the owner saw before deciding.
     pub summary: Option<Summary>,
     owner: Owner,
     tries: Tries,
     /// When the owner's link was opened.
     opened_ms: i64,
-    /// Whether a program polls for it: one does, and no second one.
+    /// Whether a program polls for it. Only one program may.
     is_polled: bool,
     created_ms: i64,
 }
 
-/// What a request is about.
+/// What a request asks for.
 #[derive(Debug, Clone)]
 pub enum Asked {
-    /// What it names.
+    /// What the request names.
     Details(Box<Requested>),
-    /// All that there is, for the owner to pick from.
+    /// Everything that exists; the owner selects.
     Everything(Purpose),
-    /// The same, with what the owner named ticked.
+    /// Everything, with what the owner named already ticked.
     Wish(Box<Wish>),
 }
 
 impl Asked {
-    /// What for.
+    /// The purpose.
     pub const fn purpose(&self) -> &Purpose {
         match self {
             Self::Details(requested) => requested.purpose(),
@@ -86,28 +89,29 @@ impl Asked {
     }
 }
 
-/// Who may decide about a request.
+/// Who may decide on a request.
 #[derive(Debug, Clone)]
 enum Owner {
-    /// Whoever opens the link with the secret of this hash.
+    /// The person who opens the link with the secret of this hash.
     Link(String),
-    /// The browser that opened it: it has the secret of this hash, for the page of this name.
+    /// The browser that opened the link. It has the secret of this hash, for the page of this name.
     Browser { page: String, hash: String },
 }
 
-/// What the owner is shown before the decision, which is about this and nothing else.
+/// What the owner sees before the decision. The decision is about exactly this.
 #[derive(Debug, Clone)]
 pub struct Summary {
-    /// What is left of the request.
+    /// What is selected of the request.
     pub selection: Selection,
-    /// The connections and streams that the numbers of the selection were of.
+    /// The connections and streams that the numbers in the selection refer to.
     pub choices: Vec<(String, String)>,
-    /// Of all that was shown.
+    /// The digest of everything shown.
     pub digest: String,
 }
 
 impl Summary {
-    /// The selection by the numbers that the same choices have in `asked`: an import may have added some before them.
+    /// The selection with the numbers that the same choices have in `asked`. An import may have added choices
+    /// before them.
     pub fn selection_in(&self, asked: &AuthorizationDetails) -> Selection {
         let now = |number: &usize| {
             let (connection, stream) = self.choices.get(*number)?;
@@ -127,31 +131,31 @@ impl Summary {
 pub enum Way {
     /// It polls an agent-connect attempt.
     AgentConnect,
-    /// The owner's browser goes back to it with a code (RFC 6749 §4.1).
+    /// The owner's browser returns to it with a code (RFC 6749 §4.1).
     Redirect(Box<Redirect>),
     /// It polls with a device code (RFC 8628).
     Device,
-    /// It is in this process, and its owner's own.
+    /// It runs in this process and belongs to the owner.
     Here,
 }
 
-/// Where an authorization code goes, and what has to come with it.
+/// Where an authorization code goes, and what must come with it.
 #[derive(Debug, Clone)]
 pub struct Redirect {
-    /// Who was asked, and answers (RFC 9207).
+    /// The server that was asked and that answers (RFC 9207).
     pub issuer: String,
-    /// Checked to be the client's.
+    /// The address, checked to be the client's.
     pub uri: String,
-    /// The client's own, given back as it is.
+    /// The client's own value, returned unchanged.
     pub state: Option<String>,
-    /// S256 (RFC 7636).
+    /// The S256 challenge (RFC 7636).
     pub challenge: String,
-    /// RFC 8707.
+    /// The resource (RFC 8707).
     pub resource: Option<String>,
 }
 
 impl Redirect {
-    /// The address that leads back to the program, with these parameters, its state and who answers.
+    /// The address that leads back to the program, with these parameters, its state and the issuer.
     pub fn back(&self, parameters: &[(&str, &str)]) -> String {
         let Ok(mut url) = url::Url::parse(&self.uri) else { return String::new() };
         {
@@ -166,10 +170,10 @@ impl Redirect {
     }
 }
 
-/// How a request stands.
+/// The state of a decision.
 #[derive(Debug, Clone)]
 pub enum Decision {
-    /// The owner did not decide yet.
+    /// The owner has not decided yet.
     Open,
     /// Approved.
     Approved(Box<Approval>),
@@ -189,20 +193,20 @@ pub struct Approval {
     pub granted: Granted,
     /// How the program gets its token.
     pub outcome: Outcome,
-    /// Whether the owner ended it since, on its page.
+    /// Whether the owner has ended it since then, on its page.
     pub is_over: bool,
 }
 
 /// How a program gets the token of an approval.
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    /// This token, kept for the program that polls; the database has its hash only.
+    /// This token, kept for the polling program. The database has only its hash.
     Token(String),
-    /// By a code, which is known to nobody here: it went back to the program.
+    /// Through a code, which went back to the program. Nobody here knows it.
     Redirect,
-    /// It is issued when the device asks.
+    /// It is issued when the device polls.
     Device,
-    /// These tokens, one a grant, kept for the program in this process.
+    /// These tokens, one per grant, kept for the program in this process.
     Here(Vec<String>),
 }
 
@@ -220,16 +224,16 @@ struct Device {
     pending: String,
     asked_ms: Option<i64>,
     interval: i64,
-    /// The token that it was told, and when.
+    /// The token that was given to it, and when.
     told: Option<(String, i64)>,
 }
 
-/// An authorization code that was issued.
+/// An issued authorization code.
 #[derive(Debug, Clone)]
 pub struct Code {
-    /// What it stands for.
+    /// What it was issued for.
     pub granted: Granted,
-    /// Where it was sent, and what it needs.
+    /// Where it was sent, and what must come with it.
     pub redirect: Redirect,
     created_ms: i64,
     used: bool,
@@ -237,20 +241,20 @@ pub struct Code {
 }
 
 impl Code {
-    /// A code issued now.
+    /// A code that is issued now.
     pub fn new(granted: Granted, redirect: Redirect) -> Self {
         Self { granted, redirect, created_ms: time::now_ms(), used: false, family: None }
     }
 }
 
-/// What became of a code that is presented.
+/// The result of presenting a code.
 #[derive(Debug)]
 pub enum Presented {
-    /// The first time, in time.
+    /// It is presented for the first time, and in time.
     Fresh(Box<Code>),
-    /// Again: what it got, if anything, is this family.
+    /// It was presented before. If it was exchanged for tokens, this is their family.
     Again(Option<String>),
-    /// Not known, or over.
+    /// It is unknown or has expired.
     Unknown,
 }
 
@@ -262,51 +266,51 @@ pub struct Flows(Mutex<State>);
 struct State {
     pending: HashMap<String, Pending>,
     attempts: HashMap<String, Attempt>,
-    /// By the hash of their device code.
+    /// Devices by the hash of their device code.
     devices: HashMap<String, Device>,
-    /// By the code's hash.
+    /// Codes by their hash.
     codes: HashMap<String, Code>,
     misses: Misses,
 }
 
-/// What a program that polls learns.
+/// The result of a program's poll.
 #[derive(Debug)]
 pub enum Poll {
-    /// Wait.
+    /// No decision yet.
     Waiting,
     /// Approved: the grant, and its token.
     Approved(Box<Grant>, String),
-    /// Denied, told for the first time.
+    /// Denied; reported once.
     Denied,
-    /// Too late.
+    /// The request expired.
     Expired,
-    /// A wrong code, or one that was told no already.
+    /// A wrong code, or one whose denial was already reported.
     Unknown,
 }
 
-/// What a device that polls learns.
+/// The result of a device's poll.
 #[derive(Debug)]
 pub enum DevicePoll {
-    /// Wait.
+    /// No decision yet.
     Waiting,
-    /// Asked too soon.
+    /// It polled too soon.
     SlowDown,
     /// Approved: the grant, and its token.
     Approved(Box<Grant>, String),
     /// Denied.
     Denied,
-    /// Too late.
+    /// The request expired.
     Expired,
-    /// A wrong code, one that was spent, or another client's.
+    /// A wrong code, a used one, or another client's code.
     Unknown,
 }
 
-/// A request that was noted.
+/// A request that was added.
 #[derive(Debug)]
 pub struct Noted {
     /// Its id.
     pub id: String,
-    /// What the program and the owner's page both show.
+    /// The code that both the program and the owner's page show.
     pub code: String,
     /// The secret of the owner's link.
     pub secret: String,
@@ -344,7 +348,7 @@ impl Pending {
 }
 
 impl State {
-    /// Forgets what is over.
+    /// Removes what is over.
     fn sweep(&mut self) {
         let now = time::now_ms();
         let Self { pending, attempts, devices, codes, .. } = self;
@@ -363,10 +367,10 @@ impl State {
         codes.retain(|_, code| now - code.created_ms < DECIDED_MS);
     }
 
-    /// Makes room for one more request of a client: its own oldest goes, or the oldest of whoever has the most. Those
-    /// that an owner is looking at stay.
+    /// Makes room for another request of a client: removes its own oldest, or the oldest of the client with the
+    /// most. Requests that an owner is looking at stay.
     fn make_room(&mut self, client_id: &str) -> Result<(), ApiError> {
-        // Those that an owner looks at last, then by age.
+        // Sorts those that an owner is looking at last, then by age.
         type Open<'a> = Vec<(bool, i64, &'a String)>;
         let mut open: HashMap<&str, Open<'_>> = HashMap::new();
         for (id, pending) in self.pending.iter().filter(|(_, pending)| pending.is_open()) {
@@ -392,7 +396,7 @@ impl State {
             _ => Err(ApiError::new(
                 axum::http::StatusCode::TOO_MANY_REQUESTS,
                 "rate_limit_exceeded",
-                "Too many requests wait for the owner",
+                "Too many requests are waiting for the owner",
             )),
         }
     }
@@ -403,10 +407,11 @@ impl Flows {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a request of `client`.
+    /// Adds a request of `client`.
     ///
     /// # Errors
-    /// `rate_limit_exceeded` where an owner is looking at too many; without randomness.
+    /// Returns `rate_limit_exceeded` if an owner is looking at too many requests, or an error if the system
+    /// supplies no random numbers.
     pub fn add(&self, client: Client, asked: Asked, way: Way) -> Result<Noted, ApiError> {
         let noted = Noted { id: random_id("dc_")?, code: compare_code()?, secret: random_token("")? };
         let request = Pending {
@@ -430,7 +435,7 @@ impl Flows {
         Ok(noted)
     }
 
-    /// A request.
+    /// The request with this id.
     pub fn get(&self, id: &str) -> Option<Pending> {
         self.state().pending.get(id).cloned()
     }
@@ -441,14 +446,14 @@ impl Flows {
         state.pending.values().filter(|known| known.is_open()).map(|known| known.client.id.clone()).collect()
     }
 
-    /// Opens the page of a request with the secret of its link, which is spent by that. Gives the page's name and the
-    /// secret of the browser that opened it.
+    /// Opens the page of a request with the secret of its link, which then no longer works. Returns the page's name
+    /// and the secret for the browser that opened it.
     ///
     /// # Errors
-    /// Without randomness.
+    /// Returns an error if the system supplies no random numbers.
     pub fn open_link(&self, secret: &str) -> Result<Option<(String, String)>, ApiError> {
         let (page, browser) = (random_id("")?, random_token("")?);
-        // Hashed, so that how long it takes says nothing about the secret.
+        // Compares hashes, so that the time taken reveals nothing about the secret.
         let hash = token_hash(secret);
         let mut state = self.state();
         let found = state.pending.values_mut().find(|pending| {
@@ -460,7 +465,7 @@ impl Flows {
         Ok(Some((page, browser)))
     }
 
-    /// The requests that are open, the oldest first, each with its id.
+    /// The open requests, oldest first, each with its id.
     pub fn open_requests(&self) -> Vec<(String, Pending)> {
         let state = self.state();
         let open = state.pending.iter().filter(|(_, pending)| pending.is_open());
@@ -469,11 +474,12 @@ impl Flows {
         open
     }
 
-    /// Opens the page of a request for a browser of its owner's, who has no need of its link: that is spent, and a browser that
-    /// opened it before is let go. Gives the page's name and the secret of the browser.
+    /// Opens the page of a request for a browser of its owner, who does not need the link. The link then no longer
+    /// works, and a browser that opened it before loses the page. Returns the page's name and the secret for the
+    /// browser.
     ///
     /// # Errors
-    /// Without randomness.
+    /// Returns an error if the system supplies no random numbers.
     pub fn open_for_owner(&self, id: &str) -> Result<Option<(String, String)>, ApiError> {
         let (page, browser) = (random_id("")?, random_token("")?);
         let mut state = self.state();
@@ -494,11 +500,11 @@ impl Flows {
         found.map(|(id, pending)| (id.clone(), pending.clone()))
     }
 
-    /// Takes the right to try a passphrase on the page of a request; false where that is not open any more, so that none is
-    /// tried.
+    /// Reserves one try of a passphrase on the page of a request. Returns false if the request is no longer open,
+    /// so that none is tried.
     ///
     /// # Errors
-    /// The seconds to wait for it.
+    /// Returns the seconds to wait before the next try.
     pub fn try_passphrase(&self, id: &str) -> Result<bool, u64> {
         let (mut state, now) = (self.state(), time::now_ms());
         let State { pending, misses, .. } = &mut *state;
@@ -508,19 +514,19 @@ impl Flows {
         }
     }
 
-    /// Notes that a passphrase was wrong.
+    /// Records that a passphrase was wrong.
     pub fn passphrase_missed(&self) {
         self.state().misses.note(time::now_ms());
     }
 
-    /// Changes what the owner has done so far about a request that is open.
+    /// Updates what the owner has done so far with an open request.
     pub fn note(&self, id: &str, change: impl FnOnce(&mut Pending)) {
         if let Some(pending) = self.state().pending.get_mut(id).filter(|pending| pending.is_open()) {
             change(pending);
         }
     }
 
-    /// Notes that the owner ended what was approved.
+    /// Records that the owner ended what was approved.
     pub fn note_over(&self, id: &str) {
         if let Some(Decision::Approved(approval)) =
             self.state().pending.get_mut(id).map(|pending| &mut pending.decision)
@@ -529,27 +535,27 @@ impl Flows {
         }
     }
 
-    /// Decides a request that is open; `decide` makes the decision, at most once.
+    /// Decides an open request. `decide` makes the decision and is called at most once.
     ///
     /// # Errors
-    /// What `decide` says; `invalid_request` if it is not open any more.
+    /// Returns the error of `decide`, or `invalid_request` if the request is no longer open.
     pub fn decide(
         &self,
         id: &str,
         decide: impl FnOnce(&Pending) -> Result<Decision, ApiError>,
     ) -> Result<(), ApiError> {
         let mut state = self.state();
-        let gone = || ApiError::invalid("This request is not open any more");
+        let gone = || ApiError::invalid("This request is no longer open");
         let pending = state.pending.get_mut(id).filter(|pending| pending.is_open()).ok_or_else(gone)?;
         pending.decision = decide(pending)?;
         Ok(())
     }
 
-    /// Notes the one program that polls for a request of `client_id`, and gives its id and its polling code; `None`
-    /// where there is no such request, or another polls for it, or it is decided.
+    /// Registers the one program that polls for a request of `client_id`. Returns the attempt's id and its polling
+    /// code; `None` if the request does not exist, is decided, or has another poller.
     ///
     /// # Errors
-    /// Without randomness.
+    /// Returns an error if the system supplies no random numbers.
     pub fn attempt(&self, pending: &str, client_id: &str) -> Result<Option<(String, String)>, ApiError> {
         let (id, polling_code) = (random_id("agc_")?, random_id("agc_poll_")?);
         let mut state = self.state();
@@ -572,12 +578,12 @@ impl Flows {
         Ok(Some((id, polling_code)))
     }
 
-    /// How it stands for the program `attempt`.
+    /// The state for the program `attempt`.
     pub fn poll(&self, attempt: &str, polling_code: &str) -> Poll {
         let mut state = self.state();
         let State { pending, attempts, .. } = &mut *state;
         let Some(attempt) = attempts.get_mut(attempt).filter(|attempt| {
-            // Hashed, so that how long it takes says nothing about the code.
+            // Compares hashes, so that the time taken reveals nothing about the code.
             token_hash(&attempt.polling_code) == token_hash(polling_code)
         }) else {
             return Poll::Unknown;
@@ -604,10 +610,10 @@ impl Flows {
         }
     }
 
-    /// Notes a device that waits for a request, and gives its device code.
+    /// Registers a device that waits for a request, and returns its device code.
     ///
     /// # Errors
-    /// Without randomness.
+    /// Returns an error if the system supplies no random numbers.
     pub fn device(&self, client_id: &str, pending: &str) -> Result<String, ApiError> {
         let device_code = random_token("dvc_")?;
         let device = Device {
@@ -621,10 +627,10 @@ impl Flows {
         Ok(device_code)
     }
 
-    /// How it stands for a device; `issue` issues its token, once.
+    /// The state for a device. `issue` issues its token, once.
     ///
     /// # Errors
-    /// What `issue` says.
+    /// Returns the error of `issue`.
     pub fn poll_device(
         &self,
         device_code: &str,
@@ -639,7 +645,7 @@ impl Flows {
             return Ok(DevicePoll::Unknown);
         };
         let now = time::now_ms();
-        // A tenth of a second is a clock's or a network's, not the program's.
+        // Allows a tenth of a second for clocks and the network.
         let too_soon =
             device.asked_ms.replace(now).is_some_and(|asked| now - asked < device.interval * 1000 - 100);
         let Some(pending) = pending.get(&device.pending) else { return Ok(DevicePoll::Unknown) };
@@ -666,12 +672,12 @@ impl Flows {
         })
     }
 
-    /// Notes a code that was issued.
+    /// Adds an issued code.
     pub fn add_code(&self, code: &str, issued: Code) {
         self.state().codes.insert(token_hash(code), issued);
     }
 
-    /// What a code stands for. It is spent by this, whatever comes of it.
+    /// What a code was issued for. This uses the code up, whatever the result.
     pub fn present(&self, code: &str) -> Presented {
         let mut state = self.state();
         let Some(code) = state.codes.get_mut(&token_hash(code)) else { return Presented::Unknown };
@@ -684,7 +690,7 @@ impl Flows {
         Presented::Fresh(Box::new(code.clone()))
     }
 
-    /// Notes which tokens a code got, so that its second use can end them.
+    /// Records which tokens a code was exchanged for, so that a second use can end them.
     pub fn code_got(&self, code: &str, family: &str) {
         if let Some(code) = self.state().codes.get_mut(&token_hash(code)) {
             code.family = Some(family.to_owned());
@@ -692,26 +698,26 @@ impl Flows {
     }
 }
 
-/// A new code to compare: 20^8.
+/// A new code to compare: one of 20^8.
 ///
 /// # Errors
-/// Without randomness.
+/// Returns an error if the system supplies no random numbers.
 fn compare_code() -> Result<String, ApiError> {
     let mut code = String::with_capacity(9);
     letters(8, 4, &mut code)?;
     Ok(code)
 }
 
-/// Writes a random code of so many letters, in groups.
+/// Writes a random code of `count` letters, in groups.
 ///
 /// # Errors
-/// Without randomness.
+/// Returns an error if the system supplies no random numbers.
 pub(super) fn letters(count: usize, group: usize, code: &mut String) -> Result<(), getrandom::Error> {
     let mut written = 0;
     while written < count {
         let mut byte = [0];
         getrandom::fill(&mut byte)?;
-        // 240 is the largest multiple of 20 in a byte: no letter is likelier than another.
+        // 240 is the largest multiple of 20 in a byte, so all letters are equally likely.
         if byte[0] < 240 {
             if written > 0 && written.is_multiple_of(group) {
                 code.push('-');

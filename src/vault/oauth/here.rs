@@ -1,5 +1,5 @@
-//! A request that the owner makes and decides on the machine that has the data: on a page that is served for it alone, or at
-//! a terminal. Nobody else takes part, and no token goes over a wire.
+//! A request that the owner makes and decides on the machine that has the data: on a page that is served only for
+//! it, or at a terminal. Nobody else takes part, and no token crosses a wire.
 
 use super::approval::Approved;
 use super::authorization_details::AuthorizationDetails;
@@ -11,7 +11,7 @@ use crate::vault::Vault;
 use crate::vault::grant::Grant;
 use crate::vault::wire::ApiError;
 
-/// Where a request that is decided here says that it comes from, on the wire that it never takes.
+/// The address that stands for a request that is decided here. The request is never sent over a wire.
 pub const BASE: &str = "https://local.pdpp.invalid";
 
 /// A request that waits for its owner.
@@ -19,19 +19,19 @@ pub const BASE: &str = "https://local.pdpp.invalid";
 pub struct Waiting {
     /// Its id.
     pub id: String,
-    /// Opens its page, once: the path of a page of whoever serves it.
+    /// The path that opens its page once, on the server that serves it.
     pub link: String,
 }
 
-/// A form as a person leaves it: names and values.
+/// A form as a person left it: names and values.
 pub type Form = Vec<(String, String)>;
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Debug)]
 pub enum Decided {
-    /// Nothing yet.
+    /// No decision yet.
     Open,
-    /// These grants, each with its token.
+    /// Approved: these grants, each with its token.
     Approved(Vec<Approved>),
     /// Nothing was granted.
     Denied,
@@ -39,22 +39,23 @@ pub enum Decided {
     Expired,
 }
 
-/// What a decision would be about.
+/// What a decision would approve.
 #[derive(Debug)]
 pub struct Review {
-    /// The grants, one a source.
+    /// The grants, one per source.
     pub grants: Vec<Grant>,
-    /// Choices that the date leaves out.
+    /// The choices that the date leaves out.
     pub undated: Vec<usize>,
-    /// Of all of that: the decision is about this and nothing else.
+    /// The digest of all of that. The decision is about exactly this.
     pub digest: String,
 }
 
 impl Vault {
-    /// Notes what the owner asks for, for the program called `name`.
+    /// Adds what the owner asks for, for the program called `name`.
     ///
     /// # Errors
-    /// `invalid_request` for a name that nothing has; where the database fails; without randomness.
+    /// Returns `invalid_request` for a name that does not exist, or the errors of the database, or an error if the
+    /// system supplies no random numbers.
     pub fn ask(&self, client_id: &str, name: &str, wish: Wish) -> Result<Waiting, ApiError> {
         self.store.read(|_, catalog| wish.look_up(catalog, BASE).map(|_| ()))?;
         let client = Client {
@@ -67,10 +68,10 @@ impl Vault {
         Ok(Waiting { id: noted.id, link: format!("/consent/owner/{}", noted.secret) })
     }
 
-    /// What can be picked, and the form as it is ticked beforehand.
+    /// What can be selected, and the form with its first ticks.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// Returns the errors of the database.
     pub fn choices(&self, id: &str) -> Result<(AuthorizationDetails, Form), ApiError> {
         let pending = self.flows.get(id).ok_or_else(gone)?;
         let details = self.store.read(|_, catalog| consent::look_up(catalog, BASE, &pending.asked))?;
@@ -81,26 +82,26 @@ impl Vault {
     /// The form with the boxes of each set ticked: who and when, and with text.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// Returns the errors of the database.
     pub fn sets(&self, id: &str) -> Result<[Form; 2], ApiError> {
         let pending = self.flows.get(id).ok_or_else(gone)?;
         consent::sets(self, BASE, &pending)
     }
 
-    /// What the form `posted` comes to, to be decided.
+    /// What the form `posted` would grant, to be decided.
     ///
     /// # Errors
-    /// `invalid_request` where that is nothing; where the database fails.
+    /// Returns `invalid_request` if that is nothing, or the errors of the database.
     pub fn review(&self, id: &str, posted: &[(String, String)]) -> Result<Review, ApiError> {
         let pending = self.flows.get(id).ok_or_else(gone)?;
         let (summary, grants) = consent::reviewed(self, BASE, &pending, posted)?;
         Ok(self.to_review(id, summary, grants))
     }
 
-    /// What was reviewed last, as it is now.
+    /// The current state of what was last reviewed.
     ///
     /// # Errors
-    /// As [`Vault::review`].
+    /// Returns the errors of [`Vault::review`].
     pub fn review_again(&self, id: &str) -> Result<Review, ApiError> {
         let pending = self.flows.get(id).ok_or_else(gone)?;
         let (summary, grants) = consent::still_shown(self, BASE, &pending)?.ok_or_else(gone)?;
@@ -114,10 +115,10 @@ impl Vault {
         review
     }
 
-    /// Approves what was shown as `digest`; `None` where that has changed since, and is to be shown again.
+    /// Approves what was shown as `digest`; `None` if that has changed since then and must be shown again.
     ///
     /// # Errors
-    /// `invalid_request` where it is not open any more; where the database fails.
+    /// Returns `invalid_request` if the request is no longer open, or the errors of the database.
     pub fn approve_shown(&self, id: &str, digest: &str) -> Result<Option<()>, ApiError> {
         let pending = self.flows.get(id).ok_or_else(gone)?;
         match consent::still_shown(self, BASE, &pending)? {
@@ -129,13 +130,13 @@ impl Vault {
         }
     }
 
-    /// Denies it.
+    /// Denies the request.
     pub fn deny(&self, id: &str) {
-        // One that is decided already stays so.
+        // A request that is already decided keeps its decision.
         let _ = self.flows.decide(id, |_| Ok(Decision::Denied { at_ms: crate::vault::time::now_ms() }));
     }
 
-    /// How it stands. The tokens are given each time: whoever asks is in this process.
+    /// The state of the request. Returns the tokens every time, because the caller is in this process.
     pub fn decided(&self, id: &str) -> Decided {
         let Some(pending) = self.flows.get(id) else { return Decided::Expired };
         match &pending.decision {
@@ -152,31 +153,32 @@ impl Vault {
         }
     }
 
-    /// Every grant that was ever made, the newest first, with when it was ended, in milliseconds.
+    /// Every grant that was ever made, newest first, with the time at which it was ended, in milliseconds.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// Returns the errors of the database.
     pub fn grants_made(&self) -> Result<Vec<(Grant, Option<i64>)>, ApiError> {
         tokens::all(self)
     }
 
-    /// Ends grants: from the next read on none of their tokens is good for anything.
+    /// Ends grants. From the next read on, none of their tokens is valid.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// Returns the errors of the database.
     pub fn end_grants<'a>(&self, grants: impl Iterator<Item = &'a str>) -> Result<(), ApiError> {
         tokens::end_grants(self, grants)
     }
 
-    /// Takes the account `instance_id` out of `grants`, which are on others too: also when it is imported again later.
+    /// Removes the account `instance_id` from `grants`, which also cover others. This holds even if the account is
+    /// imported again later.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// Returns the errors of the database.
     pub fn narrow_grants(&self, grants: Vec<Grant>, instance_id: &str) -> Result<(), ApiError> {
         tokens::narrow_grants(self, grants, instance_id)
     }
 }
 
 fn gone() -> ApiError {
-    ApiError::invalid("This request is not open any more")
+    ApiError::invalid("This request is no longer open")
 }

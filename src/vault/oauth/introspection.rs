@@ -10,10 +10,10 @@ use crate::vault::id::token_hash;
 use crate::vault::wire::{ApiError, Reply, Request};
 use crate::vault::{Vault, time};
 
-/// `POST /introspect` (RFC 7662), for the resource server of the provider's own.
+/// `POST /introspect` (RFC 7662), for the provider's own resource server.
 ///
 /// # Errors
-/// 401 without its credentials.
+/// Returns 401 without its credentials.
 pub fn introspect(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     if !is_resource_server(vault, request) {
         let refused = ApiError::new(
@@ -96,7 +96,7 @@ fn is_resource_server(vault: &Vault, request: &Request) -> bool {
         let decoded = base64::engine::general_purpose::STANDARD.decode(encoded.trim()).ok()?;
         let decoded = String::from_utf8(decoded).ok()?;
         let (id, secret) = decoded.split_once(':')?;
-        // RFC 6749 §2.3.1: both are form-encoded inside.
+        // RFC 6749 §2.3.1: both are form-encoded inside the header.
         let plain = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
         Some((plain(id), plain(secret)))
     };

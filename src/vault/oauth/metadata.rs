@@ -1,4 +1,4 @@
-//! What a client reads first (RFC 9728, RFC 8414). Only what is there is advertised.
+//! What a client reads first (RFC 9728, RFC 8414). Advertises only what is available.
 
 use serde_json::{Value, json};
 
@@ -83,9 +83,9 @@ pub fn protected_resource(vault: &Vault, request: &Request) -> Value {
 /// `GET /.well-known/oauth-protected-resource/mcp`
 ///
 /// # Errors
-/// None where the caller's name of this server is one of its own.
+/// Returns no error if the caller used one of this server's own names.
 pub fn mcp_resource(vault: &Vault, request: &Request) -> Result<Value, ApiError> {
-    let no_url = |_| ApiError::invalid("This server has another name");
+    let no_url = |_| ApiError::invalid("This is not the name of this server");
     let endpoint = mcp_endpoint::endpoint(&request.base).map_err(no_url)?;
     Ok(endpoint.mcp_document(&mcp_endpoint::about(vault.config.profile.name, &request.base).map_err(no_url)?))
 }

@@ -30,10 +30,10 @@ use axum::http::{Method, StatusCode};
 use super::Vault;
 use super::wire::{ApiError, Reply, Request};
 
-/// Answers what belongs to the authorization server; `None` for anything else.
+/// Answers the paths of the authorization server; `None` for any other path.
 ///
 /// # Errors
-/// Every refusal.
+/// Returns every refusal.
 pub fn answer(vault: &Vault, request: &Request, path: &[&str]) -> Result<Option<Reply>, ApiError> {
     let only = |method: Method| {
         if request.method == method || (method == Method::GET && request.method == Method::HEAD) {
@@ -42,7 +42,7 @@ pub fn answer(vault: &Vault, request: &Request, path: &[&str]) -> Result<Option<
         Err(ApiError::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "method_not_allowed",
-            format!("Only {method} is answered here"),
+            format!("This path accepts only {method}"),
         ))
     };
     let get = || only(Method::GET);
@@ -73,7 +73,7 @@ pub fn answer(vault: &Vault, request: &Request, path: &[&str]) -> Result<Option<
             authorize::answer(vault, request)?
         }
         ["oauth", "pair"] if vault.is_public(request) => {
-            // What comes from elsewhere is answered with a page.
+            // A request from another site gets a page as its answer.
             only(Method::POST)?;
             pairing::pair(vault, request)?.closing()
         }
@@ -101,7 +101,7 @@ pub fn answer(vault: &Vault, request: &Request, path: &[&str]) -> Result<Option<
             get()?;
             consent::stylesheet()
         }
-        // Not for HEAD: the link is spent by this.
+        // Not for HEAD, because this uses up the link.
         ["consent", "owner", secret] if request.method == Method::GET => {
             consent::open_link(vault, request, secret)?.closing()
         }
@@ -114,7 +114,7 @@ pub fn answer(vault: &Vault, request: &Request, path: &[&str]) -> Result<Option<
             consent::show_summary(vault, request, page)?
         }
         ["consent", page, action] => {
-            // What comes from elsewhere is answered with a page.
+            // A request from another site gets a page as its answer.
             only(Method::POST)?;
             match *action {
                 "sets" => consent::tick_set(vault, request, page)?,
@@ -130,7 +130,7 @@ pub fn answer(vault: &Vault, request: &Request, path: &[&str]) -> Result<Option<
             introspection::introspect(vault, request)?
         }
         ["grants", grant_id, "revoke"] => {
-            // Whoever has the grant's token says so; the body is nothing.
+            // The grant's token proves the right to do this; the body does not matter.
             only(Method::POST)?;
             tokens::revoke(vault, request, grant_id)?
         }
@@ -138,8 +138,8 @@ pub fn answer(vault: &Vault, request: &Request, path: &[&str]) -> Result<Option<
     }))
 }
 
-/// Refuses what a page of another site can send without being asked by the browser whether it may: a form of another
-/// type, and whatever says that it comes from elsewhere.
+/// Refuses what a page of another site can send without its browser asking first: a form of another type, and any
+/// request marked as coming from elsewhere.
 fn from_here(request: &Request) -> Result<(), ApiError> {
     let kind = request.header("content-type").map(|kind| kind.split(';').next().unwrap_or_default().trim());
     let is_read = |kind: &str| {
@@ -151,14 +151,14 @@ fn from_here(request: &Request) -> Result<(), ApiError> {
         return Err(ApiError::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "unsupported_media_type",
-            "The body has to be application/json or application/x-www-form-urlencoded",
+            "The body must be application/json or application/x-www-form-urlencoded",
         ));
     }
     if request.is_foreign() {
         return Err(ApiError::new(
             StatusCode::FORBIDDEN,
             "origin_not_allowed",
-            "Pages of other sites are not answered here",
+            "Requests from pages of other sites are refused",
         ));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! How the owner learns that a program asks: where nobody else reads it, with a link that proves who opens it.
+//! Tells the owner that a program asks: in a place that nobody else reads, with a link that proves who opens it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,23 +6,23 @@ use std::sync::Arc;
 /// A request that waits for the owner.
 #[derive(Debug, Clone, Copy)]
 pub struct Notice<'a> {
-    /// What the program calls itself.
+    /// The name that the program gave itself.
     pub client: &'a str,
-    /// What the program shows too, so that the two can be compared.
+    /// The code that the program shows too, so that the two can be compared.
     pub code: &'a str,
-    /// The address that the program was given. It proves nothing, and shows nothing.
+    /// The address that the program was given. It proves nothing and shows nothing.
     pub page: &'a str,
-    /// Opens the page that decides, once, within ten minutes.
+    /// The link that opens the page for the decision, once, within ten minutes.
     pub link: &'a str,
 }
 
-/// What else the owner is told of requests.
+/// Further news about requests for the owner.
 #[derive(Debug, Clone, Copy)]
 pub enum News<'a> {
-    /// A pairing code was used: by this program's request, which is decided in the browser that it was typed in; empty where the
-    /// program could not be asked for who it is.
+    /// A pairing code was used by this program's request. The owner decides it in the browser in which the code was
+    /// typed. Empty if the program's identity could not be fetched.
     Paired {
-        /// What the program calls itself.
+        /// The name that the program gave itself.
         client: &'a str,
         /// The code of the request.
         code: &'a str,
@@ -31,19 +31,19 @@ pub enum News<'a> {
     },
     /// A request was approved.
     Approved {
-        /// What the program calls itself.
+        /// The name that the program gave itself.
         client: &'a str,
-        /// When the access ends (RFC 3339), if it does by itself.
+        /// When the access ends (RFC 3339), if it ends automatically.
         until: Option<&'a str>,
     },
     /// A request was denied.
     Denied {
-        /// What the program calls itself.
+        /// The name that the program gave itself.
         client: &'a str,
     },
 }
 
-/// Tells the owner.
+/// How the owner is told.
 #[derive(Clone)]
 pub struct Announce {
     asked: Arc<dyn Fn(&Notice<'_>) + Send + Sync>,
@@ -51,12 +51,12 @@ pub struct Announce {
 }
 
 impl Announce {
-    /// Tells the owner of each request by `tell`, which must not wait.
+    /// Tells the owner of each request with `tell`, which must not block.
     pub fn by(tell: impl Fn(&Notice<'_>) + Send + Sync + 'static) -> Self {
         Self { asked: Arc::new(tell), news: Arc::new(|_| ()) }
     }
 
-    /// Tells the owner what came of it by `tell` too, which must not wait.
+    /// Also tells the owner of the results with `tell`, which must not block.
     #[must_use]
     pub fn with_news(self, tell: impl Fn(&News<'_>) + Send + Sync + 'static) -> Self {
         Self { news: Arc::new(tell), ..self }
@@ -71,7 +71,7 @@ impl Announce {
     }
 }
 
-/// Tells nobody, so that nothing can be decided.
+/// Tells nobody, so nothing can be decided.
 impl Default for Announce {
     fn default() -> Self {
         Self::by(|_| ())

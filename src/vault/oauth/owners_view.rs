@@ -1,4 +1,5 @@
-//! What an owner sees of their own vault on a page of theirs: what waits for them, what a grant shows, what there is.
+//! What owners see of their vault on their pages: the requests that wait for them, what a grant shows, and what
+//! exists.
 
 use super::{clients, consent, tokens};
 use crate::vault::Vault;
@@ -12,18 +13,18 @@ use crate::vault::wire::{ApiError, Reply};
 /// A request that waits for its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingRequest {
-    /// Its id, which opens nothing.
+    /// Its id. It opens nothing.
     pub id: String,
-    /// What the program calls itself.
+    /// The name that the program gave itself.
     pub client: String,
-    /// What the program shows too.
+    /// The code that the program shows too.
     pub code: String,
-    /// When it came, in milliseconds.
+    /// When it arrived, in milliseconds.
     pub since_ms: i64,
 }
 
 impl Vault {
-    /// The requests that wait, the oldest first.
+    /// The waiting requests, oldest first.
     pub fn waiting_requests(&self) -> Vec<WaitingRequest> {
         let open = self.flows.open_requests().into_iter();
         open.map(|(id, pending)| WaitingRequest {
@@ -35,35 +36,35 @@ impl Vault {
         .collect()
     }
 
-    /// Leads a browser of the owner's to the page of the request `id`; `None` where it does not wait any more.
+    /// Sends the owner's browser to the page of the request `id`; `None` if it no longer waits.
     ///
     /// # Errors
-    /// Without randomness.
+    /// Returns an error if the system supplies no random numbers.
     pub fn open_request(&self, base: &str, id: &str) -> Result<Option<Reply>, ApiError> {
         consent::open_for_owner(self, base, id)
     }
 
-    /// What the client of this id calls itself.
+    /// The name that the client with this id gave itself.
     pub fn client_name(&self, client_id: &str) -> String {
         clients::name(self, client_id)
     }
 
-    /// Answers a read as the holder of the grant `grant_id` gets it, by the way that theirs take; for the owner, who looks what it
-    /// gives. It is nobody's read.
+    /// Answers a read exactly as the holder of the grant `grant_id` would get it, for an owner who checks what the
+    /// grant allows. It does not count as a read by the holder.
     ///
     /// # Errors
-    /// Every refusal; `not_found` for a grant that is none, or over.
+    /// Returns every refusal; `not_found` for a grant that does not exist or is over.
     pub fn preview(&self, grant_id: &str, read: &Read) -> Result<Answer, ApiError> {
         let grant =
             tokens::live(self, grant_id)?.ok_or_else(|| ApiError::not_found("No such grant is live"))?;
         self.read_within(&grant, read)
     }
 
-    /// Answers a read of the owner's own, of all that there is. The grant for it is made for this read, kept nowhere, and there is
-    /// no token of it.
+    /// Answers the owner's own read of everything. The grant for it is made for this read only and stored nowhere,
+    /// and it has no token.
     ///
     /// # Errors
-    /// Every refusal.
+    /// Returns every refusal.
     pub fn read_as_owner(&self, read: &Read) -> Result<Answer, ApiError> {
         let grant = self.store.read::<_, ApiError>(|_, catalog| Ok(everything(self, catalog)))?;
         self.read_within(&grant, read)
@@ -90,7 +91,7 @@ fn everything(vault: &Vault, catalog: &Catalog) -> Grant {
     let profile = &vault.config.profile;
     Grant {
         version: "0.1.0".to_owned(),
-        // What cursors are bound to: the same for each page.
+        // Cursors are bound to this id, which is the same for each page.
         grant_id: "owner".to_owned(),
         issued_at: time::format_ms(time::now_ms()),
         expires_at: None,

@@ -1,4 +1,5 @@
-//! The code with which an owner lets a stranger's request in (`pairing.rs`): there is one at a time, and it is good once.
+//! The code with which an owner admits a stranger's request (`pairing.rs`). There is one at a time, and it works
+//! once.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,34 +8,34 @@ use secrecy::zeroize::Zeroizing;
 use super::flows::{LETTERS, letters};
 use crate::vault::id::token_hash;
 
-/// Letters of a code, and how many stand together.
+/// The number of letters in a code, and in each group.
 const CODE: usize = 12;
 const GROUP: usize = 4;
-/// The code that is good now.
+/// The current code.
 pub struct Pairing(Mutex<Zeroizing<String>>);
 
 impl Pairing {
-    /// A first code.
+    /// Makes the first code.
     ///
     /// # Errors
-    /// Without randomness.
+    /// Returns an error if the system supplies no random numbers.
     pub fn new() -> Result<Self, getrandom::Error> {
         Ok(Self(Mutex::new(new_code()?)))
     }
 
-    /// The code, as it is shown.
+    /// The code in the form in which it is shown.
     pub fn code(&self) -> String {
         self.lock().as_str().to_owned()
     }
 
-    /// Whether `typed` is the code, which is spent by that: there is a new one then.
+    /// Whether `typed` is the code. If so, the code is used up and replaced by a new one.
     ///
     /// # Errors
-    /// Without randomness, and then it is not spent.
+    /// Returns an error if the system supplies no random numbers; the code is then not used up.
     pub fn take(&self, typed: &str) -> Result<bool, getrandom::Error> {
         let typed = plain(typed);
         let mut code = self.lock();
-        // Hashed, so that how long it takes says nothing about the code.
+        // Compares hashes, so that the time taken reveals nothing about the code.
         if token_hash(&plain(&code)) != token_hash(&typed) {
             return Ok(false);
         }
@@ -53,11 +54,11 @@ fn new_code() -> Result<Zeroizing<String>, getrandom::Error> {
     Ok(code)
 }
 
-/// A code without what only makes it readable.
+/// A code without the characters that only make it readable.
 fn plain(typed: &str) -> Zeroizing<String> {
     let mut plain = Zeroizing::new(String::with_capacity(CODE));
     let letters = typed.chars().map(|c| c.to_ascii_uppercase());
-    // One letter too many is enough to be wrong, however much was sent.
+    // One letter too many is enough to make it wrong, however much was sent.
     plain.extend(letters.filter(|c| LETTERS.contains(&u8::try_from(*c).unwrap_or(0))).take(CODE));
     if typed.chars().filter(|c| !matches!(c, ' ' | '-' | '\t')).count() != CODE {
         plain.clear();

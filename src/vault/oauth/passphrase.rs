@@ -1,7 +1,7 @@
-//! The owner's passphrase, which decides where a link alone does not: a vault that is served may be asked by programs that can
-//! read its owner's terminal.
+//! The owner's passphrase, for decisions where a link alone is not enough: programs that can read the owner's
+//! terminal may send requests to a vault that is served.
 //!
-//! Only its hash is kept, beside the grants.
+//! Only its hash is kept, next to the grants.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -14,42 +14,43 @@ use rusqlite::OptionalExtension as _;
 use crate::secret::Passphrase;
 use crate::vault::store::Store;
 
-/// Held while a passphrase is tried.
+/// Held while a passphrase is checked.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Characters of a passphrase at least: whoever gets what it locks can try as many as they like.
+/// The minimum length of a passphrase in characters. An attacker who gets the file that it locks can try as many as
+/// they like.
 pub const LEAST: usize = 8;
-/// What a store of grants calls the hash.
+/// The name of the hash in a store of grants.
 const NAME: &str = "passphrase";
-/// The longest that a page has to wait after a wrong one, in seconds.
+/// The longest time that a page must wait after a wrong passphrase, in seconds.
 const LONGEST_WAIT: u64 = 60;
 
-/// Whether the owner of `grants` has a passphrase.
+/// Whether the owner of `grants` has set a passphrase.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn is_set(grants: &Store) -> rusqlite::Result<bool> {
     kept(grants).map(|hash| hash.is_some())
 }
 
-/// Whether `typed` is the passphrase of the owner of `grants`. It takes some 20 ms and 19 MB; more than once that where it has
-/// letters that can be spelled in more than one way.
+/// Whether `typed` is the passphrase of the owner of `grants`. Takes about 20 ms and 19 MB, or a multiple of that
+/// time if it has letters with more than one spelling.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn is_right(grants: &Store, typed: &Passphrase) -> rusqlite::Result<bool> {
     let Some(hash) = kept(grants)? else { return Ok(false) };
     let Ok(hash) = PasswordHash::new(&hash) else { return Ok(false) };
-    // One after the other: however many pages ask, the memory is that of one.
+    // One at a time: however many pages ask, this uses the memory of one.
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let fits = |typed: &Passphrase| Argon2::default().verify_password(typed.expose(), &hash).is_ok();
     Ok(!typed.is_too_long() && typed.spellings().iter().any(fits))
 }
 
-/// Makes `new` the passphrase, in place of any other. Gives false where the system has no randomness.
+/// Makes `new` the passphrase and replaces any other. Returns false if the system supplies no random numbers.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn set(grants: &Store, new: &Passphrase) -> rusqlite::Result<bool> {
     let Ok(hash) = Argon2::default().hash_password(new.composed().expose()) else {
         return Ok(false);
@@ -57,43 +58,45 @@ pub fn set(grants: &Store, new: &Passphrase) -> rusqlite::Result<bool> {
     keep(grants, &hash.to_string()).map(|()| true)
 }
 
-/// Keeps a `hash` that is [`kept`] elsewhere.
+/// Stores a `hash` that another store has kept ([`kept`]).
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub(in crate::vault) fn keep(grants: &Store, hash: &str) -> rusqlite::Result<()> {
     grants.write(|tx, _| {
         tx.execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?1, ?2)", [NAME, hash]).map(drop)
     })
 }
 
-/// What is kept of the passphrase of the owner of `grants`.
+/// The stored hash of the passphrase of the owner of `grants`.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub(in crate::vault) fn kept(grants: &Store) -> rusqlite::Result<Option<String>> {
     grants.read(|db, _| {
         db.query_row("SELECT value FROM meta WHERE name = ?1", [NAME], |row| row.get(0)).optional()
     })
 }
 
-/// How long a wrong passphrase is remembered for the pages of its store together, in milliseconds.
+/// How long a wrong passphrase is remembered for all pages of its store, in milliseconds.
 const MISSED_MS: i64 = 600_000;
-/// Wrong ones in that time that cost other pages nothing: a person has forgotten which one it was.
+/// How many wrong passphrases in that time do not delay other pages. A person may have forgotten which passphrase
+/// it was.
 const FREE_MISSES: usize = 5;
-/// Remembered at most.
+/// The maximum number that is remembered.
 const MAX_MISSES: usize = FREE_MISSES + 60;
 
-/// The wrong passphrases of late on all pages of a store. Whoever can open pages, as a program that reads the terminal, would have
-/// a first try without waiting on each. So with many wrong ones every page waits a second for each of them, from when it was
-/// opened, for a minute at most: the pages wait side by side, so that nobody's tries put off another's, and the owner
-/// is never kept out. With the hundred requests that may be open, that is a hundred tries a minute for a guesser, and not the
-/// fifty a second that the hash allows.
+/// The recent wrong passphrases on all pages of a store. An attacker who can open pages, such as a program that
+/// reads the terminal, would otherwise have a first try without waiting on each page. So after many wrong
+/// passphrases every page waits one second for each of them, counted from when the page was opened, and at most one
+/// minute. The pages wait in parallel: nobody's tries delay another's, and the owner is never locked out. With a
+/// hundred open requests at most, a guesser has a hundred tries per minute instead of the fifty per second that the
+/// hash allows.
 #[derive(Debug, Default)]
 pub struct Misses(VecDeque<i64>);
 
 impl Misses {
-    /// One more was wrong, at `now_ms`.
+    /// Records another wrong passphrase at `now_ms`.
     pub fn note(&mut self, now_ms: i64) {
         if self.0.len() == MAX_MISSES {
             self.0.pop_front();
@@ -101,14 +104,14 @@ impl Misses {
         self.0.push_back(now_ms);
     }
 
-    /// What every page has to wait, in seconds.
+    /// How long every page must wait, in seconds.
     pub fn wait(&mut self, now_ms: i64) -> u64 {
         self.0.retain(|at| (0..MISSED_MS).contains(&now_ms.saturating_sub(*at)));
         u64::try_from(self.0.len().saturating_sub(FREE_MISSES)).unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT)
     }
 }
 
-/// How a page stands with the passphrases that were typed on it. One that is wrong costs this page time, and no other.
+/// The passphrases that were typed on one page. A wrong one delays this page only.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tries {
     made: u32,
@@ -116,16 +119,17 @@ pub struct Tries {
 }
 
 impl Tries {
-    /// Takes the right to try one at `now_ms`; else the seconds to wait for it. It counts before it is known whether it is
-    /// right, so that many at once are no more than one.
+    /// Reserves a try at `now_ms`, or returns the seconds to wait. The try counts before the result is known, so
+    /// that many at once count as many.
     pub fn begin(&mut self, now_ms: i64) -> Result<(), u64> {
         self.begin_among(now_ms, now_ms, 0)
     }
 
-    /// As [`Tries::begin`], on a page that was opened at `opened_ms`, while every page waits `shared` seconds ([`Misses`]).
+    /// Does the same as [`Tries::begin`] on a page that was opened at `opened_ms`, while every page waits `shared`
+    /// seconds ([`Misses`]).
     ///
     /// # Errors
-    /// The seconds to wait.
+    /// Returns the seconds to wait.
     pub fn begin_among(&mut self, now_ms: i64, opened_ms: i64, shared: u64) -> Result<(), u64> {
         let first = opened_ms.saturating_add(shared.cast_signed() * 1000);
         let next = if self.made == 0 { first } else { self.next_ms };
@@ -181,7 +185,7 @@ mod tests {
         let grants = Store::open(None, OWN, None).unwrap();
         let (composed, apart) = ("Caf\u{e9} am Rhein", "Cafe\u{301} am Rhein");
         for kept in [composed, apart] {
-            // As an earlier release kept it: as it was typed.
+            // As an earlier release stored it: exactly as typed.
             let hash = Argon2::default().hash_password(kept.as_bytes()).unwrap().to_string();
             grants
                 .write(|tx, _| {
@@ -206,7 +210,7 @@ mod tests {
             misses.note(now);
         }
         assert_eq!(misses.wait(now), 0);
-        // A new page for each guess: a program that reads the terminal.
+        // A new page for each guess, like a program that reads the terminal.
         let mut tries = 0;
         while now < 600_000 {
             let mut pages = [(); 10].map(|()| (now, Tries::default()));

@@ -1,4 +1,4 @@
-//! What a decision comes to: the grants that a request is, narrowed by what the owner left of it.
+//! Turns a decision into grants: the request, narrowed by what the owner kept of it.
 
 use super::approval::Selection;
 use super::authorization_details::AuthorizationDetails;
@@ -10,11 +10,11 @@ use crate::vault::store::Catalog;
 use crate::vault::time;
 use crate::vault::wire::ApiError;
 
-/// The grants that an approval makes: one for what was asked for, one a source where the owner picked out of everything
-/// for a program whose token can be for several, or that gets several.
+/// The grants that an approval makes: one for the request as it is, or one per source if the owner selected out of
+/// everything for a program that can receive several grants, or whose token can cover several.
 ///
 /// # Errors
-/// `invalid_request` where nothing is left, or a choice is not one of the request's.
+/// Returns `invalid_request` if nothing is left, or if a choice does not belong to the request.
 pub fn grants(
     catalog: &Catalog,
     profile: &Profile,
@@ -31,7 +31,7 @@ pub fn grants(
     }
 }
 
-/// Makes the grant that `asked` narrowed by `selection` is.
+/// Makes the grant for `asked`, narrowed by `selection`.
 fn resolve(
     catalog: &Catalog,
     profile: &Profile,
@@ -42,12 +42,12 @@ fn resolve(
     let native = asked.source.kind == "provider_native";
     let mut streams: Vec<GrantStream> = Vec::new();
     for (number, kept) in &selection.kept {
-        let gone = || ApiError::invalid("A choice is not one of this request's; load the page again");
+        let gone = || ApiError::invalid("A choice does not belong to this request; reload the page");
         let choice = asked.choices.get(*number).ok_or_else(gone)?;
         let connector = catalog.connector(&choice.connector).ok_or_else(gone)?;
         let stream = connector.stream(&choice.stream).ok_or_else(gone)?;
         let required = |name: &String| stream.field(name).is_some_and(|field| field.required);
-        // What the request bounds is only ever narrowed.
+        // The bounds of the request can only become narrower.
         let since = choice.since.max(selection.since);
         let until = [choice.until, selection.until].into_iter().flatten().min();
         let time_constraint =
@@ -67,7 +67,7 @@ fn resolve(
             resources: choice.resources.clone(),
             source: native.then(|| Source { kind: "connector".to_owned(), id: connector.id.clone() }),
         };
-        // Connections that are granted alike are one entry with several instances.
+        // Connections with the same grant become one entry with several instances.
         let alike = streams.iter_mut().find(|known| {
             GrantStream { instance_ids: Vec::new(), ..(*known).clone() }
                 == GrantStream { instance_ids: Vec::new(), ..granted.clone() }
@@ -96,7 +96,7 @@ fn resolve(
     })
 }
 
-/// Makes the grants that `asked` narrowed by `selection` is, one a source.
+/// Makes the grants for `asked`, narrowed by `selection`, one per source.
 fn resolve_each(
     catalog: &Catalog,
     profile: &Profile,

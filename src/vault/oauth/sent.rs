@@ -1,4 +1,4 @@
-//! A request as an owner's browser brings it to the authorization endpoint: its parameters, and what is wrong with them.
+//! A request as an owner's browser brings it to the authorization endpoint: its parameters, and the checks on them.
 
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
@@ -10,20 +10,20 @@ use super::{authorization_details, clients, connect, token_endpoint};
 use crate::vault::Vault;
 use crate::vault::wire::{ApiError, Request};
 
-/// A request as it was sent, as far as that is in order.
+/// A request as it was sent, with the parts that passed the checks.
 pub struct Sent {
     params: Map<String, Value>,
-    /// Who asks, if nobody else has to be asked for that.
+    /// The client, if it is known without fetching anything.
     client: Option<Client>,
-    /// Where the answer is to go. It may be the client's or not.
+    /// Where the answer should go. It may or may not be the client's address.
     pub redirect_uri: String,
 }
 
 impl Sent {
-    /// Reads the parameters of a request. Asks nobody about its client where anybody may send it.
+    /// Reads the parameters of a request. If anyone may send it, does not fetch the client's document.
     ///
     /// # Errors
-    /// What is wrong with it, for the browser that brings it; where the database fails.
+    /// Returns what is wrong with it, for the browser that brings it, or the errors of the database.
     pub fn read(vault: &Vault, request: &Request, params: Vec<(String, String)>) -> Result<Self, ApiError> {
         let params = token_endpoint::parameters(params)?;
         let text = |name: &str| params.get(name).and_then(Value::as_str);
@@ -48,16 +48,16 @@ impl Sent {
         self.params.get(name).and_then(Value::as_str)
     }
 
-    /// The same as a query.
+    /// The same request as a query.
     pub fn as_query(&self) -> String {
         let pairs = self.params.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
         url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
     }
 
-    /// Who asks: a program whose id is an address is looked up there now.
+    /// The client. If its id is an address, its document is fetched now.
     ///
     /// # Errors
-    /// `invalid_client`, and what else is wrong with it.
+    /// Returns `invalid_client`, or what else is wrong with it.
     pub fn client(&self, vault: &Vault, request: &Request) -> Result<Client, ApiError> {
         if let Some(client) = &self.client {
             return Ok(client.clone());
@@ -80,13 +80,13 @@ impl Sent {
         }
     }
 
-    /// What it is about. Nothing is looked up for it.
+    /// What the request asks for. Looks nothing up.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns what is wrong with it.
     pub fn asked(&self, request: &Request) -> Result<Asked, ApiError> {
         Ok(match self.text("authorization_details") {
-            // Without them the owner picks out of everything (the reference's own way).
+            // Without them, the owner selects out of everything (as the reference does).
             None => {
                 Asked::Everything(Purpose::read(self.text("purpose_code"), self.text("purpose_description"))?)
             }
@@ -104,23 +104,24 @@ fn check(vault: &Vault, request: &Request, params: &Map<String, Value>) -> Resul
     match text("response_type") {
         Some("code") => {}
         Some(_) => {
-            let what = "response_type has to be code";
+            let what = "response_type must be code";
             return Err(ApiError::new(StatusCode::BAD_REQUEST, "unsupported_response_type", what));
         }
         None => return invalid("response_type is required"),
     }
     if text("code_challenge_method") != Some("S256") {
-        return invalid("code_challenge_method has to be S256");
+        return invalid("code_challenge_method must be S256");
     }
     let is_challenge = |text: &str| {
         text.len() == 43 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
     };
     if !text("code_challenge").is_some_and(is_challenge) {
-        return invalid("code_challenge has to be a SHA-256 in base64url");
+        return invalid("code_challenge must be a SHA-256 hash in base64url");
     }
-    // Some hosts ask for scopes of their own wherever they go: what is granted is said beside the token (RFC 6749 §3.3).
+    // Some hosts always ask for their own scopes. The answer states what is granted next to the token (RFC 6749
+    // §3.3).
     if !vault.is_public(request) && text("scope").is_some_and(|scope| scope != "pdpp:read") {
-        return Err(ApiError::new(StatusCode::BAD_REQUEST, "invalid_scope", "scope has to be pdpp:read"));
+        return Err(ApiError::new(StatusCode::BAD_REQUEST, "invalid_scope", "scope must be pdpp:read"));
     }
     match text("resource") {
         Some(resource) => token_endpoint::check_resource(request, resource),

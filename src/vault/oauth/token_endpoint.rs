@@ -1,4 +1,4 @@
-//! `POST /oauth/token`: a code, a refresh token or a device code for tokens (RFC 6749, 7636, 8628).
+//! `POST /oauth/token`: exchanges a code, a refresh token or a device code for tokens (RFC 6749, 7636, 8628).
 
 use axum::http::StatusCode;
 use base64::Engine as _;
@@ -33,7 +33,7 @@ impl From<ApiError> for Refused {
     }
 }
 
-/// A refusal of an endpoint that speaks OAuth, with the members of `more` beside it.
+/// A refusal of an OAuth endpoint, with the additional members of `more`.
 pub fn refusal(
     request: &Request,
     status: StatusCode,
@@ -48,7 +48,7 @@ pub fn refusal(
     Reply::json(status, &body.into()).no_store()
 }
 
-/// The parameters of a form, each at most once (RFC 6749 §3.2); without a value is left out.
+/// The parameters of a form, each at most once (RFC 6749 §3.2). Leaves out parameters without a value.
 pub fn parameters(pairs: Vec<(String, String)>) -> Result<Map<String, Value>, ApiError> {
     let mut all = Map::new();
     for (name, value) in pairs {
@@ -56,7 +56,7 @@ pub fn parameters(pairs: Vec<(String, String)>) -> Result<Map<String, Value>, Ap
             continue;
         }
         if all.insert(name.clone(), Value::String(value)).is_some() {
-            return Err(ApiError::invalid(format!("{name} is there more than once")).param(name));
+            return Err(ApiError::invalid(format!("{name} appears more than once")).param(name));
         }
     }
     Ok(all)
@@ -77,7 +77,7 @@ fn exchange(vault: &Vault, request: &Request) -> Result<Value, Refused> {
         |name: &str| text(name).ok_or_else(|| Refused::bad("invalid_request", format!("{name} is required")));
     let grant_type = required("grant_type")?;
     let client_id = required("client_id")?;
-    // A code or a token is its client's alone. Whoever has neither has nothing fetched here by naming an address.
+    // A code or a token belongs to its client. A caller with neither cannot make this server fetch an address.
     if !(vault.is_public(request) && clients::is_address(client_id)) {
         clients::find(vault, request, client_id)?;
     }
@@ -91,33 +91,33 @@ fn exchange(vault: &Vault, request: &Request) -> Result<Value, Refused> {
             let invalid = |what: &str| Refused::bad("invalid_grant", what);
             let code_state = match vault.flows.present(code) {
                 Presented::Fresh(state) => state,
-                Presented::Unknown => return Err(invalid("The code is not known, or was not used in time")),
+                Presented::Unknown => return Err(invalid("The code is unknown or has expired")),
                 Presented::Again(family) => {
-                    // Somebody else has it too: what it got is taken back (RFC 6749 §4.1.2).
+                    // Someone else has the code too, so its tokens are revoked (RFC 6749 §4.1.2).
                     if let Some(family) = family {
                         tokens::revoke_family(vault, &family)?;
                     }
-                    return Err(invalid("The code was used before; what it got is revoked"));
+                    return Err(invalid("The code was already used; its tokens are revoked"));
                 }
             };
             let redirect = &code_state.redirect;
             if code_state.granted.client_id != client_id {
-                return Err(invalid("The code is another client's"));
+                return Err(invalid("The code belongs to another client"));
             }
             if vault.is_public_base(&redirect.issuer) != vault.is_public(request) {
                 return Err(invalid("The code was issued under another name of this provider"));
             }
             if redirect.uri != redirect_uri {
-                return Err(invalid("redirect_uri is not the one that the code was sent to"));
+                return Err(invalid("redirect_uri differs from the one that the code was sent to"));
             }
             if !verifies(verifier, &redirect.challenge) {
-                return Err(invalid("code_verifier does not fit the code"));
+                return Err(invalid("code_verifier does not match the code"));
             }
             let resource = match (redirect.resource.as_deref(), text("resource")) {
                 (Some(resource), Some(asked)) if asked != resource => {
-                    return Err(Refused::bad("invalid_target", "The code is for another resource"));
+                    return Err(Refused::bad("invalid_target", "The code is for a different resource"));
                 }
-                // There is one resource here, so a request that names none is for that.
+                // This server has one resource, so a request that names none means that one.
                 (resource, asked) => {
                     resource.or(asked).map_or_else(|| format!("{}/mcp", request.base), str::to_owned)
                 }
@@ -130,14 +130,14 @@ fn exchange(vault: &Vault, request: &Request) -> Result<Value, Refused> {
             match tokens::refresh(vault, request, required("refresh_token")?, client_id, text("resource"))? {
                 Refreshed::Issued(issued, granted) => Ok(token_response(&issued, &granted)),
                 Refreshed::Unknown => {
-                    Err(Refused::bad("invalid_grant", "The refresh token is not good any more"))
+                    Err(Refused::bad("invalid_grant", "The refresh token is no longer valid"))
                 }
                 Refreshed::Reused => Err(Refused::bad(
                     "invalid_grant",
-                    "The refresh token was used before; all tokens of its family are revoked",
+                    "The refresh token was already used; all tokens of its family are revoked",
                 )),
                 Refreshed::OtherResource => {
-                    Err(Refused::bad("invalid_target", "The refresh token is for another resource"))
+                    Err(Refused::bad("invalid_target", "The refresh token is for a different resource"))
                 }
             }
         }
@@ -159,14 +159,16 @@ fn exchange(vault: &Vault, request: &Request) -> Result<Value, Refused> {
                 })),
             }
         }
-        other => Err(Refused::bad("unsupported_grant_type", format!("{other} is not supported"))),
+        other => {
+            Err(Refused::bad("unsupported_grant_type", format!("The grant type {other} is not supported")))
+        }
     }
 }
 
-/// Whether `resource` (RFC 8707) is this provider, or its `/mcp`.
+/// Checks that `resource` (RFC 8707) is this provider or its `/mcp`.
 ///
 /// # Errors
-/// `invalid_target`.
+/// Returns `invalid_target` if it is not.
 pub fn check_resource(request: &Request, resource: &str) -> Result<(), ApiError> {
     let of_base = resource.strip_prefix(request.base.as_str());
     if matches!(of_base, Some("" | "/" | "/mcp")) {
@@ -175,11 +177,11 @@ pub fn check_resource(request: &Request, resource: &str) -> Result<(), ApiError>
     Err(ApiError::new(StatusCode::BAD_REQUEST, "invalid_target", "resource is not this provider"))
 }
 
-/// RFC 7636 §4.6, with S256.
+/// Checks the verifier (RFC 7636 §4.6, with S256).
 fn verifies(verifier: &str, challenge: &str) -> bool {
     let fits = (43..=128).contains(&verifier.len());
     let digest = ring::digest::digest(&ring::digest::SHA256, verifier.as_bytes());
-    // Both sides hashed once more, so that how long it takes says nothing.
+    // Both sides are hashed once more, so that the time taken reveals nothing.
     fits && token_hash(&URL_SAFE_NO_PAD.encode(digest)) == token_hash(challenge)
 }
 

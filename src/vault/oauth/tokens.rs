@@ -1,4 +1,4 @@
-//! Tokens: issued once for a grant, known by their hash, refused when the grant is over.
+//! Tokens: issued once for a grant, stored as a hash, and refused when the grant is over.
 
 use axum::http::StatusCode;
 use rusqlite::{Connection as Sqlite, OptionalExtension, params};
@@ -11,12 +11,14 @@ use crate::vault::id::{random_id, random_token, token_hash};
 use crate::vault::time;
 use crate::vault::wire::{ApiError, Reply, Request};
 
-/// How long an access token of a family is good for, in seconds: a package's shorter, since it opens more.
+/// How long an access token of a family is valid, in seconds. A package's token has a shorter life, because it
+/// opens more.
 const CLIENT_TOKEN_SECONDS: i64 = 3_600;
 const PACKAGE_TOKEN_SECONDS: i64 = 600;
 
 fn insert_grant(tx: &Sqlite, grant: &Grant) -> Result<(), ApiError> {
-    let body = serde_json::to_string(grant).map_err(|_| ApiError::invalid("The grant does not write"))?;
+    let body =
+        serde_json::to_string(grant).map_err(|_| ApiError::invalid("Could not serialize the grant"))?;
     let expires_ms = grant.expires_at.as_deref().and_then(time::parse_ms);
     tx.execute(
         "INSERT INTO grants (grant_id, body, expires_ms) VALUES (?1, ?2, ?3)",
@@ -34,10 +36,10 @@ fn insert_client_token(tx: &Sqlite, token: &str, grant_id: &str) -> Result<(), A
 }
 
 impl Vault {
-    /// Keeps a grant, asking nobody, and issues its one token, which lasts as long as it.
+    /// Stores a grant without asking anyone and issues its only token, which is valid as long as the grant.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// Returns the errors of the database.
     pub fn issue(&self, grant: Grant) -> Result<Approved, ApiError> {
         let token = random_token("pdpp_ct_")?;
         self.grants.write(|tx, _| {
@@ -48,10 +50,10 @@ impl Vault {
     }
 }
 
-/// Keeps what was approved; its tokens come later.
+/// Stores what was approved; its tokens come later.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn keep(vault: &Vault, client_id: &str, grants: Vec<Grant>) -> Result<Granted, ApiError> {
     let package_id = if grants.len() > 1 { Some(random_id("pkg_")?) } else { None };
     let ids: Vec<&str> = grants.iter().map(|grant| grant.grant_id.as_str()).collect();
@@ -70,17 +72,17 @@ pub fn keep(vault: &Vault, client_id: &str, grants: Vec<Grant>) -> Result<Grante
     Ok(Granted { client_id: client_id.to_owned(), grants, package_id })
 }
 
-/// Issues the one token of a grant that was kept, which lasts as long as it: for a device.
+/// Issues the only token of a stored grant, for a device. It is valid as long as the grant.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn issue_kept(vault: &Vault, grant: &Grant) -> Result<String, ApiError> {
     let token = random_token("pdpp_ct_")?;
     vault.grants.write(|tx, _| insert_client_token(tx, &token, &grant.grant_id))?;
     Ok(token)
 }
 
-/// What a family gives: an access token for a while, and what gets the next one.
+/// The tokens of a family: an access token for a limited time, and a refresh token for the next one.
 #[derive(Debug)]
 pub struct Issued {
     /// The family.
@@ -89,11 +91,11 @@ pub struct Issued {
     pub access_token: String,
     /// Its life, in seconds.
     pub expires_in: i64,
-    /// Good once. None for a grant that is for one reading only.
+    /// Valid for one use. `None` for a grant for one reading session only.
     pub refresh_token: Option<String>,
 }
 
-/// What a family is about, and for whom.
+/// What a family covers, and for which client.
 #[derive(Debug, Clone)]
 struct Family {
     id: String,
@@ -106,7 +108,7 @@ struct Family {
 /// Begins a family for what was approved.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn begin_family(vault: &Vault, granted: &Granted, resource: Option<&str>) -> Result<Issued, ApiError> {
     let grant_id = granted.grants.first().filter(|_| granted.package_id.is_none());
     let family = Family {
@@ -116,7 +118,7 @@ pub fn begin_family(vault: &Vault, granted: &Granted, resource: Option<&str>) ->
         package_id: granted.package_id.clone(),
         resource: resource.map(str::to_owned),
     };
-    // A grant for one reading is used up by its first token (draft §7).
+    // The first token uses up a grant for one reading session (draft §7).
     let lasts = granted.grants.iter().all(|grant| grant.access_mode == "continuous");
     vault.grants.write(|tx, _| {
         tx.execute(
@@ -154,10 +156,10 @@ fn issue_of(tx: &Sqlite, family: &Family, with_refresh: bool) -> Result<Issued, 
     Ok(Issued { family_id: family.id.clone(), access_token, expires_in: seconds, refresh_token })
 }
 
-/// Ends a family: none of its tokens is good for anything any more.
+/// Ends a family: none of its tokens is valid any more.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn revoke_family(vault: &Vault, family_id: &str) -> Result<(), ApiError> {
     vault.grants.write(|tx, _| end_family(tx, family_id).map(|_| ()).map_err(ApiError::from))
 }
@@ -169,23 +171,23 @@ fn end_family(tx: &Sqlite, family_id: &str) -> rusqlite::Result<usize> {
     )
 }
 
-/// What became of a refresh token that is presented.
+/// The result of presenting a refresh token.
 #[derive(Debug)]
 pub enum Refreshed {
-    /// Its successors, and what they stand for.
+    /// Its successors, and what they were issued for.
     Issued(Issued, Granted),
-    /// Not known, not this client's, or what it stood for is over.
+    /// It is unknown, belongs to another client, or its grant is over.
     Unknown,
-    /// It was used before: whoever has it now, somebody else had it too. The family is over.
+    /// It was used before, so two parties have had it. The family is over.
     Reused,
-    /// For another resource than the one that was asked for.
+    /// It is for a different resource than the one in the request.
     OtherResource,
 }
 
-/// Trades a refresh token for its successors, once.
+/// Exchanges a refresh token for its successors, once.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn refresh(
     vault: &Vault,
     request: &Request,
@@ -211,7 +213,8 @@ pub fn refresh(
                 },
             )
             .optional()?;
-        // What is presented at another name than it was issued under is as good as unknown: it costs its owner nothing.
+        // A token that is presented at another name than the one it was issued under counts as unknown, so that its
+        // owner loses nothing.
         let is_of_client = |family: &Family| {
             family.client_id == client_id && vault.is_of_side(request, family.resource.as_deref())
         };
@@ -241,7 +244,7 @@ pub fn refresh(
     })
 }
 
-/// A grant as the store knows it.
+/// A grant as the store holds it.
 #[derive(Debug)]
 pub(super) struct KeptGrant {
     pub(super) grant: Grant,
@@ -254,7 +257,7 @@ impl KeptGrant {
     }
 }
 
-/// A grant, or those of a package. One that does not read grants nothing.
+/// One grant, or the grants of a package. An entry that cannot be parsed grants nothing.
 fn grants_of(
     db: &Sqlite,
     grant_id: Option<&str>,
@@ -282,19 +285,20 @@ fn grants_of(
     Ok(grants)
 }
 
-/// The grant of this id, if it is live.
+/// The grant with this id, if it is live.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn live(vault: &Vault, grant_id: &str) -> Result<Option<Grant>, ApiError> {
     let known = vault.grants.read::<_, ApiError>(|db, _| Ok(grants_of(db, Some(grant_id), None)?))?;
     Ok(known.into_iter().next().and_then(KeptGrant::live))
 }
 
-/// Every grant, the newest first, with when it was revoked, in milliseconds. One that does not read is left out.
+/// Every grant, newest first, with the time at which it was revoked, in milliseconds. Leaves out entries that
+/// cannot be parsed.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn all(vault: &Vault) -> Result<Vec<(Grant, Option<i64>)>, ApiError> {
     vault.grants.read(|db, _| {
         let mut rows = db.prepare_cached("SELECT body, revoked_ms FROM grants")?;
@@ -309,7 +313,7 @@ pub fn all(vault: &Vault) -> Result<Vec<(Grant, Option<i64>)>, ApiError> {
     })
 }
 
-/// A token as the store knows it.
+/// A token as the store holds it.
 pub(super) enum Known {
     Owner,
     Client {
@@ -326,7 +330,7 @@ pub(super) enum Known {
     },
 }
 
-/// What a token stands for; `None` for one that is not known or not good any more by itself.
+/// What a token was issued for; `None` if it is unknown or has expired itself.
 pub(super) fn look_up(vault: &Vault, token: &str) -> Result<Option<Known>, ApiError> {
     if token_hash(token) == vault.owner_token_hash {
         return Ok(Some(Known::Owner));
@@ -372,29 +376,29 @@ pub(super) fn look_up(vault: &Vault, token: &str) -> Result<Option<Known>, ApiEr
     })
 }
 
-/// What a bearer is to the provider's own `/mcp` (R7.3).
+/// What a bearer may do at the provider's own `/mcp` (R7.3).
 #[derive(Debug)]
 pub enum Standing {
-    /// For one grant.
+    /// It is for one grant.
     Client(Box<Grant>),
-    /// For the live grants of the package with this id, at least one.
+    /// It is for the live grants of the package with this id; at least one.
     Package(String, Vec<Grant>),
-    /// The owner's.
+    /// It is the owner's.
     Owner,
-    /// Of a grant that was revoked, or of a package of none but such.
+    /// It belongs to a revoked grant, or to a package that has only revoked grants.
     Revoked,
-    /// Of a grant that is over.
+    /// It belongs to an expired grant.
     Expired,
-    /// For another resource (RFC 8707).
+    /// It is for a different resource (RFC 8707).
     OtherResource,
-    /// Not known, or over by itself.
+    /// It is unknown or has expired itself.
     Unknown,
 }
 
-/// What a bearer is to the provider's `/mcp`; `is_ours` tells a resource of this provider's.
+/// What a bearer may do at the provider's `/mcp`. `is_ours` recognises this provider's own resources.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn standing(
     vault: &Vault,
     token: &str,
@@ -416,11 +420,11 @@ pub fn standing(
     })
 }
 
-/// The grant that a bearer stands for.
+/// The grant that a bearer was issued for.
 ///
 /// # Errors
-/// 401 without a token or with an unknown one; 403 `grant_revoked`, `grant_expired`, and for an owner's;
-/// 404 for a package's.
+/// Returns 401 without a token or for an unknown one; 403 `grant_revoked` or `grant_expired`, and 403 for an
+/// owner's token; 404 for a package's token.
 pub fn authorize(vault: &Vault, bearer: Option<&str>) -> Result<Grant, ApiError> {
     let token = bearer.ok_or_else(no_bearer)?;
     match look_up(vault, token)? {
@@ -428,9 +432,9 @@ pub fn authorize(vault: &Vault, bearer: Option<&str>) -> Result<Grant, ApiError>
         Some(Known::Owner) => Err(ApiError::new(
             StatusCode::FORBIDDEN,
             "owner_token_not_accepted",
-            "Owner tokens are not accepted here; ask the owner for a grant with `pdpp connect`",
+            "This server does not accept owner tokens. Ask the owner for a grant with `pdpp connect`",
         )),
-        // As the reference has it: a package is for /mcp, and here it is as if nothing were there.
+        // As in the reference: a package is for /mcp, and here nothing exists for it.
         Some(Known::Package { .. }) => Err(ApiError::not_found("Unknown source: unknown")),
         Some(Known::Client { kept, .. }) if kept.is_revoked => {
             Err(ApiError::new(StatusCode::FORBIDDEN, "grant_revoked", "Grant has been revoked"))
@@ -442,10 +446,11 @@ pub fn authorize(vault: &Vault, bearer: Option<&str>) -> Result<Grant, ApiError>
     }
 }
 
-/// That the bearer of a request is for the side that it came in by. Whether it is good for anything is looked at elsewhere.
+/// Checks that the bearer of a request belongs to the side that the request came in by. Other code checks whether
+/// it is valid.
 ///
 /// # Errors
-/// 401 `wrong_audience`; where the database fails.
+/// Returns 401 `wrong_audience`, or the errors of the database.
 pub fn check_side(vault: &Vault, request: &Request) -> Result<(), ApiError> {
     let Some(token) = request.bearer().filter(|_| vault.is_public(request)) else { return Ok(()) };
     match look_up(vault, token)? {
@@ -462,11 +467,11 @@ fn no_bearer() -> ApiError {
     ApiError::challenge("authentication_error", "Missing Bearer token")
 }
 
-/// `POST /grants/{grant_id}/revoke`, with the grant's own token; a package's ends all of its grants by the
-/// package's id, or one of them.
+/// `POST /grants/{grant_id}/revoke`, with the grant's own token. A package's token ends all of its grants with the
+/// package's id, or one of them with that grant's id.
 ///
 /// # Errors
-/// As [`authorize`]; `permission_error` for another grant's token.
+/// Returns the errors of [`authorize`]; `permission_error` for another grant's token.
 pub fn revoke(vault: &Vault, request: &Request, grant_id: &str) -> Result<Reply, ApiError> {
     let token = request.bearer().ok_or_else(no_bearer)?;
     check_side(vault, request)?;
@@ -489,18 +494,18 @@ pub fn revoke(vault: &Vault, request: &Request, grant_id: &str) -> Result<Reply,
         return Err(ApiError::new(
             StatusCode::FORBIDDEN,
             "permission_error",
-            "A grant is revoked with its own token",
+            "Only a grant's own token can revoke it",
         ));
     };
-    // Again is fine: who revokes wants it gone. An expired grant can be revoked too.
+    // Revoking again succeeds, because the caller wants the grant gone. An expired grant can be revoked too.
     end_grants(vault, ended.iter().map(String::as_str))?;
     Ok(Reply::ok(&json!({ "revoked": true })))
 }
 
-/// Takes the account `instance_id` out of `grants`: what comes in under that id later is in none of them.
+/// Removes the account `instance_id` from `grants`. Data that arrives under that id later belongs to none of them.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn narrow_grants(vault: &Vault, grants: Vec<Grant>, instance_id: &str) -> Result<(), ApiError> {
     vault.grants.write(|tx, _| {
         for mut grant in grants {
@@ -508,18 +513,18 @@ pub fn narrow_grants(vault: &Vault, grants: Vec<Grant>, instance_id: &str) -> Re
                 stream.instance_ids.retain(|id| id != instance_id);
             }
             grant.streams.retain(|stream| !stream.instance_ids.is_empty());
-            let body =
-                serde_json::to_string(&grant).map_err(|_| ApiError::invalid("The grant does not write"))?;
+            let body = serde_json::to_string(&grant)
+                .map_err(|_| ApiError::invalid("Could not serialize the grant"))?;
             tx.execute("UPDATE grants SET body = ?2 WHERE grant_id = ?1", params![grant.grant_id, body])?;
         }
         Ok(())
     })
 }
 
-/// Ends grants: none of their tokens is good for anything any more.
+/// Ends grants: none of their tokens is valid any more.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn end_grants<'a>(vault: &Vault, grants: impl Iterator<Item = &'a str>) -> Result<(), ApiError> {
     vault.grants.write(|tx, _| {
         for grant_id in grants {

@@ -1,5 +1,5 @@
-//! What the owner asks for themself, on the machine that has the data: everything can be picked, and what they named is
-//! ticked beforehand.
+//! A request of the owner's own, on the machine that has the data. Everything can be selected, and what the owner
+//! named is already ticked.
 
 use std::collections::BTreeSet;
 
@@ -16,48 +16,49 @@ use crate::vault::wire::ApiError;
 pub struct WishedStream {
     /// Its name.
     pub name: String,
-    /// These fields alone, and those that the stream requires; none for all.
+    /// Only these fields, and those that the stream requires; all fields if empty.
     pub fields: Vec<String>,
-    /// Of these connections alone; none for those that are named otherwise.
+    /// Only these connections; if empty, those that are named otherwise.
     pub connections: Vec<String>,
     /// Records from here on, in milliseconds.
     pub since: Option<i64>,
-    /// Records up to here, in milliseconds.
+    /// Records before this, in milliseconds.
     pub until: Option<i64>,
 }
 
-/// What the owner names of all that there is. The default names nothing.
+/// What the owner names. The default names nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Wish {
     /// Sources, by their URI, their key or their name.
     pub sources: Vec<String>,
-    /// Accounts, by their id or what they are called.
+    /// Accounts, by their id or their name.
     pub accounts: Vec<String>,
-    /// Streams; none for all of the sources and accounts that are named.
+    /// Streams; if empty, all streams of the named sources and accounts.
     pub streams: Vec<WishedStream>,
     /// Only records from here on, in milliseconds.
     pub since: Option<i64>,
-    /// Only records up to here, in milliseconds.
+    /// Only records before this, in milliseconds.
     pub until: Option<i64>,
-    /// When the grant may end, in milliseconds.
+    /// When the grant should end, in milliseconds.
     pub expires_ms: Option<i64>,
-    /// What for.
+    /// The purpose.
     pub purpose: Purpose,
 }
 
-/// A stream that only its own name ticks.
+/// A stream that is ticked only if it is named.
 pub const GUARDED: &str = "security_messages";
 
 impl Wish {
-    /// All that there is, with what is named marked as that.
+    /// Everything that exists, with what is named marked as such.
     ///
     /// # Errors
-    /// `invalid_request` for a name that nothing has, with those that there are.
+    /// Returns `invalid_request` for a name that does not exist, with the names that do.
     pub fn look_up(&self, catalog: &Catalog, base: &str) -> Result<AuthorizationDetails, ApiError> {
         self.check_names(catalog)?;
         let mut details = everything(catalog, base, &self.purpose);
         details.expires_ms = self.expires_ms;
-        // Of all that is ticked, also beside what is named: the form says them, and the owner can change them there.
+        // The bounds apply to everything that is ticked, not only to what is named. The form shows them, and the
+        // owner can change them there.
         (details.since, details.until) = (self.since, self.until);
         for choice in &mut details.choices {
             let stream = self.streams.iter().find(|stream| {
@@ -81,7 +82,7 @@ impl Wish {
             return false;
         }
         let is_account = if self.accounts.is_empty() {
-            // Of several accounts that nobody named, the owner picks.
+            // If several accounts exist and none is named, the owner picks.
             catalog.connections_of(&connector.key).count() == 1
                 || stream.is_some_and(|stream| !stream.connections.is_empty())
         } else {
@@ -92,7 +93,7 @@ impl Wish {
         is_account && is_source && is_stream
     }
 
-    /// The form of the owner's page with what is named ticked, and nothing else.
+    /// The form of the owner's page with only what is named ticked.
     pub fn form(&self, details: &AuthorizationDetails) -> Vec<(String, String)> {
         let mut form: Vec<(String, String)> = Vec::new();
         let mut accounts = BTreeSet::new();
@@ -109,7 +110,7 @@ impl Wish {
         }
         form.extend(accounts.into_iter().map(|account| ("connection".to_owned(), account)));
         form.extend(self.expires_ms.map(|_| ("expires".to_owned(), "asked".to_owned())));
-        // The fields say a day; one that is left as it is means the time of day too (`ticks::selection`).
+        // The fields show a day. An unchanged day still means the exact time of day (`ticks::selection`).
         form.extend(self.since.map(|since| ("since".to_owned(), time::day(since))));
         form.extend(self.until.map(|until| ("until".to_owned(), time::day(until))));
         form
@@ -145,10 +146,10 @@ impl Wish {
             .collect();
         if meant.is_empty() && !self.accounts.is_empty() {
             let known = of_sources.iter().map(|account| account.display_name.as_str());
-            let (what, name) = ("account of that source", self.accounts.join(", "));
+            let (what, name) = ("account in that source", self.accounts.join(", "));
             return Err(unknown(what, &name, known).param("account"));
         }
-        // Names of other accounts' streams would tick nothing.
+        // Names of streams in other accounts would tick nothing.
         let is_narrowed = !self.accounts.is_empty() || !self.sources.is_empty();
         let connectors = catalog.connectors.iter();
         let connectors: Vec<_> =
@@ -157,7 +158,7 @@ impl Wish {
         for wished in &self.streams {
             let mut named = streams().filter(|stream| stream.name == wished.name).peekable();
             if named.peek().is_none() {
-                let of = if is_narrowed { "stream of the accounts that are meant" } else { "stream" };
+                let of = if is_narrowed { "stream in the selected accounts" } else { "stream" };
                 return Err(
                     unknown(of, &wished.name, streams().map(|stream| stream.name.as_str())).param("stream")
                 );
@@ -182,7 +183,7 @@ fn is_account(account: &Connection, name: &str) -> bool {
 
 fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> ApiError {
     let known: BTreeSet<&str> = known.collect();
-    // A name may have a comma in it.
+    // A name may contain a comma.
     let between = if known.iter().any(|name| name.contains(',')) { "; " } else { ", " };
     let mut list = known.iter().copied().take(20).collect::<Vec<_>>().join(between);
     if known.len() > 20 {

@@ -40,7 +40,7 @@ enum Metric {
 }
 
 impl Metric {
-    /// The same of groups, where that can be.
+    /// The same metric for groups, if it has one.
     const fn of_groups(self) -> Option<grouped::Metric> {
         match self {
             Self::Sum => Some(grouped::Metric::Sum),
@@ -51,13 +51,13 @@ impl Metric {
     }
 }
 
-/// What is asked for.
+/// What the request asks for.
 enum Ask<'a> {
-    /// How many records.
+    /// The number of records.
     Count,
-    /// One value, over a field.
+    /// One value over a field.
     Value(Metric, &'a str),
-    /// How many records for each value of a field, and with a metric one value over another field.
+    /// The number of records for each value of a field and, with a metric, one value over another field.
     Groups { metric: Option<(grouped::Metric, &'a str)>, field: &'a str, limit: usize },
     /// The same for each period of a field.
     Periods {
@@ -69,9 +69,9 @@ enum Ask<'a> {
     },
 }
 
-/// What is said where a stream does not offer more.
+/// The refusal for a stream that offers only counts.
 fn counted_only() -> ApiError {
-    ApiError::invalid("Groups can be counted only: use metric=count").param("metric")
+    ApiError::invalid("Groups support only counts: use metric=count").param("metric")
 }
 
 impl<'a> Ask<'a> {
@@ -127,7 +127,7 @@ impl<'a> Ask<'a> {
         let (Some(field), Some(granularity)) = (group_by_time, granularity) else { return Ok(Self::Count) };
         let granularity = Granularity::parse(granularity)?;
         let name = zone.unwrap_or(UTC);
-        // Not every system has the others.
+        // Not every system has a database of the other zones.
         let zone = if name == UTC { Ok(jiff::tz::TimeZone::UTC) } else { jiff::tz::TimeZone::get(name) };
         match zone {
             Ok(zone) => Ok(Self::Periods { metric, field, granularity, zone, limit }),
@@ -140,13 +140,13 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// Where a request does not say.
+/// The zone if a request names none.
 const UTC: &str = "UTC";
 
 /// `GET /v1/streams/{stream}/aggregate`
 ///
 /// # Errors
-/// Every refusal.
+/// Returns every refusal.
 pub fn get(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
     let params = Params::read(context.read, PARAMS)?;
     let ask = Ask::read(&params)?;
@@ -249,8 +249,8 @@ pub fn get(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
     })
 }
 
-/// Writes the least or the greatest value of a field into an answer, and whose it is: of equal ones the record that a sort by it
-/// gives first.
+/// Writes the least or the greatest value of a field into an answer, with the record that it belongs to. Between
+/// equal values, that is the record that a sort by the field returns first.
 fn name_extreme(
     db: &Sqlite,
     sources: &[(&Access, Filter)],
@@ -282,7 +282,7 @@ fn name_extreme(
     Ok(())
 }
 
-/// All sources with the field called `name`, which declares and grants that it is aggregated so.
+/// All sources with a field called `name` that declares this aggregation and is granted.
 fn over<'a>(
     sources: &'a [(&'a Access, Filter)],
     name: &str,
@@ -301,8 +301,8 @@ fn over<'a>(
     Ok(over)
 }
 
-/// The values of a field over all sources, as JSON text, with how often each is there; of instants those are enough that the
-/// least and the greatest is among.
+/// The values of a field over all sources, as JSON text, with how often each occurs. For instants, a part that
+/// contains the least and the greatest is enough.
 fn values(
     db: &Sqlite,
     sources: &[(&Access, Filter)],
@@ -323,7 +323,7 @@ fn values(
     Ok(all)
 }
 
-/// The most frequent first; equal ones in the order of their text.
+/// The most frequent first; equally frequent ones in the order of their text.
 fn by_value(values: BTreeMap<String, u64>) -> Vec<(Value, u64)> {
     let mut groups: Vec<(String, u64)> = values.into_iter().collect();
     groups.sort_by(|left, right| right.1.cmp(&left.1).then_with(|| left.0.cmp(&right.0)));
@@ -341,7 +341,7 @@ fn sum(values: &BTreeMap<String, u64>) -> (Value, bool) {
     if let Some(total) = exact {
         return (json_of(&total.to_string()), true);
     }
-    #[allow(clippy::cast_precision_loss, reason = "only for numbers that are no decimal of 28 digits")]
+    #[allow(clippy::cast_precision_loss, reason = "only for numbers that do not fit a decimal of 28 digits")]
     let numbers = numbers().filter_map(|(text, count)| Some(text.parse::<f64>().ok()? * *count as f64));
     (numbers.sum::<f64>().into(), false)
 }
@@ -388,7 +388,7 @@ mod tests {
         };
         assert_eq!(sum(&["1.10", "2.20", "null"]), ("3.30".to_owned(), true));
         assert_eq!(sum(&["1e3", "2.5E-1", "9007199254740993"]), ("9007199254741993.25".to_owned(), true));
-        assert!(!sum(&["1e40", "1"]).1, "a double, and it says so");
+        assert!(!sum(&["1e40", "1"]).1, "a double, and marked as inexact");
         assert_eq!(sum(&["null"]), ("null".to_owned(), true));
         assert_eq!(extreme(values(&["9", "10", "1.10"]), true).to_string(), "10");
         assert_eq!(extreme(values(&["9", "10", "1.10"]), false).to_string(), "1.10");

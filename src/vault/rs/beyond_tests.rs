@@ -1,5 +1,5 @@
-//! Sorts, sums by groups, extremes, parents and the values of fields, as reading each covered record gives them; and whatever a
-//! grant hides changes no answer.
+//! Tests that sorts, sums by groups, extremes, parents and the values of fields equal what reading each covered
+//! record gives, and that nothing a grant hides changes an answer.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,7 +62,7 @@ fn streams() -> Vec<Arc<Stream>> {
     vec![Arc::new(items), Arc::new(chats)]
 }
 
-/// What a record says. Amounts are in cents: 3 of each 4 have two digits behind the point, the others fewer.
+/// The content of a record. Amounts are in cents: three in four have two digits after the point, the others fewer.
 #[derive(Debug, Clone)]
 struct Item {
     day: Option<u32>,
@@ -143,7 +143,7 @@ enum Part {
 
 #[derive(Debug, Clone)]
 struct Case {
-    /// By account and key.
+    /// The items, by account and key.
     items: BTreeMap<(usize, u8), Item>,
     part: Part,
     hides_fields: bool,
@@ -182,12 +182,12 @@ impl Case {
         shown.map(|((account, key), item)| (*account, format!("k{key:02}"), item)).collect()
     }
 
-    /// A vault with all of it, or only with what is granted.
+    /// A vault with everything, or only with what is granted.
     fn vault(&self, is_whole: bool) -> (Vault, String) {
         self.vault_of(is_whole, false)
     }
 
-    /// The same, of one that has only the Core where `core` says so.
+    /// The same, for a vault that has only the Core if `core`.
     fn vault_of(&self, is_whole: bool, core: bool) -> (Vault, String) {
         let config = super::tests::config(core);
         let fields: BTreeSet<String> = self.fields().into_iter().collect();
@@ -205,7 +205,7 @@ impl Case {
                     connector: "things".to_owned(),
                     display_name: format!("Account {account}"),
                 })?;
-                // c3 is not there at all; c2 and c1 are hidden where a part is granted.
+                // c3 does not exist at all; c2 and c1 are hidden if only a part is granted.
                 for (chat, day) in [(0, 10), (1, 1), (2, 25)] {
                     let is_covered = match case.part {
                         Part::All => true,
@@ -294,10 +294,10 @@ fn walk(vault: &Vault, token: &str, target: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Which group an item is in.
+/// The group of an item.
 type GroupOf<'a> = &'a dyn Fn(&Item) -> String;
 
-/// What a field of an item is in order, as a reader of the records finds it.
+/// The place of an item's field in the order, as a reader of the records finds it.
 fn place(item: &Item, field: &str) -> Option<(i64, String)> {
     let number = |number: Option<i64>| number.map(|number| (number, String::new()));
     match field {
@@ -322,7 +322,8 @@ fn sum_of<'a>(items: impl Iterator<Item = &'a Item>) -> Option<Decimal> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Requirement O6.2: whatever the records and the grant, each is given once and in order, at every limit.
+    /// Requirement O6.2: whatever the records and the grant, each record is returned once and in order, at every
+    /// limit.
     #[test]
     fn o6_2_a_walk_in_the_order_of_a_field_gives_each_record_once(case in cases()) {
         let (vault, token) = case.vault(true);
@@ -348,7 +349,7 @@ proptest! {
         }
     }
 
-    /// Requirement O6.3: sums and extremes of groups and periods are those of their records, the largest first.
+    /// Requirement O6.3: sums and extremes of groups and periods are those of their records, largest first.
     #[test]
     fn o6_3_groups_have_the_values_of_their_records(case in cases(), limit in 1_usize..6) {
         let (vault, token) = case.vault(true);
@@ -372,7 +373,7 @@ proptest! {
                 prop_assert_eq!(rows.len(), groups.len().min(limit), "{}", target);
                 let mut left = groups.clone();
                 for row in rows {
-                    let items = left.remove(&row["key"].to_string()).expect("a group of its own");
+                    let items = left.remove(&row["key"].to_string()).expect("a separate group");
                     prop_assert_eq!(&row["count"], items.len());
                     let value = if metric == "sum" {
                         sum_of(items.into_iter())
@@ -427,7 +428,7 @@ proptest! {
         }
     }
 
-    /// The least and the greatest name their record, which is the first of a sort by that field.
+    /// The least and the greatest value name their record, which is the first in a sort by that field.
     #[test]
     fn o6_3_an_extreme_names_its_record(case in cases()) {
         let (vault, token) = case.vault(true);
@@ -453,7 +454,7 @@ proptest! {
         prop_assert_eq!(decimal(&answer["value"]).map(|value| value.cmp(&sum.unwrap()).is_eq()), sum.map(|_| true));
     }
 
-    /// Whatever a grant hides, rows or fields, every answer is the one that there is without it.
+    /// Whether a grant hides rows or fields, every answer equals the answer of a vault without them.
     #[test]
     fn what_is_hidden_changes_no_answer(case in cases()) {
         let ((whole, token), (alone, other)) = (case.vault(true), case.vault(false));
@@ -642,7 +643,7 @@ fn o6_2_a_cursor_is_of_one_field_and_one_direction() {
 
 #[test]
 fn values_are_told_of_fields_that_have_few_and_cut_nowhere() {
-    const LONG: &str = "a value of more than sixty bytes, which nobody would ever filter by";
+    const LONG: &str = "a value of more than sixty bytes, by which nobody would ever filter";
     const MANY: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
     let told = |names: &[&'static str], part: Part| {
         let items: Vec<_> = (0..).zip(names).map(|(key, name)| (key, plain(Some(name), 0))).collect();

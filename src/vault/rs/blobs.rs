@@ -1,4 +1,4 @@
-//! Blobs: only those that a granted record names in a granted field.
+//! Blobs. Returns only those that a granted record names in a granted field.
 
 use axum::http::StatusCode;
 
@@ -10,8 +10,8 @@ use crate::vault::wire::ApiError;
 /// `GET /v1/blobs/{id}`
 ///
 /// # Errors
-/// `blob_not_found`, for an unknown one and for one that is not granted alike; `blob_moved` for one that is granted, and
-/// whose bytes are where they were imported from no more.
+/// Returns `blob_not_found` for an unknown blob, and equally for one that is not granted; `blob_moved` for a
+/// granted blob whose bytes are no longer where they were imported from.
 pub fn get(context: &Context<'_>, id: &str) -> Result<(String, Vec<u8>), ApiError> {
     Params::read(context.read, &[])?;
     let missing = || ApiError::new(StatusCode::NOT_FOUND, "blob_not_found", "Blob not found");
@@ -23,18 +23,18 @@ pub fn get(context: &Context<'_>, id: &str) -> Result<(String, Vec<u8>), ApiErro
         }
         Err(missing())
     })?;
-    // Outside of the transaction: a blob may lie far behind in a large archive.
+    // Outside the transaction, because a blob can be far into a large archive.
     let media_type = blob.media_type.clone();
     Ok((media_type, blob.read().ok_or_else(moved)?))
 }
 
-/// Where the export was is the owner's to know.
+/// The answer does not say where the export was. Only the owner should know that.
 fn moved() -> ApiError {
     ApiError::new(
         StatusCode::NOT_FOUND,
         "blob_moved",
-        "The bytes of this blob cannot be read any more: the export that they lie in has moved or changed since it was \
-         imported, and the store has no whole copy of them. The user imports the export again from where it is now (pdpp import \
-         PATH); with --copy-attachments the store keeps copies, which need the export no more",
+        "The bytes of this blob can no longer be read: the export that contains them has moved or changed since it \
+         was imported, and the store has no complete copy of them. The user can import the export again from where it \
+         is now (pdpp import PATH). With --copy-attachments, the store keeps copies and no longer needs the export",
     )
 }

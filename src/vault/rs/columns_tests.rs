@@ -1,5 +1,5 @@
-//! What is read from the columns beside records is what their data says: each question is asked twice, the second time when
-//! no column is known and the data itself is read.
+//! Tests that the columns next to records give the same answers as the data. Each question is asked twice, the
+//! second time with no columns known, so that the data itself is read.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::vault::grant::Grant;
 use crate::vault::pace::tests::MovedClock;
 use crate::vault::store::{Connection, Ingest};
 
-/// What a field may declare, by its place in a random number.
+/// What a field may declare; the bits of a random number choose among these.
 const FLAGS: [&str; 8] = ["eq", "range", "group", "distinct", "min", "max", "time", "sort"];
-/// Values that a record may have in any field, as they are written; the first is of none.
+/// Values that a record may have in any field, as they are written. The first means that the field is absent.
 const VALUES: [&str; 30] = [
     "",
     "null",
@@ -72,10 +72,10 @@ const FIELDS: [&str; 6] = ["at", "made", "text", "number", "is", "secret"];
 
 /// The fields of a record, as places in [`VALUES`].
 type Record = [usize; FIELDS.len()];
-/// Keys, each with a record or none.
+/// Keys, each with a record or with none.
 type Batch = Vec<(u8, Option<Record>)>;
 
-#[allow(clippy::struct_excessive_bools, reason = "each is drawn by itself")]
+#[allow(clippy::struct_excessive_bools, reason = "each is drawn independently")]
 #[derive(Debug, Clone)]
 struct Case {
     /// What each field declares, at first and when the second account is written.
@@ -83,7 +83,7 @@ struct Case {
     is_number: bool,
     has_two_times: bool,
     is_extended: bool,
-    /// Of two accounts, in two batches each.
+    /// The writes for two accounts, in two batches each.
     writes: [[Batch; 2]; 2],
     since: Option<usize>,
     named: Option<Vec<u8>>,
@@ -224,7 +224,7 @@ impl Case {
             }
         }
         for (at, filter) in filters.iter().enumerate() {
-            // Two conditions at once, too.
+            // Also two conditions at once.
             let both = format!("{filter}{}", filters[filters.len() - 1 - at]);
             for filter in [filter, &both] {
                 questions.push(format!("streams/items/records?count=exact&limit=3{filter}"));
@@ -247,7 +247,7 @@ impl Case {
     }
 }
 
-/// The answer, without what is random in it, or the status and code of a refusal.
+/// The answer without its random parts, or the status and code of a refusal.
 fn ask(vault: &Vault, token: &str, question: &str) -> Result<Value, (u16, String)> {
     let (path, query) = question.split_once('?').unwrap();
     let segments: Vec<&str> = path.split('/').collect();

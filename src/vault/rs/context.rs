@@ -1,4 +1,4 @@
-//! One authorized read at work, and what the answers of several kinds have in common.
+//! An authorized read in progress, and what several kinds of answers have in common.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,18 +17,19 @@ use crate::vault::{Vault, time};
 
 /// One authorized read.
 pub struct Context<'a> {
-    /// What is read from.
+    /// The vault to read from.
     pub vault: &'a Vault,
-    /// What is asked for.
+    /// What the request asks for.
     pub read: &'a Read,
-    /// What its caller may see.
+    /// What the caller may see.
     pub grant: &'a Grant,
 }
 
 impl Context<'_> {
-    /// Runs `work` on one state of the database, at a pace that tells nothing of what the grant hides.
+    /// Runs `work` on one state of the database, at a pace that reveals nothing of what the grant hides.
     ///
-    /// It ends before the database is free for the next read: another request could wait for that, and tell the time by it.
+    /// It waits before the database is free for the next read, because another request could wait for that and
+    /// measure the time.
     pub fn paced<T>(
         &self,
         work: impl FnOnce(&Sqlite, &Catalog, &Pace<'_>) -> Result<T, ApiError>,
@@ -72,7 +73,7 @@ impl Context<'_> {
         let Some(cursor) = cursor else { return Value::Null };
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         for (name, value) in self.read.params() {
-            // A cursor continues a session of changes on its own.
+            // A cursor continues a session of changes without them.
             if name != "cursor" && name != "changes_since" {
                 query.append_pair(name, value);
             }
@@ -82,10 +83,10 @@ impl Context<'_> {
     }
 }
 
-/// Accesses to one stream of one connector; several connections of it are read as one.
+/// The accesses to one stream of one connector. Several of its connections are read as one.
 ///
 /// # Errors
-/// `ambiguous_connection` where several connectors have a stream of this name: their records have
+/// Returns `ambiguous_connection` if several connectors have a stream of this name, because their records have
 /// different fields.
 pub fn stream_accesses(
     context: &Context<'_>,
@@ -154,10 +155,10 @@ pub fn envelope_without_data(access: &Access, key: &str, emitted_ms: i64) -> Map
     record
 }
 
-/// Data older than this is called stale, in milliseconds: a week.
+/// Data older than this counts as stale, in milliseconds: one week.
 const STALE_MS: i64 = 7 * 24 * 3600 * 1000;
 
-/// `freshness`, from when the newest record was collected.
+/// `freshness`, computed from when the newest record was collected.
 pub fn freshness(last: Option<i64>) -> Value {
     match last {
         None => json!({ "status": "unknown" }),
@@ -168,7 +169,7 @@ pub fn freshness(last: Option<i64>) -> Value {
     }
 }
 
-/// `meta` of an answer that counts nothing.
+/// The `meta` of an answer without a count.
 pub fn plain_meta() -> Value {
     meta_with(&[])
 }
@@ -178,11 +179,11 @@ pub fn meta_with(warnings: &[Value]) -> Value {
     json!({ "count": { "kind": "none" }, "warnings": warnings })
 }
 
-/// Warns of data that is older than a week, by the oldest import of what is read; of data that no import keeps up to date
-/// nothing is known.
+/// Warns of data that is older than a week, by the oldest import of what is read. Says nothing about data that no
+/// import keeps up to date.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// Returns the errors of SQLite.
 pub fn stale(db: &Sqlite, accesses: &[Access]) -> rusqlite::Result<Vec<Value>> {
     let oldest = Age::of_all(db, accesses)?.into_values().min_by_key(|age| age.imported);
     let is_stale = |age: &Age| time::now_ms() - age.imported > STALE_MS;
@@ -195,15 +196,15 @@ pub fn stale(db: &Sqlite, accesses: &[Access]) -> rusqlite::Result<Vec<Value>> {
 pub struct Age {
     /// The end of its last import, in milliseconds.
     pub imported: i64,
-    /// The time of the newest record that was there then and is covered, in milliseconds.
+    /// The time of the newest covered record that existed then, in milliseconds.
     pub newest: Option<i64>,
 }
 
 impl Age {
-    /// Those of all connections that `accesses` reach, by id.
+    /// The ages of all connections that `accesses` reach, by id.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn of_all(db: &Sqlite, accesses: &[Access]) -> rusqlite::Result<BTreeMap<String, Self>> {
         let mut all: BTreeMap<String, Self> = BTreeMap::new();
         for access in accesses {
@@ -226,7 +227,7 @@ impl Age {
     }
 }
 
-/// Says how old the data of each connection is that an import keeps up to date.
+/// Warnings that state how old the data of each connection is that an import keeps up to date.
 pub fn ages(accesses: &[Access], ages: &BTreeMap<String, Age>) -> Vec<Value> {
     let mut told: BTreeSet<&str> = BTreeSet::new();
     let mut warnings = Vec::new();
@@ -239,7 +240,7 @@ pub fn ages(accesses: &[Access], ages: &BTreeMap<String, Age>) -> Vec<Value> {
     warnings
 }
 
-/// Says which fields the grant does not give because they tell of later days than its own.
+/// Warnings that name the fields that the grant leaves out because they reflect later days than the record's own.
 pub fn beyond(accesses: &[Access]) -> Vec<Value> {
     let mut names: Vec<String> = Vec::new();
     for access in accesses {
@@ -251,7 +252,7 @@ pub fn beyond(accesses: &[Access]) -> Vec<Value> {
         }
     }
     let message =
-        format!("not shown, because it tells of days behind the grant's last one: {}", names.join(", "));
+        format!("not shown, because it reflects days after the grant's last one: {}", names.join(", "));
     let warning = json!({ "code": "fields_of_later_days", "message": message });
     if names.is_empty() { Vec::new() } else { vec![warning] }
 }

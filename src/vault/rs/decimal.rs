@@ -1,4 +1,4 @@
-//! Decimal numbers of any size within 38 digits, added and compared exactly: money is not a double.
+//! Decimal numbers of up to 38 digits, added and compared exactly, because money is not a double.
 
 use std::cmp::Ordering;
 
@@ -7,13 +7,13 @@ use std::cmp::Ordering;
 pub struct Decimal {
     /// The digits, as a whole number.
     digits: i128,
-    /// How many of them stand after the point.
+    /// How many of them are after the point.
     scale: u32,
 }
 
-/// A number of so many bytes fits 64 bits, and its places a [`Decimal`].
+/// A number of at most this many bytes fits 64 bits, and its places fit a [`Decimal`].
 const PLAIN: usize = 17;
-/// Digits after the point that are kept; a number with more is not a [`Decimal`].
+/// The maximum number of digits after the point. A number with more is not a [`Decimal`].
 const MAX_SCALE: u32 = 18;
 
 impl Decimal {
@@ -52,11 +52,11 @@ impl Decimal {
             scale = 0;
         }
         let scale = u32::try_from(scale).ok().filter(|scale| *scale <= MAX_SCALE)?;
-        // Room for a sum of many, at the greatest scale.
+        // Leaves room for a sum of many numbers, at the largest scale.
         (digits.unsigned_abs() < 10_u128.pow(28)).then_some(Self { digits, scale })
     }
 
-    /// The same of the form that most numbers have, of few digits and without an exponent.
+    /// Does the same for the form that most numbers have: few digits and no exponent.
     fn parse_plain(text: &str) -> Option<Self> {
         let digits = text.strip_prefix('-').unwrap_or(text);
         let (mut number, mut scale, mut is_fraction) = (0_i64, 0, false);
@@ -103,7 +103,7 @@ impl Ord for Decimal {
         let scale = self.scale.max(other.scale);
         match (self.at(scale), other.at(scale)) {
             (Some(left), Some(right)) => left.cmp(&right),
-            // 28 digits at 18 places always fit; kept total for the type's sake.
+            // 28 digits at 18 places always fit. This case makes the order total for the type's sake.
             _ => self.digits.signum().cmp(&other.digits.signum()),
         }
     }
@@ -176,7 +176,7 @@ mod tests {
 
         #[test]
         fn a_number_reads_alike_whether_it_is_short_or_not(text in "-?[0-9]{0,9}\\.?[0-9]{0,9}") {
-            // What is longer than the short form is read the long way.
+            // A text that is longer than the short form is parsed the long way.
             let long = Decimal::parse(&format!("{text}e{:010}", 0));
             let same = |of: Option<Decimal>| of.map(|of| (of.digits.signum(), of.to_string().parse::<f64>().unwrap().to_bits()));
             prop_assert_eq!(same(Decimal::parse(&text)), same(long), "{}", text);

@@ -28,7 +28,7 @@ const MAX_AROUND: usize = 8192;
 /// `GET /v1/streams/{stream}/records/{id}/field-window`
 ///
 /// # Errors
-/// Every refusal.
+/// Returns every refusal.
 pub fn get(context: &Context<'_>, stream: &str, id: &str) -> Result<Value, ApiError> {
     let params = Params::read(context.read, PARAMS)?;
     let name =

@@ -1,4 +1,5 @@
-//! Sums and extremes, of all records or of each group of them (O6.3), and what a sum must not add up unsaid (O6.4).
+//! Sums and extremes of all records or of each group (O6.3), with warnings about sums that mix different kinds of
+//! values (O6.4).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,24 +12,24 @@ use crate::vault::declaration::{Aggregation, Field, Kind};
 use crate::vault::enforcement::{Access, Filter, Held, MOST_READ, Read, Texts};
 use crate::vault::sorting::{Quantity, SortValue};
 
-/// What JSON text says.
+/// The value of a JSON text.
 pub fn json_of(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or(Value::Null)
 }
 
-/// What is computed of a field for each group.
+/// What is computed from a field for each group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
     /// The sum.
     Sum,
-    /// The least.
+    /// The least value.
     Min,
-    /// The greatest.
+    /// The greatest value.
     Max,
 }
 
 impl Metric {
-    /// What a field has to declare.
+    /// What a field must declare for it.
     pub const fn aggregation(self) -> Aggregation {
         match self {
             Self::Sum => Aggregation::Sum,
@@ -38,9 +39,9 @@ impl Metric {
     }
 }
 
-/// What makes the groups.
+/// What forms the groups.
 pub enum By<'a> {
-    /// All records are one.
+    /// All records are one group.
     Nothing,
     /// The values of a field.
     Field(&'a str),
@@ -48,35 +49,36 @@ pub enum By<'a> {
     Time(&'a str, Periods<Tally>),
 }
 
-/// One access, what is read of it, and its granted field that is summed up or compared.
+/// One access, what is read of it, and its granted field to add up or compare.
 pub type Source<'a> = (&'a Access, &'a Filter, &'a Field);
 
-/// What cannot be added up: the names that fields of it have, and what is said of several.
+/// Kinds of values that must not be added up: the names of fields that hold them, and the word for them in a
+/// warning.
 const APART: [(&str, &[&str]); 3] = [
     ("currencies", &["currency", "currency_code"]),
     ("units", &["unit", "units"]),
     ("devices", &["source_name", "device", "device_name"]),
 ];
-/// Values that a warning names.
+/// The maximum number of values that a warning names.
 const MOST_NAMED: usize = 3;
 
-/// Whether a field says which currency, unit or device a number is of.
+/// Whether a field says which currency, unit or device a number belongs to.
 fn apart(field: &Field) -> Option<usize> {
     let is_text = matches!(field.kind, Kind::String | Kind::Text | Kind::Person);
     APART.iter().position(|(_, names)| is_text && names.contains(&field.name.as_str()))
 }
 
-/// What is known of a group.
+/// The collected values of a group.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     count: u64,
     sum: Sum,
     extreme: Option<Extreme>,
-    /// For each of [`APART`] the first values that were seen, and the number of the last one.
+    /// For each of [`APART`], the first values that were seen, and the number of the last one.
     apart: [(BTreeSet<String>, Option<i64>); APART.len()],
 }
 
-/// The value of a record, and where that is.
+/// The value of a record, and where the record is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Extreme {
     value: SortValue,
@@ -89,7 +91,7 @@ impl Tally {
         let is_better = self.extreme.as_ref().is_none_or(|known| {
             let compared =
                 if metric == Metric::Min { new.value.cmp(&known.value) } else { known.value.cmp(&new.value) };
-            // Of equal ones the first that was kept.
+            // Of equal values, the one of the record that was stored first.
             compared.then((new.source, new.rid).cmp(&(known.source, known.rid))).is_lt()
         });
         if is_better {
@@ -113,16 +115,16 @@ impl Tally {
 /// A sum of numbers as JSON writes them.
 #[derive(Debug, Clone, Default)]
 pub struct Sum {
-    /// Of whole numbers, if there are any.
+    /// The sum of the whole numbers, if there are any.
     whole: Option<i128>,
-    /// Of all others.
+    /// The sum of all others.
     total: Option<Decimal>,
-    /// Numbers that are no decimal of 28 digits, and how often each is there.
+    /// Numbers that do not fit a decimal of 28 digits, and how often each occurs.
     others: BTreeMap<String, u64>,
 }
 
 impl Sum {
-    /// Adds a number, so many times. What is none adds nothing.
+    /// Adds a number `count` times. A value that is not a number adds nothing.
     pub fn add(&mut self, json: &str, count: u64) -> bool {
         if !json.starts_with(|c: char| c == '-' || c.is_ascii_digit()) {
             return false;
@@ -135,7 +137,7 @@ impl Sum {
         true
     }
 
-    /// The same of a whole number.
+    /// Does the same with a whole number.
     fn add_whole(&mut self, whole: i128) {
         match self.whole.unwrap_or(0).checked_add(whole) {
             Some(sum) => self.whole = Some(sum),
@@ -158,7 +160,7 @@ impl Sum {
         }
     }
 
-    /// The sum, and whether it is exact; null of no number.
+    /// The sum, and whether it is exact; null if there are no numbers.
     pub fn value(&self) -> (Value, bool) {
         let whole = self.whole.map(Decimal::whole);
         let parts = || whole.into_iter().chain(self.total);
@@ -167,7 +169,7 @@ impl Sum {
             Some(_) if parts().next().is_none() => (Value::Null, true),
             Some(total) => (json_of(&total.to_string()), true),
             None => {
-                #[allow(clippy::cast_precision_loss, reason = "it is told to be approximate")]
+                #[allow(clippy::cast_precision_loss, reason = "it is marked as approximate")]
                 let others = self
                     .others
                     .iter()
@@ -179,18 +181,18 @@ impl Sum {
     }
 }
 
-/// What was asked for, of each group.
+/// The result for each group.
 pub struct Groups {
     metric: Metric,
-    /// By their keys.
+    /// The groups, by their keys.
     groups: Vec<(Value, Tally)>,
 }
 
 impl Groups {
-    /// Reads them.
+    /// Reads the groups.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn read(db: &Sqlite, sources: &[Source<'_>], metric: Metric, by: By<'_>) -> rusqlite::Result<Self> {
         let mut all: BTreeMap<String, Tally> = BTreeMap::new();
         let mut periods = None;
@@ -215,7 +217,7 @@ impl Groups {
                 let named = access.fields().filter(|field| apart(field).is_some());
                 wanted.extend(named.map(|field| (field, Read::Whole)).take(MOST_READ - first_apart));
             }
-            // By what stands for them in the columns, before their texts are looked up.
+            // By their representation in the columns, before their texts are looked up.
             let mut found: HashMap<Key, Tally> = HashMap::new();
             let mut texts: Vec<Texts> = wanted.iter().map(|_| Texts::default()).collect();
             access.each_held(db, filter, &wanted, |rid, held| {
@@ -278,12 +280,13 @@ impl Groups {
         Ok(Self { metric, groups })
     }
 
-    /// The first group, which is all records where they are not divided.
+    /// The first group, which is all records if they are not divided.
     pub fn only(mut self) -> Tally {
         self.groups.pop().map(|(_, tally)| tally).unwrap_or_default()
     }
 
-    /// The largest sum first, plus or minus; the least or the greatest first; without a value last.
+    /// Sorts by value: the sum that is largest in either direction first; the least or the greatest value first;
+    /// groups without a value last.
     pub fn by_value(mut self) -> Self {
         let metric = self.metric;
         let mut placed: Vec<_> = self
@@ -315,7 +318,7 @@ impl Groups {
     /// Writes the first groups into an answer.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn answer(
         mut self,
         db: &Sqlite,
@@ -371,7 +374,7 @@ impl Tally {
     }
 }
 
-/// Warns where one of these sums is of several currencies, units or devices.
+/// Warns if one of these sums mixes several currencies, units or devices.
 fn warn(answer: &mut Value, sources: &[Source<'_>], all: &[&Tally]) {
     for (at, (what, _)) in APART.iter().enumerate() {
         let Some(mixed) = all.iter().map(|tally| &tally.apart[at].0).find(|seen| seen.len() > 1) else {
@@ -396,7 +399,7 @@ fn warn(answer: &mut Value, sources: &[Source<'_>], all: &[&Tally]) {
     }
 }
 
-/// What tells groups apart within one access.
+/// What distinguishes groups within one access.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Key {
     None,
@@ -445,7 +448,7 @@ mod tests {
         assert_eq!(sum(&["null"]), ("null".to_owned(), true));
         assert_eq!(sum(&["0.10", "-0.10"]), ("0.00".to_owned(), true));
         assert_eq!(sum(&["1e40", "1"]), sum(&["1", "1e40"]));
-        assert!(!sum(&["1e40", "1"]).1, "a double, and it says so");
+        assert!(!sum(&["1e40", "1"]).1, "a double, and marked as inexact");
         let (mut one, mut other) = (Sum::default(), Sum::default());
         assert!(one.add("1.5", 2) && other.add("1e40", 1) && other.add("2", 1) && !other.add("null", 9));
         one.merge(other);

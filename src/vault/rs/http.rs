@@ -1,4 +1,4 @@
-//! `/v1` by HTTP: a thin layer over [`Vault::read`].
+//! `/v1` over HTTP: a thin layer over [`Vault::read`].
 
 use std::time::Instant;
 
@@ -13,10 +13,10 @@ use crate::vault::oauth::{clients, tokens};
 use crate::vault::reads::HttpRead;
 use crate::vault::wire::{ApiError, Reply, Request, VERSION};
 
-/// Answers what is below `/v1`; `path` is what follows it.
+/// Answers a path below `/v1`; `path` is the part after it.
 ///
 /// # Errors
-/// Every refusal.
+/// Returns every refusal.
 pub fn answer(vault: &Vault, request: &Request, path: &[&str]) -> Result<Reply, ApiError> {
     if let Some(wanted) = request.header("pdpp-version")
         && wanted != VERSION
@@ -29,7 +29,7 @@ pub fn answer(vault: &Vault, request: &Request, path: &[&str]) -> Result<Reply, 
     }
     tokens::check_side(vault, request)?;
     let is_read = matches!(request.method, Method::GET | Method::HEAD);
-    // Whoever has no grant does not learn what there is.
+    // A caller without a grant does not learn what exists.
     let grant = tokens::authorize(vault, request.bearer())?;
     if is_read || Resource::at(path).is_none() {
         let began = Instant::now();
@@ -39,15 +39,15 @@ pub fn answer(vault: &Vault, request: &Request, path: &[&str]) -> Result<Reply, 
         }
         return answered.map(reply);
     }
-    Err(ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Only GET is answered here"))
+    Err(ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "This path accepts only GET"))
 }
 
 impl Vault {
-    /// Answers a read of what is at `segments` below `/v1`, sent as this path and query, within the grant that `bearer`
-    /// stands for. Blocking: it reads the database.
+    /// Answers a read of the resource at `segments` below `/v1`, sent as this path and query, within the grant that
+    /// `bearer` was issued for. Blocks, because it reads the database.
     ///
     /// # Errors
-    /// Every refusal.
+    /// Returns every refusal.
     pub fn read_at(
         &self,
         bearer: Option<&str>,
@@ -55,7 +55,7 @@ impl Vault {
         path: &str,
         query: &str,
     ) -> Result<Answer, ApiError> {
-        // Whoever has no grant does not learn what there is.
+        // A caller without a grant does not learn what exists.
         let grant = tokens::authorize(self, bearer)?;
         self.read_at_within(&grant, segments, path, query)
     }
@@ -81,7 +81,7 @@ impl Vault {
     }
 }
 
-/// The answer to a read, told to whoever keeps a log of them.
+/// Reports the answer to a read to the log, if there is one.
 fn note(
     vault: &Vault,
     request: &Request,
@@ -109,7 +109,7 @@ fn note(
     answered
 }
 
-/// The tool that reads what is at `resource`.
+/// The tool that reads `resource`.
 const fn tool(resource: &Resource) -> &'static str {
     match resource {
         Resource::Schema | Resource::Connectors | Resource::Streams | Resource::Stream(_) => "schema",
@@ -122,7 +122,7 @@ const fn tool(resource: &Resource) -> &'static str {
     }
 }
 
-/// The streams that a read of `resource` was about: those that it names, and those of its hits.
+/// The streams that a read of `resource` covered: those that it names, and those of its hits.
 fn streams(resource: &Resource, answer: Option<&Answer>) -> Vec<String> {
     match resource {
         Resource::Stream(stream)

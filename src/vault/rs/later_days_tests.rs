@@ -1,4 +1,5 @@
-//! Fields that tell of later days: a grant that has a last day gives the answers of a store where those days are not.
+//! Tests of fields that reflect later days: a grant with a last day gives the same answers as a store without the
+//! later days.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::vault::store::ledger::{Ledger, Settings};
 use crate::vault::store::{Connection, Ingest};
 
 const SOURCE: &str = "https://example.test/talk";
-/// The last day of the grant, and the day behind it.
+/// The last day of the grant, and the day after it.
 const LAST: u32 = 14;
 const CHATS: StreamSpec = StreamSpec {
     name: "chats",
@@ -70,7 +71,7 @@ fn at(day: u32) -> String {
     format!("2026-02-{day:02}T12:00:00Z")
 }
 
-/// Writes messages, and what their chats are by them, as an import at `emitted_ms` does.
+/// Writes messages, and the chats that follow from them, as an import at `emitted_ms` does.
 fn write(vault: &Vault, said: &Said, emitted_ms: i64) {
     let filled = vault.store.write::<_, rusqlite::Error>(|tx, _| {
         let mut ingest = Ingest::new(tx)?;
@@ -102,7 +103,7 @@ fn write(vault: &Vault, said: &Said, emitted_ms: i64) {
         }
         ingest.finish()?;
         let account = Ledger(tx).put_account("cin_0", &Settings::default())?;
-        // Long after all days, so that each record was there.
+        // Long after all days, so that each record existed then.
         Ledger(tx).end_account(account, 1_790_000_000_000 + emitted_ms)
     });
     filled.unwrap();
@@ -111,12 +112,12 @@ fn write(vault: &Vault, said: &Said, emitted_ms: i64) {
 struct World {
     vault: Vault,
     token: String,
-    /// What was known after the first import.
+    /// The bookmarks after the first import.
     bookmarks: Vec<(&'static str, String)>,
 }
 
 impl World {
-    /// A store of `first`, and then of `second` too.
+    /// A store of `first`, and then also of `second`.
     fn new(first: &Said, second: &Said, has_end: bool) -> Self {
         let config = super::tests::config(false);
         let vault = Vault::open(config, None).unwrap().with_clock(Arc::new(MovedClock::default()));
@@ -141,7 +142,7 @@ impl World {
         }
     }
 
-    /// The answer but for what is random in it.
+    /// The answer without its random parts.
     fn seen(&self, target: &str) -> Result<Value, (u16, String)> {
         self.ask(target).map(|mut answer| {
             for name in ["links", "next_cursor", "next_changes_since"] {
@@ -167,7 +168,7 @@ impl World {
     }
 }
 
-/// Everything that the streams have, as a grant of before names it; up to the last day where it `has_end`.
+/// A grant of everything in the streams, as an older grant names it; up to the last day if `has_end`.
 fn grant(has_end: bool) -> Grant {
     let source = json!({ "kind": "connector", "id": SOURCE });
     let stream = |spec: &StreamSpec, field: &str| {
@@ -232,7 +233,8 @@ fn targets() -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Requirements O1.6 and O6.14: whatever was said behind the grant's end, and whether it was imported at once or later.
+    /// Requirements O1.6 and O6.14: nothing that was said after the grant's end changes an answer, whether it was
+    /// imported at once or later.
     #[test]
     fn o1_6_what_was_said_behind_the_end_of_a_grant_changes_no_answer(said in said(), at_once in any::<bool>()) {
         let covered: Said = said.iter().filter(|(_, (_, day, _))| *day <= LAST).map(|(id, of)| (*id, *of)).collect();
@@ -290,7 +292,7 @@ fn o6_14_the_newest_record_that_a_grant_tells_of_is_a_covered_one() {
     let (at, warnings) = newest(true);
     assert_eq!(at, "2026-02-09T12:00:00.000Z");
     assert!(warnings[0]["message"].as_str().unwrap().ends_with("newest record 2026-02-09"), "{warnings:?}");
-    let told = "not shown, because it tells of days behind the grant's last one: chats.people, chats.loudest, chats.last, \
+    let told = "not shown, because it reflects days after the grant's last one: chats.people, chats.loudest, chats.last, \
                 messages.is_last";
     assert_eq!(warnings[1], json!({ "code": "fields_of_later_days", "message": told }));
     assert_eq!(warnings.len(), 2);
@@ -313,7 +315,7 @@ fn a_grant_with_a_last_day_keeps_titles_and_times_of_chats() {
     );
     let hits = limited.ask("search?q=ana").unwrap();
     assert_eq!(hits["data"][0]["title"], "Chat 0 alpha · ana");
-    // Without a last day there is nothing that it must not tell: a chat that is covered began within its days.
+    // Without a last day there is nothing to hide: a covered chat began within the grant's days.
     let mut since = World::new(&said, &said, false);
     for (has_since, shown) in [(false, vec!["c0", "c1"]), (true, vec!["c0"])] {
         if has_since {
@@ -346,7 +348,7 @@ fn when_a_record_was_collected_is_when_it_was_itself() {
     let changed = world.ask(&format!("streams/chats/records?changes_since={since}")).unwrap();
     assert_eq!(changed["data"][0]["data"]["last"], at(25), "it is told to whom the change is shown");
     assert_eq!(changed["data"][0]["emitted_at"], "1970-01-01T00:00:00.001Z");
-    // An earlier message changes the chat itself: when it began.
+    // An earlier message changes the chat itself, because it changes when the chat began.
     let earlier = BTreeMap::from([(1, (0, 3, 0)), (2, (0, 2, 2))]);
     let world = World::new(&first, &earlier, false);
     let chats = world.ask("streams/chats/records").unwrap();

@@ -1,5 +1,5 @@
-//! The resource server: each read takes a grant's bearer and reads through [`super::enforcement`]. [`Vault::read`] is the
-//! one way in; [`http`] is the same for whoever comes by HTTP.
+//! The resource server. Each read needs a grant's bearer and reads through [`super::enforcement`]. [`Vault::read`]
+//! is the only way in; [`http`] offers it over HTTP.
 
 pub mod aggregate;
 #[cfg(test)]
@@ -33,31 +33,31 @@ use super::wire::ApiError;
 use context::Context;
 use read::{Read, Resource};
 
-/// What a read gives.
+/// The result of a read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// Everything but a blob.
+    /// Any answer except a blob.
     Json(Value),
     /// A blob's bytes.
     Blob {
         /// Its media type.
         media_type: String,
-        /// All of it.
+        /// All of its bytes.
         bytes: Vec<u8>,
     },
 }
 
 impl Vault {
-    /// Answers a read, within the grant that `bearer` stands for. Blocking: it reads the database.
+    /// Answers a read within the grant that `bearer` was issued for. Blocks, because it reads the database.
     ///
     /// # Errors
-    /// Every refusal.
+    /// Returns every refusal.
     pub fn read(&self, bearer: Option<&str>, read: &Read) -> Result<Answer, ApiError> {
         let grant = tokens::authorize(self, bearer)?;
         self.read_for_program(&grant, read)
     }
 
-    /// The same for a program whose grant this is.
+    /// Does the same for the program that holds this grant.
     fn read_for_program(&self, grant: &Grant, read: &Read) -> Result<Answer, ApiError> {
         if self.config.core && !read.resource.is_core() {
             return Err(ApiError::nothing_at(read.path()));
@@ -65,10 +65,10 @@ impl Vault {
         self.read_within(grant, read)
     }
 
-    /// Answers a read within `grant`: what every read comes to.
+    /// Answers a read within `grant`. Every read ends up here.
     ///
     /// # Errors
-    /// Every refusal.
+    /// Returns every refusal.
     pub(super) fn read_within(&self, grant: &Grant, read: &Read) -> Result<Answer, ApiError> {
         let context = Context { vault: self, read, grant };
         let answer = match &read.resource {

@@ -1,4 +1,4 @@
-//! Query parameters: known ones once, typed ones checked, others refused (draft §8).
+//! Query parameters. Known ones may occur once, typed ones are checked, and others are refused (draft §8).
 
 use std::collections::BTreeSet;
 
@@ -12,17 +12,17 @@ use crate::vault::wire::ApiError;
 /// The parameters of one request.
 pub struct Params<'a>(&'a [(String, String)]);
 
-/// Rows on a page where a request does not say.
+/// The number of rows on a page if a request does not say.
 pub const DEFAULT_LIMIT: usize = 25;
-/// Rows on a page at most.
+/// The maximum number of rows on a page.
 pub const MAX_LIMIT: usize = 100;
 
 impl<'a> Params<'a> {
-    /// Reads the parameters. `known` are the names that are allowed; one ending in `[` stands for all
-    /// that begin so.
+    /// Reads the parameters. `known` are the allowed names. A name that ends in `[` allows all names that begin
+    /// with it.
     ///
     /// # Errors
-    /// `invalid_request` for another.
+    /// Returns `invalid_request` for any other name.
     pub fn read(read: &'a Read, known: &[&str]) -> Result<Self, ApiError> {
         let params = read.params();
         for (name, _) in params {
@@ -41,10 +41,10 @@ impl<'a> Params<'a> {
         Ok(Self(params))
     }
 
-    /// A parameter that may be there once.
+    /// A parameter that may occur once.
     ///
     /// # Errors
-    /// `invalid_request` if it is there twice.
+    /// Returns `invalid_request` if it occurs twice.
     pub fn single(&self, name: &str) -> Result<Option<&str>, ApiError> {
         let mut values = self.0.iter().filter(|(known, _)| known == name);
         let first = values.next().map(|(_, value)| value.as_str());
@@ -66,7 +66,7 @@ impl<'a> Params<'a> {
             .collect()
     }
 
-    /// Whether a parameter of this name, or of this family (`filter[`), is there.
+    /// Whether a parameter with this name, or of this family (`filter[`), occurs.
     pub fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(known, _)| known == name || (name.ends_with('[') && known.starts_with(name)))
     }
@@ -74,7 +74,7 @@ impl<'a> Params<'a> {
     /// A whole number.
     ///
     /// # Errors
-    /// `invalid_request` for anything else.
+    /// Returns `invalid_request` for anything else.
     pub fn number(&self, name: &str) -> Result<Option<usize>, ApiError> {
         let Some(text) = self.single(name)? else { return Ok(None) };
         match text.parse() {
@@ -83,10 +83,10 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// `limit`, and a warning if it was more than there can be.
+    /// `limit`, with a warning if it was more than the maximum.
     ///
     /// # Errors
-    /// `invalid_request` for 0 or no number.
+    /// Returns `invalid_request` for 0, or for a value that is not a number.
     pub fn limit(&self) -> Result<(usize, Vec<Value>), ApiError> {
         match self.number("limit")? {
             None => Ok((DEFAULT_LIMIT, Vec::new())),
@@ -110,7 +110,7 @@ impl<'a> Params<'a> {
     /// `filter[field]=value` and `filter[field][op]=value`, in order.
     ///
     /// # Errors
-    /// `invalid_request` for another form.
+    /// Returns `invalid_request` for any other form.
     pub fn conditions(&self) -> Result<Vec<(String, Compare, String)>, ApiError> {
         let mut conditions = Vec::new();
         for (name, value) in self.0 {
@@ -137,10 +137,10 @@ impl<'a> Params<'a> {
         Ok(conditions)
     }
 
-    /// `fields`, or the fields of `view`, as far as `accesses` let them be seen.
+    /// `fields`, or the fields of `view`, as far as `accesses` show them.
     ///
     /// # Errors
-    /// `unknown_field`, `field_not_granted`, `invalid_request`.
+    /// Returns `unknown_field`, `field_not_granted` or `invalid_request`.
     pub fn projection(&self, accesses: &[Access]) -> Result<Option<BTreeSet<String>>, ApiError> {
         let fields = self.many("fields");
         let view = self.single("view")?;
@@ -152,7 +152,7 @@ impl<'a> Params<'a> {
                 .iter()
                 .find_map(|access| access.stream().views.iter().find(|declared| declared.id == view));
             let declared = declared.ok_or_else(|| ApiError::invalid(format!("Unknown view: {view}")))?;
-            // What a view has beyond the grant is left out, as everything beyond the grant is.
+            // Fields of a view outside the grant are left out, like everything outside the grant.
             return Ok(Some(declared.fields.iter().cloned().collect()));
         }
         if fields.is_empty() {
@@ -174,10 +174,10 @@ impl<'a> Params<'a> {
     }
 }
 
-/// The condition that `conditions` are over one access.
+/// The filter that `conditions` form over one access.
 ///
 /// # Errors
-/// `unknown_field`, `field_not_granted`, `invalid_request`.
+/// Returns `unknown_field`, `field_not_granted` or `invalid_request`.
 pub fn filter(access: &Access, conditions: &[(String, Compare, String)]) -> Result<Filter, ApiError> {
     for (name, compare, _) in conditions {
         if access.stream().field(name).is_none() {

@@ -1,4 +1,4 @@
-//! Periods of time in a zone, and what is in each.
+//! Periods of time in a zone, and what belongs to each.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,23 @@ use serde_json::Value;
 
 use crate::vault::wire::ApiError;
 
-/// What is in each period: how many instants, or more.
+/// The content of each period: the number of instants, or more.
 pub struct Periods<T> {
     granularity: Granularity,
     zone: jiff::tz::TimeZone,
-    /// The offsets from UTC that are known, by the milliseconds from which on they hold, each with the end of that.
+    /// The known offsets from UTC, by the milliseconds from which they hold, each with its end.
     offsets: BTreeMap<i64, (i64, i64)>,
-    /// By minutes, hours or days of local time: an instant that is there, and what is.
+    /// By minutes, hours or days of local time: one of its instants, and its content.
     parts: BTreeMap<i64, (i64, T)>,
 }
 
 impl<T: Default> Periods<T> {
-    /// None yet.
+    /// No periods yet.
     pub const fn new(granularity: Granularity, zone: jiff::tz::TimeZone) -> Self {
         Self { granularity, zone, offsets: BTreeMap::new(), parts: BTreeMap::new() }
     }
 
-    /// What is in the part of a period that an instant is in.
+    /// The content of the part of a period that contains an instant.
     pub fn at(&mut self, ms: i64) -> Option<&mut T> {
         let offset = self.offset(ms)?;
         let unit = match self.granularity {
@@ -42,7 +42,7 @@ impl<T: Default> Periods<T> {
         }
         let at = jiff::Timestamp::from_millisecond(ms).ok()?;
         let ms_of = |transition: jiff::tz::TimeZoneTransition<'_>| transition.timestamp().as_millisecond();
-        // One at this very moment counts.
+        // A transition at this very moment counts.
         let after = at.checked_add(jiff::SignedDuration::from_millis(1)).unwrap_or(at);
         let from = self.zone.preceding(after).next().map_or(i64::MIN, ms_of);
         let until = self.zone.following(at).next().map_or(i64::MAX, ms_of);
@@ -51,7 +51,7 @@ impl<T: Default> Periods<T> {
         Some(offset)
     }
 
-    /// The earliest first; `join` puts the parts of one together.
+    /// The groups, earliest first. `join` combines the parts of one period.
     pub fn groups(self, join: impl Fn(&mut T, T)) -> Vec<(Value, T)> {
         let mut groups: BTreeMap<String, T> = BTreeMap::new();
         for (ms, part) in self.parts.into_values() {
@@ -63,7 +63,7 @@ impl<T: Default> Periods<T> {
     }
 }
 
-/// How long a period is.
+/// The length of a period.
 #[derive(Debug, Clone, Copy)]
 pub enum Granularity {
     /// `minute`
@@ -86,10 +86,10 @@ impl Granularity {
     const ALL: [Self; 7] =
         [Self::Minute, Self::Hour, Self::Day, Self::Week, Self::Month, Self::Quarter, Self::Year];
 
-    /// Reads its name.
+    /// Parses a granularity's name.
     ///
     /// # Errors
-    /// `invalid_request` for another.
+    /// Returns `invalid_request` for any other text.
     pub fn parse(text: &str) -> Result<Self, ApiError> {
         Self::ALL.into_iter().find(|granularity| granularity.name() == text).ok_or_else(|| {
             ApiError::invalid("granularity must be minute, hour, day, week, month, quarter or year")
@@ -109,7 +109,7 @@ impl Granularity {
         }
     }
 
-    /// The period that `ms` falls into, as its first day, or its first minute or hour.
+    /// The period that contains `ms`, as its first day, or as its first minute or hour.
     fn period(self, ms: i64, zone: &jiff::tz::TimeZone) -> Option<String> {
         let at = jiff::Timestamp::from_millisecond(ms).ok()?.to_zoned(zone.clone());
         let (date, hour, minute) = (at.date(), at.hour(), at.minute());
@@ -149,7 +149,7 @@ mod tests {
     }
 
     proptest! {
-        /// Zones with half and odd hours, a day that was left out, and offsets of odd seconds.
+        /// Covers zones with half and odd hours, a day that was left out, and offsets of odd seconds.
         #[test]
         fn periods_of_many_are_those_of_each(
             zone in prop::sample::select(vec![

@@ -1,8 +1,8 @@
-//! What a read asks for: something below `/v1`, and parameters. Who asks is not part of it.
+//! What a read asks for: a resource below `/v1`, and parameters. Who asks is not part of it.
 
 use url::form_urlencoded;
 
-/// What there is to read.
+/// A resource that can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resource {
     /// What can be read, and how.
@@ -11,9 +11,9 @@ pub enum Resource {
     Connectors,
     /// The streams, one row per stream and connection.
     Streams,
-    /// What is to be known of one stream.
+    /// The details of one stream.
     Stream(String),
-    /// Records of a stream, page by page, or what changed of them.
+    /// Records of a stream, page by page, or the changes of them.
     Records(String),
     /// One record of a stream.
     Record(String, String),
@@ -28,7 +28,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// The resource at the path `/v1/…`, whose segments after `v1` these are, decoded.
+    /// The resource at the path `/v1/…`; `path` is its decoded segments after `v1`.
     pub fn at(path: &[&str]) -> Option<Self> {
         let owned = |text: &&str| (*text).to_owned();
         Some(match path {
@@ -75,7 +75,7 @@ impl Resource {
 /// One read.
 #[derive(Debug, Clone)]
 pub struct Read {
-    /// Of what.
+    /// The resource.
     pub resource: Resource,
     path: String,
     query: String,
@@ -89,7 +89,7 @@ impl Read {
         Self { path: resource.path(), query, params, resource }
     }
 
-    /// The read of `resource` that came as this path and query: its links repeat them as they were sent.
+    /// A read of `resource` that was sent as this path and query. Its links repeat them unchanged.
     pub fn sent(resource: Resource, path: &str, query: &str) -> Self {
         let params = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
         Self { resource, path: path.to_owned(), query: query.to_owned(), params }
@@ -113,7 +113,7 @@ impl Read {
 
 /// Percent-encodes one path segment.
 pub fn segment(text: &str) -> String {
-    // RFC 3986's unreserved characters stay.
+    // Keeps the unreserved characters of RFC 3986.
     const ENCODED: &percent_encoding::AsciiSet =
         &percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
     percent_encoding::utf8_percent_encode(text, ENCODED).to_string()

@@ -1,4 +1,4 @@
-//! Records: pages, one, and what changed.
+//! Records: pages, single records and changes.
 
 use std::collections::BTreeSet;
 
@@ -40,11 +40,11 @@ const LIST_PARAMS: &[&str] = &[
 const SINGLE_PARAMS: &[&str] =
     &["fields", "fields[]", "view", "expand", "expand[]", "expand_limit[", "connection_id", "connector_id"];
 
-/// What a page's cursor holds.
+/// The content of a page's cursor.
 #[derive(Debug, Serialize, Deserialize)]
 enum Cursor {
     Page(Position),
-    /// In the order of a field that is not the stream's own.
+    /// In the order of a field other than the stream's own.
     Sorted(SortedPosition),
     Changes {
         since: i64,
@@ -56,7 +56,7 @@ enum Cursor {
 /// `GET /v1/streams/{stream}/records`
 ///
 /// # Errors
-/// Every refusal.
+/// Returns every refusal.
 pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
     let params = Params::read(context.read, LIST_PARAMS)?;
     refuse_beyond_core(context, &params)?;
@@ -89,7 +89,7 @@ pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
         let session = context.cursor_context(&["changes", stream, &ids.join(",")]);
 
         let cursor = match params.single("cursor")? {
-            // A cursor carries its session: `changes_since` beside it changes nothing.
+            // A cursor carries its session, so `changes_since` next to it has no effect.
             Some(cursor) => match context.open(&bound, cursor) {
                 Ok(cursor) => Some(cursor),
                 Err(error) => Some(context.vault.seal.open(&session, cursor).ok_or(error)?),
@@ -154,7 +154,7 @@ pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
 /// `GET /v1/streams/{stream}/records/{id}`
 ///
 /// # Errors
-/// Every refusal.
+/// Returns every refusal.
 pub fn single(context: &Context<'_>, stream: &str, id: &str) -> Result<Value, ApiError> {
     let params = Params::read(context.read, SINGLE_PARAMS)?;
     refuse_beyond_core(context, &params)?;
@@ -164,7 +164,7 @@ pub fn single(context: &Context<'_>, stream: &str, id: &str) -> Result<Value, Ap
         let wanted = params.projection(accesses)?;
         let expansions = expansions(context, catalog, accesses, &params)?;
         let mut record = envelope(&access, &row, wanted.as_ref());
-        // Of what is granted: the size of the rest is not for the grant's holder.
+        // The size of what is granted. The holder of the grant must not learn the size of the rest.
         let whole = Value::Object(access.project(&row, None)).to_string().len();
         record.insert("record_json_bytes".to_owned(), whole.into());
         record.insert("connector_key".to_owned(), access.connector().key.clone().into());
@@ -175,10 +175,10 @@ pub fn single(context: &Context<'_>, stream: &str, id: &str) -> Result<Value, Ap
     })
 }
 
-/// The one record that `stream` and `id` name, in whatever connection it is.
+/// The one record that `stream` and `id` name, in any connection.
 ///
 /// # Errors
-/// `not_found`, `ambiguous_connection`, and what [`enforcement::reach`] says.
+/// Returns `not_found`, `ambiguous_connection`, or the errors of [`enforcement::reach`].
 pub fn find(
     context: &Context<'_>,
     db: &Sqlite,
@@ -239,7 +239,7 @@ fn refuse_beyond_core(context: &Context<'_>, params: &Params) -> Result<(), ApiE
 enum Sort<'a> {
     /// By the stream's own field.
     Cursor(Order),
-    /// By another one.
+    /// By another field.
     Field(&'a str, Order),
 }
 
@@ -253,7 +253,7 @@ impl Sort<'_> {
     }
 }
 
-/// The Core knows one order, that of the stream's own field.
+/// The Core has only one order, by the stream's own field.
 fn sort<'a>(params: &'a Params<'_>, accesses: &[Access], is_core: bool) -> Result<Sort<'a>, ApiError> {
     let order = match params.single("order")? {
         None => None,
@@ -290,7 +290,7 @@ fn sort<'a>(params: &'a Params<'_>, accesses: &[Access], is_core: bool) -> Resul
     }
 }
 
-/// The rows of a page, and where the next one begins, if there is any.
+/// The rows of a page, and where the next page begins, if there is one.
 type Paged<'a> = (Vec<(&'a Access, Row)>, Option<Cursor>);
 
 /// A page over all connections at once.
@@ -315,7 +315,7 @@ fn page<'a>(
     Ok(cut(rows, limit, Cursor::Page))
 }
 
-/// The same in the order of a field.
+/// Does the same in the order of a field.
 fn sorted<'a>(
     db: &Sqlite,
     sources: &[(&'a Access, Filter)],
@@ -338,7 +338,7 @@ fn sorted<'a>(
     Ok(cut(rows, limit, Cursor::Sorted))
 }
 
-/// The first rows, and the place of the last one of them where there are more.
+/// The first rows, and the place of the last of them if there are more.
 fn cut<P>(mut rows: Vec<(P, &Access, Row)>, limit: usize, cursor: impl Fn(P) -> Cursor) -> Paged<'_> {
     let has_more = rows.len() > limit;
     rows.truncate(limit);
@@ -362,7 +362,7 @@ fn begin_changes(context: &Context<'_>, db: &Sqlite, session: &str, since: &str)
         Some(Cursor::Changes { since, .. }) if since < store::history_from(db)? => Err(ApiError::new(
             StatusCode::GONE,
             "cursor_expired",
-            "changes_since is older than the changes that are kept; pass `beginning` to start again",
+            "changes_since is older than the stored changes; pass `beginning` to start again",
         )),
         Some(Cursor::Changes { since, .. }) => Ok(Cursor::Changes { since, horizon, after: None }),
         _ => Err(ApiError::new(
@@ -417,12 +417,12 @@ fn changes(
 struct Expansion {
     relation: Relation,
     limit: usize,
-    /// By connection.
+    /// The targets, by connection.
     targets: Vec<Access>,
 }
 
-/// The relations that `access` can follow: into streams of the same connection that are granted with
-/// the field that points back, or whose key a granted field here holds.
+/// The relations that `access` can follow: into streams of the same connection that are granted with the field that
+/// points back, or whose key is in a granted field here.
 pub fn relations(context: &Context<'_>, catalog: &Catalog, access: &Access) -> Vec<(Relation, Access)> {
     let follow = |relation: &Relation| {
         if let Some(local_key) = &relation.local_key {

@@ -1,4 +1,4 @@
-//! What can be read, and how: the grant's streams with what each field allows, whole or compact.
+//! What can be read, and how: the grant's streams and what each field allows, in full or compact form.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::vault::store::Catalog;
 use crate::vault::time;
 use crate::vault::wire::ApiError;
 
-/// How much is told.
+/// The level of detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// A string of flags per field.
@@ -32,7 +32,7 @@ fn range_operators() -> Vec<&'static str> {
 /// `GET /v1/schema`
 ///
 /// # Errors
-/// Every refusal.
+/// Returns every refusal.
 pub fn get(context: &Context<'_>) -> Result<Value, ApiError> {
     let params = Params::read(context.read, &["view", "detail", "stream", "connection_id", "connector_id"])?;
     let stream = params.single("stream")?;
@@ -56,7 +56,7 @@ pub fn get(context: &Context<'_>) -> Result<Value, ApiError> {
     };
     let detail = if compact && !exhaustive { Detail::Compact } else { Detail::Full };
     context.vault.store.read(|db, catalog| {
-        // Looking something up that is not there is not an error: the answer is that there is nothing.
+        // Looking for something that does not exist is not an error. The answer is then empty.
         let reached = enforcement::reach(context.grant, catalog, Selector::default())?;
         let (connection, connector) = (params.single("connection_id")?, params.single("connector_id")?);
         let reached: Vec<Access> = reached
@@ -73,7 +73,7 @@ pub fn get(context: &Context<'_>) -> Result<Value, ApiError> {
         let mut answer = Map::new();
         let known = Age::of_all(db, &reached)?;
         let (mut connectors, streams) = connectors(context, db, catalog, &reached, detail, &known)?;
-        // What the fields of all streams hold nobody needs at once.
+        // Nobody needs the field values of all streams at once.
         if let Some(stream) = stream {
             add_values(db, stream, &reached, &mut connectors)?;
         }
@@ -150,7 +150,7 @@ fn connectors(
         let mut rows = Vec::new();
         for group in enforcement::by_stream(of) {
             for mut row in stream_rows(context, db, catalog, &group, detail, ages)? {
-                // A list of its own only where it is not the connector's.
+                // Has its own list only if it differs from the connector's.
                 if detail == Detail::Compact && row.get("granted_connections") == Some(&all) {
                     row.remove("granted_connections");
                 }
@@ -192,13 +192,13 @@ fn connections(ages: &BTreeMap<String, Age>, accesses: &[Access]) -> Value {
     all.into()
 }
 
-/// Most bytes of a value that is told, and of all values of a field together, as JSON.
+/// The maximum size of a listed value, and of all listed values of a field together, as JSON.
 const VALUE_BYTES: usize = 60;
 const VALUES_BYTES: usize = 240;
-/// Most values of a field that are told.
+/// The maximum number of listed values of a field.
 const MOST_VALUES: usize = 8;
 
-/// Writes into the rows of `stream` which values those of its fields have that have few: `field_values`, the most frequent first.
+/// Adds `field_values` to the rows of `stream`: the values of its fields that have only a few, most frequent first.
 fn add_values(
     db: &Sqlite,
     stream: &str,
@@ -226,7 +226,7 @@ fn add_values(
             }) {
                 let few = access.few_values(db)?;
                 for field in access.fields() {
-                    // One that has many in one account has many.
+                    // A field that has many values in one account has many.
                     let found =
                         few.iter().find(|(known, _)| known.name == field.name).map(|(_, found)| found);
                     let known = values.entry(&field.name).or_insert_with(|| Some(FewValues::default()));
@@ -245,7 +245,7 @@ fn add_values(
     Ok(())
 }
 
-/// The most frequent of these, whole or not at all, and whether there are others.
+/// The most frequent of these values, each unabridged, and whether there are others.
 fn told(values: &FewValues) -> Option<Value> {
     let mut all: Vec<(&String, &u64)> = values.counts.iter().filter(|(json, _)| *json != "null").collect();
     all.sort_by(|left, right| right.1.cmp(left.1).then_with(|| left.0.cmp(right.0)));
@@ -259,10 +259,10 @@ fn told(values: &FewValues) -> Option<Value> {
     (!told.is_empty()).then(|| json!({ "values": told, "complete": are_all }))
 }
 
-/// One row for the connections through which a stream looks the same, so usually one.
+/// One row per group of connections through which a stream looks the same; usually there is one.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// Returns the errors of SQLite.
 pub fn stream_rows(
     context: &Context<'_>,
     db: &Sqlite,
@@ -324,7 +324,8 @@ fn compact(access: &Access, relations: &[Relation]) -> Map<String, Value> {
     row
 }
 
-/// What a stream offers that the draft's profiles have not: the fields that it can be sorted by, and what is given by groups.
+/// What a stream offers beyond the draft's profiles: the fields that can be sorted by, and the aggregations by
+/// group.
 fn beyond(access: &Access) -> Map<String, Value> {
     let mut row = Map::new();
     let sorts: Vec<Value> = access.sort_fields().iter().map(|field| field.name.clone().into()).collect();
@@ -488,7 +489,7 @@ fn capability(field: &Field, core: bool) -> Value {
         "lexical_search": able(field.lexical),
         "semantic_search": able(false),
     });
-    // What a field may be filtered by is not part of a v0.1 grant (draft §8).
+    // A v0.1 grant does not include filters (draft §8).
     if core {
         return capability;
     }

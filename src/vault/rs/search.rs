@@ -20,16 +20,17 @@ use crate::vault::{excerpts, time};
 const PARAMS: &[&str] =
     &["q", "limit", "cursor", "streams", "streams[]", "filter[", "connection_id", "connector_id"];
 
-/// The order of hits: those with all words in their titles and actors, then the others, each the newest first.
+/// The order of hits: first those with all words in their titles and actors, then the others; newest first in each
+/// part.
 pub const ORDER: &str = "titles_then_newest";
 
-/// Matches looked for in a field that is shown: an excerpt holds fewer.
+/// How many matches are looked for in a field that is shown. An excerpt holds fewer.
 const SHOWN: usize = 32;
 
 /// `GET /v1/search`
 ///
 /// # Errors
-/// Every refusal.
+/// Returns every refusal.
 pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
     let params = Params::read(context.read, PARAMS)?;
     let q = params.single("q")?.ok_or_else(|| ApiError::invalid("q is required").param("q"))?;
@@ -37,8 +38,8 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
     let query = Query::parse(q);
     if query.is_empty() {
         return Err(ApiError::invalid(
-            "q has no word to look for: a word is made of letters or digits, or is an emoji. Records are listed without q \
-             by /v1/streams/{stream}/records",
+            "q has no word to look for. A word consists of letters or digits, or is an emoji. To list records without \
+             q, use /v1/streams/{stream}/records",
         )
         .param("q"));
     }
@@ -103,7 +104,7 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
         let mut warnings = warnings.clone();
         warnings.extend(stale(db, &accesses)?);
         let mut data = Vec::with_capacity(page.len());
-        // Of each source once, and only where a hit needs it.
+        // Once for each source, and only if a hit needs it.
         let parents: Vec<OnceCell<Vec<(Relation, Access)>>> =
             sources.iter().map(|_| OnceCell::new()).collect();
         for (source, found) in &page {
@@ -132,8 +133,8 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
     })
 }
 
-/// What a hit is called and when it was, from its own granted fields, or through its granted parent: a chat's title and who
-/// speaks (O6.6).
+/// The title and time of a hit, from its own granted fields or from its granted parent, such as a chat's title with
+/// the speaker (O6.6).
 fn name<'a>(
     db: &Sqlite,
     access: &Access,
@@ -172,7 +173,7 @@ fn name<'a>(
     Ok(())
 }
 
-/// Most bytes of a hit's title.
+/// The maximum size of a hit's title, in bytes.
 const MOST_TITLE: usize = 200;
 
 fn meta(count: usize, titled: usize, accesses: &[Access], warnings: &[Value]) -> Value {
@@ -207,7 +208,7 @@ fn hit(query: &Query, access: &Access, found: &Hit) -> Value {
             matched.push((field, excerpts::excerpt(&whole, &places)));
         }
     }
-    // A title says what a hit is, a body why it is one: the body's excerpt is the better snippet.
+    // A title says what a hit is, and a body says why it matches, so the body's excerpt is the better snippet.
     let best = matched.iter().rev().max_by_key(|(_, excerpt)| excerpt.marks).or(matched.first());
     let excerpts: Vec<Value> = matched
         .iter()
@@ -242,14 +243,15 @@ fn hit(query: &Query, access: &Access, found: &Hit) -> Value {
         "display_name": connection.display_name,
         "matched_fields": matched.iter().map(|(field, _)| field.name.clone()).collect::<Vec<_>>(),
         "evidence_excerpts": excerpts,
-        // No more than the order says: how rare a word is in records outside of the grant is not for its holder to know.
+        // Says no more than the order does. The holder of the grant must not learn how rare a word is in other
+        // records.
         "score": { "kind": ORDER, "order": "lower_is_better", "value": u8::from(!found.at.is_titled()) },
     });
-    // Whoever merges this list with others goes by the time that it is sorted by, where that is granted.
+    // A caller that merges this list with others uses the time that it is sorted by, if that is granted.
     if let Some(at) = found.at.time_ms() {
         hit["score"]["at"] = time::format_ms(at).into();
     }
-    // The record's own time, as far as it is granted (R3.36); `emitted_at` is when it was stored.
+    // The record's own time, if it is granted (R3.36). `emitted_at` is when it was stored.
     let dated_by = access.fields().find(|field| field.role.as_deref() == Some("event-time"));
     let dated_by = dated_by.map(|field| field.name.as_str()).or_else(|| access.cursor_field());
     if let Some(time) = dated_by.and_then(|field| access.text(row, field)) {

@@ -1,4 +1,4 @@
-//! The granted streams, and what is to be known of each.
+//! The granted streams, and the details of each.
 
 use rusqlite::Connection as Sqlite;
 use serde_json::{Map, Value, json};
@@ -10,10 +10,10 @@ use crate::vault::enforcement::{self, Access, Filter, Selector};
 use crate::vault::time;
 use crate::vault::wire::ApiError;
 
-/// `GET /v1/streams`: one row a stream and connection.
+/// `GET /v1/streams`: one row per stream and connection.
 ///
 /// # Errors
-/// Every refusal.
+/// Returns every refusal.
 pub fn list(context: &Context<'_>) -> Result<Value, ApiError> {
     let params = Params::read(context.read, &["connection_id", "connector_id"])?;
     context.vault.store.read(|db, catalog| {
@@ -48,7 +48,7 @@ pub fn list(context: &Context<'_>) -> Result<Value, ApiError> {
 /// `GET /v1/streams/{stream}`
 ///
 /// # Errors
-/// Every refusal.
+/// Returns every refusal.
 pub fn detail(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
     let params = Params::read(context.read, &["connection_id", "connector_id"])?;
     context.vault.store.read(|db, catalog| {
@@ -71,7 +71,7 @@ pub fn detail(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
 /// `GET /v1/connectors`
 ///
 /// # Errors
-/// Every refusal.
+/// Returns every refusal.
 pub fn connectors(context: &Context<'_>) -> Result<Value, ApiError> {
     Params::read(context.read, &[])?;
     context.vault.store.read(|db, catalog| {
@@ -106,7 +106,7 @@ pub fn connectors(context: &Context<'_>) -> Result<Value, ApiError> {
                     "streams": [],
                 }));
             }
-            // The groups of a connector follow each other: it is the last.
+            // The groups of a connector follow each other, so its entry is the last one.
             if let Some(entry) = data.last_mut()
                 && let Some(streams) = entry["streams"].as_array_mut()
             {
@@ -118,7 +118,7 @@ pub fn connectors(context: &Context<'_>) -> Result<Value, ApiError> {
     })
 }
 
-/// How many records there are and how fresh, of what the grant shows.
+/// How many records the grant shows, and how fresh they are.
 fn summary(db: &Sqlite, accesses: &[Access]) -> Result<Map<String, Value>, ApiError> {
     let mut count = 0;
     let mut last = None;

@@ -1,5 +1,6 @@
-//! What the time of a read can tell. Of two vaults one has the records that a grant covers, the other has many hidden ones
-//! beside them: a read has to cost the database as many steps in both, or to be answered at the next full step of time.
+//! Tests of what the time of a read can reveal. One of two vaults has only the records that a grant covers; the
+//! other also has many hidden ones. A read must cost the database equally many steps in both, or be answered at the
+//! next full step of time.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -45,7 +46,7 @@ const NOTES: StreamSpec = StreamSpec {
     views: &[],
     relations: &[],
 };
-/// The streams, with all that a stream can offer.
+/// The streams, with everything that a stream can offer.
 fn streams() -> Vec<Arc<Stream>> {
     let [mut items, mut notes] = [ITEMS, NOTES].map(|spec| spec.parse().unwrap());
     notes.relations.push(Relation {
@@ -76,7 +77,7 @@ pub(super) const PROFILE: Profile = Profile {
     holds: None,
 };
 
-/// A vault in memory, with the Core of PDPP alone where `core` says so.
+/// A vault in memory, with only the Core of PDPP if `core`.
 pub(super) fn config(core: bool) -> Config {
     Config {
         data_dir: None,
@@ -89,11 +90,11 @@ pub(super) fn config(core: bool) -> Config {
     }
 }
 
-/// Covered records of each stream, all of February.
+/// The number of covered records of each stream, all in February.
 const COVERED: usize = 12;
-/// Hidden ones before and after them.
+/// The number of hidden records before and after them.
 const HIDDEN: usize = 300;
-/// Steps of the database by which two reads may differ: what a seek finds at the end of a range is a step or none.
+/// By how many database steps two reads may differ. A seek at the end of a range may or may not cost a step.
 const SAME: u64 = 40;
 
 struct World {
@@ -195,12 +196,13 @@ impl World {
         Self { vault, token, clock, steps }
     }
 
-    /// The answer, or the status of a refusal; the steps of the database; and whether it was answered at a step of time.
+    /// The answer, or the status of a refusal; the steps of the database; and whether it was answered at a step of
+    /// time.
     fn read(&self, target: &str) -> (Result<Option<Value>, u16>, u64, bool) {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let segments: Vec<&str> = path.split('/').collect();
         let read = Read::sent(Resource::at(&segments).unwrap(), path, query);
-        // The second time everything is prepared.
+        // The first read prepares everything for the second.
         let _ = self.vault.read(Some(&self.token), &read);
         self.clock.slept();
         let before = self.steps.load(Ordering::Relaxed);
@@ -231,7 +233,7 @@ fn without_secret(granted: &mut GrantStream) {
     granted.fields.retain(|field| field != "secret" && field != "body");
 }
 
-/// What is read from the covered rows alone, whatever the grant.
+/// Reads of covered rows only, whatever the grant.
 const DIRECT: [&str; 27] = [
     "schema",
     "schema?stream=items",
@@ -255,9 +257,9 @@ const DIRECT: [&str; 27] = [
     "streams/items/records?limit=5&sort=-amount",
     "streams/items/records?limit=5&sort=title",
     "streams/items/records?limit=5&sort=amount&filter[amount][gte]=3",
-    // Its parent is covered, and shown.
+    // Its parent is covered and shown.
     "streams/notes/records?limit=2&expand=parent",
-    // What hidden rows alone have.
+    // A value that only hidden rows have.
     "streams/items/aggregate?metric=count&filter[secret]=gamma%20delta",
     "streams/items/records?limit=5&filter[secret]=gamma%20delta",
     "streams/items/records?limit=5&filter[id]=h001",
@@ -267,7 +269,7 @@ const DIRECT: [&str; 27] = [
 /// Requirements O6.11 and O6.12.
 #[test]
 fn the_time_of_a_read_tells_nothing_of_hidden_rows() {
-    // What is answered at a step of time, of what is not read from the covered rows alone.
+    // Reads that also look at other rows, and so are answered at a step of time.
     let search = ["search?q=alpha", "search?q=gamma&streams=items", "search?q=nothing"];
     let changes = ["streams/items/records?changes_since=beginning&limit=5"];
     let misses = ["streams/items/records/h001", "streams/items/records/nope", "streams/notes/records/h002"];
@@ -284,10 +286,10 @@ fn the_time_of_a_read_tells_nothing_of_hidden_rows() {
             let ((seen, alone, waited), (answer, beside, waits)) = (quiet.read(target), whole.read(target));
             assert_eq!(seen.is_ok(), answer.is_ok(), "{target}");
             assert_eq!(waits, paced.contains(&target), "{target}");
-            assert_eq!(waited, waits, "{target}: the wait tells of nothing hidden");
+            assert_eq!(waited, waits, "{target}: the wait reveals nothing hidden");
             assert!(
                 waits || beside.abs_diff(alone) <= SAME,
-                "{target}: {beside} steps beside hidden rows, {alone} without"
+                "{target}: {beside} steps next to hidden rows, {alone} without"
             );
         }
         let found = whole.read("search?q=alpha%20beta").0.unwrap().unwrap();
@@ -296,7 +298,7 @@ fn the_time_of_a_read_tells_nothing_of_hidden_rows() {
     }
 }
 
-/// Requirements O6.5 and O6.11: a parent that is hidden takes as long as one that is not there.
+/// Requirements O6.5 and O6.11: a read of a hidden parent takes as long as a read of a parent that does not exist.
 #[test]
 fn o6_5_a_hidden_parent_is_answered_at_a_step_of_time_as_a_missing_one_is() {
     for part in [in_february as fn(&mut GrantStream), named] {
@@ -321,12 +323,12 @@ fn o6_5_a_hidden_parent_is_answered_at_a_step_of_time_as_a_missing_one_is() {
             assert_eq!(answer.unwrap().unwrap()["expanded"], json!({ "parent": null }), "{parent}");
             seen.push((steps, waits));
         }
-        // Of named records no other is looked for.
+        // With named records, no other record is looked at.
         assert!(seen[0].1 == seen[1].1 && (seen[0].1 || seen[0].0.abs_diff(seen[1].0) <= SAME), "{seen:?}");
     }
 }
 
-/// Requirements O6.10 and O6.11: of a stream with all of its records, only changes tell of hidden fields, and blobs.
+/// Requirements O6.10 and O6.11: in a stream with all of its records, only changes and blobs touch hidden fields.
 #[test]
 fn a_search_costs_nothing_for_words_of_hidden_fields() {
     let world = World::new(without_secret, true);
@@ -359,7 +361,7 @@ fn a_search_costs_nothing_for_words_of_hidden_fields() {
     }
 }
 
-/// What a record says, for a search to find: its title, its other text, its day, and its amount.
+/// The content of a record that a search can find: its title, its other text, its day and its amount.
 type Said = (String, String, Option<u32>, u32);
 
 fn said() -> impl Strategy<Value = Said> {
@@ -389,11 +391,11 @@ fn without_time(granted: &mut GrantStream) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Requirements O6.8 and O6.10: whatever the records, the query and the grant, a search finds what is there, in its order,
-    /// and counts it.
+    /// Requirements O6.8 and O6.10: whatever the records, the query and the grant, a search finds, orders and
+    /// counts what reading each record finds.
     #[test]
     fn o6_8_a_search_finds_counts_and_orders_as_reading_each_record_does(
-        // Each of these is a transaction; a record of the same key becomes another, or goes.
+        // Each of these is a transaction. A record with the same key is changed or deleted.
         changes in prop::collection::vec(prop::collection::vec((0_usize..16, prop::option::weighted(0.85, said())), 1..6), 1..24),
         words in prop::sample::select(&["oak", "elm ash", "\"oak elm\"", "fir-7", "日本 oak", "\"elm elm\"", "本", "none"][..]),
         part in 0_usize..5,
@@ -458,7 +460,7 @@ proptest! {
     }
 }
 
-/// Texts of many scripts, as people write them, and as nobody does.
+/// Texts in many scripts, as people write them and as nobody does.
 fn any_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[a-zA-ZÀ-žḀ-ỿ]{1,4}",
@@ -509,7 +511,7 @@ proptest! {
                 if words.len() < 6 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             });
             for (written, folded) in words {
-                // What is written can be a part of more than one word: the 2 of ½ begins the next one in ½①.
+                // What is written can be part of more than one word: the 2 of ½ begins the next word in ½①.
                 let is_alone = Query::parse(&written) == Query::parse(&folded);
                 let written = if is_alone { written } else { folded.clone() };
                 let nfc = ComposingNormalizerBorrowed::new_nfc();

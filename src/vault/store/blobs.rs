@@ -1,5 +1,5 @@
-//! The bytes of a blob: in the database, in a copy beside it, or where they lie in a source. They are what their name says, or
-//! nothing is given.
+//! The bytes of a blob: in the database, in a copy next to it, or still in a source. They are returned only if they
+//! match the hash in their name.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read as _};
@@ -13,12 +13,12 @@ use crate::fs::PrivateDir;
 use crate::hex;
 use crate::vault::transfer::{self, Encoding};
 
-/// The directory of copies within the store's.
+/// The directory of copies in the store's directory.
 pub const COPIES: &str = "blobs";
-/// What the id of a blob that is not in the database begins with; its hash follows.
+/// The prefix of a blob's id if the blob is not in the database; its hash follows.
 const HASHED: &str = "sha256:";
 
-/// A blob, and where its bytes are.
+/// A blob, with the place of its bytes.
 #[derive(Debug, Clone)]
 pub struct Blob {
     /// Its media type.
@@ -33,7 +33,7 @@ pub struct Blob {
 /// The blob `id`.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// Returns the errors of SQLite.
 pub fn find(db: &Sqlite, id: &str) -> rusqlite::Result<Option<Blob>> {
     let found = db
         .prepare_cached("SELECT media_type, size, is_copied, bytes FROM blob WHERE id = ?1")?
@@ -73,7 +73,7 @@ pub fn find(db: &Sqlite, id: &str) -> rusqlite::Result<Option<Blob>> {
 }
 
 impl Blob {
-    /// Its bytes, if they are there still and are what they were.
+    /// Its bytes, if they still exist and are unchanged.
     pub fn read(self) -> Option<Vec<u8>> {
         if let Some(bytes) = self.bytes {
             return Some(bytes);
@@ -92,10 +92,10 @@ impl Blob {
     }
 }
 
-/// Keeps a copy of a blob beside the database in `dir`.
+/// Stores a copy of a blob next to the database in `dir`.
 ///
 /// # Errors
-/// Whatever the disk says.
+/// Returns the errors of the file system.
 pub fn copy(dir: &Path, id: &str, bytes: &[u8]) -> io::Result<()> {
     let hash = id.strip_prefix(HASHED).filter(|hash| hex::sha256(bytes) == **hash);
     let hash = hash.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
@@ -106,20 +106,20 @@ pub fn copy(dir: &Path, id: &str, bytes: &[u8]) -> io::Result<()> {
     dir.write(hash, bytes)
 }
 
-/// The copies that something refers to, by their names in the directory of copies.
+/// The copies that are in use, by their names in the directory of copies.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// Returns the errors of SQLite.
 pub(super) fn copies(db: &Sqlite) -> rusqlite::Result<BTreeSet<String>> {
     let mut all = db.prepare("SELECT id FROM blob WHERE is_copied = 1")?;
     let all = all.query_map([], |row| row.get::<_, String>(0))?;
     all.map(|id| id.map(|id| id.strip_prefix(HASHED).unwrap_or(&id).to_owned())).collect()
 }
 
-/// Removes the copies in the store's directory `dir` that are not among `used`.
+/// Removes the copies in the store's directory `dir` that are not in `used`.
 ///
 /// # Errors
-/// Whatever the disk says.
+/// Returns the errors of the file system.
 pub fn remove_unused_copies(dir: &Path, used: &BTreeSet<String>) -> io::Result<()> {
     let copies = dir.join(COPIES);
     if copies.symlink_metadata().is_err() {

@@ -1,4 +1,4 @@
-//! What there is: connectors, connections and their streams, and how much of each.
+//! The contents of a store: connectors, connections and their streams, and how many records each has.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ pub struct Connection {
     pub id: String,
     /// Its connector's key.
     pub connector: String,
-    /// What its owner calls it.
+    /// The name that its owner gave it.
     pub display_name: String,
 }
 
-/// Adds to a connector, as it was declared when the store was filled, what is known of it since.
+/// Updates a connector, as it was declared when the store was filled, with what has been added since.
 pub type Renew = fn(&mut Connector);
 
-/// What there is: connectors, connections, and the slots of their streams.
+/// The connectors, the connections, and the slots of their streams.
 #[derive(Debug, Default)]
 pub struct Catalog {
     /// In the order they are shown.
@@ -38,7 +38,7 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// None that is in a store: it is loaded when it is needed.
+    /// A catalog that matches no store. The real one is loaded when it is needed.
     pub(super) fn none_yet() -> Self {
         Self { version: i64::MIN, ..Self::default() }
     }
@@ -48,7 +48,7 @@ impl Catalog {
         self.connectors.iter().find(|connector| connector.key == key)
     }
 
-    /// What the source with this URI declares of a stream.
+    /// The declaration of a stream of the source with this URI.
     pub fn declared(&self, source: &str, stream: &str) -> Option<&Arc<Stream>> {
         self.connectors.iter().find(|connector| connector.id == source)?.stream(stream)
     }
@@ -68,17 +68,17 @@ impl Catalog {
         self.slots.get(&(connection.to_owned(), stream.to_owned())).copied()
     }
 
-    /// The tag of a field's terms in a slot's index, where full-text search covers it.
+    /// The tag of a field's terms in a slot's index, if full-text search covers the field.
     pub fn tag(&self, slot: i64, field: &str) -> Option<Tag> {
         self.tags.get(&slot)?.get(field).copied()
     }
 
-    /// The columns that a slot's values are in.
+    /// The columns that hold a slot's values.
     pub fn columns(&self, slot: i64) -> Option<&Arc<Columns>> {
         self.columns.get(&slot)
     }
 
-    /// What there is, each connector as `renew` leaves it.
+    /// Loads the catalog, with each connector updated by `renew`.
     pub(super) fn load_renewed(db: &Sqlite, version: i64, renew: Renew) -> rusqlite::Result<Self> {
         let mut catalog = Self::load(db, version)?;
         catalog.connectors.iter_mut().map(Arc::make_mut).for_each(renew);
@@ -120,17 +120,17 @@ impl Catalog {
 /// The tag of a field's terms in a slot's index.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// Returns the errors of SQLite.
 pub(super) fn tag(db: &Sqlite, slot: i64, field: &str) -> rusqlite::Result<Option<Tag>> {
     db.prepare_cached("SELECT number FROM text_field WHERE slot = ?1 AND field = ?2")?
         .query_row(rusqlite::params![slot, field], |row| row.get(0))
         .map(Tag::new)
 }
 
-/// Changes with what [`Catalog::load`] gives.
+/// A number that changes whenever the result of [`Catalog::load`] does.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// Returns the errors of SQLite.
 pub fn catalog_version(db: &Sqlite) -> rusqlite::Result<i64> {
     db.prepare_cached("SELECT value FROM meta WHERE name = 'catalog'")?.query_row([], |row| row.get(0))
 }
@@ -138,15 +138,15 @@ pub fn catalog_version(db: &Sqlite) -> rusqlite::Result<i64> {
 /// The number of the last change.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// Returns the errors of SQLite.
 pub fn last_seq(db: &Sqlite) -> rusqlite::Result<i64> {
     db.prepare_cached("SELECT value FROM meta WHERE name = 'seq'")?.query_row([], |row| row.get(0))
 }
 
-/// The change before which former states are not kept any more.
+/// The change before which former states are no longer kept.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// Returns the errors of SQLite.
 pub fn history_from(db: &Sqlite) -> rusqlite::Result<i64> {
     let mut found = db.prepare_cached("SELECT value FROM meta WHERE name = 'history_from'")?;
     Ok(found.query_row([], |row| row.get(0)).optional()?.unwrap_or(0))
@@ -155,7 +155,7 @@ pub fn history_from(db: &Sqlite) -> rusqlite::Result<i64> {
 /// How many records each slot has, for the owner's page.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// Returns the errors of SQLite.
 pub fn record_counts(db: &Sqlite) -> rusqlite::Result<Map<String, Value>> {
     let mut counts = Map::new();
     let mut rows = db.prepare_cached(
@@ -173,7 +173,7 @@ pub fn record_counts(db: &Sqlite) -> rusqlite::Result<Map<String, Value>> {
 /// How many records a slot has.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// Returns the errors of SQLite.
 pub fn record_count(db: &Sqlite, slot: i64) -> rusqlite::Result<u64> {
     db.prepare_cached("SELECT count(*) FROM record INDEXED BY record_sort WHERE slot = ?1 AND live = 1")?
         .query_row([slot], |row| row.get::<_, i64>(0).map(i64::cast_unsigned))
@@ -182,7 +182,7 @@ pub fn record_count(db: &Sqlite, slot: i64) -> rusqlite::Result<u64> {
 /// How many records of a slot are within a period of their consent time field.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// Returns the errors of SQLite.
 pub fn record_count_within(
     db: &Sqlite,
     slot: i64,
@@ -201,19 +201,19 @@ pub fn record_count_within(
 pub struct Freshness {
     /// The end of its last import, in milliseconds.
     pub imported_ms: Option<i64>,
-    /// The time of its newest record that was there then, in milliseconds.
+    /// The time of the newest record that existed then, in milliseconds.
     pub newest_ms: Option<i64>,
 }
 
 /// How old the data of the connection `id` is.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// Returns the errors of SQLite.
 pub fn freshness(db: &Sqlite, catalog: &Catalog, id: &str) -> rusqlite::Result<Freshness> {
     let imported_ms = imported_ms(db, id)?;
     let mut newest_ms = None;
     for ((_, _), slot) in catalog.slots.iter().filter(|((connection, _), _)| connection == id) {
-        // What is dated later than it was read says nothing of how new the data is.
+        // A record dated later than its import does not show how new the data is.
         let newest: Option<i64> = db
             .prepare_cached(
                 "SELECT max(sort) FROM record INDEXED BY record_sort WHERE slot = ?1 AND live = 1 AND sort <= ?2",
@@ -227,7 +227,7 @@ pub fn freshness(db: &Sqlite, catalog: &Catalog, id: &str) -> rusqlite::Result<F
 /// The end of the last import into the connection `id`, in milliseconds.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// Returns the errors of SQLite.
 pub fn imported_ms(db: &Sqlite, id: &str) -> rusqlite::Result<Option<i64>> {
     let found = db
         .prepare_cached("SELECT imported_ms FROM account WHERE connection = ?1")?

@@ -1,8 +1,7 @@
-//! The database: who reads and who writes.
+//! The database, its readers and its writer.
 //!
-//! On disk there are several readers and one writer (WAL), so that an import never makes a reader
-//! wait; in memory there is one connection behind a lock. A read runs in one transaction: it sees one
-//! state.
+//! On disk there are several readers and one writer (WAL), so that an import never makes a reader wait. In memory
+//! there is one connection behind a lock. A read runs in one transaction and so sees one state.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
@@ -19,40 +18,43 @@ use super::tables::{
 };
 use crate::vault::{folding, time};
 
-/// How long a writer waits for another process's: an import can take a while.
+/// How long a writer waits for another process's writer. An import can take a while.
 const BUSY_TIMEOUT: std::time::Duration = std::time::Duration::from_mins(1);
 
-/// Pages that a writer of very many records holds in memory.
+/// The cache of a writer of very many records.
 const BULK_CACHE_KIB: i64 = 48 << 10;
-/// Pages in the log before they are written back: 128 MiB, so that a page which several batches change is written back once.
+/// How many pages the log may hold before they are written back: 128 MiB, so that a page that several batches
+/// change is written back once.
 const BULK_CHECKPOINT_PAGES: i64 = 8 << 10;
-/// Bytes of a page of a new store: of smaller ones a deflated mail fills most, and leaves the rest empty.
+/// The page size of a new store, in bytes. A deflated mail would fill most of a smaller page and leave the rest
+/// empty.
 const PAGE: i64 = 16 << 10;
 
 /// A failure to open the store.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// SQLite says no.
+    /// An error from SQLite.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
-    /// Written by another version.
-    #[error("{path} was written by {} (format {found}, this one reads {FORMAT})", release(.written_by.as_ref()))]
+    /// Another version wrote the store.
+    #[error("{path} was written by {} (format {found}; this version reads {FORMAT})", release(.written_by.as_ref()))]
     OtherVersion {
         /// The database file.
         path: String,
         /// Its format.
         found: i64,
-        /// The release that wrote it, where it says so.
+        /// The release that wrote it, if it is recorded.
         written_by: Option<String>,
     },
-    /// Another program's, or the other kind of store: fiction and a person's own data share no store.
+    /// The file belongs to another program, or is the other kind of store: fictional and own data never share a
+    /// store.
     #[error("{path} is not a store of this kind")]
     Foreign {
         /// The database file.
         path: String,
     },
-    /// What fills a new store failed.
-    #[error("it could not be filled")]
+    /// The code that fills a new store failed.
+    #[error("could not fill the new store")]
     Filling(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -60,7 +62,7 @@ fn release(written_by: Option<&String>) -> String {
     written_by.map_or_else(|| "another version of pdpp".to_owned(), |release| format!("pdpp {release}"))
 }
 
-/// What a new store is filled with. It is called once, in the transaction that makes the tables.
+/// Fills a new store. It is called once, in the transaction that makes the tables.
 pub type Filling<'a> = dyn Fn(&mut Ingest<'_>) -> Result<(), Box<dyn std::error::Error + Send + Sync>> + 'a;
 
 /// The store.
@@ -79,15 +81,16 @@ struct Readers {
     open: usize,
 }
 
-/// Readers at once; more wait.
+/// The maximum number of readers; further reads wait.
 const MAX_READERS: usize = 8;
 
 impl Store {
-    /// Opens the database at `path`, or one in memory, and fills a new one with `filling`. Its `application_id` says
-    /// whose it is: one with another is not opened.
+    /// Opens the database at `path`, or one in memory, and fills a new one with `filling`. The database's
+    /// `application_id` names its kind; a database with a different one is not opened.
     ///
     /// # Errors
-    /// If SQLite refuses, it is another's, another version wrote it, or the filling fails.
+    /// Returns an error if SQLite refuses, if the database belongs to something else, if another version wrote it,
+    /// or if the filling fails.
     pub fn open(
         path: Option<&Path>,
         application_id: i32,
@@ -99,12 +102,12 @@ impl Store {
         };
         prepare(&db)?;
         let shown = || path.map(|path| path.display().to_string()).unwrap_or_default();
-        // Before anything is written: another program's file stays as it is.
+        // Checked before anything is written, so that another program's file stays unchanged.
         if !is_ours(&db, application_id)? {
             return Err(OpenError::Foreign { path: shown() });
         }
         if path.is_some() {
-            // Of a database that is there already it stays as it is.
+            // This does not change an existing database.
             db.pragma_update(None, "page_size", PAGE)?;
             db.pragma_update(None, "journal_mode", "WAL")?;
         }
@@ -165,10 +168,10 @@ impl Store {
         })
     }
 
-    /// Opens the database at `path`, which is there, for reads alone; one of an older format becomes one of this first.
+    /// Opens the existing database at `path` for reads only. First converts an older format to the current one.
     ///
     /// # Errors
-    /// If SQLite refuses, or another version wrote it.
+    /// Returns an error if SQLite refuses, or if another version wrote it.
     pub fn open_to_read(path: &Path, application_id: i32) -> Result<Self, OpenError> {
         let db = open_reader(path)?;
         let shown = || path.display().to_string();
@@ -195,32 +198,32 @@ impl Store {
         })
     }
 
-    /// The same, with what is known by now of the connectors that it was filled with.
+    /// The same store, with current additions to the connectors that it was filled with.
     #[must_use]
     pub fn renewing(self, renew: Renew) -> Self {
         Self { catalog: RwLock::new(Arc::new(Catalog::none_yet())), renew, ..self }
     }
 
-    /// Where it is; nowhere where it is in memory.
+    /// Its path; `None` if it is in memory.
     pub(super) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// Makes the writer ready for very many records.
+    /// Prepares the writer for very many records.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn prepare_for_many(&self) -> rusqlite::Result<()> {
         let db = lock(&self.writer);
         db.pragma_update(None, "cache_size", -BULK_CACHE_KIB)?;
-        // The log is written back between batches, and not at each of them.
+        // Write the log back between batches, not at each of them.
         db.pragma_update(None, "wal_autocheckpoint", BULK_CHECKPOINT_PAGES)
     }
 
     /// Runs `work` on one state of the database.
     ///
     /// # Errors
-    /// Whatever `work` or SQLite says.
+    /// Returns the errors of `work` and of SQLite.
     pub fn read<T, E: From<rusqlite::Error>>(
         &self,
         work: impl FnOnce(&Sqlite, &Arc<Catalog>) -> Result<T, E>,
@@ -239,10 +242,10 @@ impl Store {
         work(&tx, &catalog)
     }
 
-    /// Runs `work` in one transaction: all of it is written, or nothing.
+    /// Runs `work` in one transaction: everything is written, or nothing.
     ///
     /// # Errors
-    /// Whatever `work` or SQLite says.
+    /// Returns the errors of `work` and of SQLite.
     pub fn write<T, E: From<rusqlite::Error>>(
         &self,
         work: impl FnOnce(&Transaction<'_>, &Arc<Catalog>) -> Result<T, E>,
@@ -255,10 +258,10 @@ impl Store {
         Ok(done)
     }
 
-    /// Runs `work` on the connection that writes, outside of a transaction.
+    /// Runs `work` on the connection that writes, outside a transaction.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub(super) fn with_writer<T>(
         &self,
         work: impl FnOnce(&Sqlite) -> rusqlite::Result<T>,
@@ -266,7 +269,7 @@ impl Store {
         work(&lock(&self.writer))
     }
 
-    /// Calls `each` for every few steps that the database in memory takes.
+    /// Calls `each` after every few steps of the database in memory.
     #[cfg(test)]
     pub(crate) fn count_steps(&self, mut each: impl FnMut() + Send + 'static) {
         let counted = move || {
@@ -276,7 +279,7 @@ impl Store {
         lock(&self.writer).progress_handler(1, Some(counted)).unwrap();
     }
 
-    /// The catalog as of `db`'s state; another process may have changed it.
+    /// The catalog for `db`'s state. Another process may have changed it.
     fn catalog(&self, db: &Sqlite) -> rusqlite::Result<Arc<Catalog>> {
         let version = catalog_version(db)?;
         let known = Arc::clone(&self.catalog.read().unwrap_or_else(PoisonError::into_inner));
@@ -312,7 +315,7 @@ impl Store {
 }
 
 fn open_reader(path: &Path) -> rusqlite::Result<Sqlite> {
-    // Not read-only: the last reader of a WAL database may have to clean up.
+    // Not read-only, because the last reader of a WAL database may have to clean up.
     let db =
         Sqlite::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     prepare(&db)?;
@@ -336,16 +339,18 @@ impl Drop for Borrowed<'_> {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic while it was held: SQLite rolls the transaction back when its guard is dropped.
+    // A thread panicked while it held this. SQLite rolls the transaction back when its guard is dropped.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a store of an older format was not looked through to its end for words that are read otherwise since.
+/// Whether a store of an older format has not yet been searched to the end for words that are now split
+/// differently.
 fn is_reworded_in_part(db: &Sqlite) -> rusqlite::Result<bool> {
     db.query_row("SELECT EXISTS (SELECT 1 FROM meta WHERE name = 'reworded')", [], |row| row.get(0))
 }
 
-/// Whether the database is new, or a store of this kind. Those of formats 1 to 4 do not say: they are fiction.
+/// Whether the database is new, or a store of this kind. Stores of formats 1 to 4 do not record their kind; they
+/// hold fictional data.
 fn is_ours(db: &Sqlite, application_id: i32) -> rusqlite::Result<bool> {
     let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (id, format) = (number("application_id")?, number("user_version")?);
@@ -357,7 +362,7 @@ fn is_ours(db: &Sqlite, application_id: i32) -> rusqlite::Result<bool> {
     Ok(id == 0 && (is_new || (application_id == super::FICTION && (1..5).contains(&format))))
 }
 
-/// Says whose the store is, and what wrote it.
+/// Records the kind of the store and the release that wrote it.
 fn sign(tx: &Transaction<'_>, application_id: i32) -> rusqlite::Result<()> {
     tx.pragma_update(None, "application_id", application_id)?;
     tx.pragma_update(None, "user_version", FORMAT)?;
@@ -367,13 +372,13 @@ fn sign(tx: &Transaction<'_>, application_id: i32) -> rusqlite::Result<()> {
 
 pub(super) fn prepare(db: &Sqlite) -> rusqlite::Result<()> {
     db.busy_timeout(BUSY_TIMEOUT)?;
-    // A store may have been restored from a file of whatever origin.
+    // A store may have been restored from a file of unknown origin.
     db.pragma_update(None, "trusted_schema", false)?;
     db.pragma_update(None, "synchronous", "NORMAL")?;
     db.set_prepared_statement_cache_capacity(128);
     let flags =
         FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
-    // Texts are compared by their letters, not by how those are composed.
+    // Compares texts by their letters, however those are composed.
     db.create_scalar_function("composed", 1, flags, |context| {
         Ok(match context.get_raw(0) {
             ValueRef::Text(text) => {
@@ -382,14 +387,14 @@ pub(super) fn prepare(db: &Sqlite) -> rusqlite::Result<()> {
             other => Sql::try_from(other).unwrap_or(Sql::Null),
         })
     })?;
-    // A record as it was written, whether it is deflated or not.
+    // A record as it was written, whether or not it is deflated.
     db.create_scalar_function("whole", 2, flags, |context| {
         Ok(match context.get_raw(1) {
             ValueRef::Blob(whole) => packed::unpack(whole).map_or(Sql::Null, Sql::from),
             _ => Sql::try_from(context.get_raw(0)).unwrap_or(Sql::Null),
         })
     })?;
-    // Timestamps are compared as instants, whatever their offset or precision.
+    // Compares timestamps as instants, whatever their offset or precision.
     db.create_scalar_function("instant_ms", 1, flags, |context| {
         Ok(context.get_raw(0).as_str().ok().and_then(time::parse_ms))
     })
@@ -531,7 +536,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.db");
         drop(Store::open(Some(&path), 1, Some(&fill)).unwrap());
-        // From its beginning, and from behind its first and third record.
+        // From the beginning, and from after the first and the third record.
         for (format, reworded) in [(6, None), (FORMAT, Some(1)), (FORMAT, Some(3))] {
             let mut db = Sqlite::open(&path).unwrap();
             let tx = db.transaction().unwrap();
@@ -567,7 +572,7 @@ mod tests {
         }
     }
 
-    /// A store of format 4, which does not say whose it is.
+    /// A store of format 4, which does not record its kind.
     fn old(path: &Path) {
         let db = Sqlite::open(path).unwrap();
         for tables in [TABLES, TABLES_2, TABLES_4] {

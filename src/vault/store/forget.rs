@@ -1,4 +1,4 @@
-//! What becomes of an account that its owner wants forgotten: no row, no word and no copy of it is left in any file.
+//! Deletes an account that its owner wants to forget, so that no row, word or copy of it remains in any file.
 
 use std::collections::BTreeSet;
 
@@ -7,38 +7,38 @@ use rusqlite::{Connection as Sqlite, OptionalExtension as _, Transaction, params
 use super::database::Store;
 use super::{blobs, values, word_index};
 
-/// What names an account in `meta` that is to go: the rest of the name is its id.
+/// The prefix in `meta` for an account that is being deleted; its id follows.
 const PENDING: &str = "forget:";
-/// What names an account that is gone: the rest of the name is a hash of its id or its name.
+/// The prefix in `meta` for an account that was deleted; a hash of its id or its name follows.
 const GONE: &str = "forgotten:";
-/// Records that go in one transaction.
+/// How many records are deleted in one transaction.
 const BATCH: i64 = 2_000;
-/// How often the log is cut short before that is given up: a reader at work holds it.
+/// How often to try to truncate the log. An active reader prevents it.
 const TRIES: u32 = 100;
 const WAIT: std::time::Duration = std::time::Duration::from_millis(50);
 
-/// What is left to be deleted of an account.
+/// What is still to be deleted of an account.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Pending {
     slots: Vec<i64>,
     account: Option<i64>,
 }
 
-/// What went.
+/// What was deleted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Erased {
     /// Records.
     pub records: usize,
-    /// Whether deleted pages are still in the log, since somebody reads.
+    /// Whether deleted pages are still in the log, because another process is reading.
     pub is_log_left: bool,
 }
 
 impl Store {
-    /// Takes the account `connection` out of the catalog: no read finds it from then on. What is left of it is deleted by
-    /// [`Store::erase`].
+    /// Removes the account `connection` from the catalog, so that no read finds it from then on. [`Store::erase`]
+    /// deletes the rest of it.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn hide(&self, connection: &str) -> rusqlite::Result<()> {
         self.write(|tx, catalog| {
             let slots = numbers(tx, "SELECT slot FROM slot WHERE connection = ?1", connection)?;
@@ -54,7 +54,7 @@ impl Store {
                 params![format!("{PENDING}{connection}"), pending],
             )?;
             tx.execute("DELETE FROM connection WHERE id = ?1", [connection])?;
-            // From now on it is told as forgotten: whoever asks again finishes what was begun.
+            // It counts as forgotten from now on. A repeated request finishes what was begun.
             for called in name.into_iter().chain([connection]).map(hash) {
                 tx.execute("INSERT OR REPLACE INTO meta VALUES (?1, 1)", [format!("{GONE}{called}")])?;
             }
@@ -62,18 +62,18 @@ impl Store {
         })
     }
 
-    /// Whether an account was hidden and not erased yet: an import must not begin before.
+    /// Whether an account was hidden and not yet erased. An import must not begin before that is done.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn is_erasing(&self) -> rusqlite::Result<bool> {
         self.read(|db, _| Ok(!pending(db)?.is_empty()))
     }
 
-    /// Whether an account of this id or name was forgotten.
+    /// Whether an account with this id or name was forgotten.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn was_forgotten(&self, name: &str) -> rusqlite::Result<bool> {
         self.read(|db, _| {
             db.query_row("SELECT 1 FROM meta WHERE name = ?1", [format!("{GONE}{}", hash(name))], |_| Ok(()))
@@ -82,11 +82,11 @@ impl Store {
         })
     }
 
-    /// Deletes what is left of accounts that are hidden, in small transactions, and gives the space back. It counts as done
-    /// once [`Store::end_erasing`] is called: copies beside the store go in between.
+    /// Deletes the rest of hidden accounts in small transactions, and frees the space. The work is complete once
+    /// [`Store::end_erasing`] is called; copies next to the store are deleted in between.
     ///
     /// # Errors
-    /// Whatever SQLite says. Whoever calls it again goes on where it ended.
+    /// Returns the errors of SQLite. A repeated call resumes where this one stopped.
     pub fn erase(&self) -> rusqlite::Result<Erased> {
         let mut erased = Erased::default();
         self.with_writer(|db| {
@@ -134,18 +134,18 @@ impl Store {
         Ok(erased)
     }
 
-    /// The copies of attachments that something refers to, by their names beside the store.
+    /// The copies of attachments that are in use, by their names next to the store.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn copies(&self) -> rusqlite::Result<BTreeSet<String>> {
         self.read(|db, _| blobs::copies(db))
     }
 
-    /// Notes that nothing is left of accounts that were hidden.
+    /// Records that nothing is left of accounts that were hidden.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn end_erasing(&self) -> rusqlite::Result<()> {
         self.write(|tx, _| {
             tx.execute("DELETE FROM meta WHERE name LIKE ?1", [format!("{PENDING}%")]).map(drop)
@@ -170,7 +170,7 @@ fn pending(db: &Sqlite) -> rusqlite::Result<Vec<(String, Pending)>> {
     all.collect()
 }
 
-/// Deletes some records of a slot, and what hangs on them; says how many.
+/// Deletes some records of a slot, with everything that depends on them. Returns how many.
 fn records(tx: &Transaction<'_>, slot: i64) -> rusqlite::Result<usize> {
     let of = "IN (SELECT rid FROM record WHERE slot = ?1 ORDER BY rid LIMIT ?2)";
     for table in ["sighting", "item"] {
@@ -203,7 +203,7 @@ fn ledger(tx: &Transaction<'_>, account: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Deletes the blobs that nothing refers to any more.
+/// Deletes the blobs that are no longer in use.
 fn unused_blobs(tx: &Transaction<'_>) -> rusqlite::Result<()> {
     tx.execute("DELETE FROM blob WHERE id NOT IN (SELECT blob_id FROM blob_reference)", []).map(drop)
 }

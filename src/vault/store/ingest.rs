@@ -1,4 +1,4 @@
-//! Writing records: what is new, what changed, and the indexes that follow.
+//! Writes records: what is new, what changed, and the indexes that follow.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use crate::vault::declaration::{Connector, Kind, Stream};
 use crate::vault::fields::Fields;
 use crate::vault::{folding, time, words};
 
-/// Makes the index of words of every stream anew, after a change of what a word is or how they are kept.
+/// Rebuilds the index of words of every stream, after a change of what counts as a word or of how words are stored.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// Returns the errors of SQLite.
 pub fn reindex(tx: &Transaction<'_>) -> rusqlite::Result<()> {
     let slots: Vec<i64> = tx
         .prepare("SELECT slot FROM slot")?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     for slot in slots {
-        // Of formats 1 to 5.
+        // These tables belong to formats 1 to 5.
         tx.execute_batch(&format!("DROP TABLE IF EXISTS text_{slot}"))?;
         word_index::forget(tx, slot)?;
     }
@@ -48,14 +48,15 @@ pub fn reindex(tx: &Transaction<'_>) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// How many bytes of records [`reword`] looks through at once; tests have few.
+/// How many bytes of records [`reword`] reads at once. Low in tests, which have few records.
 const REWORDED: usize = if cfg!(test) { 200 } else { 32 << 20 };
 
-/// Makes the words anew of some records whose texts have what is read otherwise since, and notes how far it came: behind the
-/// last one nothing is noted any more. A store is whole between two such steps, and the next one may come at any time.
+/// Rebuilds the words of some records whose texts are now split differently, and records how far it came; after the
+/// last record, it removes that note. The store is consistent between two such steps, and the next step may run at
+/// any time.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// Returns the errors of SQLite.
 pub fn reword(tx: &Transaction<'_>) -> rusqlite::Result<()> {
     let noted = tx.query_row("SELECT value FROM meta WHERE name = 'reworded'", [], |row| row.get(0));
     let Some(from): Option<i64> = noted.optional()? else { return Ok(()) };
@@ -101,24 +102,24 @@ pub fn reword(tx: &Transaction<'_>) -> rusqlite::Result<()> {
 /// Fills the columns of every stream that has none yet.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// Returns the errors of SQLite.
 pub fn fill_columns(tx: &Transaction<'_>) -> rusqlite::Result<()> {
     let catalog = Catalog::load(tx, 0)?;
     catalog.connections.iter().try_for_each(|connection| Ingest::new(tx)?.connection(connection))
 }
 
-/// What became of a record that was written.
+/// The result of writing a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
-    /// It was not there.
+    /// It did not exist.
     New,
-    /// It was another, or is deleted now.
+    /// It was different, or is now deleted.
     Changed,
-    /// It is as it was.
+    /// It is unchanged.
     Same,
 }
 
-/// A stream of a connection that records are written to: where they go, and what is kept beside them.
+/// A stream of a connection that records are written to: where they go, and what is stored next to them.
 #[derive(Debug, Clone)]
 pub struct Shape {
     number: i64,
@@ -132,7 +133,7 @@ pub struct Shape {
 /// The streams of a connection, by their names.
 pub type Shapes = Arc<HashMap<String, Shape>>;
 
-/// A record's data, and all that is kept beside it. Made without the store, by whatever thread has the time.
+/// A record's data with everything that is stored next to it. Any thread can make it, without the store.
 #[derive(Debug, Clone)]
 pub struct Prepared {
     data: String,
@@ -151,7 +152,7 @@ impl Shape {
         &self.stream
     }
 
-    /// Reads `data`, once.
+    /// Parses `data`, once.
     pub fn prepare(&self, data: impl Into<String>) -> Prepared {
         let data = data.into();
         let fields = Fields::parse(&data);
@@ -168,7 +169,7 @@ impl Shape {
         Prepared { data, packed, sort, consent, terms, cells, foreign_keys, blobs }
     }
 
-    /// What the index of words has of a record.
+    /// The terms of a record for the index of words.
     fn terms(&self, fields: &Fields<'_>) -> Terms {
         let mut terms = Terms::default();
         for (field, tag) in &self.lexical {
@@ -179,7 +180,7 @@ impl Shape {
         terms
     }
 
-    /// Whether two states of a record differ in nothing but what tells of later days than its own.
+    /// Whether two states of a record differ only in fields that reflect later days than the record's own.
     fn is_same_of_its_days(&self, one: &str, other: &str) -> bool {
         let spanning: Vec<&str> = self.stream.spanning().map(|field| field.name.as_str()).collect();
         if spanning.is_empty() {
@@ -190,7 +191,7 @@ impl Shape {
         one.iter().filter(own).eq(other.iter().filter(own))
     }
 
-    /// What a record is sorted by, and its consent time.
+    /// The value that a record is sorted by, and its consent time.
     fn times(&self, fields: &Fields<'_>) -> (i64, Option<i64>) {
         let ms = |field: &Option<String>| time::parse_ms(&fields.text(field.as_ref()?)?);
         (ms(&self.stream.cursor_field).unwrap_or(i64::MIN), ms(&self.stream.consent_time_field))
@@ -203,7 +204,7 @@ impl Prepared {
         &self.data
     }
 
-    /// The record's time in milliseconds since 1970, where it has one.
+    /// The record's time in milliseconds since 1970, if it has one.
     pub fn time_ms(&self) -> Option<i64> {
         self.consent.or_else(|| (self.sort != i64::MIN).then_some(self.sort))
     }
@@ -212,7 +213,7 @@ impl Prepared {
 /// A record as it is in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
-    /// The number by which the ledger knows it.
+    /// Its number in the ledger.
     pub rid: i64,
     seq: i64,
     consent: Option<i64>,
@@ -220,13 +221,13 @@ pub struct Known {
 }
 
 impl Known {
-    /// The record; `None` where it is deleted.
+    /// The record; `None` if it is deleted.
     pub fn data(&self) -> Option<&str> {
         self.data.as_deref()
     }
 }
 
-/// Writes records into the store, inside somebody's transaction.
+/// Writes records into the store, inside the caller's transaction.
 pub struct Ingest<'a> {
     tx: &'a Transaction<'a>,
     /// The last change before this transaction.
@@ -241,15 +242,15 @@ impl<'a> Ingest<'a> {
     /// Begins where the last one ended.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn new(tx: &'a Transaction<'a>) -> rusqlite::Result<Self> {
         Self::with_shapes(tx, Shapes::default())
     }
 
-    /// The same, for a connection whose streams are known: they come from [`Ingest::shapes`] of an earlier transaction.
+    /// Does the same for a connection whose streams are known from [`Ingest::shapes`] of an earlier transaction.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn with_shapes(tx: &'a Transaction<'a>, slots: Shapes) -> rusqlite::Result<Self> {
         let seq = last_seq(tx)?;
         Ok(Self { tx, begun: seq, seq, slots, texts: Texts::default(), words: BTreeMap::new() })
@@ -263,7 +264,7 @@ impl<'a> Ingest<'a> {
     /// Declares a connector, or replaces its declaration.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn connector(&mut self, connector: &Connector) -> rusqlite::Result<()> {
         let declaration = serde_json::to_string(connector)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
@@ -275,10 +276,10 @@ impl<'a> Ingest<'a> {
         Ok(())
     }
 
-    /// Opens a connection, creating it if it is new; what follows goes to it.
+    /// Opens a connection, and creates it if it is new. What follows goes to it.
     ///
     /// # Errors
-    /// Whatever SQLite says; if the connector is not declared.
+    /// Returns the errors of SQLite, or an error if the connector is not declared.
     pub fn connection(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         self.tx.execute(
             "INSERT INTO connection (id, place, connector, display_name)
@@ -292,7 +293,7 @@ impl<'a> Ingest<'a> {
         )?;
         let connector: Connector = serde_json::from_str(&declaration)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-        // Columns that are made anew are of other texts.
+        // New columns refer to other texts.
         self.texts.flush(self.tx)?;
         let mut slots = HashMap::new();
         for stream in &connector.streams {
@@ -349,8 +350,8 @@ impl<'a> Ingest<'a> {
         Ok(shape)
     }
 
-    /// Fills the columns of a slot from its records, if it has some already: an older format wrote them, or the stream was
-    /// declared otherwise.
+    /// Fills the columns of a slot from its existing records, which an older format wrote, or which were written
+    /// before the stream's declaration changed.
     fn fill(&mut self, place: &Shape) -> rusqlite::Result<()> {
         let mut records = self.tx.prepare(
             "SELECT rid, sort, consent_ms, whole(data, packed) FROM record INDEXED BY record_seq WHERE slot = ?1 AND data IS NOT NULL",
@@ -370,11 +371,10 @@ impl<'a> Ingest<'a> {
         self.texts.flush(self.tx)
     }
 
-    /// Writes or deletes a record of the open connection. A record that is written as it was does
-    /// not change.
+    /// Writes or deletes a record of the open connection. Writing a record unchanged does not count as a change.
     ///
     /// # Errors
-    /// Whatever SQLite says; if the stream is not declared.
+    /// Returns the errors of SQLite, or an error if the stream is not declared.
     pub fn put(
         &mut self,
         stream: &str,
@@ -392,10 +392,10 @@ impl<'a> Ingest<'a> {
         self.write(place, key, emitted_ms, prepared).map(|(written, _)| written)
     }
 
-    /// A record as it is, if it is known.
+    /// The current state of a record, if it is known.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn get(&self, place: &Shape, key: &str) -> rusqlite::Result<Option<Known>> {
         self.tx
             .prepare_cached(
@@ -407,10 +407,10 @@ impl<'a> Ingest<'a> {
             .optional()
     }
 
-    /// The keys of the records whose `field`, along which a relation goes, is `value`.
+    /// The keys of the records whose `field`, which a relation uses, is `value`.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn keys_of(&self, place: &Shape, field: &str, value: &str) -> rusqlite::Result<Vec<String>> {
         self.tx
             .prepare_cached(
@@ -421,10 +421,11 @@ impl<'a> Ingest<'a> {
             .collect()
     }
 
-    /// The stream of the open connection, the key and the data of the record that the ledger knows by `rid`.
+    /// The stream of the open connection, the key and the data of the record that has the number `rid` in the
+    /// ledger.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn record(&self, rid: i64) -> rusqlite::Result<Option<(Shape, String, Option<String>)>> {
         let found = self
             .tx
@@ -437,10 +438,10 @@ impl<'a> Ingest<'a> {
         }))
     }
 
-    /// Writes a record, or deletes it without data. Gives what became of it, and the number by which the ledger knows it.
+    /// Writes a record, or deletes it if it has no data. Returns the result, and the record's number in the ledger.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn write(
         &mut self,
         place: &Shape,
@@ -452,10 +453,10 @@ impl<'a> Ingest<'a> {
         self.write_over(place, key, before, emitted_ms, new)
     }
 
-    /// [`Ingest::write`] where the record was looked for already.
+    /// Does the same as [`Ingest::write`] for a record that was already looked up.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn write_over(
         &mut self,
         place: &Shape,
@@ -475,7 +476,8 @@ impl<'a> Ingest<'a> {
             None | Some(Known { data: None, .. }) => Written::New,
             _ => Written::Changed,
         };
-        // When it was collected is told to whoever may see it: a message of a later day in a chat must not show there.
+        // Everyone who may see the record sees when it was collected, so a message of a later day in a chat must
+        // not change that time.
         let old = before.as_ref().and_then(|known| known.data.as_deref());
         let is_same = old.zip(data).is_some_and(|(old, new)| place.is_same_of_its_days(old, new));
         let collected_ms = (!is_same).then_some(emitted_ms);
@@ -489,7 +491,7 @@ impl<'a> Ingest<'a> {
         };
         let rid = if let Some(Known { rid, seq: from, consent: old_consent, data: old }) = before {
             self.texts.take(self.tx, &place.layout, rid)?;
-            // Nobody has seen a state that was not committed.
+            // A state that was never committed was never visible.
             let is_seen = from <= self.begun;
             let history = is_seen.then(|| {
                 self.tx
@@ -550,10 +552,10 @@ impl<'a> Ingest<'a> {
         if words.is_large() { words.write(self.tx, place.number) } else { Ok(()) }
     }
 
-    /// Keeps a blob.
+    /// Stores a blob.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn blob(&mut self, id: &str, media_type: &str, bytes: &[u8]) -> rusqlite::Result<()> {
         self.tx
             .prepare_cached(
@@ -563,11 +565,11 @@ impl<'a> Ingest<'a> {
         Ok(())
     }
 
-    /// Writes the words, and notes where the changes end. For whoever declared nothing: readers need not look at the catalog
-    /// again.
+    /// Writes the words, and records the number of the last change. For a caller that declared nothing, so that
+    /// readers need not load the catalog again.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn end(&mut self) -> rusqlite::Result<()> {
         self.texts.flush(self.tx)?;
         for (slot, words) in &mut self.words {
@@ -577,10 +579,10 @@ impl<'a> Ingest<'a> {
         Ok(())
     }
 
-    /// Notes where the changes end, and that the catalog may have changed.
+    /// Records the number of the last change, and that the catalog may have changed.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn finish(mut self) -> rusqlite::Result<()> {
         self.end()?;
         while word_index::join(self.tx)? {}

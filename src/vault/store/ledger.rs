@@ -1,4 +1,4 @@
-//! What an import remembers: which files it read, how far, and which items stand as it left them.
+//! What an import remembers: which files it read, how far, and which items still match their records.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use rusqlite::{Connection as Sqlite, OptionalExtension as _, params};
 
 use crate::vault::transfer::Encoding;
 
-/// The bytes of a hash of an item that are kept: 16 of SHA-256.
+/// How much of an item's hash is stored: 16 bytes of SHA-256.
 pub type Digest = [u8; 16];
 
 /// How long former states are kept, in milliseconds: 90 days.
@@ -15,52 +15,52 @@ const HISTORY_MS: i64 = 90 * 24 * 60 * 60 * 1000;
 /// What was settled about an account's files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// The zone of times that name none.
+    /// The zone for times that name none.
     pub zone: Option<String>,
-    /// In which order a date's numbers stand.
+    /// The order of the numbers in a date.
     pub date_order: Option<String>,
 }
 
 impl Settings {
-    /// All of it in one text, as a source keeps it.
+    /// All settings in one text, as a source stores them.
     pub fn joined(&self) -> String {
         [self.zone.as_deref(), self.date_order.as_deref()].map(Option::unwrap_or_default).join(" ")
     }
 }
 
-/// A file, folder or archive that was imported, as far as one format read it for one account.
+/// An imported file, folder or archive, as one format read it for one account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceRow {
     /// Its number.
     pub source: i64,
     /// The account.
     pub account: i64,
-    /// Where it was last.
+    /// Where it was last found.
     pub path: String,
     /// The format's name.
     pub format: String,
     /// The format's version at the last import.
     pub version: u32,
-    /// What else its records depend on: the zone, the order of dates.
+    /// The other settings that its records depend on: the zone and the order of dates.
     pub settings: String,
-    /// Of an archive: what it was when it was read.
+    /// For an archive: its state when it was read.
     pub mark: Mark,
 }
 
-/// What a file was, so that it is known again: when it has not changed, or has only grown.
+/// The state of a file, to recognise whether it is unchanged or has only grown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mark {
-    /// The device that it lies on.
+    /// The device that it is on.
     pub device: i64,
-    /// Its number there.
+    /// Its number on that device.
     pub inode: i64,
     /// Its size in bytes.
     pub size: i64,
     /// When it was last changed.
     pub modified_ms: i64,
-    /// The hash of its first 64 KiB, of an archive.
+    /// For an archive, the hash of its first 64 KiB.
     pub first: Option<Vec<u8>>,
-    /// The hash of its last 64 KiB; of a unit, of those before where it was read to.
+    /// The hash of its last 64 KiB. For a unit, of the 64 KiB before the point up to which it was read.
     pub last: Option<Vec<u8>>,
 }
 
@@ -69,11 +69,11 @@ pub struct Mark {
 pub struct UnitRow {
     /// Its number.
     pub unit: i64,
-    /// Its path within the source.
+    /// Its path in the source.
     pub label: String,
     /// How to open it.
     pub place: String,
-    /// How far it was read.
+    /// Up to where it was read.
     pub at: u64,
     /// Whether it was read to its end.
     pub has_ended: bool,
@@ -81,13 +81,13 @@ pub struct UnitRow {
     pub since_ms: Option<i64>,
     /// How many items were read.
     pub items: u64,
-    /// How many of them begin where the next reading does, and are read again then.
+    /// How many of them begin where the next reading begins, and are then read again.
     pub again: u64,
     /// How many of them were bad.
     pub bad: u64,
-    /// What the file was then.
+    /// The state of the file at that time.
     pub mark: Mark,
-    /// When it was found to be gone.
+    /// When it was found to be missing.
     pub gone_ms: Option<i64>,
 }
 
@@ -99,7 +99,7 @@ impl Ledger<'_> {
     /// The account of a connection, and what was settled for it.
     ///
     /// # Errors
-    /// Whatever SQLite says, here and below.
+    /// Returns the errors of SQLite, here and below.
     pub fn account(self, connection: &str) -> rusqlite::Result<Option<(i64, Settings)>> {
         self.0
             .prepare_cached("SELECT account, zone, date_order FROM account WHERE connection = ?1")?
@@ -109,7 +109,7 @@ impl Ledger<'_> {
             .optional()
     }
 
-    /// Whose data the files of an account were said to hold, and whether that was sure.
+    /// Whose data the files of an account are said to hold, and whether that was certain.
     pub fn owners(self, account: i64) -> rusqlite::Result<BTreeMap<String, bool>> {
         let known: Option<String> = self
             .0
@@ -118,7 +118,7 @@ impl Ledger<'_> {
         Ok(known.and_then(|known| serde_json::from_str(&known).ok()).unwrap_or_default())
     }
 
-    /// Notes whose data a file of an account is said to hold.
+    /// Records whose data a file of an account is said to hold.
     pub fn add_owner(self, account: i64, name: &str, is_sure: bool) -> rusqlite::Result<()> {
         let mut owners = self.owners(account)?;
         let known = owners.get(name).copied();
@@ -140,7 +140,7 @@ impl Ledger<'_> {
             .optional()
     }
 
-    /// Notes what was settled for a connection, and gives its account.
+    /// Records what was settled for a connection, and returns its account.
     pub fn put_account(self, connection: &str, settings: &Settings) -> rusqlite::Result<i64> {
         self.0
             .prepare_cached(
@@ -151,7 +151,7 @@ impl Ledger<'_> {
             .query_row(params![connection, settings.zone, settings.date_order], |row| row.get(0))
     }
 
-    /// Notes when an account was last read to the end of its sources, and forgets former states that are too old.
+    /// Records when an account was last read to the end of its sources, and deletes former states that are too old.
     pub fn end_account(self, account: i64, now_ms: i64) -> rusqlite::Result<()> {
         self.0.execute("UPDATE account SET imported_ms = ?2 WHERE account = ?1", [account, now_ms])?;
         self.0.execute(
@@ -170,7 +170,7 @@ impl Ledger<'_> {
         Ok(())
     }
 
-    /// All sources, the oldest first.
+    /// All sources, oldest first.
     pub fn sources(self) -> rusqlite::Result<Vec<SourceRow>> {
         let mut all = self.0.prepare(
             "SELECT source, account, path, format, version, settings, device, inode, size, modified_ms, first, last
@@ -190,7 +190,7 @@ impl Ledger<'_> {
         rows.collect()
     }
 
-    /// Notes a source, and gives its number.
+    /// Records a source, and returns its number.
     pub fn put_source(self, row: &SourceRow, now_ms: i64) -> rusqlite::Result<i64> {
         let Mark { device, inode, size, modified_ms, first, last } = &row.mark;
         let id = (row.source != 0).then_some(row.source);
@@ -226,7 +226,7 @@ impl Ledger<'_> {
         one.query_row(params![source, label], unit_row).optional()
     }
 
-    /// Notes a member of a source and how far it was read, and gives its number.
+    /// Records a member of a source and how far it was read, and returns its number.
     pub fn put_unit(self, source: i64, row: &UnitRow) -> rusqlite::Result<i64> {
         let Mark { device, inode, size, modified_ms, last, .. } = &row.mark;
         self.0
@@ -261,7 +261,7 @@ impl Ledger<'_> {
             )
     }
 
-    /// Whether the records of an item stand as it left them, when it is read in `unit`.
+    /// Whether the records of an item still match it, if it is read in `unit`.
     pub fn is_known(self, account: i64, raw: &Digest, unit: i64) -> rusqlite::Result<bool> {
         self.0
             .prepare_cached(
@@ -270,7 +270,7 @@ impl Ledger<'_> {
             .exists(params![account, raw, unit])
     }
 
-    /// Notes an item whose first record is `rid`; one that is `shared` counts in whichever unit it is read again.
+    /// Records an item whose first record is `rid`. A `shared` item counts in any unit in which it is read again.
     pub fn put_item(
         self,
         account: i64,
@@ -287,7 +287,7 @@ impl Ledger<'_> {
             .map(drop)
     }
 
-    /// A record has changed: the items that made it what it was have to be parsed when they are read again.
+    /// Forgets the items that made a changed record, so that they are parsed when they are read again.
     pub fn forget_items(self, rid: i64, unit: i64) -> rusqlite::Result<()> {
         self.0
             .prepare_cached("DELETE FROM item WHERE rid = ?1 AND (is_shared = 1 OR unit = ?2)")?
@@ -295,7 +295,7 @@ impl Ledger<'_> {
             .map(drop)
     }
 
-    /// As [`Ledger::forget_items`], but those that other units may speak by stay.
+    /// Does the same as [`Ledger::forget_items`], but keeps the items that other units may refer to.
     pub fn forget_own_items(self, rid: i64, unit: i64) -> rusqlite::Result<()> {
         self.0
             .prepare_cached("DELETE FROM item WHERE rid = ?1 AND is_shared = 0 AND unit = ?2")?
@@ -303,12 +303,14 @@ impl Ledger<'_> {
             .map(drop)
     }
 
-    /// Items whose first record is `rid` have to be parsed when they are read again, wherever that is.
+    /// Forgets the items whose first record is `rid`, so that they are parsed when they are read again, in any
+    /// unit.
     pub fn forget_items_of(self, rid: i64) -> rusqlite::Result<()> {
         self.0.prepare_cached("DELETE FROM item WHERE rid = ?1")?.execute([rid]).map(drop)
     }
 
-    /// Notes a last item of a unit that may grow, and the records that it made. It is forgotten where one of them changes.
+    /// Records the last item of a unit that may grow, with the records that it made. It is forgotten if one of them
+    /// changes.
     pub fn put_half(
         self,
         account: i64,
@@ -327,7 +329,7 @@ impl Ledger<'_> {
         Ok(())
     }
 
-    /// What was noted of last items of a unit that may grow.
+    /// The recorded last items of a unit that may grow.
     pub fn halves(self, account: i64, unit: i64) -> rusqlite::Result<Vec<Half>> {
         let Ok(unit_part) = u32::try_from(unit) else { return Ok(Vec::new()) };
         let (first, last) = half_bounds(unit_part);
@@ -352,7 +354,7 @@ impl Ledger<'_> {
         Ok(halves)
     }
 
-    /// How many items have `rid` as their first record, without what was noted of last items of `unit`.
+    /// How many items have `rid` as their first record, not counting the recorded last items of `unit`.
     pub fn items_of(self, rid: i64, unit: i64) -> rusqlite::Result<u64> {
         let (first, last) = half_bounds(u32::try_from(unit).unwrap_or_default());
         self.0
@@ -361,7 +363,7 @@ impl Ledger<'_> {
             .map(i64::cast_unsigned)
     }
 
-    /// Forgets what was noted of one last item of a unit that may grow.
+    /// Forgets one recorded last item of a unit that may grow.
     pub fn forget_half(self, account: i64, unit: i64, half: &Half) -> rusqlite::Result<()> {
         let Some((first, last)) = half.bounds(unit) else { return Ok(()) };
         self.0
@@ -370,7 +372,7 @@ impl Ledger<'_> {
             .map(drop)
     }
 
-    /// The records that only members that are gone spoke of, and when the last of those was missed.
+    /// The records that only missing members mentioned, and when the last of those members was missed.
     pub fn gone_records(self, source: i64) -> rusqlite::Result<Vec<(i64, i64)>> {
         let mut all = self.0.prepare(
             "SELECT s.rid, max(c.gone_ms) FROM checkpoint c JOIN sighting s ON s.unit = c.unit
@@ -381,14 +383,14 @@ impl Ledger<'_> {
         all.query_map([source], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
     }
 
-    /// What the units say of a record.
+    /// What the units say about a record.
     pub fn sightings(self, rid: i64) -> rusqlite::Result<Vec<(i64, String)>> {
         let mut all =
             self.0.prepare_cached("SELECT unit, said FROM sighting WHERE rid = ?1 ORDER BY unit")?;
         all.query_map([rid], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
     }
 
-    /// Notes what a unit says of a record.
+    /// Records what a unit says about a record.
     pub fn put_sighting(self, rid: i64, unit: i64, said: &str) -> rusqlite::Result<()> {
         self.0
             .prepare_cached("INSERT OR REPLACE INTO sighting (rid, unit, said) VALUES (?1, ?2, ?3)")?
@@ -396,7 +398,7 @@ impl Ledger<'_> {
             .map(drop)
     }
 
-    /// Takes back what a unit says of a record.
+    /// Removes what a unit says about a record.
     pub fn remove_sighting(self, rid: i64, unit: i64) -> rusqlite::Result<()> {
         self.0
             .prepare_cached("DELETE FROM sighting WHERE rid = ?1 AND unit = ?2")?
@@ -404,7 +406,7 @@ impl Ledger<'_> {
             .map(drop)
     }
 
-    /// Notes a blob that stays where it is.
+    /// Records a blob that stays where it is.
     pub fn put_blob(self, id: &str, media_type: &str, size: u64) -> rusqlite::Result<()> {
         self.0
             .prepare_cached("INSERT OR IGNORE INTO blob (id, media_type, size) VALUES (?1, ?2, ?3)")?
@@ -412,7 +414,7 @@ impl Ledger<'_> {
             .map(drop)
     }
 
-    /// Notes where a blob lies.
+    /// Records where a blob is.
     pub fn put_blob_place(self, id: &str, unit: i64, place: &BlobPlace) -> rusqlite::Result<()> {
         self.0
             .prepare_cached(
@@ -433,7 +435,7 @@ impl Ledger<'_> {
         self.0.prepare_cached("SELECT 1 FROM blob WHERE id = ?1 AND is_copied = 1")?.exists([id])
     }
 
-    /// Whether an attachment lies in a unit that has no copy in the store's directory.
+    /// Whether an attachment is in a unit and has no copy in the store's directory.
     pub fn has_uncopied(self, unit: i64) -> rusqlite::Result<bool> {
         self.0
             .prepare_cached(
@@ -443,24 +445,26 @@ impl Ledger<'_> {
             .exists([unit])
     }
 
-    /// Notes that a blob has a copy in the store's directory.
+    /// Records that a blob has a copy in the store's directory.
     pub fn mark_copied(self, id: &str) -> rusqlite::Result<()> {
         self.0.prepare_cached("UPDATE blob SET is_copied = 1 WHERE id = ?1")?.execute([id]).map(drop)
     }
 }
 
-/// What was read of an item that may grow: among the items, under a name that no hash has but by a chance of 1 in 2^48.
+/// What was read of an item that may grow. It is stored among the items, under a name that equals a hash only with
+/// a chance of 1 in 2^48.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Half {
-    /// How many bytes there were of it.
+    /// How many bytes of it there were.
     pub length: usize,
     sum: [u8; 4],
-    /// The records that were made of it.
+    /// The records that were made from it.
     pub records: Vec<i64>,
 }
 
 impl Half {
-    /// The least and the greatest name of its records in `unit`; none where one is too large to be part of it.
+    /// The least and the greatest name of its records in `unit`; `None` if a value is too large to be part of a
+    /// name.
     fn bounds(&self, unit: i64) -> Option<(Digest, Digest)> {
         let mut first = half_of(u32::try_from(unit).ok()?);
         first[6..10].copy_from_slice(&u32::try_from(self.length).ok()?.to_be_bytes());
@@ -470,7 +474,8 @@ impl Half {
         Some((first, last))
     }
 
-    /// Whether the item at `offset` begins with it. Elsewhere one that begins alike is another one.
+    /// Whether the item at `offset` begins with it. At another offset, an item that begins alike is a different
+    /// one.
     pub fn begins(&self, offset: u64, bytes: &[u8]) -> bool {
         bytes.get(..self.length).is_some_and(|half| half_sum(offset, half) == self.sum)
     }
@@ -518,12 +523,12 @@ fn unit_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<UnitRow> {
     })
 }
 
-/// Where a blob lies in a unit.
+/// Where a blob is in a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlobPlace {
     /// Where its encoded bytes begin.
     pub offset: u64,
-    /// How many they are.
+    /// How many encoded bytes there are.
     pub length: u64,
     /// How they are encoded.
     pub encoding: Encoding,

@@ -1,4 +1,4 @@
-//! Records with long texts: the whole of one is kept deflated, and beside it what the database looks at.
+//! Records with long texts. The whole record is stored deflated, next to the part that the database looks at.
 
 use std::cell::RefCell;
 
@@ -8,28 +8,28 @@ use libdeflater::{CompressionLvl, Compressor};
 use crate::vault::declaration::{Field, Kind, Stream};
 use crate::vault::fields::Fields;
 
-/// Records from this length on are deflated, in bytes.
+/// Records of at least this length are deflated, in bytes.
 const LONG: usize = 1024;
-/// How much room is kept for the next one, in bytes.
+/// How much memory is kept for the next record, in bytes.
 const ROOM: usize = 1 << 20;
-/// What a damaged store cannot make longer than this, in bytes: a record and its texts.
+/// The size limit that protects against a damaged store, in bytes: a record with its texts.
 const MOST: usize = 256 << 20;
 
-/// A record that is deflated.
+/// A deflated record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packed {
     /// The record without its long texts.
     pub short: String,
-    /// All of it.
+    /// The whole record.
     pub whole: Vec<u8>,
 }
 
-/// Whether the database never looks at the field: it is text that nothing is filtered, grouped or sorted by.
+/// Whether the database never looks at the field, because it is text that nothing filters, groups or sorts by.
 fn is_prose(field: &Field) -> bool {
     field.kind == Kind::Text && !(field.exact || field.range || field.sort) && field.aggregations.is_empty()
 }
 
-/// `data` deflated, if it is long by texts that the database need not see.
+/// Deflates `data` if it is long because of texts that the database does not need to see.
 pub fn pack(stream: &Stream, data: &str, fields: &Fields<'_>) -> Option<Packed> {
     if data.len() < LONG {
         return None;
@@ -49,7 +49,7 @@ pub fn pack(stream: &Stream, data: &str, fields: &Fields<'_>) -> Option<Packed> 
         return None;
     }
     thread_local! {
-        // Made once: that takes longer than to deflate a mail.
+        // Made once, because making it takes longer than deflating a mail.
         static DEFLATE: RefCell<(Compressor, Vec<u8>)> =
             RefCell::new((Compressor::new(CompressionLvl::new(1).unwrap_or_default()), Vec::new()));
     }
@@ -65,7 +65,7 @@ pub fn pack(stream: &Stream, data: &str, fields: &Fields<'_>) -> Option<Packed> 
     Some(Packed { short, whole })
 }
 
-/// The record that [`pack`] deflated. `None` of what it did not write.
+/// The record that [`pack`] deflated; `None` for any other bytes.
 pub fn unpack(whole: &[u8]) -> Option<String> {
     let mut inflate = Decompress::new(false);
     let mut data = Vec::with_capacity(whole.len().saturating_mul(4));

@@ -1,12 +1,12 @@
 //! Sets of records, by the numbers under which they are stored.
 
-/// A set of rows. One bit a row: what is found in a million is counted and compared faster than it is read.
+/// A set of rows, with one bit per row. Counting and comparing a million rows is faster than reading them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowSet {
     bits: Vec<u64>,
 }
 
-/// Rows are numbered from 1 on: a number from here on is of a damaged store, and must not cost memory.
+/// Rows are numbered from 1. A number from here on comes from a damaged store and must not cost memory.
 const MOST: usize = 1 << 28;
 
 impl RowSet {
@@ -24,22 +24,22 @@ impl RowSet {
         self.bits[at] |= bit;
     }
 
-    /// Whether a row is in it.
+    /// Whether it contains a row.
     pub fn contains(&self, row: i64) -> bool {
         Self::place(row).is_some_and(|(at, bit)| self.bits.get(at).is_some_and(|bits| bits & bit != 0))
     }
 
-    /// How many there are.
+    /// How many rows it contains.
     pub fn len(&self) -> usize {
         self.bits.iter().map(|bits| bits.count_ones() as usize).sum()
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.bits.iter().all(|bits| *bits == 0)
     }
 
-    /// Keeps those that are in `other` too.
+    /// Keeps only rows that are also in `other`.
     pub fn keep(&mut self, other: &Self) {
         self.bits.truncate(other.bits.len());
         for (bits, other) in self.bits.iter_mut().zip(&other.bits) {
@@ -47,7 +47,7 @@ impl RowSet {
         }
     }
 
-    /// Adds those of `other`.
+    /// Adds the rows of `other`.
     pub fn add(&mut self, other: &Self) {
         if self.bits.len() < other.bits.len() {
             self.bits.resize(other.bits.len(), 0);
@@ -57,7 +57,7 @@ impl RowSet {
         }
     }
 
-    /// Takes out those that are in `other`.
+    /// Removes the rows that are in `other`.
     pub fn remove(&mut self, other: &Self) {
         for (bits, other) in self.bits.iter_mut().zip(&other.bits) {
             *bits &= !other;

@@ -1,4 +1,5 @@
-//! One state of a store as a file of its own, and what a file is that says it is one: nothing in it is trusted.
+//! Writes one state of a store to a separate file, and examines files that claim to be a store. Nothing in such a
+//! file is trusted.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,19 +14,19 @@ use super::blobs;
 use super::database::{self, Store};
 use super::tables::{self, FORMAT};
 
-/// How often it is asked whether to stop.
+/// How often the caller is asked whether to stop.
 const ASKED_EVERY: Duration = Duration::from_millis(50);
 
-/// What a store's database holds, in numbers.
+/// What a store's database contains, in numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holdings {
     /// The format of its tables.
     pub format: i64,
-    /// The id of the store; none before a grant of it was asked for.
+    /// The id of the store; `None` before the first request for a grant of it.
     pub store_id: Option<String>,
-    /// Records.
+    /// The number of records.
     pub records: u64,
-    /// Accounts.
+    /// The number of accounts.
     pub accounts: u64,
     /// The copies of attachments that it refers to, by their hashes.
     pub copies: BTreeSet<String>,
@@ -33,31 +34,31 @@ pub struct Holdings {
     pub left_in_place: Left,
 }
 
-/// Attachments that are in no store, but in the exports that were imported.
+/// Attachments that are in no store, but in the imported exports.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Left {
     /// How many.
     pub attachments: u64,
-    /// Their bytes.
+    /// Their size in bytes.
     pub bytes: u64,
     /// The exports that they are in.
     pub exports: Vec<String>,
 }
 
-/// Exports that are named at most.
+/// The maximum number of exports that are named.
 const MAX_EXPORTS: i64 = 1000;
 
-/// Why a file is not taken for a store's database.
+/// Why a file is not accepted as a store's database.
 #[derive(Debug, thiserror::Error)]
 pub enum Unsound {
-    /// SQLite says no.
+    /// An error from SQLite.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
-    /// It says that it is something else.
+    /// It is marked as something else.
     #[error("it is not a store of this kind")]
     Foreign,
     /// A later release wrote it.
-    #[error("it has format {found}, this release reads up to {FORMAT}")]
+    #[error("it has format {found}, and this release reads formats up to {FORMAT}")]
     Newer {
         /// Its format.
         found: i64,
@@ -68,11 +69,12 @@ pub enum Unsound {
 }
 
 impl Store {
-    /// Writes the present state to the file at `path`, which is empty: one state, whoever reads or writes meanwhile, and nothing of
-    /// what was deleted. Writers do not wait for it. `stop` is asked now and then whether to give up.
+    /// Writes the current state to the empty file at `path`: one consistent state, even if others read or write in the
+    /// meantime, without anything that was deleted. Writers do not wait for it. Calls `stop` regularly to ask
+    /// whether to give up.
     ///
     /// # Errors
-    /// Whatever SQLite says: that it was interrupted, too.
+    /// Returns the errors of SQLite, including that it was interrupted.
     pub fn copy_to(&self, path: &Path, stop: &(dyn Fn() -> bool + Sync)) -> rusqlite::Result<()> {
         let from = self.path().ok_or(rusqlite::Error::InvalidQuery)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -87,10 +89,10 @@ impl Store {
     }
 }
 
-/// Does `work` with `db`, which ends with an error of SQLite's once `stop` says so.
+/// Does `work` with `db`. Once `stop` returns true, `work` ends with an error from SQLite.
 ///
 /// # Errors
-/// Those of `work`.
+/// Returns the errors of `work`.
 pub fn unless<T>(
     db: &Sqlite,
     stop: &(dyn Fn() -> bool + Sync),
@@ -112,7 +114,7 @@ pub fn unless<T>(
     })
 }
 
-/// Opens the file at `path`, which may come from anywhere, and gives its format too.
+/// Opens the file at `path`, which may come from anywhere, and returns its format too.
 fn open_untrusted(path: &Path, application_id: i32) -> Result<(Sqlite, i64), Unsound> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Sqlite::open_with_flags(path, flags)?;
@@ -128,7 +130,7 @@ fn open_untrusted(path: &Path, application_id: i32) -> Result<(Sqlite, i64), Uns
     if format > FORMAT {
         return Err(Unsound::Newer { found: format });
     }
-    // A store has tables and their indexes, and nothing that runs when they are read or written.
+    // A store has tables with their indexes, and nothing that runs when they are read or written.
     let other: Option<String> = db
         .query_row(
             "SELECT type || ' ' || name FROM sqlite_master
@@ -138,15 +140,16 @@ fn open_untrusted(path: &Path, application_id: i32) -> Result<(Sqlite, i64), Uns
         )
         .optional()?;
     if let Some(other) = other {
-        return Err(Unsound::Damaged(format!("it has what no store has: {other}")));
+        return Err(Unsound::Damaged(format!("it contains something that no store contains: {other}")));
     }
     Ok((db, format))
 }
 
-/// Looks through the file at `path`, which may come from anywhere, and says what it holds. Nothing that it defines is run.
+/// Examines the file at `path`, which may come from anywhere, and returns what it contains. Runs nothing that the
+/// file defines.
 ///
 /// # Errors
-/// [`Unsound`].
+/// Returns [`Unsound`].
 pub fn examine(
     path: &Path,
     application_id: i32,
@@ -160,7 +163,8 @@ pub fn examine(
     Ok(unless(&db, stop, || holdings(&db, format))?)
 }
 
-/// The tables and columns of a database, their keys and their indexes, but for those of values, of which each slot has one.
+/// The tables and columns of a database, their keys and their indexes, except the tables of values, one of which
+/// belongs to each slot.
 const SHAPE: &str = "
 SELECT 'table ' || t.name || ' ' || t.ncol || ' ' || t.wr || ' ' || t.strict FROM pragma_table_list t
 WHERE t.schema = 'main' AND t.name NOT LIKE 'sqlite_%' AND t.name NOT GLOB 'value_[0-9]*'
@@ -174,7 +178,7 @@ FROM sqlite_master m, pragma_index_list(m.name) i, pragma_index_xinfo(i.name) x
 WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT GLOB 'value_[0-9]*'
 ORDER BY 1";
 
-/// What a table of the values of a slot is not.
+/// What a slot's table of values never has.
 const ODD_VALUES: &str = "
 SELECT m.name FROM sqlite_master m WHERE m.type = 'table' AND m.name GLOB 'value_[0-9]*'
 AND (m.name GLOB 'value_*[^0-9]*' OR EXISTS (SELECT 1 FROM pragma_index_list(m.name))
@@ -185,11 +189,11 @@ UNION ALL
 SELECT name FROM sqlite_master WHERE upper(sql) GLOB '*[^A-Z_]CHECK[^A-Z_]*'
 LIMIT 1";
 
-/// That the file at `path`, which may come from anywhere, has the tables of a store and no others, with their keys and indexes: what
-/// is asked of it later would take very long without one. Nothing that it defines is run.
+/// Checks that the file at `path`, which may come from anywhere, has exactly the tables of a store, with their keys
+/// and indexes. Without one of them, later queries would take very long. Runs nothing that the file defines.
 ///
 /// # Errors
-/// [`Unsound`].
+/// Returns [`Unsound`].
 pub fn check_tables(
     path: &Path,
     application_id: i32,
@@ -205,18 +209,18 @@ pub fn check_tables(
         lines.query_map([], |row| row.get(0))?.collect()
     };
     let (ours, found) = (shape(&ours)?, unless(&db, stop, || shape(&db))?);
-    // One after the other: the first that differs is named.
+    // One after the other, to name the first difference.
     let differs = found
         .iter()
         .find(|line| !ours.contains(line))
         .or_else(|| ours.iter().find(|line| !found.contains(line)));
     if let Some(line) = differs {
-        return Err(Unsound::Damaged(format!("its tables are not those of a store: {line}")));
+        return Err(Unsound::Damaged(format!("its tables differ from those of a store: {line}")));
     }
     let odd: Option<String> =
         unless(&db, stop, || db.query_row(ODD_VALUES, [], |row| row.get(0)).optional())?;
     match odd {
-        Some(odd) => Err(Unsound::Damaged(format!("it has what no store has: {odd}"))),
+        Some(odd) => Err(Unsound::Damaged(format!("it contains something that no store contains: {odd}"))),
         None => Ok(()),
     }
 }
@@ -264,7 +268,7 @@ mod tests {
         store.copy_to(&copy, &|| false).unwrap();
         let held = examine(&copy, OWN, &|| false).unwrap();
         assert_eq!((held.format, held.records, held.accounts, held.store_id), (FORMAT, 0, 0, None));
-        // It is there already.
+        // The file already exists.
         assert!(store.copy_to(&copy, &|| false).is_err());
     }
 
@@ -282,7 +286,7 @@ mod tests {
             ("CREATE VIRTUAL TABLE f USING fts5(x)", "DROP TABLE f"),
         ] {
             change(sql);
-            assert!(told(OWN).starts_with("it has what no store has"), "{sql}");
+            assert!(told(OWN).starts_with("it contains something that no store contains"), "{sql}");
             change(back);
         }
         examine(&path, OWN, &|| false).unwrap();

@@ -1,8 +1,10 @@
-//! The declared scalar fields of records, in columns beside them: filters, groups and sums read these, not the data.
+//! The declared scalar fields of records, in columns stored next to them. Filters, groups and sums read these, not
+//! the data.
 //!
-//! Each slot has a table `value_SLOT` with a row for each record that is there. What a column cannot hold as a number is in it
-//! as JSON text, so that it says all that the data says of the field, but for texts: those that many records share are in
-//! `value_text` once, and of those that can only be looked for there is a hash.
+//! Each slot has a table `value_SLOT` with a row for each existing record. A value that a column cannot hold as a
+//! number is stored there as JSON text, so that the column says everything that the data says of the field. Texts
+//! are the exception: `value_text` holds texts that many records share, each once, and texts that can only be
+//! looked for are stored as a hash.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,22 +18,23 @@ use crate::vault::declaration::{Field, Kind, Stream};
 use crate::vault::fields::Fields;
 use crate::vault::{folding, time};
 
-/// Where a field's values are kept, and in which form.
+/// Where a field's values are stored, and in which form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// As [`Encoding::Instant`], and the milliseconds are the record's `sort` too, which is the least integer for none.
+    /// Like [`Encoding::Instant`], with the milliseconds also in the record's `sort`, which is the least integer
+    /// for a record without an instant.
     Sort,
-    /// As [`Encoding::Instant`], and the milliseconds are the record's `consent_ms` too.
+    /// Like [`Encoding::Instant`], with the milliseconds also in the record's `consent_ms`.
     Consent,
-    /// Milliseconds, null where there is none, or the JSON text of what is no instant.
+    /// Milliseconds, null for an absent value, or the JSON text of a value that is not an instant.
     Instant,
-    /// A whole number that is written as SQLite would, null where there is none, or the JSON text of any other.
+    /// A whole number in SQLite's own spelling, null for an absent value, or the JSON text of any other value.
     Number,
-    /// 1 or 0, null where there is none, or the JSON text of what is neither.
+    /// 1 or 0, null for an absent value, or the JSON text of any other value.
     Boolean,
-    /// The id of a row of `value_text`, or null where there is none.
+    /// The id of a row of `value_text`, or null for an absent value.
     Listed,
-    /// The hash of a text, or null for what has no text.
+    /// The hash of a text, or null for a record without a text.
     Hashed,
 }
 
@@ -40,14 +43,14 @@ pub enum Encoding {
 pub struct Column {
     /// See [`Encoding`].
     pub encoding: Encoding,
-    /// It is called `c` and this number in the slot's table.
+    /// Its name in the slot's table is `c` and this number.
     pub number: u32,
 }
 
 /// The columns of a slot, by the names of their fields.
 pub type Columns = HashMap<String, Column>;
 
-/// What stands in a column.
+/// The content of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cell {
     /// Nothing.
@@ -56,7 +59,7 @@ pub enum Cell {
     Integer(i64),
     /// A value as it is written.
     Json(String),
-    /// A value that `value_text` has.
+    /// A value that is in `value_text`.
     Listed(String),
 }
 
@@ -76,7 +79,8 @@ impl Encoding {
         }
     }
 
-    /// The form for what may be asked about `field`; `None` if nothing may, or a column does not help.
+    /// The form for what a client may ask about `field`; `None` if it may ask nothing, or if a column does not
+    /// help.
     pub fn of(stream: &Stream, field: &Field) -> Option<Self> {
         if !(field.exact || field.range || field.sort) && field.aggregations.is_empty() {
             return None;
@@ -103,7 +107,7 @@ impl Encoding {
         match (self, json) {
             (Self::Boolean, "true") => Cell::Integer(1),
             (Self::Boolean, "false") => Cell::Integer(0),
-            // A filter tells `null` from what is absent.
+            // A filter distinguishes `null` from an absent value.
             (Self::Boolean, _) => kept(),
             (_, "null") => Cell::Absent,
             (Self::Sort | Self::Consent | Self::Instant, _) => {
@@ -116,7 +120,7 @@ impl Encoding {
             (Self::Listed, _) => Cell::Listed(one_spelling(minified(json)).into_owned()),
             (Self::Hashed, _) => match text() {
                 Some(text) => Cell::Integer(hash(&text)),
-                // What is no text can only be looked for by how it is written, if it is a list or an object.
+                // A list or an object can only be looked for by its spelling.
                 None if json.starts_with(['[', '{']) => Cell::Integer(hash(&minified(json))),
                 None => Cell::Absent,
             },
@@ -124,7 +128,8 @@ impl Encoding {
     }
 }
 
-/// The number by which a text is looked for: equal ones have the same. 32 bits, so others can have it too.
+/// The number by which a text is looked for. Equal texts have the same number. It has 32 bits, so different texts
+/// can share one.
 pub fn hash(text: &str) -> i64 {
     let digest = ring::digest::digest(&ring::digest::SHA256, folding::composed(text).as_bytes());
     let first = digest.as_ref().iter().take(4).fold(0_u32, |hash, byte| (hash << 8) | u32::from(*byte));
@@ -139,7 +144,8 @@ fn minified(json: &str) -> Cow<'_, str> {
     serde_json::from_str::<Value>(json).map_or(Cow::Borrowed(json), |value| Cow::Owned(value.to_string()))
 }
 
-/// A string's JSON text, which can be written in several ways and mean the same: a filter finds all of them.
+/// A string's JSON text in one spelling. JSON can spell the same string in several ways, and a filter must find all
+/// of them.
 pub fn one_spelling(json: Cow<'_, str>) -> Cow<'_, str> {
     if json.starts_with('"') && (!json.is_ascii() || json.contains('\\')) {
         let text: Option<String> = serde_json::from_str(&json).ok();
@@ -160,10 +166,10 @@ pub fn columns(stream: &Stream) -> Columns {
     columns.map(|(number, (field, encoding))| (field.name.clone(), Column { encoding, number })).collect()
 }
 
-/// The columns of all slots as they are.
+/// The current columns of all slots.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// Returns the errors of SQLite.
 pub fn all_columns(db: &Sqlite) -> rusqlite::Result<HashMap<i64, Columns>> {
     let mut slots: HashMap<i64, Columns> = HashMap::new();
     let mut all = db.prepare("SELECT slot, field, encoding, number FROM value_column")?;
@@ -178,7 +184,7 @@ pub fn all_columns(db: &Sqlite) -> rusqlite::Result<HashMap<i64, Columns>> {
     Ok(slots)
 }
 
-/// A slot's table as an import writes it.
+/// A slot's table, as an import writes it.
 #[derive(Debug, Clone)]
 pub struct Layout {
     slot: i64,
@@ -189,10 +195,10 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The table of `slot` for `stream`; the second says whether it was made just now, and is to be filled.
+    /// Opens the table of `slot` for `stream`. The second value says whether it is new and must be filled.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn open(tx: &Transaction<'_>, slot: i64, stream: &Stream) -> rusqlite::Result<(Self, bool)> {
         let columns = columns(stream);
         let kept = stream.fields.iter().filter_map(|field| Some((field, columns.get(&field.name)?)));
@@ -218,16 +224,16 @@ impl Layout {
         Ok((layout, true))
     }
 
-    /// What a record has in the columns.
+    /// A record's content for the columns.
     pub fn cells(&self, fields: &Fields<'_>) -> Vec<Cell> {
         self.fields.iter().map(|(name, encoding)| encoding.cell(fields, name)).collect()
     }
 }
 
-/// Deletes all that is kept in columns of a slot.
+/// Deletes everything that is stored in columns of a slot.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// Returns the errors of SQLite.
 pub fn drop_slot(tx: &Transaction<'_>, slot: i64) -> rusqlite::Result<()> {
     tx.execute_batch(&format!("DROP TABLE IF EXISTS value_{slot}"))?;
     for table in ["value_column", "value_text"] {
@@ -236,22 +242,22 @@ pub fn drop_slot(tx: &Transaction<'_>, slot: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Shared texts that are known by their ids, and how many more records have each of them than is written yet.
+/// The ids of known shared texts, and for each how many records were added that are not written yet.
 #[derive(Debug, Default)]
 pub struct Texts {
-    /// By slot and column.
+    /// The ids, by slot and column.
     ids: HashMap<(i64, u32), HashMap<String, i64, RandomState>, RandomState>,
     changes: HashMap<i64, i64, RandomState>,
 }
 
-/// Texts that are held in memory.
+/// The maximum number of texts in memory.
 const MOST_TEXTS: usize = 1 << 16;
 
 impl Texts {
     /// Writes the row of a record.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn put(
         &mut self,
         tx: &Transaction<'_>,
@@ -283,7 +289,7 @@ impl Texts {
     /// Deletes the row of a record.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn take(&mut self, tx: &Transaction<'_>, layout: &Layout, rid: i64) -> rusqlite::Result<()> {
         let mut gone =
             tx.prepare_cached(&format!("DELETE FROM value_{} WHERE rid = ?1 RETURNING *", layout.slot))?;
@@ -320,10 +326,10 @@ impl Texts {
         Ok(id)
     }
 
-    /// Writes how many records have each text; one that none has goes.
+    /// Writes how many records have each text, and deletes texts that no record has.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn flush(&mut self, tx: &Transaction<'_>) -> rusqlite::Result<()> {
         self.ids.clear();
         for (id, change) in self.changes.drain() {

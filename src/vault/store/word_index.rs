@@ -1,12 +1,13 @@
-//! The index of words: for each term of a stream the records that have it, and where in them.
+//! The index of words. For each term of a stream, it has the records that contain the term, and the places in them.
 //!
-//! It is made of segments, each written at once and in the order of its terms; every few of the newest become one. A segment
-//! lies in blocks that hold the rows of some terms apart from the places in those rows, so that to count the records of a word reads
-//! few bytes, and only a phrase asks where. A record that changes is written to the newest segment, which lists it: what
-//! earlier segments say of it does not hold.
+//! It consists of segments, each written in one step and in the order of its terms; every few of the newest are
+//! joined into one. A segment consists of blocks that store the rows of some terms separately from the places in
+//! those rows. So counting the records of a word reads few bytes, and only a phrase needs the places. A record that
+//! changes is written to the newest segment, which lists it, so that what earlier segments say about it no longer
+//! holds.
 //!
-//! Not FTS5: it walks its matches one by one through the database, which for a word of all mails takes longer than a search
-//! may take, and it has no order but that of numbers given in advance.
+//! This is not FTS5, which walks its matches one by one through the database. For a word that is in all mails, that
+//! takes longer than a search may take. Its only order is by numbers that are assigned in advance.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -16,27 +17,27 @@ use rusqlite::{Connection as Sqlite, OptionalExtension as _, Transaction, params
 use super::row_set::RowSet;
 use crate::vault::words::{self, Query, Tag};
 
-/// Bytes of a block, or more where a single term has more.
+/// The size of a block in bytes; larger if a single term has more.
 const BLOCK: usize = 16 << 10;
-/// Bytes of terms that are gathered in memory before they are written.
+/// How many bytes of terms are gathered in memory before they are written.
 const GATHERED: usize = 16 << 20;
-/// So many segments become one.
+/// How many segments are joined into one.
 const JOINED: usize = 8;
-/// Segments below this size, below eight times as much, and so on, are of one class.
+/// Segments below this size are one class, those below eight times this size the next, and so on.
 const SMALL: i64 = 1 << 20;
-/// Segments of this class stay as they are: what is joined in one transaction is bounded.
+/// Segments of this class are not joined any further, which limits the work in one transaction.
 const LARGE: u32 = 2;
 
-/// The terms of a record, in the order of its texts, each behind its length.
+/// The terms of a record, in the order of its texts, each preceded by its length.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Terms(Vec<u8>);
 
 impl Terms {
-    /// Adds the words of `text`, the field's with this tag.
+    /// Adds the words of `text`, which belongs to the field with this tag.
     pub fn add(&mut self, tag: Tag, text: &str) {
         let mut letter = [0; 4];
         let letter = tag.letter().encode_utf8(&mut letter).as_bytes();
-        // As much as texts take: a word and what is between two is a term with its length and its tag.
+        // About as much as the text takes: a word plus the space after it becomes a term with its length and tag.
         self.0.reserve(text.len() + text.len() / 4);
         words::each_word(text, |_, word| {
             put(&mut self.0, (letter.len() + word.len()) as u64);
@@ -46,7 +47,7 @@ impl Terms {
         });
     }
 
-    /// Each of them.
+    /// All terms.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = &*self.0;
         std::iter::from_fn(move || {
@@ -56,12 +57,12 @@ impl Terms {
     }
 }
 
-/// What is written to the index in a transaction, of one stream of one connection.
+/// What a transaction writes to the index for one stream of one connection.
 #[derive(Debug, Default)]
 pub struct Gathered {
     /// The terms of each record.
     rows: BTreeMap<i64, Terms>,
-    /// Records that the index may know from before.
+    /// Records that the index may already know.
     gone: RowSet,
     bytes: usize,
 }
@@ -73,25 +74,25 @@ impl Gathered {
         self.rows.insert(row, terms);
     }
 
-    /// What the index knows of a record does not hold any more.
+    /// Declares that what the index knows of a record no longer holds.
     pub fn remove(&mut self, row: i64) {
         self.rows.remove(&row);
         self.gone.insert(row);
     }
 
-    /// Whether it is time to write it.
+    /// Whether it is time to write.
     pub const fn is_large(&self) -> bool {
         self.bytes >= GATHERED
     }
 
-    /// Writes all of it as a segment of `slot`.
+    /// Writes everything as a segment of `slot`.
     ///
     /// # Errors
-    /// Whatever SQLite says.
+    /// Returns the errors of SQLite.
     pub fn write(&mut self, tx: &Transaction<'_>, slot: i64) -> rusqlite::Result<()> {
         let Self { rows, gone, .. } = std::mem::take(self);
         let mut numbers = Numbers::default();
-        // Which of the terms each word is, in the order of the texts, and where the words of each row end.
+        // The term of each word, in the order of the texts, and where the words of each row end.
         let (mut words, mut ends) = (Vec::new(), Vec::with_capacity(rows.len()));
         for terms in rows.values() {
             words.extend(terms.iter().map(|term| numbers.of(term)));
@@ -105,7 +106,8 @@ impl Gathered {
             .query_row([slot], |row| row.get(0))?;
         let mut segment = Writer::begin(tx, slot, place, &gone)?;
         let order = numbers.in_order();
-        // The same words by their terms, and where those of each term begin: a list for each takes longer to fill.
+        // The same words sorted by term, and where those of each term begin. A list per term would take longer to
+        // fill.
         let mut begins = vec![0; numbers.terms.len()];
         let mut next = 0;
         for number in &order {
@@ -138,17 +140,18 @@ impl Gathered {
     }
 }
 
-/// The terms of some records, numbered as they come.
+/// The terms of some records, numbered in the order in which they appear.
 #[derive(Default)]
 struct Numbers<'a> {
-    /// Each with how often it is there.
+    /// Each term with how often it occurs.
     terms: Vec<(&'a [u8], usize)>,
-    /// By their bytes and their length in one number: it is compared at once, and where it lies.
+    /// Short terms by their bytes and their length in one number, which is compared in one step without following a
+    /// pointer.
     short: HashMap<u128, u32, foldhash::fast::RandomState>,
     long: HashMap<&'a [u8], u32>,
 }
 
-/// How long a term may be to stand in a number, in bytes.
+/// The maximum length of a term that fits in a number, in bytes.
 const SHORT: usize = 15;
 
 impl<'a> Numbers<'a> {
@@ -179,13 +182,13 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// The first bytes of a term as a number, zeros behind them: terms that differ there are in order by it.
+/// The first bytes of a term as a number, padded with zeros. Terms that differ in them sort by it.
 fn head(term: &[u8]) -> u128 {
     let length = term.len();
     if let Some(head) = term.first_chunk::<16>() {
         return u128::from_be_bytes(*head);
     }
-    // Two parts that may overlap: to copy so few bytes takes longer.
+    // Two parts that may overlap: copying so few bytes in a loop takes longer.
     if let (Some(head), Some(tail)) = (term.first_chunk::<8>(), term.last_chunk::<8>()) {
         let (head, tail) = (u64::from_be_bytes(*head), u64::from_be_bytes(*tail));
         return u128::from(head) << 64 | u128::from(tail) << (8 * (16 - length));
@@ -193,7 +196,7 @@ fn head(term: &[u8]) -> u128 {
     term.iter().zip(0_u32..).fold(0, |head, (byte, at)| head | u128::from(*byte) << (120 - 8 * at))
 }
 
-/// The rows of a term, each as its distance from the one before, and the places in each.
+/// The rows of a term, each as its distance from the previous one, and the places in each.
 #[derive(Debug, Default)]
 struct Posting {
     rows: Vec<u8>,
@@ -215,13 +218,13 @@ impl Posting {
             put(&mut self.rows, row.abs_diff(self.row));
             (self.row, self.place) = (row, 0);
         }
-        // The lowest bit says that another row begins.
+        // The lowest bit marks the beginning of another row.
         put(&mut self.places, (place - self.place) << 1 | u64::from(is_first));
         self.place = place;
     }
 }
 
-/// A number in as few bytes as it needs, seven bits in each.
+/// Writes a number in as few bytes as it needs, with seven bits in each.
 fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number.to_le_bytes()[0] | 0x80);
@@ -230,7 +233,7 @@ fn put(out: &mut Vec<u8>, mut number: u64) {
     out.push(number.to_le_bytes()[0]);
 }
 
-/// The number at the beginning of `bytes`, which are shortened by it.
+/// Reads the number at the beginning of `bytes`, and removes it from there.
 #[inline]
 fn get(bytes: &mut &[u8]) -> Option<u64> {
     let (first, rest) = bytes.split_first()?;
@@ -250,7 +253,7 @@ fn get(bytes: &mut &[u8]) -> Option<u64> {
     }
 }
 
-/// So many bytes from the beginning of `bytes`.
+/// Takes `length` bytes from the beginning of `bytes`.
 fn take<'a>(bytes: &mut &'a [u8], length: u64) -> Option<&'a [u8]> {
     let (taken, rest) = bytes.split_at_checked(usize::try_from(length).ok()?)?;
     *bytes = rest;
@@ -281,7 +284,7 @@ fn unpacked(rows: &[u8]) -> RowSet {
     set
 }
 
-/// A term in a block: what it is, its rows, and how many bytes of places it has.
+/// A term in a block: its bytes, its rows, and how many bytes of places it has.
 struct Entry<'a> {
     term: &'a [u8],
     rows: &'a [u8],
@@ -295,7 +298,7 @@ fn entry<'a>(block: &mut &'a [u8]) -> Option<Entry<'a>> {
     Some(Entry { term, rows: take(block, rows)?, places })
 }
 
-/// Writes a segment, term by term in their order.
+/// Writes a segment, term by term in order.
 struct Writer<'a> {
     tx: &'a Transaction<'a>,
     segment: i64,
@@ -357,7 +360,7 @@ struct Segment {
 }
 
 impl Segment {
-    /// Those of a slot, the newest first.
+    /// The segments of a slot, newest first.
     fn all(db: &Sqlite, slot: i64) -> rusqlite::Result<Vec<Self>> {
         let mut all = db.prepare_cached(
             "SELECT segment, place, bytes, gone FROM word_segment WHERE slot = ?1 ORDER BY place DESC",
@@ -368,14 +371,14 @@ impl Segment {
         all.collect()
     }
 
-    /// How large it is: each class is of eight times as many bytes as the one before.
+    /// Its size class. Each class has eight times as many bytes as the one before.
     const fn class(&self) -> u32 {
         let times = self.bytes / SMALL;
         if times == 0 { 0 } else { (times.ilog2() / 3) + 1 }
     }
 }
 
-/// What a block that cannot be read is, in SQLite's words.
+/// The error for a block that cannot be read, in SQLite's terms.
 fn damaged() -> rusqlite::Error {
     let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
     rusqlite::Error::SqliteFailure(code, Some("the index of words is damaged".to_owned()))
@@ -386,10 +389,10 @@ pub fn is_damaged(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseCorrupt)
 }
 
-/// Joins segments where there are enough of them, once. Says whether it did.
+/// Joins segments once, if there are enough of them. Returns whether it did.
 ///
 /// # Errors
-/// Whatever SQLite says; if a segment is damaged: then it has to stay as it is.
+/// Returns the errors of SQLite, or an error if a segment is damaged; it must then stay as it is.
 pub fn join(tx: &Transaction<'_>) -> rusqlite::Result<bool> {
     let slots: Vec<i64> = tx
         .prepare_cached(&format!("SELECT slot FROM word_segment GROUP BY slot HAVING count(*) >= {JOINED}"))?
@@ -408,7 +411,7 @@ pub fn join(tx: &Transaction<'_>) -> rusqlite::Result<bool> {
     Ok(false)
 }
 
-/// Makes one of the newest segments of a slot; they may be all.
+/// Joins the newest segments of a slot into one. They may be all of its segments.
 fn join_newest(tx: &Transaction<'_>, slot: i64, segments: &[Segment], are_all: bool) -> rusqlite::Result<()> {
     let Some(newest) = segments.first() else { return Ok(()) };
     let mut stale = RowSet::default();
@@ -417,7 +420,7 @@ fn join_newest(tx: &Transaction<'_>, slot: i64, segments: &[Segment], are_all: b
         sources.push(Source::open(tx, segment.id, stale.clone())?);
         stale.add(&unpacked(&segment.gone));
     }
-    // The oldest first: rows that are new have the larger numbers.
+    // Oldest first, because new rows have larger numbers.
     sources.reverse();
     let gone = if are_all { RowSet::default() } else { stale };
     let mut joined = Writer::begin(tx, slot, newest.place, &gone)?;
@@ -446,8 +449,8 @@ fn join_newest(tx: &Transaction<'_>, slot: i64, segments: &[Segment], are_all: b
 }
 
 impl Posting {
-    /// Adds what the sources say of the term that they stand at. `false` if they cannot be put behind each other as they are: one says
-    /// what does not hold any more, or of rows before those of an older one.
+    /// Appends what the sources say of their current term. Returns `false` if they cannot be appended to each other
+    /// unchanged, because one contains something that no longer holds, or rows before those of an older one.
     fn append<'a>(&mut self, sources: impl Iterator<Item = &'a Source>) -> bool {
         for source in sources {
             let mut rest = source.rows();
@@ -464,7 +467,7 @@ impl Posting {
         true
     }
 
-    /// The same, row by row.
+    /// Does the same, row by row.
     fn join<'a>(&mut self, sources: impl Iterator<Item = &'a Source>) {
         let mut all: Vec<(i64, &[u8])> = Vec::new();
         for source in sources {
@@ -487,7 +490,7 @@ impl Posting {
     }
 }
 
-/// The places of the first row of `places`, which are shortened by them.
+/// Takes the places of the first row from `places`.
 fn places_of_row<'a>(places: &mut &'a [u8]) -> &'a [u8] {
     let all = *places;
     let mut rest = all;
@@ -505,11 +508,11 @@ fn places_of_row<'a>(places: &mut &'a [u8]) -> &'a [u8] {
 /// A segment that is read from its beginning.
 struct Source {
     segment: i64,
-    /// The rows of which it says what does not hold any more.
+    /// The rows for which its content no longer holds.
     stale: RowSet,
     is_stale: bool,
     block: Block,
-    /// Where the present term is in the block: itself, its rows and its places.
+    /// Where the current term is in the block: its bytes, its rows and its places.
     at: Option<[std::ops::Range<usize>; 3]>,
     next: usize,
 }
@@ -579,17 +582,17 @@ const fn length_of(number: u64) -> usize {
 /// What was found.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// The rows that have all of it in fields of the first kind.
+    /// The rows that contain the whole query in fields of the first kind.
     pub first: RowSet,
-    /// The rows that have all of it in any of the fields.
+    /// The rows that contain the whole query in any of the fields.
     pub all: RowSet,
 }
 
-/// The rows of `slot` that have each of the query's phrases in one of the fields with these tags; some of the fields are
-/// of a first kind.
+/// The rows of `slot` that contain each of the query's phrases in one of the fields with these tags. The flag marks
+/// fields of the first kind.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// Returns the errors of SQLite.
 pub fn find(db: &Sqlite, slot: i64, query: &Query, tags: &[(Tag, bool)]) -> rusqlite::Result<Found> {
     let mut found: Vec<Found> = query.phrases().map(|_| Found::default()).collect();
     let mut stale = RowSet::default();
@@ -626,7 +629,7 @@ pub fn find(db: &Sqlite, slot: i64, query: &Query, tags: &[(Tag, bool)]) -> rusq
     Ok(whole.unwrap_or_default())
 }
 
-/// A term of a segment: the rows that have it, and where its places in them are.
+/// A term of a segment: the rows that contain it, and where its places in them are.
 struct Term {
     rows: Vec<u8>,
     block: i64,
@@ -666,10 +669,10 @@ impl Term {
 
 /// The rows of a segment in which the words of `phrase` follow each other in the field with this tag.
 fn rows_with(db: &Sqlite, segment: i64, tag: Tag, phrase: &[String]) -> rusqlite::Result<Vec<i64>> {
-    // Before the places of one are read, which can be many.
+    // Before the places of any term are read, because there can be many.
     let terms = phrase.iter().map(|word| look_up(db, segment, &tag.term(word)));
     let Some(terms) = terms.collect::<rusqlite::Result<Option<Vec<Term>>>>()? else { return Ok(Vec::new()) };
-    // The places at which the phrase, as far as it was looked up, ends in each row.
+    // The places at which the part of the phrase that was looked up so far ends, in each row.
     let mut ends: Option<Vec<(i64, Vec<u64>)>> = None;
     for term in terms {
         let places = term.places(db)?;
@@ -710,7 +713,7 @@ fn rows_with(db: &Sqlite, segment: i64, tag: Tag, phrase: &[String]) -> rusqlite
 /// Deletes all words of a slot.
 ///
 /// # Errors
-/// Whatever SQLite says.
+/// Returns the errors of SQLite.
 pub fn forget(tx: &Transaction<'_>, slot: i64) -> rusqlite::Result<()> {
     tx.execute(
         "DELETE FROM word WHERE segment IN (SELECT segment FROM word_segment WHERE slot = ?1)",
@@ -818,7 +821,7 @@ mod tests {
         /// Requirements O6.8 and O6.10.
         #[test]
         fn o6_8_an_index_finds_what_its_texts_have(
-            // Each of these is written at once.
+            // Each of these is written in one step.
             writes in prop::collection::vec(
                 prop::collection::vec((1_i64..40, prop::option::weighted(0.9, ("[a-d]( [a-d]){0,9}", "[a-d]( [a-d])?"))), 1..9),
                 1..30,
@@ -839,7 +842,7 @@ mod tests {
                         gathered.remove(row);
                     }
                     if let Some((body, title)) = text {
-                        // Terms of more than one block.
+                        // Terms that need more than one block.
                         let many: Vec<String> = (0..if long { 300 } else { 0 }).map(|n| format!("filler{row}x{n}")).collect();
                         let all = [format!("{body} {}", many.join(" ")), title];
                         let mut terms = Terms::default();

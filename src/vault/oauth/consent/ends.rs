@@ -1,8 +1,8 @@
-//! When access can end, as the owner picks it.
+//! The ends of access that the owner can pick.
 
 /// A day in milliseconds.
 pub const DAY_MS: i64 = 86_400_000;
-/// Value, label and milliseconds of the ends that the owner can pick.
+/// The value, label and milliseconds of each end that the owner can pick.
 pub const ENDS: [(&str, &str, i64); 5] = [
     ("1h", "1 hour", 3_600_000),
     ("1d", "1 day", DAY_MS),
@@ -10,13 +10,13 @@ pub const ENDS: [(&str, &str, i64); 5] = [
     ("30d", "30 days", 30 * DAY_MS),
     ("365d", "1 year", MAX_MS),
 ];
-/// The furthest that can be picked, the app's own wish included.
+/// The latest end that can be picked, including the app's own wish.
 pub const MAX_MS: i64 = 365 * DAY_MS;
-/// The usual one's value and milliseconds.
+/// The usual end: its value and milliseconds.
 const USUAL: (&str, i64) = ("30d", 30 * DAY_MS);
-/// The same for access that is good once.
+/// The usual end for one-time access.
 const USUAL_ONCE: (&str, i64) = ("1d", DAY_MS);
-/// The end that the app wishes.
+/// The value for the end that the app wishes.
 pub const ASKED: &str = "asked";
 
 /// The end that the app wishes, if it can be picked.
@@ -24,7 +24,8 @@ pub fn wished(wish_ms: Option<i64>, now_ms: i64) -> Option<i64> {
     wish_ms.filter(|wished| *wished <= now_ms + MAX_MS)
 }
 
-/// What is picked beforehand: the usual end, or what the app wishes where that is sooner. A wish never makes it later (O7.8).
+/// The end that is picked at first: the usual end, or the app's wish if that is sooner. A wish never makes it later
+/// (O7.8).
 pub fn beforehand(wish_ms: Option<i64>, single_use: bool, now_ms: i64) -> &'static str {
     let (usual, lasts) = if single_use { USUAL_ONCE } else { USUAL };
     if wished(wish_ms, now_ms).is_some_and(|wished| wished < now_ms + lasts) { ASKED } else { usual }

@@ -1,9 +1,9 @@
-//! The owner's page: who asks, what for, what it could read, until when. Narrow it, see what that comes to, and
-//! approve; or deny.
+//! The owner's page: who asks, for what purpose, what the client could read, and until when. The owner can narrow
+//! the request, review the result, and approve or deny it.
 //!
-//! It works without a script. What the client said stands in its own words, marked as such; what the
-//! provider enforces is said by the provider. Only the browser that opened the owner's link is shown anything
-//! (`session.rs`), and a decision is about exactly what that browser was shown last.
+//! It works without a script. The client's statements are shown in its own words and marked as such; the provider
+//! states what it enforces. Only the browser that opened the owner's link sees anything (`session.rs`), and a
+//! decision covers exactly what that browser saw last.
 
 mod ends;
 mod page;
@@ -35,17 +35,18 @@ use page::{Form, Place, form_reply};
 use summary::NotYet;
 use ticks::Set;
 
-/// The address that a program is given for its request. It shows nothing: the owner's link decides.
+/// The address that a program receives for its request. It shows nothing: only the owner's link leads to a
+/// decision.
 pub fn page_url(base: &str, pending: &str) -> String {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     query.append_pair("request_uri", &format!("{URI_PREFIX}{pending}"));
     format!("{base}/consent?{}", query.finish())
 }
 
-/// Notes a request, tells the owner of it, and gives its id. Nothing is looked up for it yet.
+/// Adds a request, tells the owner of it, and returns its id. Looks nothing up yet.
 ///
 /// # Errors
-/// Where too many wait; without randomness.
+/// Returns an error if too many requests wait, or if the system supplies no random numbers.
 pub fn ask_owner(
     vault: &Vault,
     request: &Request,
@@ -53,7 +54,7 @@ pub fn ask_owner(
     asked: Asked,
     way: Way,
 ) -> Result<String, ApiError> {
-    // Nobody is asked, so nothing is hidden either.
+    // Nobody is asked, so there is nothing to hide.
     if vault.config.auto_approve {
         vault.store.read(|_, catalog| look_up(catalog, &request.base, &asked).map(|_| ()))?;
     }
@@ -75,10 +76,10 @@ fn is_training(asked: &Asked) -> bool {
     asked.purpose().code() == AI_TRAINING
 }
 
-/// What can be picked of what is asked for.
+/// What can be selected of the request.
 ///
 /// # Errors
-/// `invalid_request`, saying what is not there and what is: for the owner.
+/// Returns `invalid_request` with what does not exist and what does. This is for the owner.
 pub fn look_up(catalog: &Catalog, base: &str, asked: &Asked) -> Result<AuthorizationDetails, ApiError> {
     match asked {
         Asked::Details(requested) => requested.look_up(catalog, base),
@@ -87,7 +88,8 @@ pub fn look_up(catalog: &Catalog, base: &str, asked: &Asked) -> Result<Authoriza
     }
 }
 
-/// `GET /consent?request_uri=…`, `GET /consent/device`: what anybody is shown, whatever there is.
+/// `GET /consent?request_uri=…`, `GET /consent/device`: the page that anyone sees, whether or not the request
+/// exists.
 pub fn stranger_page(vault: &Vault) -> Reply {
     page::stranger(&vault.config.profile)
 }
@@ -95,7 +97,7 @@ pub fn stranger_page(vault: &Vault) -> Reply {
 /// `GET /consent/owner/{secret}`
 ///
 /// # Errors
-/// Without randomness.
+/// Returns an error if the system supplies no random numbers.
 pub fn open_link(vault: &Vault, request: &Request, secret: &str) -> Result<Reply, ApiError> {
     Ok(match vault.flows.open_link(secret)? {
         Some((page, browser)) => Reply::see_other(&format!("{}/consent/{page}", request.base))
@@ -107,7 +109,7 @@ pub fn open_link(vault: &Vault, request: &Request, secret: &str) -> Result<Reply
 /// `GET /consent/{page}`
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn show(vault: &Vault, request: &Request, page: &str) -> Result<Reply, ApiError> {
     let (_, pending) = match session::owners(vault, request, page) {
         Ok(found) => found,
@@ -123,11 +125,11 @@ pub fn show(vault: &Vault, request: &Request, page: &str) -> Result<Reply, ApiEr
     form_page(vault, request, &place, &pending, StatusCode::OK, None)
 }
 
-/// The page of the open request `id`, for a browser whose owner has proved herself elsewhere; `None` where there is no such
-/// request.
+/// The page of the open request `id`, for a browser whose owner has already proved who they are; `None` if the
+/// request does not exist.
 ///
 /// # Errors
-/// Without randomness.
+/// Returns an error if the system supplies no random numbers.
 pub fn open_for_owner(vault: &Vault, base: &str, id: &str) -> Result<Option<Reply>, ApiError> {
     let opened = vault.flows.open_for_owner(id)?;
     Ok(opened.map(|(page, browser)| {
@@ -140,8 +142,8 @@ fn place<'a>(vault: &'a Vault, request: &Request, page: &'a str) -> Place<'a> {
     Place { profile: &vault.config.profile, page, csrf: session::csrf(vault, request, page) }
 }
 
-/// The form of a request as its owner left it, or as it is at first: where nobody has touched it, or what there is to pick
-/// has changed since.
+/// The form of a request as its owner left it; `None` for the initial form, if nobody has changed it or the
+/// available choices have changed since.
 pub fn left(pending: &Pending, asked: &AuthorizationDetails) -> Option<page::Left> {
     let left = pending.left.as_ref().filter(|left| !ticks::is_outdated(asked, left));
     left.cloned().or_else(|| match &pending.asked {
@@ -150,7 +152,7 @@ pub fn left(pending: &Pending, asked: &AuthorizationDetails) -> Option<page::Lef
     })
 }
 
-/// The page of a request: what it asks for, to be narrowed.
+/// The page of a request: what it asks for, with controls to narrow it.
 fn form_page(
     vault: &Vault,
     request: &Request,
@@ -188,7 +190,7 @@ fn form_page(
 /// `POST /consent/{page}/sets`: ticks a set of boxes.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn tick_set(vault: &Vault, request: &Request, page: &str) -> Result<Reply, ApiError> {
     let posted = request.form();
     let (id, pending) = match session::to_decide(vault, request, page, &posted) {
@@ -204,10 +206,10 @@ pub fn tick_set(vault: &Vault, request: &Request, page: &str) -> Result<Reply, A
     Ok(Reply::see_other(&format!("{}/consent/{page}#what", request.base)))
 }
 
-/// `POST /consent/{page}/review`: what the form comes to, to be decided.
+/// `POST /consent/{page}/review`: what the form would grant, to be decided.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn review(vault: &Vault, request: &Request, page: &str) -> Result<Reply, ApiError> {
     let mut posted = request.form();
     let (id, mut pending) = match session::to_decide(vault, request, page, &posted) {
@@ -235,7 +237,7 @@ pub fn review(vault: &Vault, request: &Request, page: &str) -> Result<Reply, Api
 /// The forms of `pending` with the boxes of each set ticked: who and when, and with text.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn sets(vault: &Vault, base: &str, pending: &Pending) -> Result<[page::Left; 2], ApiError> {
     vault.store.read(|_, catalog| {
         let asked = look_up(catalog, base, &pending.asked)?;
@@ -243,8 +245,8 @@ pub fn sets(vault: &Vault, base: &str, pending: &Pending) -> Result<[page::Left;
     })
 }
 
-/// The ends that can be picked of a request for `asked`, by their value and in words; the one that is picked beforehand
-/// first.
+/// The ends that can be picked for a request for `asked`, with their values and labels. The end that is picked at
+/// first comes first.
 pub fn ends(asked: &AuthorizationDetails, picked: Option<&str>) -> Vec<(String, String)> {
     let now = time::now_ms();
     let mut all: Vec<(String, String)> =
@@ -257,10 +259,10 @@ pub fn ends(asked: &AuthorizationDetails, picked: Option<&str>) -> Vec<(String, 
     all
 }
 
-/// What the form `posted` comes to, and the grants that an approval of that makes.
+/// What the form `posted` would grant, and the grants that an approval makes.
 ///
 /// # Errors
-/// `invalid_request` where that is nothing; where the database fails.
+/// Returns `invalid_request` if that is nothing, or the errors of the database.
 pub fn reviewed(
     vault: &Vault,
     base: &str,
@@ -282,10 +284,10 @@ pub fn reviewed(
     })
 }
 
-/// What a decision about what was reviewed last would be about now, and the grants; `None` where nothing was.
+/// What a decision on the last review would cover now, and the grants; `None` if nothing was reviewed.
 ///
 /// # Errors
-/// As [`reviewed`].
+/// Returns the errors of [`reviewed`].
 pub fn still_shown(
     vault: &Vault,
     base: &str,
@@ -301,10 +303,10 @@ pub fn still_shown(
     })
 }
 
-/// `GET /consent/{page}/summary`: what an approval would give.
+/// `GET /consent/{page}/summary`: what an approval would grant.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn show_summary(vault: &Vault, request: &Request, page: &str) -> Result<Reply, ApiError> {
     let (id, pending) = match session::owners(vault, request, page) {
         Ok(found) => found,
@@ -316,7 +318,7 @@ pub fn show_summary(vault: &Vault, request: &Request, page: &str) -> Result<Repl
     summary_page(vault, request, &place(vault, request, page), &id, &pending, None)
 }
 
-/// Shows what an approval would give, and notes that this was shown.
+/// Shows what an approval would grant, and records that it was shown.
 fn summary_page(
     vault: &Vault,
     request: &Request,
@@ -351,7 +353,7 @@ fn summary_page(
 /// `POST /consent/{page}/approve`
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn approve(vault: &Vault, request: &Request, page: &str) -> Result<Reply, ApiError> {
     let posted = request.form();
     let (id, pending) = match session::to_decide(vault, request, page, &posted) {
@@ -379,15 +381,15 @@ pub fn approve(vault: &Vault, request: &Request, page: &str) -> Result<Reply, Ap
     match decide(vault, &id, shown.grants) {
         Err(error) if error.status != StatusCode::BAD_REQUEST => Err(error),
         Ok(Some(back)) => Ok(Reply::see_other(&back)),
-        // Decided meanwhile: its page says how.
+        // It was decided in the meantime; its page shows how.
         Ok(None) | Err(_) => Ok(Reply::see_other(&place.address(&request.base))),
     }
 }
 
-/// Why the form `posted` does not prove that it is from the owner, where that takes a passphrase.
+/// Why the form `posted` does not prove that it comes from the owner, if that needs a passphrase.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 fn without_passphrase(
     vault: &Vault,
     id: &str,
@@ -398,7 +400,7 @@ fn without_passphrase(
     }
     match vault.flows.try_passphrase(id) {
         Ok(true) => {}
-        // It was decided meanwhile, and is not decided again.
+        // It was decided in the meantime and is not decided again.
         Ok(false) => return Ok(None),
         Err(seconds) => return Ok(Some(NotYet::Wait(seconds))),
     }
@@ -410,11 +412,11 @@ fn without_passphrase(
     Ok((!is_right).then_some(NotYet::WrongPassphrase))
 }
 
-/// Approves an open request, in the way that its program waits for. Gives the address with which the owner's browser goes back to
-/// it, for one that waits for that.
+/// Approves an open request in the way that its program waits for. Returns the address to which the owner's browser
+/// returns, if the program waits for that.
 ///
 /// # Errors
-/// `invalid_request` where it is not open any more; where the database fails.
+/// Returns `invalid_request` if the request is no longer open, or the errors of the database.
 pub fn decide(vault: &Vault, id: &str, grants: Vec<Grant>) -> Result<Option<String>, ApiError> {
     let (mut back, mut issued) = (None, None);
     let mut news = None;
@@ -439,7 +441,7 @@ pub fn decide(vault: &Vault, id: &str, grants: Vec<Grant>) -> Result<Option<Stri
         let approval = Approval { at_ms: time::now_ms(), granted, outcome, is_over: false };
         Ok(Decision::Approved(Box::new(approval)))
     })?;
-    // Known before anybody is told of it.
+    // Stored before anyone learns of it.
     if let Some((code, issued)) = issued {
         vault.flows.add_code(&code, issued);
     }
@@ -452,7 +454,7 @@ pub fn decide(vault: &Vault, id: &str, grants: Vec<Grant>) -> Result<Option<Stri
 /// `POST /consent/{page}/deny`
 ///
 /// # Errors
-/// None beyond pages that say so.
+/// Every error is shown as a page.
 pub fn deny(vault: &Vault, request: &Request, page: &str) -> Result<Reply, ApiError> {
     let posted = request.form();
     let (id, pending) = match session::to_decide(vault, request, page, &posted) {
@@ -468,7 +470,7 @@ pub fn deny(vault: &Vault, request: &Request, page: &str) -> Result<Reply, ApiEr
             let denied = [("error", "access_denied"), ("error_description", "The owner denied the request")];
             Reply::see_other(&redirect.back(&denied))
         }
-        // Decided meanwhile: its page says how.
+        // It was decided in the meantime; its page shows how.
         _ => Reply::see_other(&format!("{}/consent/{page}", request.base)),
     })
 }
@@ -476,7 +478,7 @@ pub fn deny(vault: &Vault, request: &Request, page: &str) -> Result<Reply, ApiEr
 /// `POST /consent/{page}/end`: ends what was approved.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn end(vault: &Vault, request: &Request, page: &str) -> Result<Reply, ApiError> {
     let posted = request.form();
     let (id, pending) = match session::posted_by_owner(vault, request, page, &posted) {
@@ -490,11 +492,11 @@ pub fn end(vault: &Vault, request: &Request, page: &str) -> Result<Reply, ApiErr
     Ok(Reply::see_other(&format!("{}/consent/{page}", request.base)))
 }
 
-/// Approves a request as far as it does not leave open which account it means, without asking: for tests, and said at
-/// the start. Gives what [`decide`] does.
+/// Approves a request without asking, unless it leaves open which account it means. This is for tests, and a
+/// message at the start announces it. Returns what [`decide`] returns.
 ///
 /// # Errors
-/// Where the database fails.
+/// Returns the errors of the database.
 pub fn approve_unasked(vault: &Vault, base: &str, id: &str) -> Result<Option<String>, ApiError> {
     let Some(pending) = vault.flows.get(id) else { return Ok(None) };
     if !matches!(pending.decision, Decision::Open) || is_training(&pending.asked) {
@@ -510,7 +512,7 @@ pub fn approve_unasked(vault: &Vault, base: &str, id: &str) -> Result<Option<Str
             .filter(|(_, choice)| !choice.is_ambiguous)
             .map(|(number, choice)| (number, fields(&choice.fields)))
             .collect();
-        // Of several accounts that nobody named, none: there is nobody to pick.
+        // If several accounts exist and none is named, none is approved, because nobody is there to pick.
         if kept.is_empty() {
             let known: BTreeSet<&str> = asked.choices.iter().map(|choice| &*choice.connection).collect();
             let known: Vec<Value> = catalog
@@ -519,7 +521,7 @@ pub fn approve_unasked(vault: &Vault, base: &str, id: &str) -> Result<Option<Str
                 .filter(|connection| known.contains(&*connection.id))
                 .map(|account| json!({ "connection_id": account.id, "display_name": account.display_name }))
                 .collect();
-            let message = "The source has several accounts: instance_ids has to name those that are meant";
+            let message = "The source has several accounts. Name the ones that you mean in instance_ids";
             return Err(ApiError::new(StatusCode::BAD_REQUEST, "ambiguous_connection", message)
                 .with("available_connections", known));
         }

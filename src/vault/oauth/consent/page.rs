@@ -1,4 +1,4 @@
-//! The pages that the owner sees, as HTML without a script, and the headers that each has.
+//! The pages that the owner sees, as HTML without a script, with the headers of each.
 
 use axum::http::StatusCode;
 use indicatif::HumanCount;
@@ -16,8 +16,8 @@ use crate::vault::store::Catalog;
 use crate::vault::time;
 use crate::vault::wire::Reply;
 
-/// A page with a form of a request. What it is sent to may answer with the way back to the app, and a
-/// browser counts that as where the form goes.
+/// A page with a form of a request. The answer to the form may redirect to the app, and a browser counts that as a
+/// target of the form.
 pub(super) fn form_reply(status: StatusCode, page: Html, pending: &Pending) -> Reply {
     let back = match &pending.way {
         Way::Redirect(redirect) => back_to(&redirect.uri),
@@ -26,15 +26,15 @@ pub(super) fn form_reply(status: StatusCode, page: Html, pending: &Pending) -> R
     page_with(status, page, back.as_deref())
 }
 
-/// Where a browser goes back to, as a policy names it: an origin, or an app's own scheme. Its host was checked to be
-/// a plain one when the request came.
+/// The target to which a browser returns, in the form of a policy: an origin, or an app's own scheme. Its host was
+/// checked when the request arrived.
 fn back_to(uri: &str) -> Option<String> {
     let url = url::Url::parse(uri).ok()?;
     let origin = url.origin();
     Some(if origin.is_tuple() { origin.ascii_serialization() } else { format!("{}:", url.scheme()) })
 }
 
-/// A page, with the headers of every page.
+/// A page, with the headers that every page has.
 pub fn page_reply(status: StatusCode, page: Html) -> Reply {
     page_with(status, page, None)
 }
@@ -55,7 +55,7 @@ fn page_with(status: StatusCode, page: Html, form_action: Option<&str>) -> Reply
         )
         .with("x-frame-options", "DENY")
         .with("x-content-type-options", "nosniff")
-        // Not no-referrer: that makes a browser send `Origin: null` with the form.
+        // Not no-referrer: with it, a browser sends `Origin: null` with the form.
         .with("referrer-policy", "same-origin")
         .no_store()
 }
@@ -68,7 +68,7 @@ pub fn stylesheet() -> Reply {
         .with("cache-control", "no-cache")
 }
 
-/// The beginning of a page, up to what else its head has.
+/// The beginning of a page, up to the further contents of its head.
 pub fn document(profile: &Profile, title: &str) -> Html {
     let mut page = Html::new();
     page.markup(
@@ -110,7 +110,7 @@ impl Place<'_> {
         format!("{base}/consent/{}", self.page)
     }
 
-    /// Begins a form that does `action`.
+    /// Begins a form for `action`.
     pub(super) fn begin_form(&self, main: &mut Html, id: Option<&str>, action: &str) {
         main.markup("<form method=\"post\"");
         if let Some(id) = id {
@@ -122,8 +122,8 @@ impl Place<'_> {
             .markup(">\n");
     }
 
-    /// The form that denies. Its button stands among those of another form, before them: it is the first that a keyboard
-    /// comes to, and Enter in a field does not press it.
+    /// The form that denies. Its button comes before the other buttons in another form, so it is the first one that
+    /// a keyboard reaches, and Enter in a field does not press it.
     pub(super) fn deny_form(&self, main: &mut Html) {
         self.begin_form(main, Some("deny"), "deny");
         main.markup("</form>\n");
@@ -141,7 +141,7 @@ pub(super) struct Form<'a> {
     pub(super) pending: &'a Pending,
     pub(super) asked: &'a AuthorizationDetails,
     pub(super) catalog: &'a Catalog,
-    /// How many records each choice could give.
+    /// How many records each choice could include.
     pub(super) counts: &'a [u64],
     /// The form as the owner left it.
     pub(super) left: Option<&'a [(String, String)]>,
@@ -149,12 +149,12 @@ pub(super) struct Form<'a> {
 }
 
 impl Form<'_> {
-    /// Whether a box is ticked: as the owner left it, or else `at_first`.
+    /// Whether a box is ticked: as the owner left it, otherwise `at_first`.
     fn is_ticked(&self, name: &str, value: &str, at_first: bool) -> bool {
         self.left.map_or(at_first, |left| left.iter().any(|(known, left)| known == name && left == value))
     }
 
-    /// Whether a field of it tells of later days than its record's own.
+    /// Whether one of its fields reflects later days than its record's own.
     fn tells_of_later_days(&self) -> bool {
         self.asked.choices.iter().any(|choice| {
             let connector = self.catalog.connector(&choice.connector);
@@ -163,7 +163,7 @@ impl Form<'_> {
         })
     }
 
-    /// What a control holds: what the owner left there, or else `at_first`.
+    /// The value of a control: what the owner left there, otherwise `at_first`.
     fn value<'a>(&'a self, name: &str, at_first: &'a str) -> &'a str {
         let left = self.left.and_then(|left| left.iter().find(|(known, _)| known == name));
         left.map_or(at_first, |(_, value)| value)
@@ -190,7 +190,7 @@ pub(super) fn form(form: &Form<'_>) -> Html {
         .markup(">\n");
     main.markup("<div class=\"actions\">\n").markup(DENY).markup(
         "<button type=\"submit\" class=\"approve\">Continue</button>\n\
-         <span class=\"hint\">Nothing is approved before you have seen what it comes to.</span>\n</div>\n",
+         <span class=\"hint\">Nothing is approved until you have seen the summary.</span>\n</div>\n",
     );
     what(&mut main, form);
     limits(&mut main, form);
@@ -207,10 +207,10 @@ pub(super) fn form(form: &Form<'_>) -> Html {
     shell(form.place.profile, &format!("{not_yet}{name} asks to read your data"), &main)
 }
 
-/// What a grant holds against, and what it does not.
+/// What a grant protects against, and what it does not.
 pub(super) fn holds(main: &mut Html, profile: &Profile) {
     let Some(holds) = &profile.holds else { return };
-    main.markup("<section aria-labelledby=\"holds\">\n<h2 id=\"holds\">What this holds against</h2>\n");
+    main.markup("<section aria-labelledby=\"holds\">\n<h2 id=\"holds\">What this protects against</h2>\n");
     for (title, list) in [("It stops:", holds.against), ("It does not stop:", holds.not)] {
         main.markup("<p>").text(title).markup("</p>\n<ul class=\"claims\">\n");
         for line in list {
@@ -229,36 +229,39 @@ pub(super) fn heading(main: &mut Html, pending: &Pending) {
 pub(super) fn who_asks(main: &mut Html, pending: &Pending) {
     let client = &pending.client;
     if let Way::Here = pending.way {
-        main.markup("<p class=\"unverified\"><strong>You asked for this yourself</strong>, on this computer. <strong>Deny if you began nothing.</strong></p>\n");
+        main.markup(
+            "<p class=\"unverified\"><strong>You asked for this yourself</strong>, on this computer. \
+             <strong>Deny this if you did not start it.</strong></p>\n",
+        );
         return;
     }
     match &client.domain {
-        // Control of a domain, and no more than that (draft §6).
+        // This proves control of a domain and nothing else (draft §6).
         Some(domain) => main
             .markup("<p class=\"unverified\"><strong>Verified domain: <span>")
             .text(domain)
-            .markup("</span>.</strong> Whoever runs that site published this app’s name; nobody checked more. Its id here: <code>"),
+            .markup("</span>.</strong> The operator of that site published this app’s name; nothing else was checked. Its id here: <code>"),
         None => main.markup(
-            "<p class=\"unverified\"><strong>Unverified app.</strong> It gave itself this name; nobody checked who it is. Its id here: <code>",
+            "<p class=\"unverified\"><strong>Unverified app.</strong> It chose this name itself; nobody checked who it is. Its id here: <code>",
         ),
     };
     main.text(&client.id).markup("</code></p>\n");
-    main.markup("<p class=\"code\">Code of this request: <strong class=\"compare\">")
+    main.markup("<p class=\"code\">Request code: <strong class=\"compare\">")
         .text(&pending.code)
         .markup("</strong>. ");
     match &pending.way {
-        Way::AgentConnect => main.markup("If the app shows a code, it has to be this one."),
-        Way::Device => main.markup("The device that asks has to show the same."),
+        Way::AgentConnect => main.markup("If the app shows a code, it must be this one."),
+        Way::Device => main.markup("The device that asks must show the same code."),
         Way::Here => main,
         Way::Redirect(redirect) => main
-            .markup("When you have decided, your browser goes back to ")
+            .markup("After you decide, your browser returns to ")
             .text(&goes_back_to(&redirect.uri))
             .markup("."),
     };
-    main.markup(" <strong>Deny if you began nothing.</strong></p>\n");
+    main.markup(" <strong>Deny this if you did not start it.</strong></p>\n");
 }
 
-/// Where a browser goes back to, in words.
+/// Where a browser returns to, in words.
 pub fn goes_back_to(uri: &str) -> String {
     let place = url::Url::parse(uri).ok().and_then(|url| match url.scheme() {
         "http" => Some("the app on this computer".to_owned()),
@@ -275,19 +278,19 @@ pub(super) fn counted(count: usize, singular: &str, plural: &str) -> String {
     format!("{count} {}", if count == 1 { singular } else { plural })
 }
 
-/// The kind of an account, where its name does not say it.
+/// The kind of an account, if its name does not include it.
 pub(super) fn kind(main: &mut Html, display: &str, kind: &str) {
     if !display.contains(kind) {
         main.markup(" <span class=\"kind\">").text(kind).markup("</span>");
     }
 }
 
-/// A name out of a declaration, in words.
+/// A name from a declaration, in words.
 pub(super) fn words(name: &str) -> String {
     name.replace('_', " ")
 }
 
-/// What a purpose is called. Only these URIs, letter by letter: any other is shown as it is.
+/// The label of a purpose. Only for exactly these URIs; any other is shown unchanged.
 fn purpose_label(code: &str) -> Option<&'static str> {
     match code {
         ASSISTANT => Some("personal assistant"),
@@ -305,14 +308,14 @@ pub(super) fn purpose(main: &mut Html, pending: &Pending, asked: &AuthorizationD
         main.markup("<blockquote><p>").text(description).markup("</p></blockquote>\n");
     }
     main.markup("<p class=\"said\">").markup(match (&asked_for.description, asked_for.is_declared()) {
-        // The owner's own words, or those that the command has where they gave none.
+        // The owner's own words, or the command's default.
         (Some(_), _) if matches!(pending.way, Way::Here) => {
-            "The grant will say that (<code>--purpose</code> changes it), as: "
+            "The grant will state this purpose (<code>--purpose</code> changes it), declared as: "
         }
-        (Some(_), true) => "That is what the app says. Declared purpose: ",
-        (Some(_), false) => "That is what the app says. It declared no purpose; the grant will say: ",
-        (None, true) => "The app did not say in its own words. Declared purpose: ",
-        (None, false) => "The app did not say. The grant will say: ",
+        (Some(_), true) => "This is what the app says. Declared purpose: ",
+        (Some(_), false) => "This is what the app says. It declared no purpose; the grant will state: ",
+        (None, true) => "The app did not describe its purpose. Declared purpose: ",
+        (None, false) => "The app stated no purpose. The grant will state: ",
     });
     match purpose_label(asked_for.code()) {
         Some(label) => main.markup("<em>").text(label).markup("</em>"),
@@ -330,7 +333,7 @@ pub(super) fn purpose(main: &mut Html, pending: &Pending, asked: &AuthorizationD
     if !asked.commitments.is_empty() {
         main.markup("<p class=\"said\"><q>")
             .text(name)
-            .markup("</q> also says, and nobody can enforce it:</p>\n<ul class=\"claims\">\n");
+            .markup("</q> also makes these promises, which nobody can enforce:</p>\n<ul class=\"claims\">\n");
         for commitment in &asked.commitments {
             main.markup("<li>").text(commitment).markup("</li>\n");
         }
@@ -369,16 +372,16 @@ fn what(main: &mut Html, form: &Form<'_>) {
         .markup(" from ")
         .text(&counted(accounts.len(), "account", "accounts"))
         .markup(match form.pending.asked {
-            // Nothing is ticked but what the options name (O7.6).
+            // At first, only what the options name is ticked (O7.6).
             Asked::Wish(_) => {
-                ". Tick an account, then open it and tick its streams and fields; or begin with a set."
+                ". Tick an account, then open it and tick its streams and fields, or start with a quick selection."
             }
-            _ => ". Tick an account to share it; then open it to leave out streams and fields.",
+            _ => ". Tick an account to share it, then open it to leave out streams and fields.",
         });
     if asked.choices.iter().any(|choice| choice.is_ambiguous) {
         main.markup(" The app did not say which account it means.");
     }
-    main.markup("</p>\n<p class=\"sets\"><span id=\"sets\">Tick at once:</span>\n");
+    main.markup("</p>\n<p class=\"sets\"><span id=\"sets\">Quick selection:</span>\n");
     for set in Set::ALL {
         main.markup("<button type=\"submit\" name=\"set\" formnovalidate aria-describedby=\"sets\"")
             .attribute("value", set.name())
@@ -405,7 +408,7 @@ pub(super) fn left_out<'a>(
         .map(|(connection, stream)| format!("{} of {}", words(stream), accounts::label(catalog, connection)))
         .collect();
     if !streams.is_empty() {
-        main.markup("<p>Left out, because a day cannot narrow them: ")
+        main.markup("<p>Left out, because they have no date to limit by: ")
             .text(&streams.join(", "))
             .markup(".</p>\n");
     }
@@ -436,7 +439,7 @@ fn source(main: &mut Html, form: &Form<'_>, connection: &str, choices: &Numbered
         .text(&HumanCount(records).to_string())
         .markup(if records == 1 { " record" } else { " records" });
     if connector.is_some_and(|connector| is_in_no_set(&connector.key)) {
-        main.markup(", in no set");
+        main.markup(", in no quick selection");
     }
     main.markup(
         "</span></label>\n<details class=\"inside\"><summary>Streams and fields<span class=\"hidden\"> of ",
@@ -490,8 +493,8 @@ fn stream(main: &mut Html, form: &Form<'_>, number: usize, choice: &Choice, disp
             .markup(tick(is_required || form.is_ticked("field", &value, true)))
             .markup("> ")
             .text(&words(field_name))
-            .markup(if is_required { " <span class=\"kind\">always part of it</span>" } else { "" })
-            .markup(if spans { " <span class=\"kind\">tells of later days</span>" } else { "" })
+            .markup(if is_required { " <span class=\"kind\">always included</span>" } else { "" })
+            .markup(if spans { " <span class=\"kind\">reflects later days</span>" } else { "" })
             .markup("</label></li>\n");
     }
     main.markup("</ul></details>\n</li>\n");
@@ -499,16 +502,16 @@ fn stream(main: &mut Html, form: &Form<'_>, number: usize, choice: &Choice, disp
 
 fn period(main: &mut Html, choice: &Choice) {
     if let Some(since) = choice.since {
-        main.markup(", only those from ").text(&time::day(since)).markup(" on");
+        main.markup(", only from ").text(&time::day(since)).markup(" on");
     }
     if let Some(until) = choice.until {
-        main.markup(", only those before ").text(&time::day(until));
+        main.markup(", only before ").text(&time::day(until));
     }
 }
 
 fn limits(main: &mut Html, form: &Form<'_>) {
     let asked = form.asked;
-    main.markup("<section aria-labelledby=\"far\">\n<h2 id=\"far\">How far</h2>\n<div class=\"limits\">\n<div class=\"days\">\n");
+    main.markup("<section aria-labelledby=\"far\">\n<h2 id=\"far\">Limits</h2>\n<div class=\"limits\">\n<div class=\"days\">\n");
     let bounds = [
         ("since", "Only records from this day on", asked.since, "no earlier ones"),
         ("until", "Only records before this day", asked.until, "no later ones"),
@@ -527,13 +530,13 @@ fn limits(main: &mut Html, form: &Form<'_>) {
             .markup("><span class=\"hint\"")
             .attribute("id", &format!("{id}-hint"))
             .markup(">");
-        // The field has room for a day; left as it is, the time of day counts too.
+        // The field shows only a day. If it is left unchanged, the time of day counts too.
         let exactly = at.map(|at| time::day_or_minute(&time::format_ms(at))).filter(|text| *text != day);
         if let Some(exactly) = exactly {
-            main.text(&format!("That day, to be exact: {exactly}. "));
+            main.text(&format!("Exactly: {exactly}. "));
         }
         if at.is_some() && matches!(form.pending.way, Way::Here) {
-            main.markup("You can change it, or take it away.");
+            main.markup("You can change or remove it.");
         } else if at.is_some() {
             main.text(&format!("The app asks for {none}."));
         }
@@ -541,16 +544,16 @@ fn limits(main: &mut Html, form: &Form<'_>) {
     }
     main.markup("</div>\n<p class=\"hint\" id=\"days-hint\">");
     if asked.since.is_none() && asked.until.is_none() {
-        main.markup("Without a day, all that it asks for. ");
+        main.markup("Leave these empty to share everything that it asks for. ");
     }
     main.markup(
-        "A day counts by the field that “dated by” names, and leaves out streams marked “not dated”.",
+        "A day applies to the field named after “dated by”. It leaves out streams marked “not dated”.",
     );
     if form.tells_of_later_days() {
-        main.markup(" “Before this day” leaves out fields marked “tells of later days” too.");
+        main.markup(" “Before this day” also leaves out fields marked “reflects later days”.");
     }
     main.markup(
-        "</p>\n<p><label for=\"expires\">The access ends after</label>\
+        "</p>\n<p><label for=\"expires\">Access ends after</label>\
          <select id=\"expires\" name=\"expires\" aria-describedby=\"expires-hint\">",
     );
     let now = time::now_ms();
@@ -571,68 +574,68 @@ fn limits(main: &mut Html, form: &Form<'_>) {
             .markup("</option>");
     }
     main.markup(
-        "</select><span class=\"hint\" id=\"expires-hint\">You can end it sooner. What was read by then stays with the app.\
+        "</select><span class=\"hint\" id=\"expires-hint\">You can end it sooner. The app keeps what it has read by then.\
          </span></p>\n</div>\n</section>\n",
     );
 }
 
-/// What the owner is shown of a request for what is not there.
+/// The page for a request for data that does not exist.
 pub(super) fn not_here(place: &Place<'_>, pending: &Pending, why: &str) -> Html {
     let mut main = Html::new();
     heading(&mut main, pending);
-    main.markup("<p class=\"problem\" role=\"alert\"><strong>It asks for what is not here.</strong> ")
+    main.markup("<p class=\"problem\" role=\"alert\"><strong>It asks for data that does not exist here.</strong> ")
         .text(why)
         .markup(
-            ". The app learns nothing of what is here. Deny, and have it ask again for what there is.</p>\n",
+            ". The app does not learn what exists here. Deny this, then have it ask again for data that exists.</p>\n",
         );
     who_asks(&mut main, pending);
     place.deny_form(&mut main);
     main.markup("<div class=\"actions\">\n").markup(DENY).markup("</div>\n");
-    shell(place.profile, &format!("{} asks for what is not here", pending.client.name), &main)
+    shell(place.profile, &format!("{} asks for data that does not exist here", pending.client.name), &main)
 }
 
-/// What whoever is not the owner of a request is shown, whether or not there is such a request.
+/// The page for anyone who is not the owner of a request, whether or not the request exists.
 pub(super) fn stranger(profile: &Profile) -> Reply {
     let mut main = Html::new();
     main.markup("<h1>Only the owner decides</h1>\n");
     if profile.is_service {
         main.markup(
-            "<p>A request for access is decided on the owner’s page. Open it, within ten minutes of the request: \
-             <code>pdpp provider open</code>. The request is there under “Waiting for your decision”.</p>\n",
+            "<p>The owner decides on the owner’s page. Open it within ten minutes of the request: <code>pdpp provider \
+             open</code>. The request is listed under “Waiting for your decision”.</p>\n",
         );
     } else {
         main.markup(
-            "<p>Each request for access has a link of its own. It was printed where this provider runs: on the terminal of <code>",
+            "<p>Each request for access has its own link. This provider printed it in the terminal of <code>",
         )
         .text(profile.command)
         .markup(
-            "</code>. Open that link in this browser, within ten minutes of the request. It is good once.</p>\n",
+            "</code>. Open that link in this browser within ten minutes of the request. It works once.</p>\n",
         );
     }
-    main.markup("<p>If you began nothing, there is nothing to do here: close this page.</p>\n");
+    main.markup("<p>If you did not start this, close this page.</p>\n");
     page_reply(StatusCode::OK, shell(profile, "Only the owner decides", &main))
 }
 
-/// What whoever did not pair a request is shown at the public name, whether or not there is such a request.
+/// The page at the public name for anyone who did not pair the request, whether or not the request exists.
 pub(super) fn paired_elsewhere(profile: &Profile) -> Reply {
     let title = "Only the owner decides";
-    let text = "A request is decided in the browser that its pairing code was typed in. Start again from the app. If you began \
-                nothing, close this page.";
+    let text = "A request is decided in the browser in which its pairing code was entered. Start again from the app. \
+                If you did not start this, close this page.";
     page_reply(StatusCode::OK, message(profile, title, text))
 }
 
-/// A page that is of no request.
+/// A page that belongs to no request.
 pub fn plain_page(profile: &Profile, status: StatusCode, title: &str, main: &Html) -> Reply {
     page_reply(status, shell(profile, title, main))
 }
 
-/// What a link leads to that is spent, made up or too old.
+/// The page for a link that was already used, is made up or is too old.
 pub(super) fn spent_link(profile: &Profile) -> Reply {
     let mut main = Html::new();
     main.markup(
-        "<h1>This link is not good any more</h1>\n<p>A link is good once, for ten minutes. If you opened it before, all is well: \
-         decide in the tab or window that it opened first.</p>\n<p>If you did not open it, and its ten minutes are not over, somebody \
-         else saw it: ",
+        "<h1>This link no longer works</h1>\n<p>A link works once, within ten minutes. If you opened it before, all \
+         is well: decide in the tab or window that it opened first.</p>\n<p>If you did not open it and it is less \
+         than ten minutes old, someone else saw it: ",
     );
     if profile.is_service {
         main.markup("deny the request on your page, which <code>pdpp provider open</code> opens");
@@ -640,41 +643,41 @@ pub(super) fn spent_link(profile: &Profile) -> Reply {
         main.markup("stop <code>").text(profile.command).markup("</code>");
     }
     main.markup(", and start again from the app.</p>\n");
-    page_reply(StatusCode::NOT_FOUND, shell(profile, "This link is not good any more", &main))
+    page_reply(StatusCode::NOT_FOUND, shell(profile, "This link no longer works", &main))
 }
 
-/// What a form of another site is answered with.
+/// The answer to a form of another site.
 pub fn foreign_page(profile: &Profile) -> Reply {
     let page = message(
         profile,
-        "This form is not from here",
+        "This form is from somewhere else",
         "It did not come from the page of a request, so nothing was decided. Decide on the page that the owner's link opened.",
     );
     page_reply(StatusCode::FORBIDDEN, page)
 }
 
-/// What a browser is shown whose app asked for something that cannot be shown to its owner.
+/// The page for a browser whose app sent a request that cannot be shown to its owner.
 pub fn refused_page(profile: &Profile, why: &str) -> Reply {
     let mut main = Html::new();
-    main.markup("<h1>This app cannot ask</h1>\n<p>The app that sent you here made a mistake: ")
+    main.markup("<h1>This request is not valid</h1>\n<p>The app that sent you here made a mistake: ")
         .text(why)
         .markup(
-            ". Nothing was decided, and nothing was sent to it. Go back to the app and start again.</p>\n",
+            ". Nothing was decided, and nothing was sent to the app. Go back to the app and start again.</p>\n",
         );
-    page_reply(StatusCode::BAD_REQUEST, shell(profile, "This app cannot ask", &main))
+    page_reply(StatusCode::BAD_REQUEST, shell(profile, "This request is not valid", &main))
 }
 
-/// What a form is told whose request was decided from another page, or from the one before.
+/// The answer to a form whose request was decided from another page, or from the one before.
 pub(super) fn already(profile: &Profile, pending: &Pending) -> Option<Reply> {
     let (title, text) = match &pending.decision {
         Decision::Approved(_) => (
             "Already approved",
-            "This request was approved before; what you pressed just now changed nothing. Load its page again to see what was \
-             approved, and to end it.",
+            "This request was already approved. What you just pressed changed nothing. Reload its page to see what \
+             was approved and to end it.",
         ),
         Decision::Denied { .. } => (
             "Already denied",
-            "This request was denied before; what you pressed just now changed nothing. The app can read nothing. To \
+            "This request was already denied. What you just pressed changed nothing. The app can read nothing. To \
              approve after all, start again from the app.",
         ),
         Decision::Open => return ended(profile, pending),
@@ -682,16 +685,16 @@ pub(super) fn already(profile: &Profile, pending: &Pending) -> Option<Reply> {
     Some(page_reply(StatusCode::CONFLICT, message(profile, title, text)))
 }
 
-/// How a request ended that was not approved, if it did.
+/// How a request ended that was not approved; `None` if it did not end.
 pub(super) fn ended(profile: &Profile, pending: &Pending) -> Option<Reply> {
     let (title, text) = match &pending.decision {
         Decision::Denied { .. } => (
             "Access denied",
-            "The app can read nothing, and learns of it when it asks next. You can close this page.",
+            "The app can read nothing. It learns of your decision when it next asks. You can close this page.",
         ),
         Decision::Open if pending.is_expired() => (
             "This request has expired",
-            "Nothing was decided in time, so nothing was granted. Start again from the app.",
+            "Nobody decided in time, so nothing was granted. Start again from the app.",
         ),
         Decision::Open | Decision::Approved(_) => return None,
     };

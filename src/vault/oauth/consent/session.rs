@@ -1,4 +1,4 @@
-//! The browser of an owner: it opened the link that only the owner was told, and from then on has a cookie.
+//! The owner's browser. It opened the link that only the owner received, and has a cookie from then on.
 
 use ring::hmac;
 
@@ -9,24 +9,24 @@ use crate::vault::wire::{Reply, Request};
 
 const COOKIE: &str = "pdpp_owner";
 
-/// The header that gives a browser the secret of a page. Servers on other ports of this computer are sent the cookies
-/// of this one, but for the path of the page, which nobody else knows.
+/// The header that gives a browser the secret of a page. The browser also sends this computer's cookies to servers
+/// on its other ports, unless the cookie has a path. So this one has the page's path, which nobody else knows.
 pub(super) fn cookie_header(base: &str, page: &str, secret: &str) -> String {
     let secure = if base.starts_with("https:") { "; Secure" } else { "" };
     format!("{COOKIE}={secret}; Path=/consent/{page}; HttpOnly; SameSite=Strict{secure}")
 }
 
-/// The form's token: of this browser and this page.
+/// The form's token, for this browser and this page.
 pub(super) fn csrf(vault: &Vault, request: &Request, page: &str) -> String {
     let of = format!("{}\n{page}", request.cookie(COOKIE).unwrap_or_default());
     crate::hex::sha256(hmac::sign(&vault.csrf, of.as_bytes()).as_ref())
 }
 
-/// The request of a page, for the browser whose page it is; for anybody else what a stranger is shown.
+/// The request of a page, for the browser that the page belongs to; the stranger's page for anyone else.
 pub(super) fn owners(vault: &Vault, request: &Request, page: &str) -> Result<(String, Pending), Box<Reply>> {
     let profile = &vault.config.profile;
     let found = request.cookie(COOKIE).and_then(|secret| vault.flows.of_page(page, secret));
-    // What was asked at one name is decided there.
+    // A request that was made at one name is decided at that name.
     let found = found.filter(|(_, pending)| match &pending.way {
         Way::Redirect(redirect) => vault.is_public_base(&redirect.issuer) == vault.is_public(request),
         _ => !vault.is_public(request),
@@ -36,7 +36,7 @@ pub(super) fn owners(vault: &Vault, request: &Request, page: &str) -> Result<(St
     })
 }
 
-/// The request that a form is about, if the form is from its own page.
+/// The request that a form belongs to, if the form comes from its own page.
 pub(super) fn posted_by_owner(
     vault: &Vault,
     request: &Request,
@@ -55,7 +55,7 @@ pub(super) fn posted_by_owner(
     Ok((id, pending))
 }
 
-/// As [`posted_by_owner`], of a request that is still to be decided.
+/// Does the same as [`posted_by_owner`], for a request that is not decided yet.
 pub(super) fn to_decide(
     vault: &Vault,
     request: &Request,

@@ -1,4 +1,4 @@
-//! What a decision is about, before it and after it: accounts, streams, fields, time and end.
+//! What a decision covers, before and after it: accounts, streams, fields, time and end.
 
 use axum::http::StatusCode;
 
@@ -16,17 +16,17 @@ use crate::vault::store::Catalog;
 use crate::vault::wire::{ApiError, Reply};
 use crate::vault::{Profile, accounts, time};
 
-/// What is shown before a decision, the grants that it would make, and what the decision names it by.
+/// What is shown before a decision, the grants that it would make, and the digest that identifies it.
 pub(super) struct Shown {
     html: Html,
     pub(super) grants: Vec<Grant>,
     pub(super) digest: String,
 }
 
-/// What `selection` leaves of a request, as it is shown.
+/// What `selection` keeps of a request, in the form that is shown.
 ///
 /// # Errors
-/// `invalid_request` where that is nothing.
+/// Returns `invalid_request` if that is nothing.
 pub(super) fn shown(
     catalog: &Catalog,
     profile: &Profile,
@@ -42,22 +42,20 @@ pub(super) fn shown(
     let of_request = asked.undated.iter().map(|(connection, stream)| (&**connection, &**stream));
     left_out(&mut html, catalog, of_request.chain(of_selection));
     html.markup("<section aria-labelledby=\"end\">\n<h2 id=\"end\">Until when</h2>\n<p>")
-        .text(&selection.expires_ms.map_or_else(|| "Without an end".to_owned(), minute))
-        .markup(if asked.single_use { ", for one reading." } else { "." })
+        .text(&selection.expires_ms.map_or_else(|| "No end".to_owned(), minute))
+        .markup(if asked.single_use { ", for one reading session." } else { "." })
         .markup(" You can end it sooner: ")
         .markup(match (&pending.way, profile.holds) {
-            // The page that comes next has no button: it is gone as soon as its command has the tokens.
+            // The next page has no button: it disappears as soon as its command has the tokens.
             (Way::Here, _) => "with <code>pdpp provider revoke</code>",
-            // A store of one's own.
+            // A person's own store.
             (_, Some(_)) => {
-                "on the page that comes next, later in <code>pdpp provider open</code> or with <code>pdpp provider \
-                 revoke</code>, or with <code>pdpp disconnect</code> where the app has its token"
+                "on the next page, later in <code>pdpp provider open</code> or with <code>pdpp provider \
+                 revoke</code>, or with <code>pdpp disconnect</code> on the app’s machine"
             }
-            (_, None) => {
-                "on the page that comes next, or with <code>pdpp disconnect</code> where the app has its token"
-            }
+            (_, None) => "on the next page, or with <code>pdpp disconnect</code> on the app’s machine",
         })
-        .markup(". What was read by then stays with the app.</p>\n</section>\n");
+        .markup(". The app keeps what it has read by then.</p>\n</section>\n");
     purpose(&mut html, pending, asked);
     who_asks(&mut html, pending);
     holds(&mut html, profile);
@@ -67,14 +65,14 @@ pub(super) fn shown(
     Ok(Shown { html, grants, digest })
 }
 
-/// Why an approval was none.
+/// Why an approval was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotYet {
-    /// It was about something else than there is now.
+    /// It was about something other than the current state.
     Changed,
-    /// The passphrase was none, or a wrong one.
+    /// The passphrase was missing or wrong.
     WrongPassphrase,
-    /// A wrong one was typed so many seconds too short ago.
+    /// A passphrase was wrong a short time ago; this many seconds are left to wait.
     Wait(u64),
 }
 
@@ -89,18 +87,20 @@ impl NotYet {
 
     fn why(self) -> String {
         match self {
-            Self::Changed => "What there is to pick, or what it comes to, has changed since you saw it. This is how it is now."
-                .to_owned(),
+            Self::Changed => {
+                "The available data, or the result, has changed since you saw it. This is the current state."
+                    .to_owned()
+            }
             Self::WrongPassphrase => "That is not the passphrase.".to_owned(),
             Self::Wait(seconds) => {
                 let unit = if seconds == 1 { "second" } else { "seconds" };
-                format!("After a wrong passphrase this page waits: try again in {seconds} {unit}.")
+                format!("The last passphrase was wrong. Try again in {seconds} {unit}.")
             }
         }
     }
 }
 
-/// The page that asks for the decision, by the owner's passphrase where `asks_passphrase`.
+/// The page that asks for the decision, with the owner's passphrase if `asks_passphrase`.
 pub(super) fn to_decide(
     place: &Place<'_>,
     pending: &Pending,
@@ -128,7 +128,7 @@ pub(super) fn to_decide(
         .markup(DENY)
         .markup("<button type=\"submit\" class=\"approve\">Approve</button>\n<a")
         .attribute("href", &format!("/consent/{}", place.page))
-        .markup(">Change something</a>\n</div>\n</form>\n<p>If you approve, it can read this and nothing else:</p>\n")
+        .markup(">Change the selection</a>\n</div>\n</form>\n<p>If you approve, it can read this and nothing else:</p>\n")
         .html(&shown.html);
     let not_yet = if not_yet.is_some() { "Not approved yet: " } else { "" };
     shell(place.profile, &format!("{not_yet}What {} would read", pending.client.name), &main)
@@ -142,16 +142,16 @@ pub(super) fn after(place: &Place<'_>, catalog: &Catalog, pending: &Pending, app
     if approval.is_over {
         main.markup("<h1>Access ended</h1>\n<p><q>")
             .text(name)
-            .markup("</q> can read nothing more here. What it had read before stays with it.</p>\n");
+            .markup("</q> can no longer read anything here. It keeps what it has read.</p>\n");
         return page_reply(StatusCode::OK, shell(place.profile, "Access ended", &main));
     }
     main.markup("<h1>Access approved</h1>\n<p><q>")
         .text(name)
-        .markup("</q> learns of it when it asks next, if it still waits. You can close this page and go back to it.</p>\n<p>Approved at ")
+        .markup("</q> learns of this when it next asks, if it is still waiting. You can close this page and go back to the app.</p>\n<p>Approved at ")
         .text(&minute(approval.at_ms))
         .markup(". It ends ");
     match grants.first().and_then(|grant| grant.expires_at.as_deref()).and_then(time::parse_ms) {
-        Some(end) => main.markup("by itself at ").text(&minute(end)),
+        Some(end) => main.markup("automatically at ").text(&minute(end)),
         None => main.markup("when you end it"),
     };
     main.markup(".</p>\n");
@@ -161,19 +161,19 @@ pub(super) fn after(place: &Place<'_>, catalog: &Catalog, pending: &Pending, app
         for grant in grants {
             main.markup("<p><code>pdpp provider revoke ").text(&grant.grant_id).markup("</code></p>\n");
         }
-        main.markup("<p>What an agent had read by then stays with it. <code>pdpp provider grants</code> lists what there is.</p>\n</section>\n");
+        main.markup("<p>An agent keeps what it has read by then. <code>pdpp provider grants</code> lists all grants.</p>\n</section>\n");
         return page_reply(StatusCode::OK, shell(place.profile, "Access approved", &main));
     }
     place.begin_form(&mut main, None, "end");
     main.markup("<button type=\"submit\" class=\"deny\">End this access now</button>\n</form>\n")
-        .markup("<p>This page does so for an hour, in this browser. Later, <code>pdpp disconnect</code> does where the app has \
-                 its token. Its id here: <code>")
+        .markup("<p>This button works for an hour, in this browser. After that, run <code>pdpp disconnect</code> on \
+                 the app’s machine. Grant id: <code>")
         .text(&grants.iter().map(|grant| grant.grant_id.as_str()).collect::<Vec<_>>().join(", "))
         .markup("</code></p>\n</section>\n");
     page_reply(StatusCode::OK, shell(place.profile, "Access approved", &main))
 }
 
-/// What grants give, account by account.
+/// What the grants include, account by account.
 fn list(main: &mut Html, catalog: &Catalog, grants: &[Grant]) {
     for connection in &catalog.connections {
         let connector = catalog.connector(&connection.connector);

@@ -1,4 +1,4 @@
-//! What of a request is ticked: by the request, by a set that the owner picked, or in a form that came back.
+//! What is ticked of a request: by the request itself, by a set that the owner picked, or in a form that came back.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::vault::store::Catalog;
 use crate::vault::time;
 use crate::vault::wire::ApiError;
 
-/// Kinds of source that no set ticks: each is ticked by itself or not at all.
+/// Kinds of source that no set ticks. Each must be ticked individually.
 const IN_NO_SET: [&str; 9] = [
     "bank",
     "health",
@@ -24,17 +24,18 @@ const IN_NO_SET: [&str; 9] = [
     "security",
 ];
 
-/// Streams of other kinds that no set ticks: what somebody searched for says as much as where they browsed.
+/// Streams of other kinds that no set ticks. What a person searched for reveals as much as the pages that they
+/// visited.
 const STREAMS_IN_NO_SET: [&str; 2] = [GUARDED, "searches"];
 
-/// What can be ticked at once.
+/// What one button ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Set {
     /// Nothing.
     Nothing,
-    /// People, times and what is short, but no text.
+    /// People, times and short values, but no text.
     WhoAndWhen,
-    /// Text too.
+    /// Text as well.
     WithText,
 }
 
@@ -76,7 +77,7 @@ impl Set {
     }
 }
 
-/// Whether an account of this kind is in no set.
+/// Whether no set includes an account of this kind.
 pub(super) fn is_in_no_set(connector: &str) -> bool {
     IN_NO_SET.contains(&connector)
 }
@@ -101,7 +102,7 @@ pub(super) fn tick_set(
         if set != Set::Nothing && STREAMS_IN_NO_SET.contains(&choice.stream.as_str()) {
             continue;
         }
-        // Within an account that is not ticked: what ticking it would share.
+        // In an account that is not ticked: what ticking it would share.
         left.push(("stream".to_owned(), number.to_string()));
         for (field, name) in choice.fields.iter().enumerate() {
             if set.has(stream, name) {
@@ -114,7 +115,7 @@ pub(super) fn tick_set(
     left
 }
 
-/// The control of a form that says which choices its numbers are of.
+/// The form's control that identifies the choices that its numbers refer to.
 pub(super) const CHOICES: &str = "choices";
 
 /// Whether `form` was made for other choices than those of `asked`.
@@ -122,10 +123,10 @@ pub(super) fn is_outdated(asked: &AuthorizationDetails, form: &[(String, String)
     form.iter().any(|(name, value)| name == CHOICES && *value != asked.fingerprint())
 }
 
-/// What a form leaves of a request.
+/// What a form keeps of a request.
 ///
 /// # Errors
-/// `invalid_request`, saying what is missing.
+/// Returns `invalid_request` with what is missing.
 pub(super) fn selection(
     catalog: &Catalog,
     asked: &AuthorizationDetails,
@@ -133,25 +134,25 @@ pub(super) fn selection(
 ) -> Result<Selection, ApiError> {
     if is_outdated(asked, posted) {
         return Err(ApiError::invalid(
-            "What there is to pick has changed since you saw it, so look at it again",
+            "The available data has changed since you saw it, so check your selection again",
         ));
     }
     let values = |wanted: &'static str| {
         posted.iter().filter(move |(name, _)| name == wanted).map(|(_, value)| value.as_str())
     };
-    // A form without the field, or with the day that it said at first, leaves the bound that was asked for.
+    // A form without the field, or with its original day, keeps the bound of the request.
     let bound = |name: &'static str, asked: Option<i64>| match values(name).next() {
         None => Ok(asked),
         Some("") => Ok(None),
         Some(text) if asked.is_some_and(|asked| time::day(asked) == text) => Ok(asked),
         Some(text) => time::parse_ms(text)
             .map(Some)
-            .ok_or_else(|| ApiError::invalid("The date does not read: write it as 2026-01-31")),
+            .ok_or_else(|| ApiError::invalid("The date is not valid: write it as 2026-01-31")),
     };
     let (since, until) = (bound("since", asked.since)?, bound("until", asked.until)?);
     if since.zip(until).is_some_and(|(since, until)| since >= until) {
         return Err(ApiError::invalid(
-            "Nothing would be shared: “from” has to be an earlier day than “before”; change one of them, or deny",
+            "Nothing would be shared: “from” must be an earlier day than “before”. Change one of them, or deny",
         ));
     }
     let accounts: BTreeSet<&str> = values("connection").collect();
@@ -183,7 +184,7 @@ pub(super) fn selection(
         return Err(ApiError::invalid(if selection.undated.is_empty() {
             "Nothing would be shared: tick an account and at least one of its streams, or deny"
         } else {
-            "Nothing would be shared: the date leaves out streams that have no time; take it away, or deny"
+            "Nothing would be shared: the date leaves out streams that have no time. Remove the date, or deny"
         }));
     }
     let now = time::now_ms();
