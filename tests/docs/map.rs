@@ -31,12 +31,12 @@ fn named(source: &str) -> BTreeSet<String> {
 }
 
 /// The same for the modules below `parent`: the name that follows it, and the names in braces after it.
-fn named_below(module: &str, source: &str) -> BTreeSet<String> {
+fn named_below(parent: &str, source: &str) -> BTreeSet<String> {
     let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
     let first = |path: &str| path.trim_start().split(|c| !is_name(c)).next().unwrap().to_owned();
     let code: Vec<&str> = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
     let mut found = BTreeSet::new();
-    for rest in code.join("\n").split(module).skip(1) {
+    for rest in code.join("\n").split(parent).skip(1) {
         let Some(rest) = rest.strip_prefix('{') else {
             found.insert(first(rest));
             continue;

@@ -1,4 +1,4 @@
-//! Archives are streamed, whatever is in them.
+//! Archives are streamed, whatever they contain.
 
 use std::io::{Cursor, Write as _};
 
@@ -22,7 +22,7 @@ fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
         let mut header = tar::Header::new_gnu();
         header.set_size(bytes.len() as u64);
         header.set_mode(0o644);
-        // Not by the library, which refuses such a name.
+        // Not with the library, which refuses such a name.
         header.as_gnu_mut().unwrap().name[..name.len()].copy_from_slice(name.as_bytes());
         header.set_cksum();
         tar.append(&header, *bytes).unwrap();
@@ -57,7 +57,7 @@ fn o4_14_names_in_archives_lead_nowhere_and_nothing_is_unpacked() {
         let files = |dir: &std::path::Path| std::fs::read_dir(dir).unwrap().count();
         assert_eq!(files(desk.exports.path()), 1, "{name}");
         assert!(desk.env.files().iter().all(|file| file.contains("/own/")), "{:?}", desk.env.files());
-        // O8.2: untouched, nothing is read.
+        // O8.2: nothing of an unchanged archive is read.
         let ran = desk.run(&path, &["--yes", "--json", "--account", "a"]);
         let same: u64 = json(&ran)["sources"].as_array().unwrap().iter().map(|one| counts(one)[3]).sum();
         assert_eq!(same, 400, "{name}");
@@ -71,7 +71,7 @@ fn o4_14_encrypted_members_are_named_and_the_rest_is_read() {
         &[("open.csv", table(5).as_bytes()), ("shut.csv", table(7).as_bytes())],
         CompressionMethod::Stored,
     );
-    // The flag of encryption, in the second member's local and central header.
+    // The encryption flag, in the second member's local and central header.
     for (magic, flags) in [(b"PK\x03\x04", 6), (b"PK\x01\x02", 8)] {
         let at: Vec<usize> = (0..bytes.len() - 4).filter(|at| bytes[*at..].starts_with(magic)).collect();
         bytes[at[1] + flags] |= 1;
@@ -97,7 +97,7 @@ fn o4_14_a_truncated_archive_is_told_of() {
             "{name}: {}",
             ran.stderr
         );
-        // In a folder the rest is imported.
+        // In a folder, the other files are imported.
         desk.file("b.csv", table(5));
         let ran = desk.run(desk.exports.path(), &["--yes", "--account", "a"]);
         assert_eq!(ran.code, Some(1), "{name}: {}", ran.stderr);

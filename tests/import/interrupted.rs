@@ -1,4 +1,4 @@
-//! Whatever cuts an import off, the same command goes on, and the end is the same.
+//! Whatever interrupts an import, the same command resumes it, with the same final result.
 
 use std::time::{Duration, Instant};
 
@@ -7,12 +7,12 @@ use crate::support::env::stoppable;
 
 const ROWS: usize = 12_000;
 
-/// How many times an import is cut off.
+/// How many times an import is interrupted.
 fn times() -> u64 {
     std::env::var("PDPP_KILLS").ok().and_then(|times| times.parse().ok()).unwrap_or(8)
 }
 
-/// What an import leaves that nobody cuts off.
+/// The result of an import that is not interrupted.
 fn whole(text: &str) -> Vec<String> {
     let desk = Desk::new();
     let path = desk.file("a.csv", text);
@@ -81,7 +81,7 @@ fn stopped_by(signals: usize, text: &str, wanted: &[String]) {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    // It has begun when its store is there: from then on a signal is a wish.
+    // It has begun when its store exists: from then on a signal is only a request.
     let deadline = Instant::now() + Duration::from_mins(1);
     let has_begun = || {
         pdpp::own::open_store(&desk.own()).is_ok_and(|store| {
@@ -95,7 +95,7 @@ fn stopped_by(signals: usize, text: &str, wanted: &[String]) {
         std::thread::yield_now();
     }
     for _ in 0..signals {
-        // It may be over by then.
+        // It may have ended by then.
         #[cfg(unix)]
         let _ = rustix::process::kill_process(
             rustix::process::Pid::from_child(&child),
@@ -106,10 +106,10 @@ fn stopped_by(signals: usize, text: &str, wanted: &[String]) {
     }
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    // It may have been over by then.
+    // It may already have ended.
     match output.status.code() {
         Some(0) => {}
-        // The second one may be one with the first; if not, nothing more is said.
+        // The second signal may merge with the first; if not, nothing more is printed.
         Some(130) => {
             assert!(said.contains("Stopping after this batch"), "{said}");
             if signals > 1 && !said.contains("code: ") {

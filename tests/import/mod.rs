@@ -1,4 +1,4 @@
-//! `pdpp import` through the binary: what it says, what it leaves, and that nothing is lost whatever happens to it.
+//! `pdpp import` through the binary: its messages, its results, and that nothing is lost, whatever happens to it.
 
 mod archives;
 mod interrupted;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::support::env::{Ran, TestEnv};
 
-/// A HOME, and a folder of exports beside it.
+/// A HOME, and a separate folder of exports.
 struct Desk {
     env: TestEnv,
     exports: tempfile::TempDir,
@@ -46,14 +46,14 @@ impl Desk {
         self.env.run(&arguments)
     }
 
-    /// Imports, and gives the counts of the only source: read, new, changed, same.
+    /// Imports, and returns the counts of the only source: read, new, changed, same.
     fn import(&self, path: &Path) -> [u64; 4] {
         let ran = self.run(path, &["--yes", "--json"]);
         assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
         counts(&json(&ran)["sources"][0])
     }
 
-    /// All records and where they are, and what a search finds.
+    /// All records with their places, and the results of a search.
     fn content(&self) -> Vec<String> {
         let store = pdpp::own::open_store(&self.own()).unwrap();
         store
@@ -92,7 +92,7 @@ fn counts(source: &Value) -> [u64; 4] {
     ["read", "new", "changed", "same"].map(|name| source[name].as_u64().unwrap())
 }
 
-/// A table of so many rows; each hundredth has a needle in it.
+/// A table with this many rows; every hundredth has a needle in it.
 fn table(rows: usize) -> String {
     let mut text = String::from("id,date,text\n");
     for row in 0..rows {
@@ -116,13 +116,13 @@ fn o4_4_the_summary_adds_up_and_a_second_import_changes_nothing() {
     assert!(ran.stdout.ends_with("Next: pdpp connect local\n"), "{}", ran.stdout);
     let content = desk.content();
     assert_eq!(desk.import(&path), [2500, 0, 0, 2500]);
-    // Touched, it is read again and is the same.
+    // A touched file is read again, and its records are unchanged.
     std::fs::write(&path, table(2500)).unwrap();
     assert_eq!(desk.import(&path), [2500, 0, 0, 2500]);
     assert_eq!(desk.content(), content);
     std::fs::write(&path, table(2600)).unwrap();
     assert_eq!(desk.import(&path), [2600, 100, 0, 2500]);
-    // Without a path it is found again.
+    // Without a path, it is found again.
     let ran = desk.env.run(&["import", "--yes", "--json"]);
     assert_eq!(counts(&json(&ran)["sources"][0]), [2600, 0, 0, 2600], "{}", ran.stderr);
 }
@@ -162,7 +162,7 @@ fn o4_13_a_mailbox_finds_its_account_and_two_people_never_share_one() {
     let path = desk.file("all.mbox", mailbox("ana@example.org", 3));
     assert_eq!(import(&path, &["--account", "Work"]), ("Work".to_owned(), [3, 3, 0, 0]));
     assert_eq!(import(&path, &[]), ("Work".to_owned(), [3, 0, 0, 3]));
-    // A later export of the same person, elsewhere.
+    // A later export of the same person, in another place.
     let later = desk.file("later/all.mbox", mailbox("ana@example.org", 4));
     assert_eq!(import(&later, &[]), ("Work".to_owned(), [4, 1, 0, 3]));
     let ran = desk.run(&later, &["--dry-run"]);
@@ -171,12 +171,12 @@ fn o4_13_a_mailbox_finds_its_account_and_two_people_never_share_one() {
         "{}",
         ran.stdout
     );
-    // Somebody else's, elsewhere and in the place of hers.
+    // Another person's mailbox, in another place and in the place of hers.
     let other = desk.file("bob.mbox", mailbox("bob@example.org", 2));
     assert_eq!(import(&other, &[]), ("bob@example.org".to_owned(), [2, 2, 0, 0]));
     desk.file("all.mbox", mailbox("cleo@example.org", 2));
     assert_eq!(import(&path, &[]).0, "cleo@example.org");
-    // Whose it is does not stand in it: nobody guesses.
+    // The file does not name its owner, and nobody guesses.
     let unsure = mailbox("dora@example.org", 2).replace("Delivered-To", "To");
     desk.file("later/all.mbox", unsure);
     let ran = desk.run(&later, &["--yes"]);

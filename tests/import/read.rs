@@ -1,4 +1,4 @@
-//! What a PDPP connector wrote is read as soon as it is imported, and by many at once while more is imported.
+//! What a PDPP connector wrote can be read as soon as it is imported, and by many readers while the import continues.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::Desk;
 use crate::sandbox::{everything, get, walk};
 
-/// So many RECORD envelopes, one a line.
+/// This many RECORD envelopes, one per line.
 fn lines(count: usize, from: usize) -> String {
     let line = |number: usize| {
         let envelope = json!({
@@ -63,7 +63,7 @@ fn o5_records_of_a_connector_are_read_as_soon_as_they_are_imported() {
         r#"{"stream":"readings","key":["sensor/1","r7"],"op":"delete","emitted_at":"2026-06-02T00:00:00Z"}"#;
     desk.import(&desk.file("in.jsonl", format!("{good}{deletion}\n{}", lines(3, 5))));
     let (changes, _) = walk(&app, &token, &format!("/v1/streams/readings/records?changes_since={since}"));
-    // Deleted and written again as it was: nothing is different.
+    // Deleted and written again unchanged: nothing differs.
     assert_eq!(changes.len(), 0, "{changes:?}");
 }
 
@@ -95,7 +95,7 @@ fn o3_3_ten_readers_and_an_import_do_not_disturb_each_other() {
                 })
             })
             .collect();
-        // Grants are given meanwhile: that writes too.
+        // Grants are made at the same time, which also writes.
         let writer =
             scope.spawn(|| (0..5).map(|_| everything(&app)).collect::<std::collections::BTreeSet<_>>());
         assert_eq!(desk.import(&path), [4200, 4000, 0, 200]);

@@ -1,4 +1,4 @@
-//! Without a PATH: what was imported before, looked at again.
+//! Without a PATH: checks what was imported before.
 
 use std::fs::File;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn import(desk: &Desk, path: &Path, more: &[&str]) {
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
 }
 
-/// Writes `bytes` over a file as if nothing had been: the same size and time.
+/// Overwrites a file with `bytes` without a trace: with the same size and time.
 fn unseen(path: &Path, bytes: &[u8]) {
     let before = path.metadata().unwrap();
     assert_eq!(before.len(), bytes.len() as u64);
@@ -47,7 +47,7 @@ fn o2_2_what_grew_is_taken_up_and_what_did_not_change_is_not_opened() {
         (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
         (Some(0), "Nothing new in 2 sources.\n", "")
     );
-    // Who opened it would see that it is another.
+    // Opening it would show that it is another file.
     unseen(&rows, table(5).replace("hay", "hey").as_bytes());
     std::fs::write(&mail, mailbox("ana@example.org", 5)).unwrap();
     let ran = refresh(&desk, &[]);
@@ -63,7 +63,7 @@ fn o2_2_what_grew_is_taken_up_and_what_did_not_change_is_not_opened() {
         (counts(source(&result, &mail)), counts(source(&result, &rows))),
         ([5, 0, 0, 5], [5, 0, 0, 5])
     );
-    // What is to be read otherwise is read.
+    // A file that must be read differently is read.
     let report = desk.path("report").display().to_string();
     let ran = refresh(&desk, &["--json", "--report", &report]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -95,7 +95,7 @@ fn o2_2_what_is_gone_or_broken_is_told_and_keeps_nothing_else_back() {
         format!("Empty, perhaps because a disk is not mounted; the imported records stay: {}\n", folder.display());
     assert!(ran.stdout.contains(&said), "{}", ran.stdout);
     assert_eq!(desk.content(), content);
-    // One that is something else by now fails alone.
+    // A file that has become something else fails alone.
     std::fs::write(&rows, [0xff; 100]).unwrap();
     std::fs::write(&mail, mailbox("ana@example.org", 4)).unwrap();
     let ran = refresh(&desk, &[]);
@@ -106,7 +106,7 @@ fn o2_2_what_is_gone_or_broken_is_told_and_keeps_nothing_else_back() {
     assert_eq!(result["failed"][0]["error"]["code"], "import_unrecognised", "{result}");
     assert_eq!(result["gone"][0], gone.to_str().unwrap(), "{result}");
     assert_eq!(result["empty"][0], folder.to_str().unwrap(), "{result}");
-    // All of it gone is no failure, and no beginning.
+    // If all of it is gone, that is neither a failure nor a new start.
     for path in [&mail, &rows] {
         std::fs::remove_file(path).unwrap();
     }
@@ -134,11 +134,11 @@ fn o1_9_a_new_account_in_a_known_folder_is_left_out_until_somebody_names_it() {
     assert!(!ran.stdout.contains("bob@example.org:") && ran.stderr.contains("bob@example.org"), "{ran:?}");
     let result = json(&refresh(&desk, &["--json"]));
     assert_eq!(result["left_out"].as_array().unwrap().len(), 2, "{result}");
-    // A new file of an account that is known comes in by itself.
+    // A new file of a known account is imported automatically.
     desk.file("mails/two.mbox", mailbox("ana@example.org", 6));
     let ran = refresh(&desk, &[]);
     assert!(ran.stdout.contains("9 read = 3 new + 0 changed + 6 same"), "{}{}", ran.stdout, ran.stderr);
-    // Neither is a Maildir of somebody else's, while a mail to another address in a known one is.
+    // Neither is another person's Maildir, but a mail to another address in a known one is.
     let to =
         |owner: &str| format!("Delivered-To: {owner}\nFrom: eva@example.org\nSubject: to {owner}\n\nHi.\n");
     desk.file("mails/ana/cur/1:2,S", to("ana@example.org"));
@@ -152,7 +152,7 @@ fn o1_9_a_new_account_in_a_known_folder_is_left_out_until_somebody_names_it() {
     assert!(ran.stderr.contains("of bob@example.org, 1 file."), "{}{}", ran.stdout, ran.stderr);
     assert!(desk.content().join(" ").contains("to ana+shop@example.org"));
     assert!(!desk.content().join(" ").contains("to bob@example.org"));
-    // Whoever names it has all of it.
+    // If you name it, all of it is imported.
     for path in ["mails/bob.mbox", "mails/table.csv", "mails/bob"] {
         import(&desk, &desk.path(path), &[]);
     }
@@ -162,7 +162,7 @@ fn o1_9_a_new_account_in_a_known_folder_is_left_out_until_somebody_names_it() {
 #[test]
 fn o2_4_a_question_leaves_out_what_is_new_or_the_source_and_says_so() {
     let desk = Desk::new();
-    // Which number is the day does not stand in it.
+    // The file does not show which number is the day.
     let unsure = |day: u32| format!("id,date,text\n1,0{day}/02/2026,a\n2,0{day}/02/2026,b\n");
     let first = desk.file("tables/a.csv", table(3));
     let folder = first.parent().unwrap().to_owned();
@@ -173,7 +173,7 @@ fn o2_4_a_question_leaves_out_what_is_new_or_the_source_and_says_so() {
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("4 read = 1 new + 0 changed + 3 same"), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains("It was left out ("), "{}", ran.stderr);
-    // Another person's mail where hers was: whose it is nobody can say.
+    // Another person's mail in the place of hers: nobody can tell whose it is.
     let mail = desk.file("all.mbox", mailbox("ana@example.org", 3));
     import(&desk, &mail, &["--account", "Work"]);
     std::fs::write(&mail, mailbox("dora@example.org", 2).replace("Delivered-To", "To")).unwrap();
@@ -205,7 +205,7 @@ fn o2_2_places_are_named_beside_what_is_known_and_a_timer_begins_nothing() {
     let desk = Desk::new();
     let ran = refresh(&desk, &[]);
     assert_eq!((ran.code, ran.stderr.contains("code: import_nothing")), (Some(2), true), "{}", ran.stderr);
-    // Nobody can open it, and nobody has to.
+    // Nobody can open it, and nobody needs to.
     let place = desk.env.home().join(".claude/projects");
     std::fs::create_dir_all(place.parent().unwrap()).unwrap();
     std::fs::write(&place, "no folder at all").unwrap();
@@ -216,7 +216,7 @@ fn o2_2_places_are_named_beside_what_is_known_and_a_timer_begins_nothing() {
     let result = json(&refresh(&desk, &["--json"]));
     assert_eq!(result["places"][0]["kind"], "Claude Code", "{result}");
     assert_eq!(result["places"][0]["path"], place.to_str().unwrap(), "{result}");
-    // What is typed about one source is of none here.
+    // An option that belongs to one source applies to none here.
     for option in ["--account", "--as"] {
         let ran = desk.env.run(&["import", "--yes", option, "csv"]);
         assert_eq!(ran.code, Some(2), "{option}: {}", ran.stderr);
@@ -250,7 +250,7 @@ fn o2_2_what_a_browser_keeps_beside_its_history_is_taken_up() {
     )
     .unwrap();
     visit(&db, 1);
-    // Closed, it has all in one file.
+    // Once it is closed, one file has everything.
     drop(db);
     import(&desk, &path, &[]);
     assert_eq!(refresh(&desk, &[]).stdout, "Nothing new in 1 source.\n");

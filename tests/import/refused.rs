@@ -1,4 +1,4 @@
-//! What is not imported leaves nothing behind.
+//! A refused import leaves nothing behind.
 
 use super::{Desk, counts, json, table};
 
@@ -31,7 +31,7 @@ fn o2_3_a_dry_run_and_a_refusal_create_nothing() {
     let ran = desk.run(&path, &["--dry-run"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("a table in a CSV or TSV file, 1 file"), "{}", ran.stdout);
-    // Only where there are times does their zone matter.
+    // The time zone matters only if there are times.
     assert!(!ran.stdout.contains("times without a time zone"), "{}", ran.stdout);
     let times = desk.file("times.csv", "id,at\n1,2026-01-02 03:04:05\n2,2026-01-03 03:04:05\n");
     let ran = desk.run(&times, &["--dry-run", "--timezone", "Europe/Oslo"]);
@@ -39,7 +39,7 @@ fn o2_3_a_dry_run_and_a_refusal_create_nothing() {
     assert!(!ran.stdout.contains("times without a time zone"), "it is said once: {}", ran.stdout);
     let ran = desk.run(&path, &["--dry-run", "--json"]);
     assert_eq!(json(&ran)["plan"][0]["format"], "csv");
-    // O2.4: nobody is there to be asked.
+    // O2.4: there is no terminal to ask on.
     let ran = desk.run(&path, &[]);
     assert_eq!(
         (ran.code, ran.stderr.contains("code: import_unconfirmed")),
@@ -97,7 +97,7 @@ fn o1_2_the_sandboxs_directory_is_refused_and_stays_as_it_was() {
     assert_eq!(desk.import(&path)[1], 10);
     let refused = pdpp::sandbox::open_store(&desk.own(), None).err().unwrap();
     assert_eq!((refused.code(), refused.kind().exit_code()), ("sandbox_data_dir", 77));
-    // The store itself is nothing to import.
+    // The store itself cannot be imported.
     let ran = desk.run(&desk.own(), &["--yes"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
 }
@@ -184,13 +184,13 @@ fn o2_1_what_cannot_be_imported_is_told_with_its_reason_and_what_to_type() {
     has(&told("x.jsonl", &[]), &["because: x.jsonl: line 2 is not an object"]);
     desk.file("x.csv", b"SQLite format 3\0 and more");
     has(&told("x.csv", &[]), &["an SQLite database"]);
-    // One that is not there, and one that is called much the same.
+    // A source that does not exist, and one with a similar name.
     has(&told("ragged.cvs", &[]), &["There is no ", "ragged.csv", "code: import_path"]);
     has(&told("nothing-like-it", &[]), &["pdpp import <export>"]);
     let zip = super::archives::zip(&[("a.csv", table(2000).as_bytes())], zip::CompressionMethod::Stored);
     desk.file("cut.zip", &zip[..zip.len() * 2 / 3]);
     has(&told("cut.zip", &[]), &["cut off or damaged", "download it again", "cut.zip --yes"]);
-    // The damaged one is named, and none of those that nobody knows.
+    // The damaged one is named, but none of the unrecognised ones.
     let meant = table(500);
     let members: [(&str, &[u8]); 3] =
         [("a.csv", b"a,b\n1\n"), ("b.csv", b"a,b\n1,2,3\n"), ("meant.csv", meant.as_bytes())];

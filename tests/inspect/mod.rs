@@ -47,7 +47,7 @@ fn r2_2_a_budget_sets_the_exit_code() {
     assert!(over.stderr.contains("5 more than"), "{}", over.stderr);
 }
 
-/// A server in shell: answers the lines it reads, in order, with the given ones.
+/// A server in shell: answers the lines that it reads, in order, with the given ones.
 fn server(answers: &[Value], before: &str) -> String {
     let answers: Vec<_> =
         answers.iter().map(|answer| format!("read -r line\nprintf '%s\\n' '{answer}'\n")).collect();
@@ -65,7 +65,7 @@ fn legacy(tools: &[Value]) -> Vec<Value> {
             1,
             &json!({"protocolVersion": "2025-06-18", "serverInfo": info, "instructions": "Do\u{202e} this"}),
         ),
-        // Read for `notifications/initialized`.
+        // Reads `notifications/initialized`.
         json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {}}),
     ];
     for (page, tool) in tools.iter().enumerate() {
@@ -111,7 +111,7 @@ fn a_server_of_the_era_without_initialize_is_asked_in_its_own_way() {
     let listed = json!({"tools": [{"name": "only"}], "resultType": "complete"});
     let refused =
         json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "Method not found"}});
-    // The last request has to name its era, or this server says nothing.
+    // The last request must name its era, or this server does not answer.
     let script = format!(
         "read -r line; printf '%s\\n' '{refused}'; read -r line; printf '%s\\n' '{}'; read -r line; case \"$line\" in *2026-07-28*) printf '%s\\n' '{}';; esac; cat >/dev/null",
         answer(2, &found),
@@ -129,13 +129,13 @@ fn a_server_that_would_die_of_discovery_is_asked_in_its_way_and_started_once() {
     let answers = server(&legacy(&[json!({"name": "old"})]), "");
     let starts = env.home().join("starts");
     let start = format!("echo x >>{}", starts.display());
-    // The first line decides: anything but `initialize` ends it.
+    // The first line decides: anything except `initialize` ends it.
     let first = answers.strip_prefix("read -r line\n").unwrap();
     let script =
         format!("{start}\nread -r line; case \"$line\" in *initialize*) ;; *) exit 1;; esac\n{first}");
     let ran = env.run(&["mcp", "inspect", "--json", "--", "/bin/sh", "-c", &script]);
     assert_eq!(json_of(&ran.stdout)["tools"][0]["name"], "old", "{}", ran.stderr);
-    // Nor is a command that is no server run a second time.
+    // A command that is not a server is not run a second time.
     env.run(&["mcp", "inspect", "--", "/bin/sh", "-c", &start]);
     assert_eq!(std::fs::read_to_string(starts).unwrap(), "x\nx\n");
 }
@@ -216,7 +216,7 @@ fn a_silent_server_is_given_up_after_ten_seconds_with_all_its_children() {
     }
 }
 
-/// A killed process is there until its parent has seen it.
+/// A killed process exists until its parent has waited for it.
 #[cfg(unix)]
 fn is_gone(pid: rustix::process::Pid) -> bool {
     (0..500).any(|_| {

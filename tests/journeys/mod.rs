@@ -1,8 +1,8 @@
-//! Journeys: can a reader who sees one view of the tools' answers get things done, without a dead end, a loop,
-//! a lost or repeated row, and how many calls and bytes does that take?
+//! Journeys: can a reader who sees one view of the tools' answers complete tasks, without a dead end, a loop, a lost
+//! or repeated row, and how many calls and bytes does that take?
 //!
-//! No model: one scripted reader ([`reader`]) plays every task of `tests/fixtures/journeys`, which are data.
-//! What is true is computed from the seed ([`oracle`]).
+//! No model is involved: one scripted reader ([`reader`]) plays every task of `tests/fixtures/journeys`, which are
+//! data. The true answers are computed from the seed ([`oracle`]).
 
 pub mod oracle;
 pub mod reader;
@@ -24,7 +24,7 @@ use view::View;
 const MOST_TEXT: usize = 8_000;
 const MOST_STRUCTURED: usize = 10_000;
 const MOST_INDEX: usize = 16_000;
-/// What the median result of a view may take, in bytes.
+/// The budget for the median result of a view, in bytes.
 const MOST_MEDIAN: usize = 2_000;
 
 fn tasks() -> Vec<Task> {
@@ -76,7 +76,7 @@ fn median(sizes: impl IntoIterator<Item = usize>) -> usize {
     sizes.get(sizes.len() / 2).copied().unwrap_or(0)
 }
 
-/// The table that a change to the surface is judged by.
+/// The table that shows the effect of a change to the surface.
 pub fn table(lines: &[Line]) -> String {
     let mut out = format!(
         "{:<34} {:<10} {:>5} {:>6} {:>8} {:>7}  result\n",
@@ -115,13 +115,14 @@ pub fn table(lines: &[Line]) -> String {
     out
 }
 
-/// The median over tasks of their own median result, so that one long walk does not outvote all others.
+/// The median over tasks of each task's median result, so that one long walk does not outweigh all others.
 fn median_of_tasks(lines: &[Line], view: View) -> usize {
     let of_view = lines.iter().filter(|line| line.view == view);
     median(of_view.map(|line| median(line.played.bytes.clone())))
 }
 
-/// With `PDPP_JOURNEY=name cargo test journeys -- --nocapture` one task is played and all that is seen shown.
+/// With `PDPP_JOURNEY=name cargo test journeys -- --nocapture`, one task is played and everything that it sees is
+/// shown.
 #[allow(clippy::print_stderr, reason = "the harness keeps it unless asked")]
 fn check(seed: u64, lines: &[Line]) {
     let table = table(lines);
@@ -179,7 +180,7 @@ async fn tasks_are_solved_through_the_binary() {
     }
 }
 
-/// The same tasks over a package: the grant beside one of a provider that is gone and one of a provider that never
+/// The same tasks over a package: the grant, one of a provider that is gone, and one of a provider that never
 /// answers. Everything is found, in honest partial answers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r6_5_tasks_are_solved_over_a_package_with_grants_that_fail() {
@@ -195,7 +196,7 @@ async fn r6_5_tasks_are_solved_over_a_package_with_grants_that_fail() {
         }]
     };
     let tasks = tasks().into_iter().filter(|task| task.provider == stage::Provider::Full).collect::<Vec<_>>();
-    // Several at a time: most of it is waiting for the provider that never answers.
+    // Several at a time, because most of the time is spent waiting for the provider that never answers.
     let lines = in_both_views(&tasks, 8, async |task, view| {
         let grants = vec![
             (gone.clone(), "t".to_owned(), known("attic")),
@@ -208,7 +209,7 @@ async fn r6_5_tasks_are_solved_over_a_package_with_grants_that_fail() {
     let lines = lines.await;
     let mut failed = String::new();
     for Line { task, view, played } in &lines {
-        // What a provider would refuse is found out here without asking one.
+        // Errors that a provider would report are found here without asking one.
         let earlier = ["unknown_connection", "stream_not_granted"];
         let is_earlier = |why: &&String| {
             why.starts_with("not the error context.")
@@ -222,10 +223,10 @@ async fn r6_5_tasks_are_solved_over_a_package_with_grants_that_fail() {
     assert_eq!(failed, "");
 }
 
-/// Whether a task asks for no more than the hosted tools of the reference give: a document there is one text of its
-/// record, without what is expanded, and a blob is not to be had.
+/// Whether a task needs no more than the reference's hosted tools give: there, a document is one text of its record,
+/// without expanded records, and blobs are not available.
 fn is_of_texts_and_rows(task: &Task) -> bool {
-    // The document that this one is led to is of a number.
+    // The document that this one leads to contains a number.
     let is_led_to_a_document = task.name == "error-no-text";
     !is_led_to_a_document
         && task.steps.iter().all(|step| match step {
@@ -241,7 +242,7 @@ fn is_of_texts_and_rows(task: &Task) -> bool {
 const OVER_TWO_GRANTS: [&str; 4] =
     ["groups-over-two-mailboxes", "page-two-mailboxes", "page-two-mailboxes-sorted", "which-needs-no-choice"];
 
-/// The same tasks with the token of a package, through a provider's own tools, which answer as the reference's do.
+/// The same tasks with the token of a package, through a provider's own tools, which answer like the reference's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r6_1_tasks_are_solved_with_the_token_of_a_package() {
     let (stage, oracle) = (Stage::new(1).await, Oracle::new(1));
@@ -254,7 +255,7 @@ async fn r6_1_tasks_are_solved_with_the_token_of_a_package() {
     let mut failed = String::new();
     for Line { task, view, played } in lines.await {
         let Some(why) = played.failure else { continue };
-        // What a resource server refuses by a code of its own, hosted tools do not find, or it is found out here.
+        // If a resource server refuses with a specific code, hosted tools find nothing, or the error is found here.
         let is_code = why.starts_with("not the error context.")
             && ["not_found", "stream_not_granted"].iter().any(|code| why.ends_with(&format!("{code:?})")));
         let is_choice = OVER_TWO_GRANTS.contains(&task.as_str())
@@ -267,7 +268,7 @@ async fn r6_1_tasks_are_solved_with_the_token_of_a_package() {
     assert_eq!(failed, "");
 }
 
-/// A page of rows that do not all fit costs one read, of hits one in each connection that has more.
+/// A page of rows that do not all fit costs one read; a page of hits costs one in each connection that has more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r4_8_a_page_of_a_package_costs_one_read_of_each_connection() {
     let stage = Stage::new(1).await;
@@ -295,12 +296,12 @@ async fn r4_8_a_page_of_a_package_costs_one_read_of_each_connection() {
     }
 }
 
-/// The same through the real binary, over three sandboxes: a healthy one, one that is slow, one that was killed.
+/// The same through the real binary, over three sandboxes: a healthy one, a slow one, and one that was killed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r6_5_tasks_are_solved_by_serve_over_three_sandboxes_one_killed_one_slow() {
     let oracle = Oracle::new(1);
     let most = ["mail", "chat", "coding", "bank"].map(str::to_owned);
-    // Those about the four that the healthy one has.
+    // The tasks about the four connectors of the healthy one.
     let is_played = |task: &Task| {
         task.provider == stage::Provider::Full
             && match &task.grant {
@@ -319,7 +320,7 @@ async fn r6_5_tasks_are_solved_by_serve_over_three_sandboxes_one_killed_one_slow
             let played = play(task, view, &tools, &oracle).await;
             assert_eq!(played.failure, None, "{} {view:?}: {}", task.name, played.trace);
         }
-        // What is missing is said, and what is slow is there.
+        // Missing sources are reported, and slow ones are included.
         let (mut next, mut has_slow) = (serde_json::json!({"q": "the", "limit": 100}), false);
         while next.is_object() && !has_slow {
             let all = tools.call("search", next.as_object().unwrap().clone()).await;

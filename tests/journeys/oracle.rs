@@ -1,4 +1,4 @@
-//! What is true: computed from the seed's own events, not through the provider, and not through the tools.
+//! The true answers: computed from the seed's own events, not through the provider, and not through the tools.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -16,19 +16,19 @@ struct Record {
     connector: &'static str,
     stream: &'static str,
     key: String,
-    /// Nothing where it was deleted.
+    /// `None` if it was deleted.
     data: Option<Map<String, Value>>,
-    /// Its last state as it was written, which keeps what a map does not.
+    /// Its last state as written, which keeps what a map loses.
     was: Map<String, Value>,
 }
 
-/// What is true.
+/// The true answers.
 pub trait Truth: Sync {
-    /// The answer to `question`, its `$names` filled in already.
+    /// The answer to `question`, whose `$names` are already replaced.
     fn answer(&self, question: &Value) -> Value;
 }
 
-/// The whole life of one seed.
+/// All data of one seed.
 pub struct Oracle {
     records: Vec<Record>,
     blobs: HashMap<String, String>,
@@ -36,7 +36,7 @@ pub struct Oracle {
     cursors: HashMap<(String, String), String>,
 }
 
-/// A question about the life.
+/// A question about the data.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
@@ -48,17 +48,17 @@ pub struct Question {
     /// `field: value`, or `field: {contains|gte|lt: value}`; `@key` is the record's id.
     #[serde(default, rename = "where")]
     conditions: Map<String, Value>,
-    /// `asc` or `desc` by the stream's own order; newest first without.
+    /// `asc` or `desc` by the stream's own order; without it, newest first.
     #[serde(default)]
     order: Option<String>,
     #[serde(default)]
     nth: Option<usize>,
     #[serde(default)]
     limit: Option<usize>,
-    /// Deleted records, instead of those that are there.
+    /// Deleted records instead of existing ones.
     #[serde(default)]
     deleted: bool,
-    /// What of them: see [`Oracle::take`].
+    /// What to return of them: see [`Oracle::take`].
     take: String,
 }
 
@@ -228,7 +228,7 @@ impl Question {
     }
 }
 
-/// Whether `value` is as wanted: the value itself, or a range, or a part of a text.
+/// Whether `value` is as wanted: equal, in a range, or with a part of a text.
 pub fn holds(value: &Value, wanted: &Value) -> bool {
     let Value::Object(range) = wanted else { return value == wanted };
     range.iter().all(|(operator, bound)| match operator.as_str() {
@@ -248,7 +248,7 @@ fn row(record: &Record, fields: &[&str]) -> Value {
     row
 }
 
-/// The life's timestamps are all in UTC, to the second: their text is in their order.
+/// All timestamps are in UTC, to the second, so their texts sort like their times.
 fn place<'a>(record: &'a Record, cursor: Option<&String>) -> (&'a str, &'a str) {
     let at = cursor.and_then(|field| record.was.get(field)?.as_str()).unwrap_or("");
     (at, &record.key)
@@ -261,14 +261,14 @@ fn compare(left: &Value, right: &Value) -> Ordering {
     }
 }
 
-/// A decimal in units of 10^-6: the life has none finer.
+/// A decimal in units of 10^-6: the data has no finer one.
 fn scaled(text: &str) -> i128 {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = format!("{whole}{fraction:0<6}");
     digits.parse().unwrap()
 }
 
-/// Summed exactly, written with as many places as the finest of its numbers.
+/// An exact sum, written with as many places as the finest of its numbers.
 fn sum(values: impl Iterator<Item = Value>) -> Value {
     let (mut total, mut places) = (0, 0);
     for value in values {

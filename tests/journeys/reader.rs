@@ -1,5 +1,5 @@
-//! The one reader that plays every task. It knows the tools and what an answer offers; a task only says
-//! what to ask, what to look for and what to follow.
+//! The one reader that plays every task. It knows the tools and what an answer offers; a task only names what to ask,
+//! what to look for and what to follow.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -13,10 +13,10 @@ use super::view::{Item, Seen, View};
 
 use crate::support::numbers::as_texts;
 
-/// More calls than any task is worth.
+/// More calls than any task needs.
 const MOST_CALLS: usize = 400;
 
-/// A task, as it is written down.
+/// A task, as its file has it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
@@ -24,23 +24,23 @@ pub struct Task {
     pub goal: String,
     #[serde(default)]
     pub provider: Provider,
-    /// Also through the real binary.
+    /// Whether to play it through the real binary as well.
     #[serde(default)]
     pub served: bool,
-    /// The connectors of the grant; all without.
+    /// The connectors of the grant; all if absent.
     #[serde(default)]
     pub grant: Option<Vec<String>>,
-    /// What the one who asks knows, by name: questions to the oracle.
+    /// What the person who asks knows, by name: questions to the oracle.
     #[serde(default)]
     pub given: Map<String, Value>,
     pub steps: Vec<Step>,
     /// What the reader claims: see [`Reader::claim`].
     pub answer: Vec<String>,
-    /// What is true: a value, or `{"oracle": question}`.
+    /// The true answer: a value, or `{"oracle": question}`.
     pub expect: Vec<Value>,
-    /// Calls that it takes at least, beside those of the walk.
+    /// The least number of calls, without those of the walk.
     pub fewest: usize,
-    /// What is walked, for the fewest calls that the bounds allow.
+    /// What is walked, to compute the fewest calls that the bounds allow.
     #[serde(default)]
     pub walk: Option<Walk>,
 }
@@ -57,21 +57,21 @@ pub enum Walk {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum Step {
-    /// A call; what is gathered begins with its answer.
+    /// A call; collecting starts with its answer.
     Call {
         call: String,
         #[serde(default, rename = "with")]
         arguments: Map<String, Value>,
     },
-    /// Finds an item, on this page or on one that follows, and remembers values of it.
+    /// Finds an item, on this page or a later one, and remembers values of it.
     Pick {
         pick: Map<String, Value>,
         #[serde(default, rename = "as")]
         names: Map<String, Value>,
     },
-    /// Remembers what the answer says as a whole.
+    /// Remembers what the answer states as a whole.
     Note { note: Map<String, Value> },
-    /// Takes the call that the answer offers under a label: once, or until something is reached.
+    /// Makes the call that the answer offers under a label: once, or until it reaches something.
     Follow {
         follow: String,
         #[serde(default)]
@@ -79,7 +79,7 @@ pub enum Step {
         #[serde(default)]
         until: Option<Until>,
     },
-    /// The answer is an error; goes on as it says.
+    /// The answer is an error; continues as the error advises.
     Recover {
         recover: String,
         how: How,
@@ -101,13 +101,13 @@ pub enum Until {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
-    /// By the call that it offers.
+    /// With the call that it offers.
     Offered,
-    /// By the connection with this label.
+    /// With the connection of this label.
     Choose,
     /// By leaving out the argument that it names.
     Without,
-    /// Not: that it is said is the answer.
+    /// Not at all: the error is the answer.
     Stop,
 }
 
@@ -118,23 +118,23 @@ pub struct Played {
     pub fewest: usize,
     /// Bytes of each result in the view that was read.
     pub bytes: Vec<usize>,
-    /// What went wrong, if anything did.
+    /// What went wrong, if anything.
     pub failure: Option<String>,
-    /// Every call and what was seen, for people.
+    /// Every call and what was seen, for people to read.
     pub trace: String,
 }
 
 struct Reader<'a> {
     tools: &'a Tools,
     view: View,
-    /// What is known by name.
+    /// The known values, by name.
     names: Map<String, Value>,
     seen: Seen,
     last: (String, Map<String, Value>),
     made: HashSet<String>,
     items: Vec<Item>,
     text: String,
-    /// The groups of an aggregate, gathered likewise.
+    /// The groups of an aggregate, collected the same way.
     groups: Option<Vec<Value>>,
     bytes: Vec<usize>,
     trace: String,
@@ -234,7 +234,7 @@ impl Reader<'_> {
                 let uri = fill(&json!(read), &self.names).as_str().unwrap_or_default().to_owned();
                 let _ = writeln!(self.trace, "> resources/read {uri}");
                 self.text = self.tools.read(&uri).await?;
-                // Not bounded as a result is: a host asks for it by itself.
+                // It is not bounded like a result: a host requests it on its own.
                 self.bytes.push(self.text.len());
                 Ok(())
             }
@@ -280,7 +280,7 @@ impl Reader<'_> {
         }
     }
 
-    /// How few pages could hold the rows that were walked, whole: by their bytes alone, nothing else counted.
+    /// The fewest pages that could hold all walked rows, by their bytes alone.
     fn fewest_pages(&self) -> usize {
         let limit = self.last.1.get("limit").and_then(Value::as_u64).unwrap_or(25);
         let (mut pages, mut rows, mut bytes) = (0, limit, 0);
@@ -308,7 +308,7 @@ impl Reader<'_> {
                     if item.cut.iter().any(|cut| cut == name_of) {
                         return Err(format!("the {field} of what was looked for is cut"));
                     }
-                    // A path goes into a value that is shown as JSON.
+                    // A path enters a value that is shown as JSON.
                     let whole = Value::Object(item.values.clone());
                     let value = if field.starts_with('/') { whole.pointer(field) } else { whole.get(field) };
                     let value = value.ok_or(format!("what was looked for shows no {field}"))?;
@@ -343,7 +343,7 @@ impl Reader<'_> {
             if is_reached {
                 return Ok(());
             }
-            // Once on its way it is the next page or window that follows, or the next match.
+            // After the first one, it is the next page, window or match.
             let label = if is_first || label == "next match" { label } else { "next" };
             let Some(offer) = self.seen.offer(label, field).cloned() else {
                 return match until {
@@ -389,8 +389,8 @@ impl Reader<'_> {
         self.call(&tool, arguments).await
     }
 
-    /// `rows` (what was gathered), `rows:a,b` (with values), `values:a,b` (the values alone), `set:a,b` (those, sorted), `gone` (what was gathered and is deleted),
-    /// `count`, `text`, `groups`, `fact:name`, `$name`.
+    /// `rows` (what was collected), `rows:a,b` (with values), `values:a,b` (the values alone), `set:a,b` (those,
+    /// sorted), `gone` (collected and deleted), `count`, `text`, `groups`, `fact:name`, `$name`.
     fn claim(&self, claim: &str) -> Result<Value, String> {
         let (what, rest) = claim.split_once(':').unwrap_or((claim, ""));
         let is_gone = |item: &&Item| item.values.get("deleted") == Some(&json!(true));
@@ -462,7 +462,7 @@ fn fill_map(map: &Map<String, Value>, names: &Map<String, Value>) -> Map<String,
     map.iter().map(|(key, value)| (key.clone(), fill(value, names))).collect()
 }
 
-/// Replaces `"$name"` by what is known by that name, and `${name}` inside of a text by its text.
+/// Replaces `"$name"` with the known value of that name, and `${name}` inside a text with its text.
 fn fill(value: &Value, names: &Map<String, Value>) -> Value {
     match value {
         Value::String(text) => {
@@ -482,7 +482,7 @@ fn fill(value: &Value, names: &Map<String, Value>) -> Value {
     }
 }
 
-/// Compares digit for digit; says what is lost, repeated or out of its place where both are lists of rows.
+/// Compares digit for digit; reports what is lost, repeated or misplaced if both are lists of rows.
 fn same(claim: &str, claimed: &Value, expected: &Value) -> Result<(), String> {
     let expected = &as_texts(expected);
     if claimed == expected {

@@ -1,5 +1,5 @@
-//! Where the journeys are played: an embedded provider, a grant of it, and the tools over it, in this
-//! process or behind the real binary.
+//! Where the journeys are played: an embedded provider, a grant of it, and the tools over it, in this process or
+//! behind the real binary.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ use crate::support::package_provider::{Child, PackageProvider};
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub text: String,
-    /// Null where there is none.
+    /// Null if there is none.
     pub structured: Value,
 }
 
@@ -65,7 +65,7 @@ impl Tools {
         }
     }
 
-    /// `resources/read`: the text of it.
+    /// `resources/read`: its text.
     pub async fn read(&self, uri: &str) -> Result<String, String> {
         let Self::InProcess(core) = self else { return Err("only in process".to_owned()) };
         match core.read_resource(uri).await {
@@ -78,18 +78,18 @@ impl Tools {
     }
 }
 
-/// What kind of provider a task is played against.
+/// The kind of provider that a task is played against.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Provider {
-    /// The embedded one, with everything.
+    /// The embedded one, complete.
     #[default]
     Full,
-    /// With the draft's Core only.
+    /// One with the draft's Core only.
     Core,
-    /// One that cannot page over several connections of a grant, as the reference cannot.
+    /// One that cannot page over several connections of a grant, like the reference.
     Apart,
-    /// The full one, with a grant for each connector, served together.
+    /// The complete one, with one grant per connector, served together.
     Package,
 }
 
@@ -98,7 +98,7 @@ pub struct Stage {
     full: Filled<Handle>,
     core: Filled<Handle>,
     apart: String,
-    /// One client for all tasks: to make one costs more than most calls.
+    /// One client for all tasks: creating one costs more than most calls.
     http: Http,
 }
 
@@ -115,7 +115,7 @@ impl Stage {
         self.full.url()
     }
 
-    /// The tools over a fresh grant of `connectors` (all without).
+    /// The tools over a new grant of `connectors` (all if absent).
     pub fn tools(&self, provider: Provider, connectors: Option<&[String]>) -> Tools {
         if provider == Provider::Package {
             let each = connectors.unwrap().iter().map(|key| self.grant(Some(std::slice::from_ref(key))));
@@ -141,10 +141,10 @@ impl Stage {
     }
 }
 
-/// A grant that is served: URL, token, what is known of it.
+/// A served grant: URL, token, and what is known of it.
 pub type Served = (String, String, Vec<KnownSource>);
 
-/// The tools over `grants` that are served together.
+/// The tools over `grants`, served together.
 fn package(http: Http, grants: Vec<Served>, deadline: Duration) -> Tools {
     let roster: Roster = Arc::new(move || {
         let member = |(n, (url, token, known)): (usize, &Served)| {
@@ -166,19 +166,19 @@ fn package(http: Http, grants: Vec<Served>, deadline: Duration) -> Tools {
 }
 
 impl Stage {
-    /// A fresh grant of `connectors`, and what an index knows of it.
+    /// A new grant of `connectors`, and what an index knows of it.
     pub fn grant(&self, connectors: Option<&[String]>) -> Served {
         issued(&self.full, self.full.url(), connectors)
     }
 
-    /// The tools over `grants` that are served together.
+    /// The tools over `grants`, served together.
     pub fn package(&self, grants: Vec<Served>, deadline: Duration) -> Tools {
         package(self.http.clone(), grants, deadline)
     }
 }
 
 impl Stage {
-    /// A provider that reads a package of `connectors` through its own tools, a grant for each account; its URL.
+    /// A provider that reads a package of `connectors` through its own tools, with one grant per account; its URL.
     pub async fn package_provider(&self, connectors: Option<&[String]>) -> (String, PackageProvider) {
         let is_granted = |key: &str| connectors.is_none_or(|keys| keys.iter().any(|known| known == key));
         let children = seed::ACCOUNTS.iter().filter(|account| is_granted(account.connector)).map(|account| {
@@ -209,7 +209,7 @@ impl Stage {
     }
 }
 
-/// A fresh grant of `connectors` at `handle`, which is served at `url`.
+/// A new grant of `connectors` at `handle`, which is served at `url`.
 fn issued(handle: &Handle, url: &str, connectors: Option<&[String]>) -> Served {
     let known = seed::connectors().unwrap().into_iter().filter_map(|connector| {
         if connectors.is_some_and(|keys| !keys.contains(&connector.key)) {
@@ -228,7 +228,7 @@ fn issued(handle: &Handle, url: &str, connectors: Option<&[String]>) -> Served {
     (url.to_owned(), handle.vault().issue(grant(connectors)).unwrap().token, known.collect())
 }
 
-/// Three sandboxes: a healthy one, one that is slow (with a calendar), and one that was killed since (with music).
+/// Three sandboxes: a healthy one, a slow one (with a calendar), and one that has been killed (with music).
 pub struct Three {
     healthy: Filled<Handle>,
     behind: Filled<Handle>,
@@ -237,7 +237,7 @@ pub struct Three {
 }
 
 impl Three {
-    /// The slow one takes `delay` for each answer.
+    /// The slow one delays each answer by `delay`.
     pub async fn start(delay: Duration) -> Self {
         let [healthy, behind, killed] = [(); 3].map(|()| filled::start(Config::default()));
         let slow = slow(Arc::clone(behind.vault()), delay).await;
@@ -246,7 +246,7 @@ impl Three {
         Self { healthy, behind, slow, killed: of_killed }
     }
 
-    /// Keeps a fresh grant of each in `env`, as `pdpp connect` would; the healthy one's is of `connectors`.
+    /// Stores a new grant of each in `env`, like `pdpp connect`; the healthy one's is of `connectors`.
     pub fn keep_in(&self, env: &TestEnv, connectors: &[String]) {
         let slow = issued(&self.behind, &self.slow, Some(&["calendar".to_owned()]));
         keep(env, issued(&self.healthy, self.healthy.url(), Some(connectors)), &connectors.join(" and "));
@@ -306,7 +306,7 @@ pub async fn served(env: &TestEnv, url: &str) -> Tools {
     serve(env).await
 }
 
-/// The tools of `pdpp mcp serve` over what is kept in `env`.
+/// The tools of `pdpp mcp serve` over the grants that are stored in `env`.
 pub async fn serve(env: &TestEnv) -> Tools {
     let command = env.server(&[]);
     Tools::Served(Box::new(tokio::sync::Mutex::new(
@@ -349,8 +349,8 @@ fn grant(connectors: Option<&[String]>) -> Grant {
     }
 }
 
-/// Serves `app` as a provider that reads each connection of a grant apart: a list over two of them gives a
-/// page of each, says that more follows, and has no cursor.
+/// Serves `app` as a provider that reads each connection of a grant separately: a list over two of them returns a
+/// page of each, states that more follows, and has no cursor.
 async fn apart(app: Arc<Vault>) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -403,7 +403,7 @@ fn answer_apart(app: &Vault, request: &axum::extract::Request) -> Reply {
     Reply { body: body.to_string().into_bytes(), ..whole }
 }
 
-/// A provider that answers with what `answer` gives; without, its port is closed.
+/// A provider that answers with the result of `answer`; without it, its port is closed.
 pub async fn provider_that(answer: Option<fn() -> futures_util::future::BoxFuture<'static, ()>>) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

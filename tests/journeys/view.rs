@@ -1,7 +1,7 @@
 //! What one view of a result shows a reader: the text alone, or the structured output alone.
 //!
-//! The text side reads lines as a model could: `id=…` tokens, `name=value`, `label: tool {json}`. It never
-//! looks at the structured side.
+//! The text side reads lines like a model: `id=…` tokens, `name=value`, `label: tool {json}`. It never looks at the
+//! structured side.
 
 use serde_json::{Map, Value, json};
 
@@ -26,18 +26,18 @@ pub struct Offer {
     pub label: String,
     pub tool: String,
     pub arguments: Map<String, Value>,
-    /// The field it reads on in.
+    /// The field that it reads on in.
     pub field: Option<String>,
 }
 
 /// What an answer names: a record, a hit, a stream, a field or a connection.
 #[derive(Debug, Clone, Default)]
 pub struct Item {
-    /// What is shown of it; a record's handle is `handle`.
+    /// What it shows of it; a record's handle is `handle`.
     pub values: Map<String, Value>,
-    /// The fields whose values are not whole.
+    /// The fields whose values are incomplete.
     pub cut: Vec<String>,
-    /// Connection, stream and the record's own id, for the judge alone.
+    /// Connection, stream and the record's own id, only for the judge.
     pub identity: Value,
 }
 
@@ -52,7 +52,7 @@ impl Item {
 
     fn handle(&mut self, handle: Value) {
         self.identity = handle.as_str().map_or(Value::Null, identity_of);
-        // As `fetch` says what a handle is made of.
+        // `fetch` describes the parts of a handle this way.
         if let Some(record) = self.identity.get(2) {
             self.values.insert("record".into(), record.clone());
         }
@@ -60,7 +60,7 @@ impl Item {
     }
 }
 
-/// What a handle names: the record id is the rest, with its `%XX` decoded.
+/// The parts of a handle: the record id is the rest, with its `%XX` decoded.
 fn identity_of(handle: &str) -> Value {
     let Some((connection, rest)) = handle.split_once('/') else { return Value::Null };
     let Some((stream, record)) = rest.split_once(':') else { return Value::Null };
@@ -68,14 +68,14 @@ fn identity_of(handle: &str) -> Value {
     json!([connection, stream, record])
 }
 
-/// What a reader of one view has in front of it.
+/// What a reader of one view sees.
 #[derive(Debug, Clone, Default)]
 pub struct Seen {
     /// The code of a typed error.
     pub error: Option<String>,
     pub items: Vec<Item>,
     pub offers: Vec<Offer>,
-    /// Everything that is said of the answer as a whole.
+    /// Everything that the answer states as a whole.
     pub facts: Map<String, Value>,
     /// The window of a field.
     pub window: Option<String>,
@@ -104,7 +104,7 @@ impl Seen {
     }
 }
 
-/// A call as it is written in a text: the name of a tool and its arguments as JSON.
+/// A call as a text writes it: the name of a tool and its arguments as JSON.
 fn call_in(text: &str) -> Option<Call> {
     TOOLS.iter().find_map(|tool| {
         let at = text.find(&format!("{tool} {{"))?;
@@ -115,7 +115,7 @@ fn call_in(text: &str) -> Option<Call> {
     })
 }
 
-/// The JSON value that `text` begins with, and how long it is.
+/// The JSON value at the start of `text`, and its length.
 fn json_at(text: &str) -> Option<(Value, usize)> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let value = values.next()?.ok()?;
@@ -182,7 +182,7 @@ fn of_structured(root: &Value) -> Seen {
     seen
 }
 
-/// A group's key, its count, and its value where it has one.
+/// A group's key, its count, and its value if it has one.
 fn group_of(group: &Value) -> Value {
     let value = group.get("value").filter(|_| group.get("count").is_some());
     let mut all = vec![group["key"].clone(), group["count"].clone()];
@@ -209,7 +209,7 @@ fn envelope(seen: &mut Seen, body: &Value) {
     }
 }
 
-/// A record of a list. Where its handle is not given, it is put together as `fetch` describes it.
+/// A record of a list. If its handle is missing, it is composed as `fetch` describes it.
 fn record(row: &Value, handle: Option<&Value>) -> Item {
     let mut item = Item { values: row["data"].as_object().cloned().unwrap_or_default(), ..Item::default() };
     let text = |name: &str| row.get(name).and_then(Value::as_str).unwrap_or("");
@@ -344,7 +344,7 @@ fn of_text(text: &str) -> Seen {
         } else if let Some(item) = hit_line(line) {
             seen.items.push(item);
         } else if is_more_of_a_hit(line, seen.items.last()) {
-            // What stands in further fields of the same hit.
+            // The contents of further fields of the same hit.
         } else if let Some(head) = aggregate_head(line).filter(|_| at == 0) {
             grouped = head.is_none();
             if let Some(value) = head {
@@ -527,7 +527,7 @@ fn group_line(line: &str) -> Option<Value> {
     }
 }
 
-/// The lines of a schema. `connector` is the one that the lines below belong to.
+/// The lines of a schema. `connector` is the one that the following lines belong to.
 fn schema_line(seen: &mut Seen, line: &str, connector: &mut Value) -> bool {
     if let Some((field, flags)) = line.strip_prefix("  ").and_then(|line| line.split_once(": ")) {
         let item =

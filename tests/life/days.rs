@@ -1,4 +1,4 @@
-//! The rest of a made-up life: what services of many kinds have noted of its days.
+//! The rest of the made-up person's data: what many kinds of services have recorded.
 
 use jiff::ToSpan as _;
 use jiff::civil::Date;
@@ -14,7 +14,7 @@ pub struct Line {
     pub text: String,
     /// The file that came with it.
     pub file: Option<String>,
-    /// The message that it answers, by its place.
+    /// The index of the message that it answers.
     pub answers: Option<usize>,
     pub edited: Option<At>,
 }
@@ -32,7 +32,7 @@ pub struct Post {
     pub channel: usize,
     pub user: usize,
     pub text: String,
-    /// The message whose thread it is in, by its place.
+    /// The index of the message whose thread it belongs to.
     pub thread: Option<usize>,
     pub reactions: Vec<(&'static str, Vec<usize>)>,
 }
@@ -44,7 +44,7 @@ pub struct Event {
     pub location: &'static str,
     pub start: At,
     pub end: At,
-    /// How often it takes place, a week apart.
+    /// How often it takes place, at intervals of a week.
     pub times: u32,
     /// Who is invited, and whether they have answered.
     pub invited: Vec<(Human, bool)>,
@@ -108,7 +108,7 @@ pub struct Workout {
     pub tenths: i64,
 }
 
-/// All of it.
+/// All of these records.
 #[derive(Debug, Clone, Default)]
 pub struct Days {
     pub choir: Chat,
@@ -117,7 +117,7 @@ pub struct Days {
     pub channels: Vec<&'static str>,
     pub posts: Vec<Post>,
     pub events: Vec<Event>,
-    /// An account by a bank's table, and a card by OFX.
+    /// An account in a bank's table, and a card in OFX.
     pub giro: Vec<Payment>,
     pub card: Vec<Payment>,
     pub plays: Vec<Play>,
@@ -127,12 +127,12 @@ pub struct Days {
     pub notes: Vec<Note>,
     pub steps: Vec<Steps>,
     pub workouts: Vec<Workout>,
-    /// A word that stands in one message of the choir alone, and one of the pair.
+    /// A word that is in one message of the choir only, and one that is in one message of the pair.
     pub song: &'static str,
     pub arabic: &'static str,
 }
 
-/// A rent is this much until the end of 2025, and more then.
+/// The rent until the end of 2025, and the higher one after that.
 pub const RENTS: [i64; 2] = [94_000, 97_500];
 
 impl Days {
@@ -150,7 +150,7 @@ impl Days {
         days
     }
 
-    /// The same days as they were at a time.
+    /// The same records, up to a given time.
     pub fn until(&self, at: At) -> Self {
         let mut then = self.clone();
         for chat in [&mut then.choir, &mut then.pair].into_iter().chain(&mut then.telegram) {
@@ -194,7 +194,7 @@ impl Days {
                 _ if n == odd + 1 => format!("غدا {} في المساء", self.arabic),
                 _ => format!("Rehearsal {n} is at {} in hall {}.", 18 + rng.below(3), 1 + rng.below(4)),
             };
-            // Android says no seconds.
+            // Android writes no seconds.
             let seconds = rng.below(59) as i64 * i64::from(!is_android);
             let mut line = line(at(on, 17, (n % 60) as i8) + seconds, who, text);
             if n % 13 == 5 && n != odd && n != odd + 1 {

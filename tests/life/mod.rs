@@ -1,8 +1,8 @@
-//! Journeys over a life that imports alone have brought in: exports of a made-up person, imported by the binary, granted at a terminal,
-//! and questions whose right answers follow from the life itself.
+//! Journeys over data that only imports have brought in: exports of a made-up person, imported by the binary, granted
+//! at a terminal, and questions whose right answers follow from the data itself.
 //!
-//! One scripted reader ([`crate::journeys::reader`]) plays every task in each view alone. `PDPP_LIFE=FOLDER cargo test -- --ignored
-//! a_life_to_look_at` writes such a life, to import it and to ask by hand.
+//! One scripted reader ([`crate::journeys::reader`]) plays every task in each view separately. `PDPP_LIFE=FOLDER
+//! cargo test -- --ignored a_life_to_look_at` writes such exports, to import them and to ask questions by hand.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -31,7 +31,7 @@ use person::Person;
 use stage::{Stage, begin};
 use tasks::{Asked, Under};
 
-/// What is told is true already.
+/// Everything that is reported is already true.
 struct Told;
 
 impl Truth for Told {
@@ -40,7 +40,7 @@ impl Truth for Told {
     }
 }
 
-/// Plays all tasks of a life in both views.
+/// Plays all tasks over the data in both views.
 async fn play_all(seed: u64) -> (Vec<Line>, [usize; 2]) {
     let person = Person::new(seed);
     let stage = Stage::new(&person);
@@ -68,7 +68,7 @@ async fn play_all(seed: u64) -> (Vec<Line>, [usize; 2]) {
     (lines, looks)
 }
 
-/// All are solved, by few more calls than whoever knows the life would make.
+/// All are solved, with only a few more calls than a reader who knows the data needs.
 #[allow(clippy::print_stderr, reason = "the harness keeps it unless asked")]
 async fn check(seed: u64) {
     let (lines, looks) = play_all(seed).await;
@@ -143,7 +143,7 @@ fn content(dir: &Path) -> BTreeMap<String, String> {
         .unwrap()
 }
 
-/// Each service is exported again when more has happened, over what was exported before, and a refresh takes it up.
+/// Each service is exported again, over the earlier export, after more has happened, and a refresh imports it.
 #[test]
 fn o2_2_a_life_that_went_on_is_refreshed_to_what_it_is() {
     let person = Person::new(7);

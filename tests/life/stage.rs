@@ -1,4 +1,4 @@
-//! Where a life is asked: its exports imported by the binary, granted at a terminal, served to a reader.
+//! Where the data is queried: its exports imported by the binary, granted at a terminal, served to a reader.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,12 +12,12 @@ use crate::journeys::view::{Seen, View};
 use crate::own::granted::grant;
 use crate::support::env::TestEnv;
 
-/// A person's HOME with a store that imports alone have filled, and another one for an agent that was granted less.
+/// A person's HOME with a store that only imports have filled, and another HOME for an agent that was granted less.
 pub struct Stage {
     pub env: TestEnv,
     pub narrow: TestEnv,
     pub exports: tempfile::TempDir,
-    /// What the import said.
+    /// The output of the import.
     pub imported: Value,
 }
 
@@ -39,7 +39,7 @@ impl Stage {
         self.env.cache_dir().join("own")
     }
 
-    /// Imports each export by itself, as a person would, and gives what was said.
+    /// Imports each export separately, as a person would, and returns the output.
     pub fn import(&self, options: &[&str]) -> Value {
         let mut paths: Vec<String> = Vec::new();
         for path in export::paths(self.exports.path()) {
@@ -55,7 +55,7 @@ impl Stage {
         serde_json::from_str(&ran.stdout).unwrap()
     }
 
-    /// Grants everything but what is kept apart.
+    /// Grants everything except what is kept apart.
     pub fn grant(&self) {
         let status: Value =
             serde_json::from_str(&self.env.run(&["provider", "status", "--json"]).stdout).unwrap();
@@ -86,7 +86,7 @@ impl Stage {
     }
 }
 
-/// The names of the streams in what `provider status` says.
+/// The names of the streams in the output of `provider status`.
 fn gather(value: &Value, streams: &mut BTreeSet<String>) {
     match value {
         Value::Object(map) => {
@@ -104,7 +104,7 @@ fn gather(value: &Value, streams: &mut BTreeSet<String>) {
     }
 }
 
-/// A reader's first look in one view: the tools, and the connections by the names that tasks give them.
+/// A reader's first look in one view: the tools, and the connections by the names that tasks use.
 pub async fn begin(
     env: &TestEnv,
     person: &Person,

@@ -1,4 +1,5 @@
-//! What an agent asks of a person's own data through the six tools: the largest, the newest, sums by group, whose record it is.
+//! An agent's questions about a person's own data, through the six tools: the largest, the newest, sums by group,
+//! whose record it is.
 
 use std::path::Path;
 
@@ -116,9 +117,9 @@ fn o6_5_a_body_has_its_mail_and_a_hit_its_title() {
 
     let found = structured(&env, "search", &json!({"q": "boat"}));
     let titles = found["results"].as_array().unwrap().iter().map(|hit| hit["title"].as_str().unwrap());
-    // A mail and its body, those with the word in the subject first.
+    // A mail and its body, with matches in the subject first.
     assert_eq!(titles.collect::<Vec<_>>(), ["The boat", "The boat", "Dinner", "Dinner"], "{found}");
-    // Words of the sender beside those of the body.
+    // Words of the sender and of the body together.
     let found = structured(&env, "search", &json!({"q": "bo map", "streams": ["message_bodies"]}));
     assert_eq!(found["results"][0]["title"], "Dinner");
 

@@ -1,4 +1,4 @@
-//! An invoice that came as a PDF: imported, granted, found by a word in it.
+//! An invoice that arrived as a PDF: imported, granted, found by a word in it.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -17,7 +17,7 @@ fn packed(text: &str) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A page with one line, in glyphs that only the font's map knows, its streams packed.
+/// A page with one line, in glyphs that only the font's map knows, with compressed streams.
 fn pdf(line: &str) -> Vec<u8> {
     let (mut map, mut codes) = (String::new(), String::new());
     for (glyph, c) in (7..).zip(line.chars()) {
@@ -70,7 +70,7 @@ fn o5_7_an_invoice_that_came_as_a_pdf_is_found_by_a_word_in_it() {
     let ran = env.run(&["import", "--yes", "--json", &file.display().to_string()]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     grant(&env, &["--stream", "attachments"]);
-    // A word of the document alone, and with one of the subject and the sender.
+    // A word of the document alone, and together with one of the subject and the sender.
     for q in ["zahlerstand", "ZÄHLERSTAND power moe"] {
         let found = call(&env, "search", &json!({ "q": q }), &[]);
         let hits = found["structuredContent"]["results"].as_array().unwrap();

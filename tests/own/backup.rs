@@ -1,4 +1,4 @@
-//! A store as one file, and back: all of it or nothing, whatever stands in the way.
+//! A store as one file, and back: all of it or nothing, whatever goes wrong.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -88,7 +88,7 @@ fn own(env: &TestEnv) -> PathBuf {
     env.cache_dir().join("own")
 }
 
-/// Every row of every table of the store, so all records, ids, former states, words and what imports remember.
+/// Every row of every table of the store, and so all records, ids, earlier states, words, and what imports remember.
 fn content(dir: &Path) -> Vec<String> {
     let db = rusqlite::Connection::open(dir.join("own.db")).unwrap();
     let names = |sql: &str| -> Vec<String> {
@@ -129,7 +129,7 @@ fn back_up(env: &TestEnv, file: &Path, more: &[&str]) -> Value {
     ok(&env.run(&[&["provider", "backup", file.to_str().unwrap(), "--json"], more].concat()))
 }
 
-/// What is left beside what belongs there.
+/// Files that do not belong there.
 fn leftovers(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -157,7 +157,7 @@ fn o3_11_a_restored_store_is_the_one_that_was_backed_up() {
     #[cfg(unix)]
     assert_eq!(mode(&file), 0o600);
     assert_eq!(leftovers(&own(&env)).len() + leftovers(&env.home()).len(), 0);
-    // It is a plain archive too.
+    // It is also a plain archive.
     let listed = std::process::Command::new("tar").args(["-tf", file.to_str().unwrap()]).output().unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
     assert!(listed.starts_with("manifest.json\nmanifest.json.sha256\nown.db\nblobs/"), "{listed}");
@@ -174,7 +174,7 @@ fn o3_11_a_restored_store_is_the_one_that_was_backed_up() {
     assert_eq!(status(&other), status(&env));
     #[cfg(unix)]
     assert_eq!((mode(&own(&other)), mode(&own(&other).join("own.db"))), (0o700, 0o600));
-    // Searches, counts and rows are the same, through grants of the same.
+    // Searches, counts and rows are the same, through equal grants.
     let answers = |env: &TestEnv| {
         grant(env, &["--account", "rows", "--stream", "rows"]);
         let calls = [
@@ -182,7 +182,7 @@ fn o3_11_a_restored_store_is_the_one_that_was_backed_up() {
             ("aggregate", json!({"stream": "rows", "metric": "count", "group_by": "kind"})),
             ("query_records", json!({"stream": "rows", "limit": 5})),
         ];
-        // A cursor is the store's own; it has another key for them.
+        // A cursor belongs to one store; the new one has another key for them.
         calls.map(|(tool, arguments)| {
             let answer = call(env, tool, &arguments, &[])["structuredContent"].clone();
             if tool == "query_records" { answer["data"]["data"].clone() } else { answer }
@@ -191,7 +191,7 @@ fn o3_11_a_restored_store_is_the_one_that_was_backed_up() {
     let (wanted, found) = (answers(&env), answers(&other));
     assert!(wanted[0].to_string().contains("needle") && wanted[1].to_string().contains("k1"), "{wanted:?}");
     assert_eq!(found, wanted);
-    // What was copied comes back, whatever became of the export.
+    // Copied attachments come back, whatever became of the export.
     std::fs::remove_file(&exports[2]).unwrap();
     assert_eq!(attachments(&own(&other)), 10);
     std::fs::remove_file(&exports[3]).unwrap();
@@ -233,7 +233,7 @@ fn o3_11_no_grant_and_no_token_comes_back() {
         )
         .unwrap()
     );
-    // The database of grants is there still, and the token on this machine is too.
+    // The database of grants still exists, and so does the token on this machine.
     for name in ["own.db", "own.db-wal", "own.db-shm"] {
         let _ = std::fs::remove_file(dir.join(name));
     }
@@ -284,7 +284,7 @@ fn o3_11_a_backup_is_one_state_while_an_import_runs() {
     }
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(seen.is_sorted(), "{seen:?}");
-    // One of a state in the middle is gone on with.
+    // A state in the middle is resumed.
     let dir = env.home().join("restored-0");
     let source = import(&env, &path, &["--data-dir", dir.to_str().unwrap()]);
     assert_eq!(source["read"], 20_000, "{source}");
@@ -344,7 +344,7 @@ fn o3_11_a_file_that_is_not_a_whole_backup_is_refused_and_nothing_is_made() {
     assert_eq!(restore_here(&dir, &env.home().join("nothing"), None), Err("backup_file"));
 }
 
-/// A backup that holds `database`, as somebody else could make one, with `more` members behind it.
+/// A backup that contains `database`, as another person could make it, with `more` members after it.
 fn forged(database: &[u8], change: impl Fn(&mut Value), more: &[(&str, &[u8])]) -> Vec<u8> {
     let taken = |size: usize| 512 + size.div_ceil(512) * 512;
     let bytes: usize =
@@ -367,7 +367,7 @@ fn forged(database: &[u8], change: impl Fn(&mut Value), more: &[(&str, &[u8])]) 
     ];
     for (name, bytes) in first.into_iter().chain(more.iter().copied()) {
         let mut header = tar::Header::new_ustar();
-        // As it stands: a name that goes up is one that a library would not write.
+        // Written directly: a library would not write a name that leads upwards.
         header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
         header.set_entry_type(tar::EntryType::Regular);
         header.set_mode(0o600);
@@ -407,7 +407,7 @@ fn o3_11_a_forged_backup_writes_nowhere_and_runs_nothing() {
     for name in ["../evil", "/tmp/evil", "blobs/../../evil", "own.db", "grants.db", "blobs/evil", &up] {
         assert_eq!(told(&forged(&whole(), |_| {}, &[(name, b"evil")])), Some("backup_damaged"), "{name}");
     }
-    // An attachment of the right name that nothing refers to, and one of the wrong one.
+    // An attachment with the right name that nothing refers to, and one with the wrong name.
     let name = format!("blobs/{hash}");
     for bytes in [&b"evil"[..], b"evix"] {
         assert_eq!(told(&forged(&whole(), |_| {}, &[(&name, bytes)])), Some("backup_damaged"));
@@ -469,7 +469,7 @@ fn o3_11_each_refusal_has_its_code_and_what_to_type() {
         code(&run(&["provider", "backup", env.home().to_str().unwrap()])),
         (Some(2), "backup_file".into())
     );
-    // A passphrase is typed, or not at all.
+    // A passphrase is only ever typed.
     let asked = env
         .pdpp(&["provider", "backup", name, "--encrypt", "--json"])
         .stdin(std::process::Stdio::piped())
@@ -496,12 +496,12 @@ fn o3_11_each_refusal_has_its_code_and_what_to_type() {
         next.contains(&format!("pdpp provider restore {name} --data-dir {}-restored", dir.display())),
         "{next}"
     );
-    // What it says can be typed. Commands mean the store that they meant before.
+    // The advice can be typed. Commands mean the same store as before.
     let beside = format!("{}-restored", dir.display());
     let restored = ok(&run(&["provider", "restore", name, "--data-dir", &beside]));
     assert_eq!((&restored["data_dir"], &restored["is_usual"]), (&beside.as_str().into(), &false.into()));
     assert_eq!(ok(&run(&["provider"]))["data_dir"], dir.display().to_string());
-    // One that others use now.
+    // A store that others are using.
     let lock = backup::lock(&dir).unwrap();
     let here = ["--data-dir", dir.to_str().unwrap()];
     let refused = run(&[&["provider", "backup", name, "--overwrite"][..], &here].concat());
@@ -509,7 +509,7 @@ fn o3_11_each_refusal_has_its_code_and_what_to_type() {
     let refused = run(&[&["provider", "forget", "rows", "--yes"][..], &here].concat());
     assert_eq!(code(&refused), (Some(1), "backup_running".into()));
     drop(lock);
-    // An empty store is as good as none, also after everything in it was forgotten.
+    // An empty store counts as none, even after everything in it was forgotten.
     for account in ["rows", "notes", "ana@example.org", "bob@example.org"] {
         ok(&run(&[&["provider", "forget", account, "--yes"][..], &here].concat()));
     }
@@ -583,7 +583,7 @@ fn o3_11_a_passphrase_is_asked_for_at_the_terminal_and_opens_the_backup() {
     assert_eq!(ok(&terminal.end())["encrypted"], true);
     assert_eq!(content(&own(&other)), content(&own(&env)));
 
-    // Cut or changed, it does not open.
+    // A shortened or changed file does not open.
     let (broken, dir) = (env.home().join("broken"), env.home().join("restored"));
     let told = |bytes: &[u8]| {
         std::fs::write(&broken, bytes).unwrap();
@@ -601,7 +601,7 @@ fn o3_11_a_passphrase_is_asked_for_at_the_terminal_and_opens_the_backup() {
     }
 }
 
-/// What `command` leaves when it is stopped by `signal` at a random moment of `time`; whether it was stopped.
+/// What `command` leaves when `signal` stops it at a random moment of `time`; whether it was stopped.
 #[cfg(unix)]
 fn stopped(
     env: &TestEnv,
@@ -644,7 +644,7 @@ fn o3_11_whatever_stops_it_leaves_a_whole_file_or_store_or_none() {
         let signal = if at % 2 == 0 { Signal::INT } else { Signal::KILL };
         let random = at.wrapping_mul(2_654_435_761) % 1000;
         let was = stopped(&env, &["provider", "backup", second.to_str().unwrap()], signal, time, random);
-        // It may have been whole when the signal came.
+        // It may have been complete when the signal came.
         assert!(second.exists() || was, "{at}");
         if at == 0 {
             assert_eq!([leftovers(&own(&env)), leftovers(&env.home())].concat(), [""; 0], "{at}");
@@ -668,7 +668,7 @@ fn o3_11_whatever_stops_it_leaves_a_whole_file_or_store_or_none() {
         assert_eq!(content(&dir), wanted, "{at}");
         assert_eq!(leftovers(&dir), [""; 0], "{at}");
     }
-    // What a kill left goes with the next one.
+    // The next run removes what a kill left.
     back_up(&env, &second, &[]);
     assert_eq!([leftovers(&own(&env)), leftovers(&env.home())].concat(), [""; 0]);
 }
@@ -686,7 +686,7 @@ fn o3_11_a_restore_takes_the_place_of_nothing_and_of_no_store_that_is_served() {
         let watch = Watch { stop: &AtomicBool::new(false), say: &|_| {} };
         backup::restore(dir, &opened, &watch).map(drop).map_err(|error| error.code())
     };
-    // A store whose database was moved away: what is left of it may be all that there is.
+    // A store whose database was moved away: the rest may be all that is left.
     let dir = env.home().join("parts");
     restore(&dir).unwrap();
     std::fs::remove_file(dir.join("own.db")).unwrap();
@@ -700,7 +700,7 @@ fn o3_11_a_restore_takes_the_place_of_nothing_and_of_no_store_that_is_served() {
     assert!(dir.join("own.db-wal").exists());
     std::fs::remove_file(dir.join("own.db-wal")).unwrap();
     restore(&dir).unwrap();
-    // An empty store that is served goes on being that one.
+    // An empty store that is being served stays the same store.
     let empty = env.home().join("empty");
     drop(pdpp::own::make_store(&empty).unwrap());
     let listen = "127.0.0.1:0".parse().unwrap();
@@ -720,7 +720,7 @@ fn o3_11_a_full_disk_leaves_nothing() {
     let file = env.home().join("own.tar");
     back_up(&env, &file, &[]);
     let limited = |blocks: usize, words: &[&str]| {
-        // A limit of a file's size: a write fails as on a full disk, for root too.
+        // With a limit on the size of files a write fails as on a full disk, for root too.
         let line = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
         let command = env.pdpp(&[]);
         let mut shell = std::process::Command::new("/bin/sh");

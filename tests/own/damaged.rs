@@ -1,4 +1,4 @@
-//! A store that is damaged, or away: it is said which file it is, what is lost and what is not, and what to type.
+//! A store that is damaged or missing: the message names the file, what is lost and what is not, and what to type.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ fn imported(env: &TestEnv, more: &[&str]) -> PathBuf {
     env.cache_dir().join("own")
 }
 
-/// Writes over a file what no database has there; what SQLite keeps beside it goes.
+/// Overwrites a file with bytes that no database has there; removes SQLite's files next to it.
 fn spoil(file: &Path, how: &str) {
     for beside in ["-wal", "-shm"] {
         let _ = std::fs::remove_file(format!("{}{beside}", file.display()));
@@ -37,7 +37,7 @@ fn error(ran: &Ran) -> Value {
     json["error"].clone()
 }
 
-/// The commands of `next`, as a shell runs them, with `export` in the place of the one to name.
+/// The commands of `next`, as a shell runs them, with `export` instead of the placeholder.
 #[cfg(unix)]
 fn typed(env: &TestEnv, next: &str, from: &str, export: &Path) -> bool {
     let line = &next[next.find(from).unwrap()..];
@@ -112,7 +112,7 @@ fn o3_5_each_command_says_that_the_store_is_damaged_and_what_to_type() {
         assert!(dir.with_file_name("damaged-own").join("own.db").exists());
         let told: Value = serde_json::from_str(&env.run(&["provider", "--json"]).stdout).unwrap();
         assert_eq!(told["accounts"][0]["streams"][0]["records"], 2, "{told}");
-        // The old grant is of the store that was moved away.
+        // The old grant belongs to the store that was moved away.
         let status = env.run(&["status", "--check", "--json"]).stdout;
         assert!(
             status.contains("own_store_other") && status.contains("pdpp disconnect local --grant"),
@@ -205,7 +205,7 @@ fn o7_10_grants_of_every_store_are_listed_and_ended_wherever_their_store_is() {
     assert_eq!(all["grants"].as_array().unwrap().len(), 1, "none of the other store is left here: {all}");
     let gone = env.run(&["provider", "grants", "--data-dir", other.to_str().unwrap(), "--json"]).stdout;
     assert!(gone.contains("\"revoked\"") && gone.contains(&id(&elsewhere)), "{gone}");
-    // A store that is away: its grants are told, and how to take them off.
+    // A missing store: its grants are listed, with the command that removes them.
     std::fs::rename(&own, env.home().join("aside")).unwrap();
     imported(&env, &["--data-dir", other.to_str().unwrap()]);
     let text = env.run(&["provider", "grants"]).stdout;
@@ -240,7 +240,7 @@ fn o7_6_a_name_that_nothing_has_is_told_at_once_with_the_one_that_was_meant() {
         let said = refused(&options);
         assert!(said.contains(next), "{options:?}: {said}");
     }
-    // Names that are there, and in nothing of what is meant.
+    // Names that exist, but not in the chosen part.
     let said = refused(&["--account", "Work", "--stream", "chats"]);
     assert!(said.contains("labels, messages, security_messages") && !said.contains("chats,"), "{said}");
     let said = refused(&["--source", "chat", "--account", "Work"]);

@@ -1,4 +1,4 @@
-//! A store of made-up exports, filled as an import fills it.
+//! A store of made-up exports, filled like an import fills it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn connector(key: &str, name: &str, streams: &[StreamSpec]) -> Connector {
     }
 }
 
-/// A word that stands in one account's texts alone, and in no name.
+/// A word that is in one account's texts only, and in no name.
 pub const WORK_WORD: &str = "zephyrwork";
 pub const HOME_WORD: &str = "quillhome";
 
@@ -86,7 +86,7 @@ pub fn store_in(dir: &Path) {
     drop(pdpp::vault::open_store(dir, &own::PROFILE, Some(&fill)).unwrap());
 }
 
-/// A store where `env` has it by default.
+/// A store in the default place of `env`.
 pub fn store_of(env: &TestEnv) -> PathBuf {
     let dir = env.cache_dir().join("own");
     store_in(&dir);

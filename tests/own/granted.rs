@@ -12,17 +12,17 @@ use super::filled::{HOME_WORD, WORK_WORD, store_in, store_of};
 use super::terminal::Terminal;
 use crate::support::env::TestEnv;
 
-/// What is ticked beforehand is approved.
+/// Approves what is already ticked.
 #[cfg(windows)]
 pub fn grant(env: &TestEnv, options: &[&str]) -> Value {
-    // Some callers have an event loop of their own.
+    // Some callers have their own event loop.
     std::thread::scope(|scope| {
         let granting = super::page::granted_as_shown(env, options);
         scope.spawn(|| pdpp::runtime::block_on(granting).unwrap()).join().unwrap()
     })
 }
 
-/// What is ticked beforehand is approved, for 30 days.
+/// Approves what is already ticked, for 30 days.
 #[cfg(unix)]
 pub fn grant(env: &TestEnv, options: &[&str]) -> Value {
     let words = ["connect", "local", "--in-terminal", "--json"];
@@ -36,7 +36,7 @@ pub fn grant(env: &TestEnv, options: &[&str]) -> Value {
     serde_json::from_str(&ran.stdout).unwrap()
 }
 
-/// What a tool answers: its structured view.
+/// A tool's answer: its structured view.
 pub fn call(env: &TestEnv, tool: &str, arguments: &Value, options: &[&str]) -> Value {
     let arguments = arguments.to_string();
     let ran = env.run(&[&["mcp", "call", tool, &arguments, "--json"], options].concat());
@@ -84,7 +84,7 @@ async fn o6_13_a_grant_appears_in_a_server_that_runs_and_ends_there() {
     let schema = ask(&mut client, "schema", json!({})).await.to_string();
     assert!(schema.contains("messages") && !schema.contains("chats"), "{schema}");
     let chats = grant(&env, &["--stream", "chats"]);
-    // Seen with the next look at the schema, as any provider's.
+    // The next read of the schema shows it, as for any provider.
     let schema = ask(&mut client, "schema", json!({})).await.to_string();
     assert!(schema.contains("chats"), "{schema}");
     let rows = ask(&mut client, "query_records", json!({"stream": "chats"})).await.to_string();
@@ -97,7 +97,7 @@ async fn o6_13_a_grant_appears_in_a_server_that_runs_and_ends_there() {
     let again = env.run(&["provider", "revoke", &grant_id(&work), "--yes"]);
     assert_eq!(again.code, Some(0), "{again:?}");
     assert_eq!(env.run(&["provider", "revoke", "grt_nothing", "--yes"]).code, Some(2));
-    // Disconnected like any provider's.
+    // Disconnected like any other provider.
     let ran = env.run(&["disconnect", "local", "--yes", "--json"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let gone = ask(&mut client, "query_records", json!({"stream": "chats"})).await;
@@ -110,7 +110,7 @@ async fn o6_13_a_grant_appears_in_a_server_that_runs_and_ends_there() {
     client.close().await;
 }
 
-/// A stolen bearer of a grant that was revoked, and one whose end has come, are refused by the store itself.
+/// The store itself refuses the stolen bearer of a revoked grant, and one that has expired.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn o3_2_the_store_itself_refuses_what_is_over_while_an_import_writes() {
     let env = TestEnv::new();
@@ -170,7 +170,7 @@ fn o7_1_one_approval_gives_a_grant_a_source() {
     store_of(&env);
     let words = ["connect", "local", "--in-terminal", "--json"];
     let mut terminal = Terminal::run(&env, &words);
-    // Nothing is ticked: all of it.
+    // Nothing is ticked, which means all of it.
     terminal.answer("What may be read", "a\r");
     terminal.answer("Which fields", "\x1b[B\r");
     terminal.answer("When should the grant end", "\r");
@@ -185,7 +185,7 @@ fn o7_1_one_approval_gives_a_grant_a_source() {
         .map(|grant| grant["sources"][0]["connector_key"].clone())
         .collect();
     assert_eq!(sources, ["mail", "chat"]);
-    // Messages of two accounts: which one is asked, and no link is among the fields.
+    // Messages of two accounts: it asks which one, and the fields do not include links.
     let rows = call(&env, "query_records", &json!({"stream": "messages", "connection_id": "cin_home"}), &[]);
     let rows = rows.to_string();
     assert!(
@@ -262,7 +262,8 @@ fn o7_5_a_list_that_is_interrupted_leaves_the_cursor_and_no_grant() {
     let mut terminal = Terminal::run(&env, &["connect", "local", "--in-terminal"]);
     terminal.answer_unseen("What may be read", "\u{3}");
     let ran = terminal.end();
-    // By the signal itself, or by the program that has heard it, if the list has just let go of the terminal: 130 to a shell.
+    // Ended by the signal itself, or by the program that received it, if the list has just released the terminal: a
+    // shell reports 130.
     assert!(matches!(ran.code, None | Some(130)), "{ran:?}");
     assert!(!ran.stderr.contains("\u{1b}[?25l"), "the cursor is hidden: {ran:?}");
     let made: Value = serde_json::from_str(&env.run(&["provider", "grants", "--json"]).stdout).unwrap();
@@ -298,7 +299,7 @@ fn o7_1_another_store_refuses_the_token() {
     let gone = call(&env, "query_records", &json!({"stream": "messages"}), &[]).to_string();
     assert!(gone.contains("own_missing") || gone.contains("own_data_dir"), "{gone}");
     store_in(&dir);
-    // With the grants of the first: they are of another store all the same.
+    // With the grants of the first store: they belong to another store anyway.
     std::fs::copy(env.home().join("aside/grants.db"), dir.join("grants.db")).unwrap();
     let other = call(&env, "query_records", &json!({"stream": "messages"}), &[]).to_string();
     assert!(other.contains("own_store_other") && !other.contains(WORK_WORD), "{other}");
@@ -328,7 +329,7 @@ fn a_grant_for_one_host_serves_that_host_alone() {
     assert!(!schema.contains("chats") && schema.contains("messages"), "{schema}");
 }
 
-/// Whether `word` stands in any file below `dir`.
+/// Whether `word` is in any file below `dir`.
 fn stands(dir: &std::path::Path, word: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -361,7 +362,7 @@ async fn o3_10_a_forgotten_account_is_in_no_file_any_more() {
     assert_eq!(gone["ended_grants"].as_array().unwrap().len(), 1, "{gone}");
     assert_eq!(gone["narrowed_grants"].as_array().unwrap().len(), 1, "{gone}");
     assert_eq!(stands(&dir, WORK_WORD), Vec::<String>::new());
-    // What is imported under its id again is in no grant that was there before.
+    // What is imported again under its id is in no earlier grant.
     let made = pdpp::own::open(&dir).unwrap().grants_made().unwrap();
     let live = made.iter().filter(|(_, ended)| ended.is_none()).flat_map(|(grant, _)| &grant.streams);
     let of: Vec<_> = live.map(|stream| stream.instance_ids.as_slice()).collect();
@@ -378,13 +379,13 @@ async fn o3_10_a_forgotten_account_is_in_no_file_any_more() {
     assert!(status.stdout.contains("Home") && !status.stdout.contains("Work"), "{status:?}");
 }
 
-/// A mail with an attachment, whose every word is in the store after an import with copies.
+/// A mail with an attachment, all of whose words are in the store after an import with copies.
 const WITH_ATTACHMENT: &str = "From a@b.example Thu Jan  1 00:00:00 2026\nFrom: a@b.example\nTo: me@own.example\nSubject: plumbago\n\
     Date: Thu, 1 Jan 2026 00:00:00 +0000\nMessage-ID: <1@b.example>\nMIME-Version: 1.0\n\
     Content-Type: multipart/mixed; boundary=\"=b\"\n\n--=b\nContent-Type: text/plain\n\nplumbago\n--=b\n\
     Content-Type: text/plain; name=\"a.txt\"\nContent-Disposition: attachment; filename=\"a.txt\"\n\nquillwort\n--=b--\n";
 
-/// What was imported with copies of its attachments: where the store is.
+/// Imports with copies of attachments; returns the store's place.
 fn imported_with_copies(env: &TestEnv) -> std::path::PathBuf {
     let path = env.home().join("one.mbox");
     std::fs::create_dir_all(env.home()).unwrap();
@@ -407,7 +408,7 @@ fn o3_10_a_forgotten_accounts_copies_of_attachments_go_too() {
     }
 }
 
-/// What `resources/read` says of a blob.
+/// The answer of `resources/read` for a blob.
 fn read_blob(env: &TestEnv, blob: &str) -> Value {
     let mut server = env.pdpp(&["mcp", "serve"]);
     let mut server =
@@ -429,7 +430,8 @@ fn read_blob(env: &TestEnv, blob: &str) -> Value {
     answer
 }
 
-/// The bytes of an attachment lie in the export: where that is gone, the user learns what to do, and no path is told.
+/// The bytes of an attachment are in the export: if that is gone, the user learns what to do, and no path is
+/// revealed.
 #[test]
 fn o3_9_an_attachment_whose_export_has_moved_says_so_and_what_helps() {
     let env = TestEnv::new();
@@ -472,7 +474,7 @@ fn o3_10_forgetting_that_was_stopped_is_finished_by_the_same_command() {
     let env = TestEnv::new();
     let dir = imported_with_copies(&env);
     {
-        // As far as a process comes that is killed at once.
+        // A process that is killed at once gets this far.
         let store = pdpp::own::open_store(&dir).unwrap();
         let account =
             store.read::<_, rusqlite::Error>(|_, catalog| Ok(catalog.connections[0].id.clone())).unwrap();
@@ -504,7 +506,8 @@ fn o6_14_every_connection_says_how_old_its_data_is() {
         )
         .unwrap();
     };
-    // One record is of the day before the import, one that the grant hides of its day, and the others are dated later.
+    // One record is from the day before the import, one that the grant hides is from that day, and the others have
+    // later dates.
     db.execute("UPDATE record SET sort = 1767900000000 WHERE key = 'm0'", []).unwrap();
     db.execute("UPDATE record SET sort = 1767990000000 WHERE key = 's1'", []).unwrap();
     imported(1_768_000_000_000);
@@ -529,7 +532,7 @@ fn o6_14_every_connection_says_how_old_its_data_is() {
     assert!(status["accounts"][1]["as_of"].is_null(), "{status}");
 }
 
-/// A store of one chat, which goes on in April.
+/// A store of one chat, which continues in April.
 pub fn store_of_a_chat(env: &TestEnv) {
     let file = env.home().join("WhatsApp Chat with Garden.txt");
     let text = "31/01/2026, 14:03 - Ana: Which beds?\n31/01/2026, 14:05 - Ben: Both.\n\
@@ -579,7 +582,7 @@ fn o7_7_what_tells_of_later_days_is_said_to_be_left_out_and_is() {
         }
     };
     shown();
-    // A grant that was made, and a store that was filled, before any field was known to tell of later days.
+    // A grant that was made, and a store that was filled, before any field was marked as telling of later days.
     let dir = env.cache_dir().join("own");
     let changed = |file: &str, sql: &str| {
         assert_eq!(rusqlite::Connection::open(dir.join(file)).unwrap().execute(sql, []).unwrap(), 1);
@@ -634,13 +637,13 @@ fn o7_9_an_import_between_showing_and_deciding_is_shown_first() {
     terminal.answer("Space ticks", "\r");
     terminal.answer("Which fields", "\r");
     terminal.answer("When should the grant end", "\r");
-    // What is ticked was ticked by another list.
+    // The ticks belong to an earlier list.
     terminal.answer("has changed since you saw it", "");
     terminal.answer("What may be read", "\r");
     terminal.answer("Which fields", "\r");
     terminal.answer("When should the grant end", "\r");
     terminal.answer("Approve?", "");
-    // Another account of the name that is shown: told apart from then on.
+    // Another account with the displayed name: from now on the two can be told apart.
     import_another(&env, "Work");
     terminal.answer("", "y");
     terminal.answer("has changed since you saw it", "");
@@ -681,14 +684,14 @@ fn a_filter_tells_which_account_is_meant_and_that_a_value_is_spelled_otherwise()
     grant(&env, &["--account", "Mine", "--account", "Family", "--stream", "messages"]);
     let rows =
         |filter: Value| call(&env, "query_records", &json!({"stream": "messages", "filter": filter}), &[]);
-    // The field is in one of the two sources alone.
+    // Only one of the two sources has the field.
     let found = rows(json!({"role": "user"}));
     assert_eq!(found["structuredContent"]["data"]["data"].as_array().map(Vec::len), Some(1), "{found}");
     let found = rows(json!({"from_email": "ana@example.org"}));
     assert_eq!(found["structuredContent"]["data"]["data"].as_array().map(Vec::len), Some(1), "{found}");
     let refused = rows(json!({"no_such_field": "x"}));
     assert_eq!(refused["isError"], true, "{refused}");
-    // Nothing is spelled so; another way to spell it is told.
+    // Nothing is spelled like this; a similar spelling is suggested.
     let missed = rows(json!({"role": "USER"}));
     let warning = &missed["structuredContent"]["data"]["meta"]["warnings"][0];
     assert_eq!(warning["code"], "spelled_otherwise", "{missed}");
@@ -701,7 +704,7 @@ fn a_filter_tells_which_account_is_meant_and_that_a_value_is_spelled_otherwise()
     assert!(!absent.contains("spelled_otherwise"), "{absent}");
 }
 
-/// Two accounts, a grant each: searched together they read like one, by a process for each page.
+/// Two accounts, with one grant each: searched together they read like one, with one process per page.
 #[test]
 fn r6_2_o6_8_a_search_over_two_grants_has_the_order_of_one() {
     let env = TestEnv::new();

@@ -1,4 +1,4 @@
-//! The same reads by HTTP and in this process (O1.5).
+//! The same reads over HTTP and in this process (O1.5).
 
 use std::sync::Arc;
 
@@ -102,7 +102,8 @@ fn requests() -> Vec<Request> {
     ]
 }
 
-/// What is the same of an answer: all of it but the names of the exchange, and cursors, which are sealed anew each time.
+/// The comparable part of an answer: everything except the names of the exchange, and cursors, which are sealed again
+/// each time.
 fn told(read: Result<pdpp::provider::rs::Envelope, ReadError>) -> String {
     let without = |mut value: Value| {
         strip(&mut value);

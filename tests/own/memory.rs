@@ -1,4 +1,4 @@
-//! What is left in the memory of a process of ours of what was typed into it, and of secrets that are good once.
+//! What remains in the memory of our process of typed text, and of secrets that are valid once.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -13,11 +13,11 @@ use super::served;
 use super::terminal::Terminal;
 use crate::support::env::TestEnv;
 
-/// Nothing else says this. Neither a form nor a terminal spells it in another way.
+/// This word appears nowhere else. Neither a form nor a terminal encodes it differently.
 const PASSPHRASE: &str = "Zwergfledermaus-4711-Quittengelee";
 const WRONG: &str = "Wasserfledermaus-1174-Rhabarber";
 
-/// The parts of `secrets` that are in the memory of the process `pid`, with where; none where nobody but root may look.
+/// The parts of `secrets` in the memory of the process `pid`, with their places; none if only root may look.
 fn found(pid: u32, secrets: &[(&str, &str)]) -> Vec<String> {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"));
     let (Ok(maps), Ok(mut memory)) = (maps, File::open(format!("/proc/{pid}/mem"))) else {
@@ -26,11 +26,11 @@ fn found(pid: u32, secrets: &[(&str, &str)]) -> Vec<String> {
     };
     let mut needles: Vec<(String, Vec<u8>)> = Vec::new();
     for (name, secret) in secrets {
-        // The allocator writes into what is freed: a half of it is enough to be found.
+        // The allocator overwrites the start of freed memory: finding half of a secret is enough.
         let (first, last) = secret.split_at(secret.len() / 2);
         for (part, text) in [("beginning", first), ("end", last)] {
             needles.push((format!("{part} of {name}"), text.as_bytes().to_vec()));
-            // As HMAC has its key.
+            // In the form of HMAC's key.
             for pad in [0x36, 0x5c] {
                 let padded = text.bytes().map(|byte| byte ^ pad).collect();
                 needles.push((format!("{part} of {name}, padded"), padded));
@@ -49,7 +49,7 @@ fn found(pid: u32, secrets: &[(&str, &str)]) -> Vec<String> {
         let [from, to] = [from, to].map(|at| u64::from_str_radix(at, 16).unwrap());
         let mut bytes = vec![0; usize::try_from(to - from).unwrap()];
         memory.seek(SeekFrom::Start(from)).unwrap();
-        // What was given back meanwhile cannot be read.
+        // Memory that was released meanwhile cannot be read.
         if memory.read_exact(&mut bytes).is_err() {
             continue;
         }
@@ -67,7 +67,7 @@ fn found(pid: u32, secrets: &[(&str, &str)]) -> Vec<String> {
     all
 }
 
-/// Connections that a test has left open are not the service's to close at once.
+/// The service need not close connections at once that a test has left open.
 fn assert_gone(pid: u32, secrets: &[(&str, &str)]) {
     let began = Instant::now();
     let mut left = found(pid, secrets);
@@ -117,7 +117,7 @@ async fn o9_3_a_service_forgets_what_was_typed_and_what_was_good_once() {
         ("the pairing code", &plain),
         ("the authorization code", code.strip_prefix("pdpp_ac_").unwrap()),
     ];
-    // The clients' connections are theirs to end.
+    // The clients close their own connections.
     drop((browser, remote, host));
     assert_gone(pid, &secrets);
     let log = env.cache_dir();
@@ -131,7 +131,7 @@ async fn o9_3_a_service_forgets_what_was_typed_and_what_was_good_once() {
             );
         }
     }
-    // That it would be found is shown by what is there: the code that is good now.
+    // A secret that is still valid, the current code, shows that the search works.
     let next = pdpp_code(&server.terminal);
     assert!(!found(pid, &[("the next code", &next)]).is_empty() || !rustix::process::geteuid().is_root());
 }
@@ -140,7 +140,7 @@ fn pdpp_code(terminal: &Terminal) -> String {
     between(&terminal.so_far(), "next pairing code: ", "\r\n").to_owned()
 }
 
-/// A command whose last word has to wait, so that its memory can be looked at when all is done.
+/// A command whose last write must wait, so that the test can search its memory when everything is done.
 fn held(env: &TestEnv, words: &[&str]) -> (Terminal, std::io::PipeReader) {
     let (reader, mut writer) = std::io::pipe().unwrap();
     // As much as a pipe holds.
@@ -151,7 +151,7 @@ fn held(env: &TestEnv, words: &[&str]) -> (Terminal, std::io::PipeReader) {
 fn assert_gone_at_the_end((terminal, mut reader): (Terminal, std::io::PipeReader), secrets: &[(&str, &str)]) {
     let pid = terminal.pid();
     let began = Instant::now();
-    // It writes to standard output, and nobody takes it.
+    // It writes to standard output, which nobody reads.
     let is_at_its_end = || {
         let calls = std::fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
         calls.starts_with("1 0x1 ") || calls.starts_with("64 0x1 ")

@@ -1,4 +1,4 @@
-//! The owner's page: who gets in, what is there, and what can be done.
+//! The owner's page: who may open it, what it shows, and what it can do.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,13 +28,13 @@ pub(super) struct Open {
     pub dir: PathBuf,
     pub handle: Handle,
     pub browser: Browser,
-    /// Where the page is: `http://127.0.0.1:1/owner/PAGE`.
+    /// The page's address: `http://127.0.0.1:1/owner/PAGE`.
     pub at: String,
     pub csrf: String,
 }
 
 impl Open {
-    /// As `provider open` serves it.
+    /// Serves it like `provider open`.
     pub async fn new() -> Self {
         let env = TestEnv::new();
         let dir = store_of(&env);
@@ -50,7 +50,7 @@ impl Open {
         open
     }
 
-    /// A visit that has shown nothing yet.
+    /// A session that has shown nothing yet.
     pub async fn begun(env: TestEnv, dir: PathBuf, handle: Handle) -> Self {
         let mut browser = Browser::new();
         let link = handle.owner_link().unwrap();
@@ -65,7 +65,7 @@ impl Open {
         (status, page)
     }
 
-    /// Sends a form; gives the page that it leads to.
+    /// Sends a form; returns the page that it leads to.
     pub async fn post(&mut self, rest: &str, form: &[(&str, &str)]) -> (StatusCode, String) {
         let csrf = self.csrf.clone();
         let form = [&[("csrf", csrf.as_str())], form].concat();
@@ -89,7 +89,7 @@ fn served(env: &TestEnv, dir: &Path) -> (Handle, Arc<Pages>) {
     own::serve_page(dir, &cache(env)).unwrap()
 }
 
-/// The same as `provider serve` has it, where a passphrase opens it.
+/// Serves it like `provider serve`, where a passphrase opens it.
 fn served_with_passphrase(env: &TestEnv, dir: &Path) -> Handle {
     let vault = own::open(dir).unwrap();
     assert!(passphrase::set(vault.grants(), &PASSPHRASE.into()).unwrap());
@@ -105,7 +105,7 @@ async fn with_passphrase() -> Open {
     Open::begun(env, dir, handle).await
 }
 
-/// Notes a call in the log of the machine, as a server does.
+/// Records a call in the log of the machine, like a server.
 fn noted(env: &TestEnv, provider: &str, grant_id: &str) {
     let writer = Writer::new(AccessLog::new(&env.cache_dir()));
     writer.record(Access {
@@ -156,7 +156,7 @@ async fn o7_15_the_page_is_for_the_one_browser_that_opened_its_link() {
     assert_eq!(shown.len(), 1, "it tells what is there");
     let (status, _, page) = stranger.get(&format!("{base}/owner/open/guessed")).await;
     assert!(status == StatusCode::NOT_FOUND && page.contains("no longer works"), "{page}");
-    // Nothing else is served by it, and none of it to another name.
+    // It serves nothing else, and nothing under another name.
     for path in ["/", "/v1/schema", "/mcp", "/.well-known/oauth-protected-resource"] {
         assert_eq!(stranger.get(&format!("{base}{path}")).await.0, StatusCode::NOT_FOUND, "{path}");
     }
@@ -176,7 +176,7 @@ async fn o7_15_the_page_is_for_the_one_browser_that_opened_its_link() {
     assert_eq!((header("cache-control"), header("x-frame-options")), ("no-store".into(), "DENY".into()));
     let page = answer.text().await.unwrap();
     assert!(!page.contains("<script") && !page.contains(" style=") && !page.contains(" on"), "{page}");
-    // The visit's token and no other site.
+    // With the session's token, and from no other site.
     let csrf = open.csrf.clone();
     for (origin, csrf) in [("http://127.0.0.1:1", csrf.as_str()), (base.as_str(), ""), (base.as_str(), "00")]
     {
@@ -200,7 +200,7 @@ async fn o7_15_a_link_opens_one_visit() {
     let (handle, _) = served(&env, &dir);
     let link = handle.owner_link().unwrap();
     let http = Browser::new().http;
-    // A look ahead at it spends nothing.
+    // A preview of it uses up nothing.
     let head = http.head(&link).send().await.unwrap();
     assert!(head.headers().get(SET_COOKIE).is_none());
     let first = http.get(&link).send().await.unwrap();
@@ -228,7 +228,7 @@ async fn o7_15_where_a_passphrase_decides_it_opens_each_visit_and_forgets() {
     let (status, page) = open.post("/passphrase", &[("passphrase", PASSPHRASE)]).await;
     assert!(status == StatusCode::FORBIDDEN && page.contains("Try again in 1 second."), "{page}");
     tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
-    // What was typed is not kept for the next request of the connection.
+    // The passphrase is not kept for the next request of the connection.
     let body = format!("csrf={}&passphrase={}", open.csrf, PASSPHRASE.replace(' ', "+"));
     let request = open.browser.http.post(format!("{}/passphrase", open.at)).body(body);
     let request =
@@ -238,7 +238,7 @@ async fn o7_15_where_a_passphrase_decides_it_opens_each_visit_and_forgets() {
     assert!(answer.headers()["connection"] == "close" && answer.headers().contains_key(LOCATION));
     let (_, page) = open.get("").await;
     assert!(page.contains("Work") && page.contains("This page closes at "), "{page}");
-    // What cannot be had back asks again.
+    // An action that cannot be undone asks again.
     let (_, page) = open.get("/forget/cin_work").await;
     assert!(page.contains("type=\"password\""), "{page}");
     let (status, page) = open.post("/forget/cin_work", &[("name", "Work"), ("passphrase", "wrong")]).await;
@@ -246,7 +246,7 @@ async fn o7_15_where_a_passphrase_decides_it_opens_each_visit_and_forgets() {
     tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
     let (status, page) = open.post("/forget/cin_work", &[("name", "Work"), ("passphrase", PASSPHRASE)]).await;
     assert!(status == StatusCode::SEE_OTHER && page.contains("Work is forgotten: its 6 records"), "{page}");
-    // Another browser begins anew.
+    // Another browser starts from the beginning.
     let second = Browser::new().get(&open.handle.owner_link().unwrap()).await.2;
     tells_nothing(&second);
 }
@@ -286,7 +286,7 @@ async fn o7_15_a_preview_is_what_the_agent_reads_and_an_end_ends_it() {
     }
     assert!(!page.contains("about zephyr") && !page.contains("Ana") && !page.contains(HOME_WORD), "{page}");
     assert!(!page.contains("number 0"), "older than what is granted: {page}");
-    // A look of the owner's is no read of the agent's.
+    // A look by the owner does not count as a read by the agent.
     let (_, page) = open.get("/reads").await;
     assert!(page.matches("A host: query_records").count() == 1 && page.contains("3 rows"), "{page}");
 
@@ -356,7 +356,7 @@ async fn o7_15_the_owner_searches_all_that_is_there_and_leaves_no_grant() {
         page.contains("<mark>number</mark>") && page.contains("Work, messages, 2026-04-10 10:00 UTC"),
         "{page}"
     );
-    // What no preset grants is its owner's too.
+    // The owner can also see what no preset grants.
     let (_, page) = open.get(&format!("/search?q=code+{WORK_WORD}")).await;
     assert!(page.contains("security messages") && page.contains(">1 hit<"), "{page}");
     let (_, page) = open.get("/search?q=lunch").await;
@@ -413,7 +413,7 @@ async fn o7_15_requests_wait_there_and_reads_by_http_are_noted() {
     let (status, granted) = poll(&attempt).await;
     assert_eq!(status, StatusCode::OK, "{granted}");
     let (id, token) = (granted["grant_id"].as_str().unwrap(), granted["access_token"].as_str().unwrap());
-    // By /v1, and by the tools at /mcp over it.
+    // Through /v1, and through the tools at /mcp over it.
     let http = Browser::new().http;
     let get = |path: &str| http.get(format!("{url}{path}")).bearer_auth(token).send();
     let rows = get("/v1/streams/messages/records?limit=3").await.unwrap().text().await.unwrap();
@@ -456,12 +456,12 @@ async fn o7_15_requests_wait_there_and_reads_by_http_are_noted() {
     for part in ["Reader &lt;b&gt;: query_records, messages", "3 rows", "<svg", "Reads by day and agent"] {
         assert!(page.contains(part), "{part}: {page}");
     }
-    // The owner's command knows of it too.
+    // The owner's command knows it too.
     let grants = open.env.run(&["provider", "grants", "--json"]);
     let grants: Value = serde_json::from_str(&grants.stdout).unwrap();
     assert_eq!(grants["grants"][0]["grant_id"], id);
     assert!(grants["grants"][0]["last_read"].is_string(), "{grants}");
-    // Decided: it waits no more.
+    // After the decision it is not pending any more.
     let csrf = open.csrf.clone();
     let at = format!("{}/requests/{request}", open.at);
     let (status, _, page) = open.browser.post(&at, &url, &[("csrf", &csrf)]).await;

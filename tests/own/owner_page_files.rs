@@ -1,4 +1,4 @@
-//! An import by choosing a file on the owner's page: what comes in, and what is sent by whoever means no good.
+//! An import by choosing a file on the owner's page: what is imported, and what a malicious sender may send.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -31,7 +31,7 @@ fn form(parts: &[(&str, Option<&str>, &[u8])]) -> Vec<u8> {
     form
 }
 
-/// A mailbox of so many mails of some `size` bytes.
+/// A mailbox of this many mails of some `size` bytes.
 fn mailbox(mails: usize, size: usize) -> Vec<u8> {
     let mut mailbox = Vec::new();
     for at in 0..mails {
@@ -50,7 +50,7 @@ fn mailbox(mails: usize, size: usize) -> Vec<u8> {
 }
 
 impl Open {
-    /// Sends files; gives the page that it leads to.
+    /// Sends files; returns the page that it leads to.
     async fn send(&mut self, body: Vec<u8>) -> (StatusCode, String) {
         let at = format!("{}/import", self.at);
         let request =
@@ -64,7 +64,7 @@ impl Open {
         }
     }
 
-    /// What is received and not imported.
+    /// Files that were received and not imported.
     fn received(&self) -> usize {
         let inbox = std::fs::read_dir(self.dir.join("inbox"));
         inbox.map_or(0, |inbox| inbox.flatten().filter(|entry| entry.path().is_dir()).count())
@@ -95,7 +95,7 @@ impl Open {
     }
 }
 
-/// A page that loads itself again is waited for.
+/// Waits for a page that reloads itself.
 async fn settled(open: &mut Open, mut page: String) -> String {
     let began = Instant::now();
     while page.contains("Importing …") {
@@ -124,7 +124,7 @@ async fn o7_15_a_mailbox_is_imported_by_choosing_it() {
         assert!(page.contains(part), "{part}: {page}");
     }
     assert_eq!(open.received(), 1);
-    // Nothing is imported before somebody says so.
+    // Nothing is imported before the owner confirms it.
     assert!(open.get("/search?q=heron").await.1.contains(">0 hits<"));
     let (status, page) = open.post("/import/go", &[]).await;
     assert_eq!(status, StatusCode::SEE_OTHER, "{page}");
@@ -148,13 +148,13 @@ async fn o7_15_a_mailbox_is_imported_by_choosing_it() {
     }
     let messages = seen.iter().filter(|title| title.starts_with("Heron report")).count();
     assert!(messages >= 60, "{messages} of {}", seen.len());
-    // The same again is the same.
+    // Importing the same file again changes nothing.
     let (_, page) = open.send(body).await;
     assert!(page.contains("Import this?"), "{page}");
     let (_, page) = open.post("/import/go", &[]).await;
     let page = settled(&mut open, page).await;
     assert!(page.contains("60 read = 0 new + 0 changed + 60 same"), "{page}");
-    // And what is not wanted after all is gone.
+    // A file that is cancelled is removed.
     let other = form(&[("csrf", None, csrf.as_bytes()), ("file", Some("x.mbox"), &mailbox(1, 10))]);
     let (_, page) = open.send(other).await;
     assert!(page.contains("Import this?"), "{page}");
@@ -178,7 +178,7 @@ async fn o1_9_an_import_into_a_granted_account_says_so_first() {
     let (_, page) = open.send(body).await;
     assert!(page.contains("An agent can already read this account"), "{page}");
     assert!(page.contains("Import it, although an agent can read this account"), "{page}");
-    // The account can be said, and it is looked at again.
+    // The owner can name the account, and the plan is made again.
     let (_, page) =
         open.post("/import/plan", &[("account", "Somebody else"), ("timezone", "Europe/Oslo")]).await;
     assert!(page.contains("<strong>Somebody else</strong>"), "{page}");
@@ -194,7 +194,7 @@ async fn o7_15_what_is_no_form_of_its_own_is_received_by_nobody() {
     let csrf = open.csrf.clone();
     let mail = mailbox(1, 100);
     let named = |name: &'static str| form(&[("csrf", None, csrf.as_bytes()), ("file", Some(name), &mail)]);
-    // No token, a wrong one, one behind the file.
+    // No token, a wrong one, one after the file.
     for body in [
         form(&[("file", Some("a.mbox"), &mail)]),
         form(&[("csrf", None, b"00"), ("file", Some("a.mbox"), &mail)]),
@@ -218,7 +218,7 @@ async fn o7_15_what_is_no_form_of_its_own_is_received_by_nobody() {
     assert!(status == StatusCode::FORBIDDEN && page.contains("from somewhere else"), "{page}");
     let (_, page) = post(TYPE, base.clone(), "pdpp_owner_page=00".into(), named("a.mbox")).await;
     assert!(page.contains("This page is private"), "{page}");
-    // No boundary, and none that is one.
+    // No boundary, and an invalid one.
     for kind in [
         "multipart/form-data",
         "multipart/form-data; boundary=",
@@ -255,7 +255,7 @@ async fn o7_15_what_is_no_form_of_its_own_is_received_by_nobody() {
         );
         assert!(open.is_empty_again());
     }
-    // A name is a label: nothing is written but where it belongs.
+    // A name is only a label: nothing is written outside its place.
     for name in ["../../x.mbox", "/tmp/owner-page-x.mbox", "..\\..\\x.mbox", "\u{202e}x.mbox", ".x.mbox"] {
         let (status, page) = open.send(named(name)).await;
         assert!(status == StatusCode::SEE_OTHER && page.contains("x.mbox, "), "{name}: {page}");
@@ -266,7 +266,7 @@ async fn o7_15_what_is_no_form_of_its_own_is_received_by_nobody() {
         }
         assert!(!Path::new("/tmp/owner-page-x.mbox").exists());
     }
-    // What is none of ours.
+    // Requests that do not come from our page.
     let (_, page) =
         open.send(form(&[("csrf", None, csrf.as_bytes()), ("file", Some("x.bin"), &[0, 1, 2, 3])])).await;
     assert!(page.contains("This cannot be imported as it is") && page.contains("Import nothing"), "{page}");
@@ -297,7 +297,7 @@ async fn o7_15_a_body_without_an_end_a_cut_connection_and_several_at_once() {
             std::thread::sleep(Duration::from_millis(20));
         }
     };
-    // One that goes on: the page is there meanwhile, and nothing is held in memory.
+    // One that is still arriving: the page stays available, and nothing is held in memory.
     let mut endless = sending(&open);
     for _ in 0..200 {
         endless.write_all(&chunk(&vec![b'x'; 64 << 10])).unwrap();
@@ -306,12 +306,12 @@ async fn o7_15_a_body_without_an_end_a_cut_connection_and_several_at_once() {
     wait_for(&open, 2);
     let (status, page) = open.get("").await;
     assert!(status == StatusCode::OK && page.contains("type=\"file\""), "{page}");
-    // No third one.
+    // There is no third one.
     let mut third = open.raw(&head);
     let mut said = String::new();
     let _ = third.read_to_string(&mut said);
     assert!(said.starts_with("HTTP/1.1 429 ") && said.contains("Other files are being received"), "{said}");
-    // Of a stranger nothing is waited for.
+    // The service does not wait for a stranger.
     let mut stranger = TcpStream::connect(open.handle.url().strip_prefix("http://").unwrap()).unwrap();
     stranger.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     let port = open.handle.url().rsplit(':').next().unwrap().to_owned();
@@ -321,19 +321,19 @@ async fn o7_15_a_body_without_an_end_a_cut_connection_and_several_at_once() {
     let mut said = [0; 12];
     stranger.read_exact(&mut said).unwrap();
     assert_eq!(&said, b"HTTP/1.1 200");
-    // Cut: what came is gone.
+    // Interrupted: the received part is removed.
     drop(endless);
     drop(second);
     wait_for(&open, 0);
-    // And the next is received as ever.
+    // And the next is received as usual.
     let csrf = open.csrf.clone();
     let body = form(&[("csrf", None, csrf.as_bytes()), ("file", Some("a.mbox"), &mailbox(1, 100))]);
     let (status, page) = open.send(body).await;
     assert!(status == StatusCode::SEE_OTHER && page.contains("Import this?"), "{page}");
-    // A visit that is closed leaves nothing.
+    // A closed session leaves nothing.
     open.post("/close", &[]).await;
     wait_for(&open, 0);
-    // What a killed process left goes at the next import.
+    // The next import removes what a killed process left.
     let left = open.dir.join("inbox/0123456789abcdef");
     std::fs::create_dir_all(&left).unwrap();
     std::fs::write(left.join("a.mbox"), "left").unwrap();

@@ -1,4 +1,4 @@
-//! `connect local` on its page: who gets in, what can be decided there, and what anybody else gets.
+//! `connect local` on its page: who may open it, what can be decided there, and what everyone else gets.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -11,7 +11,7 @@ use super::filled::{WORK_WORD, store_of};
 use super::granted::{call, store_of_a_chat};
 use crate::support::env::TestEnv;
 
-/// A browser that follows nothing by itself, and keeps its one cookie.
+/// A browser that follows nothing automatically, and keeps its one cookie.
 pub struct Browser {
     pub http: reqwest::Client,
     pub cookie: Option<String>,
@@ -59,7 +59,7 @@ pub fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
     rest.split_once(after).unwrap().0
 }
 
-/// Starts `connect local`; gives the address and the code that it shows.
+/// Starts `connect local`; returns the address and the code that it shows.
 fn start(env: &TestEnv, options: &[&str]) -> (Child, String, String) {
     let (child, said, address, code) =
         shown(&mut env.pdpp(&[&["connect", "local", "--no-browser", "--json"], options].concat()));
@@ -68,7 +68,7 @@ fn start(env: &TestEnv, options: &[&str]) -> (Child, String, String) {
 }
 
 #[allow(clippy::zombie_processes, reason = "whoever starts it waits for it")]
-/// Starts `command`; gives what it says up to its code, and the address and the code in that.
+/// Starts `command`; returns its output up to the code, and the address and the code in it.
 pub(super) fn shown(command: &mut Command) -> (Child, String, String, String) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = String::new();
@@ -83,7 +83,7 @@ pub(super) fn shown(command: &mut Command) -> (Child, String, String, String) {
         said.push_str(&line);
         if is_code(&line) {
             let code = line.trim_matches(|c: char| !c.is_ascii_uppercase()).to_owned();
-            // Whatever else is said must not fill the pipe.
+            // Further output must not fill the pipe.
             std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
             let address = format!("http://127.0.0.1:{}/", between(&said, "http://127.0.0.1:", "/"));
             return (child, said, address, code);
@@ -91,10 +91,10 @@ pub(super) fn shown(command: &mut Command) -> (Child, String, String, String) {
     }
 }
 
-/// The consent page, in a browser that has been let in by its code.
+/// The consent page, in a browser that its code has admitted.
 struct Opened {
     browser: Browser,
-    /// The server that shows it, and where on that.
+    /// The server that shows it, and the path there.
     base: String,
     at: String,
     page: String,
@@ -114,7 +114,7 @@ async fn opened(address: &str, code: &str) -> Opened {
     Opened { browser, base, at, page, csrf }
 }
 
-/// What the boxes that are ticked send.
+/// What the ticked boxes send.
 fn ticked(page: &str) -> Vec<(&str, &str)> {
     page.split("<input type=\"checkbox\"")
         .skip(1)
@@ -124,7 +124,8 @@ fn ticked(page: &str) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// Approves `connect local` with these options on its page, as it is shown: what is printed. For where no terminal can be played.
+/// Approves `connect local` with these options on its page, unchanged; returns the output. For systems where a
+/// terminal cannot be simulated.
 #[cfg_attr(unix, allow(dead_code, reason = "there it is done at a terminal"))]
 pub(super) async fn granted_as_shown(env: &TestEnv, options: &[&str]) -> Value {
     let (child, address, code) = start(env, options);
@@ -168,7 +169,7 @@ async fn o7_2_the_page_lets_one_browser_decide_and_shows_nobody_else_anything() 
     let link = between(&page, "url=", "\"").replace("&amp;", "&");
     let base = link.split("/consent/").next().unwrap().to_owned();
 
-    // Whoever else finds the port: a page of another site, a program without the secret.
+    // Others who find the port: a page of another site, a program without the secret.
     let mut stranger = Browser::new();
     for path in
         ["/", "/v1/schema", "/consent", "/.well-known/oauth-protected-resource", "/mcp", "/oauth/register"]
@@ -206,7 +207,7 @@ async fn o7_2_the_page_lets_one_browser_decide_and_shows_nobody_else_anything() 
         "{page}"
     );
     let csrf = between(&page, "name=\"csrf\" value=\"", "\"").to_owned();
-    // Of all that is there the first stream: what it is called by its number.
+    // The first of all streams: its name by its number.
     let form = [
         ("csrf", csrf.as_str()),
         ("connection", "cin_work"),
@@ -216,7 +217,8 @@ async fn o7_2_the_page_lets_one_browser_decide_and_shows_nobody_else_anything() 
     ];
     let (status, _, text) = browser.post(&format!("{at}/review"), "https://evil.example", &form).await;
     assert_eq!(status, StatusCode::FORBIDDEN, "{text}");
-    // A form that was made before an import added something decides nothing: its numbers may be other streams' now (O7.9).
+    // A form that was made before an import added something decides nothing: its numbers may now belong to other
+    // streams (O7.9).
     let stale = [&form[..], &[("choices", "0123456789abcdef")]].concat();
     let (status, _, text) = browser.post(&format!("{at}/review"), &base, &stale).await;
     assert!(status == StatusCode::BAD_REQUEST && text.contains("has changed since you saw it"), "{text}");
@@ -228,7 +230,7 @@ async fn o7_2_the_page_lets_one_browser_decide_and_shows_nobody_else_anything() 
     let (status, _, text) =
         stranger.post(&format!("{at}/approve"), &base, &[("csrf", &csrf), ("digest", &digest)]).await;
     assert!(status == StatusCode::OK && !text.contains("Work"), "{text}");
-    // What was not shown is shown first (O7.9).
+    // Anything that was not shown must be shown first (O7.9).
     let (status, _, _) =
         browser.post(&format!("{at}/approve"), &base, &[("csrf", &csrf), ("digest", "00")]).await;
     assert_eq!(status, StatusCode::CONFLICT);
@@ -245,13 +247,13 @@ async fn o7_2_the_page_lets_one_browser_decide_and_shows_nobody_else_anything() 
         granted["grants"][0]["streams"][0]["fields"],
         serde_json::json!(["id", "received_at", "subject"])
     );
-    // No port while it is read.
+    // No port is open while it is read.
     assert!(stranger.http.get(&base).send().await.is_err());
     let rows = call(&env, "query_records", &serde_json::json!({"stream": "messages"}), &[]).to_string();
     assert!(rows.contains(WORK_WORD) && !rows.contains("about "), "{rows}");
 }
 
-/// The days of the options are fields of the page: a set keeps them, and what is approved holds to them.
+/// The days of the options are fields of the page: a set keeps them, and the approved grant respects them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn o7_7_both_days_hold_for_what_a_set_ticks() {
     let env = TestEnv::new();
@@ -279,7 +281,7 @@ async fn o7_7_both_days_hold_for_what_a_set_ticks() {
     };
     let (status, _, text) = review(&mut browser, &[("since", "2026-03-01"), ("until", "2026-03-01")]).await;
     assert!(status == StatusCode::BAD_REQUEST && text.contains("an earlier day than"), "{text}");
-    // Also a form without them: they are taken away by nothing but the owner's empty field.
+    // This includes a form without them: only an empty field from the owner removes them.
     let (status, to, text) = review(&mut browser, &[]).await;
     assert_eq!(status, StatusCode::SEE_OTHER, "{text}");
     let (_, _, page) = browser.get(&to.unwrap()).await;
@@ -355,7 +357,7 @@ async fn o7_3_where_no_browser_is_the_page_waits_for_one_from_elsewhere() {
         store_of(&env);
         env.set("BROWSER", None);
         env.set(variable, Some("1".to_owned()));
-        // Nobody is at a terminal here.
+        // No one is at a terminal here.
         let ran = env.run(&["connect", "local"]);
         assert_eq!(ran.code, Some(77), "{ran:?}");
         assert!(ran.stderr.contains(why) && ran.stderr.contains("--no-browser"), "{ran:?}");
@@ -381,7 +383,7 @@ async fn o7_3_the_file_of_a_killed_command_goes_at_the_next_and_opens_nothing() 
 
     let mut env = TestEnv::new();
     store_of(&env);
-    // Confined, by what its script says; it opens nothing.
+    // A confined browser, as its script shows; it opens nothing.
     let opener = env.home().join("opener");
     std::fs::write(&opener, "#!/bin/sh\nexit 0 # /snap/bin/browser\n").unwrap();
     std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();

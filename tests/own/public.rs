@@ -17,9 +17,9 @@ use crate::support::env::TestEnv;
 pub(super) const PASSPHRASE: &str = "heron under the bridge";
 const NAME: &str = "pdpp.example";
 const BASE: &str = "https://pdpp.example";
-/// Where ChatGPT has itself sent back to.
+/// The address that ChatGPT is redirected to.
 const CALLBACK: &str = "https://chatgpt.com/connector_platform_oauth_redirect";
-/// Where our own client has itself sent back to.
+/// The address that our own client is redirected to.
 const LOOPBACK: &str = "http://127.0.0.1:49152/callback";
 // RFC 7636, appendix B.
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
@@ -56,7 +56,7 @@ pub(super) fn serve_with(env: &TestEnv, public_url: &str, passphrase: &str) -> S
     Served { terminal, here, behind, code }
 }
 
-/// What was answered.
+/// The answer.
 pub(super) struct Got {
     pub status: StatusCode,
     pub headers: reqwest::header::HeaderMap,
@@ -73,7 +73,7 @@ impl Got {
     }
 }
 
-/// Somebody elsewhere, as the proxy passes it on.
+/// A client elsewhere, as the proxy forwards it.
 pub(super) struct Remote {
     http: reqwest::Client,
     at: String,
@@ -134,7 +134,7 @@ fn encoded(form: &[(&str, &str)]) -> String {
     url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish()
 }
 
-/// Registers as ChatGPT does; gives the client's id.
+/// Registers like ChatGPT; returns the client's id.
 pub(super) async fn register(remote: &mut Remote) -> String {
     let asked = json!({
         "client_name": "ChatGPT", "redirect_uris": [CALLBACK], "grant_types": ["authorization_code", "refresh_token"],
@@ -157,7 +157,7 @@ pub(super) fn authorize(client: &str, edit: impl FnOnce(&mut Vec<(&'static str, 
         ("code_challenge_method", "S256".to_owned()),
         ("state", "s 1&x".to_owned()),
         ("resource", format!("{BASE}/mcp")),
-        // Of a host's own.
+        // A host's own metadata.
         ("scope", "claudeai".to_owned()),
     ];
     edit(&mut query);
@@ -165,13 +165,13 @@ pub(super) fn authorize(client: &str, edit: impl FnOnce(&mut Vec<(&'static str, 
     format!("/oauth/authorize?{}", encoded(&query))
 }
 
-/// The request that a pairing page holds.
+/// The request on a pairing page.
 fn held(page: &str) -> String {
     between(page, "name=\"request\" value=\"", "\"").replace("&amp;", "&")
 }
 
-/// Types the pairing code, narrows the request to the subjects of one account and goes on to where it is decided; gives that, and
-/// its form.
+/// Types the pairing code, narrows the request to the subjects of one account and continues to the decision; returns
+/// its address and its form.
 pub(super) async fn to_decide(
     remote: &mut Remote,
     authorize: &str,
@@ -257,7 +257,7 @@ async fn granted(served: &mut Served) -> (String, Value) {
     (client, got.json())
 }
 
-/// A program of this computer asks by agent-connect; gives the attempt.
+/// A program of this computer asks with agent-connect; returns the attempt.
 async fn asked_here(here: &str) -> Value {
     let mut local = Remote::at(here, here.strip_prefix("http://").unwrap());
     let got = local.post_json("/agent-connect", &json!({"resource": here, "client_name": "Local"})).await;
@@ -271,7 +271,7 @@ async fn o9_3_a_host_elsewhere_is_paired_granted_and_reads_as_chatgpt_does() {
     store_of(&env);
     let mut served = serve(&env, BASE);
     let mut host = Remote::of(&served);
-    // As MCP has it: refused, led to the metadata, and from there to the authorization server.
+    // As MCP requires: refused, led to the metadata, and from there to the authorization server.
     let refused = host.post_json("/mcp", &json!({"jsonrpc": "2.0", "id": 1, "method": "initialize"})).await;
     assert_eq!(refused.status, StatusCode::UNAUTHORIZED);
     let metadata = between(refused.header("www-authenticate"), "resource_metadata=\"", "\"").to_owned();
@@ -368,7 +368,7 @@ async fn o9_3_a_host_elsewhere_is_paired_granted_and_reads_as_chatgpt_does() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
 }
 
-/// However many there are.
+/// However many exist.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn o7_13_strangers_take_no_place_and_see_nothing() {
     let env = TestEnv::new();
@@ -428,7 +428,7 @@ async fn o7_13_strangers_take_no_place_and_see_nothing() {
     for said in ["Work", "Home", "Family", WORK_WORD, "cin_", "own.db", &served.code] {
         assert!(!seen.contains(said), "{said}");
     }
-    // What waits here waits on, and is decided as ever; registrations here are none fewer.
+    // A pending request here stays pending, and is decided as usual; registrations here are unaffected.
     let link = served.terminal.line_with("");
     let mut local = Browser::new();
     let (status, to, _) = local.get(&format!("{}/consent/owner/{link}", served.here)).await;
@@ -457,7 +457,7 @@ async fn r7_6_what_is_of_one_name_is_nothing_at_the_other() {
     let mut host = Remote::of(&served);
     let mut local = Remote::at(&served.here, &local_name);
     let token = tokens["access_token"].as_str().unwrap();
-    // A token of the public name at this computer's, and its refresh token.
+    // A token of the public name at this computer's name, and its refresh token.
     assert_eq!(local.mcp(token, "tools/list", json!({})).await.status, StatusCode::UNAUTHORIZED);
     let refused = refresh(&mut local, &client, tokens["refresh_token"].as_str().unwrap()).await;
     assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{}", refused.text);
@@ -483,7 +483,7 @@ async fn r7_6_what_is_of_one_name_is_nothing_at_the_other() {
         unknown.text
     );
 
-    // A code that was issued at one, redeemed at the other: by the client that both know.
+    // A code that was issued at one, redeemed at the other, by the client that both know.
     let mut browser = Remote::of(&served);
     let deciding = to_decide(&mut browser, &of_cli(BASE), &served.code.clone()).await;
     served.code = served.terminal.line_with("next pairing code: ");
@@ -512,7 +512,7 @@ async fn r7_6_what_is_of_one_name_is_nothing_at_the_other() {
     assert_eq!(refused.json()["error"], "invalid_grant", "{}", refused.text);
 }
 
-/// What the client that every name knows asks for, at `base`.
+/// The request of the client that every name knows, at `base`.
 fn of_cli(base: &str) -> String {
     let resource = format!("{base}/mcp");
     authorize("pdpp_cli", |query| {
@@ -527,7 +527,7 @@ fn of_cli(base: &str) -> String {
     })
 }
 
-/// The other way round: an owner's link of this computer's, and a token.
+/// The other way round: an owner's link of this computer, and a token.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r7_6_what_is_of_this_computer_is_nothing_at_the_public_name() {
     let env = TestEnv::new();
@@ -553,7 +553,7 @@ async fn r7_6_what_is_of_this_computer_is_nothing_at_the_public_name() {
         "{}",
         elsewhere.text
     );
-    // A token for no resource, as agent-connect gives it.
+    // A token for no resource, as agent-connect issues it.
     let store = pdpp::own::open(&env.cache_dir().join("own")).unwrap();
     let (grant, _) = store.grants_made().unwrap().remove(0);
     let token =
@@ -609,7 +609,7 @@ async fn o7_14_pairing_is_for_the_page_that_asks_for_it_and_sends_nobody_anywher
     let framed = [("sec-fetch-dest", "iframe")];
     let got = stranger.ask(Method::GET, &authorize(&client, |_| ()), &framed, "").await;
     assert_eq!(got.status, StatusCode::BAD_REQUEST);
-    // Nothing that is wrong with a request sends the browser anywhere, before the code or with it.
+    // No fault of a request redirects the browser anywhere, before the code or with it.
     let set = |name: &'static str, to: &'static str| {
         authorize(&client, |query| {
             query.retain(|(known, _)| *known != name);
@@ -639,12 +639,12 @@ async fn o7_14_pairing_is_for_the_page_that_asks_for_it_and_sends_nobody_anywher
         let got = stranger.post("/oauth/pair", &[("request", query), ("code", &served.code)]).await;
         assert!(got.status == StatusCode::BAD_REQUEST && got.headers.get("location").is_none(), "{request}");
     }
-    // The script of a request stays text.
+    // A script in a request stays text.
     let evil = "\"><script>alert(1)</script>";
     let got =
         stranger.get(&authorize(&client, |query| query.push(("purpose_description", evil.to_owned())))).await;
     assert!(got.status == StatusCode::OK && !got.text.contains("<script"), "{}", got.text);
-    // None of that spent the code.
+    // None of that used up the code.
     let got = stranger.post("/oauth/pair", &[("request", &held(&page.text)), ("code", &served.code)]).await;
     assert_eq!(got.status, StatusCode::SEE_OTHER, "{}", got.text);
     served.terminal.answer("next pairing code: ", "");
@@ -685,7 +685,7 @@ async fn o7_13_a_document_is_fetched_after_pairing_alone() {
     assert_eq!(fetched.load(Ordering::Relaxed), 1);
 }
 
-/// What a client that sends `sent` gets before the server hangs up or says nothing for a moment.
+/// What a client that sends `sent` gets before the server disconnects or sends nothing for a moment.
 fn raw(door: &str, sent: &[u8]) -> String {
     let mut stream = TcpStream::connect(door.strip_prefix("http://").unwrap()).unwrap();
     stream.set_read_timeout(Some(Duration::from_millis(700))).unwrap();
@@ -717,7 +717,8 @@ fn r7_6_a_request_is_for_the_door_that_it_came_to() {
         );
     }
     assert!(asks(&served.behind, &format!("http://pdpp.example{path}"), &["pdpp.example"]).contains(" 200 "));
-    // The proxy that does not pass Host on, as nginx by itself; a page whose name was made to lead here; two names at once.
+    // A proxy that does not forward Host, like nginx by default; a page whose name was made to lead here; two names
+    // at once.
     for (target, hosts) in [
         (path.to_owned(), &[proxied.as_str()][..]),
         (path.to_owned(), &[local_name.as_str()]),
@@ -759,7 +760,7 @@ fn r7_6_a_request_is_for_the_door_that_it_came_to() {
             format!("GET {path} HTTP/1.1\r\nHost: {local_name}\r\n{header}\r\nConnection: close\r\n\r\n");
         let answer = raw(&served.here, sent.as_bytes());
         assert!(answer.contains(" 421 ") && answer.contains(&served.behind), "{header}: {answer}");
-        // At the public door they say nothing.
+        // At the public door they have no effect.
         let sent = format!(
             "GET {path} HTTP/1.1\r\nHost: pdpp.example\r\n{header}\r\nX-Forwarded-Proto: http\r\n\
              X-Forwarded-Host: evil.example\r\nConnection: close\r\n\r\n"
@@ -783,7 +784,8 @@ fn r7_6_two_requests_in_one_are_one_or_none() {
             "POST /oauth/register HTTP/1.1\r\nHost: pdpp.example\r\nContent-Type: application/json\r\n{headers}\r\n\r\n{body}"
         )
     };
-    // Where the length is said twice, nobody can say where the next request begins: it is refused, or the connection ends.
+    // If the length is given twice, nobody can tell where the next request begins: it is refused, or the connection
+    // ends.
     for (name, sent) in [
         ("two lengths", post("Content-Length: 0\r\nContent-Length: 60", inner)),
         ("a length that is none", post("Content-Length: +0", inner)),
@@ -805,7 +807,8 @@ fn r7_6_two_requests_in_one_are_one_or_none() {
         assert!(answer.matches("HTTP/1.1 ").count() <= 1, "{name}: {answer}");
         assert!(!answer.starts_with("HTTP/1.1 2"), "{name}: {answer}");
     }
-    // A coding takes precedence over a length (RFC 9112 §6.3), as every proxy has it: what follows the chunks is the next request.
+    // A transfer coding takes precedence over a length (RFC 9112 §6.3), as in every proxy: what follows the chunks is
+    // the next request.
     let both = post("Content-Length: 4\r\nTransfer-Encoding: chunked", &format!("0\r\n\r\n{inner}"));
     let answer = raw(&served.behind, both.as_bytes());
     assert!(answer.matches("HTTP/1.1 ").count() <= 2 && !answer.contains(" 200 "), "{answer}");
@@ -813,11 +816,12 @@ fn r7_6_two_requests_in_one_are_one_or_none() {
         raw(&served.behind, b"GET / HTTP/1.1\r\nHost: pdpp.example\r\nConnection: close\r\n\r\n")
             .contains(" 200 ")
     );
-    // The whole machinery of a proxy that speaks HTTP/1.0 to what is behind it.
+    // All features of a proxy that speaks HTTP/1.0 to the server behind it.
     assert!(raw(&served.behind, b"GET / HTTP/1.0\r\nHost: pdpp.example\r\n\r\n").contains(" 200 "));
 }
 
-/// More half-sent requests than there are places, through the proxy's one address, and people ask beside them, at both doors.
+/// More incomplete requests than there are places, through the proxy's one address, while people make requests at
+/// both doors.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn o7_13_half_requests_at_the_public_name_lock_nobody_out() {
     let env = TestEnv::new();
@@ -834,7 +838,7 @@ async fn o7_13_half_requests_at_the_public_name_lock_nobody_out() {
         let _ = stream.write_all(sent);
         half.push(stream);
     }
-    // Guesses that wait for their answer are few, and others do not wait for them.
+    // Few guesses wait for their answer at once, and others do not wait for them.
     let guesses: Vec<_> = (0..40)
         .map(|_| {
             let mut guesser = Remote::of(&served);
@@ -861,7 +865,7 @@ async fn o7_13_half_requests_at_the_public_name_lock_nobody_out() {
     drop(half);
 }
 
-/// A proxy with TLS, as far as this needs one: what comes in is passed on as it is.
+/// A proxy with TLS, as far as this test needs one: it forwards everything unchanged.
 async fn proxy(to: String, listener: tokio::net::TcpListener, made: &rcgen::CertifiedKey<rcgen::KeyPair>) {
     let key = rustls::pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
     let config =

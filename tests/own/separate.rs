@@ -1,7 +1,8 @@
-//! The separate set-up's socket: what a caller can have without the passphrase, what they hand over, and what a hostile one cannot do.
+//! The separate set-up's socket: what a caller can have without the passphrase, what it passes on, and what a hostile
+//! one cannot do.
 //!
-//! Here service and caller are one user, and the user id that must not be the service's is a made-up one; with two real users it is
-//! tried in `.ci/run`.
+//! Here service and caller are the same user, and the user id that must differ from the service's is made up;
+//! `.ci/run` tests it with two real users.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, Permissions};
@@ -32,11 +33,11 @@ use super::filled::{WORK_WORD, store_in};
 use crate::support::env::TestEnv;
 
 const PASSPHRASE: &str = "heron under the bridge";
-/// The user id that the caller is said to have: not that of the service.
+/// The caller's supposed user id, which differs from the service's.
 const PERSON: u32 = 54_321;
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A service that runs, and a folder of exports.
+/// A running service, and a folder of exports.
 struct Desk {
     env: TestEnv,
     root: tempfile::TempDir,
@@ -146,7 +147,7 @@ impl Desk {
         }
     }
 
-    /// Imports one file; gives what was read, new, changed and the same.
+    /// Imports one file; returns the counts: read, new, changed, same.
     fn import(&self, path: &Path, typed: &[&str]) -> [u64; 4] {
         let told = self.import_as(&[path.to_owned()], Wanted::default(), &mut Typist::new(typed)).unwrap();
         assert_eq!(told.stopped, None);
@@ -175,7 +176,7 @@ impl Desk {
     }
 }
 
-/// Types what they are given to type, and agrees to everything.
+/// Types what it is told to type, and agrees to everything.
 #[derive(Default)]
 struct Typist {
     typed: VecDeque<String>,
@@ -240,14 +241,14 @@ fn o9_2_what_is_handed_over_is_imported_and_known_again() {
     let desk = Desk::new();
     let path = desk.file("a.csv", table(2500));
     assert_eq!(desk.import(&path, &[]), [2500, 2500, 0, 0], "a new account takes no passphrase");
-    // The account is there now.
+    // The account exists now.
     let refused = desk.import_as(std::slice::from_ref(&path), Wanted::default(), &mut Typist::default());
     assert_eq!(refused.unwrap_err().code(), "nobody_types");
     assert_eq!(desk.import(&path, &[PASSPHRASE]), [2500, 0, 0, 2500]);
     fs::write(&path, table(2600)).unwrap();
     assert_eq!(desk.import(&path, &["another one", PASSPHRASE]), [2600, 100, 0, 2500]);
     assert!(!desk.inbox().exists());
-    // Mail, whose attachments are copied, since nothing is left to read them from.
+    // Mail, whose attachments are copied, because nothing is left to read them from.
     let mail = desk.file("all.mbox", mailbox("ana@example.org", 20));
     let mut typist = Typist::default();
     let told = desk.import_as(std::slice::from_ref(&mail), Wanted::default(), &mut typist).unwrap();
@@ -323,7 +324,7 @@ fn o9_2_a_dry_run_and_a_refused_plan_change_nothing() {
     );
 }
 
-/// What is answered at `path` of the service at `url`.
+/// The answer at `path` of the service at `url`.
 fn get(url: &str, path: &str) -> String {
     let host = url.strip_prefix("http://").unwrap();
     let mut stream = std::net::TcpStream::connect(host).unwrap();
@@ -336,7 +337,7 @@ fn o7_11_nothing_of_the_store_is_told_before_the_passphrase() {
     let desk = Desk::filled();
     let hello = desk.caller().hello().unwrap();
     assert!(hello.has_passphrase && hello.url.starts_with("http://127.0.0.1:"), "{hello:?}");
-    // Nobody sees a terminal of it: whoever was led to it by an app learns where to decide.
+    // Nobody sees its terminal: a person whom an app sent there learns where to decide.
     let page = get(&hello.url, "/consent");
     assert!(page.contains("<code>pdpp provider open</code>") && !page.contains("terminal"), "{page}");
     let forget = Asked::Forget { account: "Work".to_owned() };
@@ -352,10 +353,10 @@ fn o7_11_nothing_of_the_store_is_told_before_the_passphrase() {
     let told = desk.ask(&Asked::Status, &[PASSPHRASE]).unwrap();
     assert!(matches!(&told, Told::Status(status) if status.state.accounts.len() == 3), "{told:?}");
     assert!(matches!(desk.ask(&Asked::Grants, &[PASSPHRASE]), Ok(Told::Grants(_))));
-    // An id that nobody can guess is all that ends a grant without it.
+    // Only an id that nobody can guess ends a grant without the passphrase.
     let refused = desk.ask(&Asked::Revoke { grant: "grt_".to_owned() }, &[]).unwrap_err();
     assert_eq!(refused.code(), "grant_unknown");
-    // A plan is what the files say: not that they are known, nor by which name.
+    // A plan states what the files contain: not that they are known, nor under which name.
     let path = desk.file("a.csv", table(3));
     desk.import(&path, &[]);
     let mut typist = Typist::default();
@@ -381,7 +382,7 @@ fn o9_3_the_passphrase_changes_accounts_go_and_a_backup_is_the_callers_file() {
     assert_eq!(typist.asked, [Which::Present, Which::Backup]);
     let mut opened = own::backup::open(file.path(), file.path()).unwrap();
     assert!(opened.is_encrypted() && opened.unlock(&"key of the backup".into()).unwrap());
-    // What is no file to write a backup to.
+    // A path that a backup cannot be written to.
     let read_only = File::open(file.path()).unwrap();
     let full = file.reopen().unwrap();
     let folder = File::open(desk.root.path()).unwrap();
@@ -441,7 +442,7 @@ fn send_with(wire: &Wire, said: &Said, files: &[BorrowedFd<'_>]) {
     sendmsg(wire.stream(), &[IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL).unwrap();
 }
 
-/// What the service says to an import of what is behind these descriptors.
+/// The service's answer to an import of what is behind these descriptors.
 fn handed(desk: &Desk, files: &[BorrowedFd<'_>]) -> Told {
     let wire = desk.wire();
     wire.send(&Asked::Import(ImportAsked::default())).unwrap();
@@ -515,7 +516,7 @@ fn o9_5_hostile_descriptors_are_refused_and_closed() {
 #[test]
 fn o9_5_files_that_change_meanwhile_are_an_error_or_what_they_were() {
     let desk = Desk::new();
-    // One that is deleted is the same file still.
+    // A deleted file is still the same file.
     let path = desk.file("a.csv", table(3));
     let deleted = File::open(&path).unwrap();
     fs::remove_file(&path).unwrap();
@@ -539,7 +540,7 @@ fn o9_5_files_that_change_meanwhile_are_an_error_or_what_they_were() {
         }
         over.store(true, std::sync::atomic::Ordering::Relaxed);
     });
-    // A hole as large as no disk is: refused before anything is written.
+    // A hole that is larger than any disk: refused before anything is written.
     let hole = File::options()
         .read(true)
         .write(true)
@@ -566,7 +567,7 @@ fn o9_5_names_that_lead_elsewhere_are_refused() {
         let told: Told = wire.receive(Some(PATIENCE)).unwrap().plain().unwrap();
         assert_eq!(code(&told), "import_handed_over", "{name}: {told:?}");
     }
-    // A name of a source is a label.
+    // A name of a source is only a label.
     for shown in ["/", "..", "/home/x/..", "/var/lib/../../etc", ""] {
         let wire = desk.wire();
         wire.send(&Asked::Import(ImportAsked::default())).unwrap();
@@ -624,7 +625,7 @@ fn o9_5_a_caller_that_goes_leaves_nothing_behind() {
         }
     }
     desk.is_as_before(before);
-    // One that goes while its import runs: whole batches stay, and the same import goes on.
+    // A caller that disconnects while its import runs: whole batches stay, and the same import resumes.
     let wire = desk.wire();
     wire.send(&Asked::Import(ImportAsked::default())).unwrap();
     let said =

@@ -11,7 +11,7 @@ use crate::support::env::TestEnv;
 
 pub(super) const PASSPHRASE: &str = "heron under the bridge";
 
-/// Starts it at a terminal, where a passphrase is chosen; gives its address.
+/// Starts it at a terminal, where a passphrase is chosen; returns its address.
 #[cfg(unix)]
 fn start(env: &TestEnv) -> (Terminal, String) {
     let mut terminal = Terminal::run(env, &["provider", "serve", "--listen", "127.0.0.1:0"]);
@@ -45,7 +45,8 @@ pub(super) async fn post(url: &str, body: &Value) -> (StatusCode, Value) {
     (status, serde_json::from_str(&answer.text().await.unwrap()).unwrap())
 }
 
-/// Opens the link of a request and narrows it to the subjects of one account; gives where it is decided, and its form.
+/// Opens the link of a request and narrows it to the subjects of one account; returns the address of the decision,
+/// and its form.
 pub(super) async fn to_decide(
     browser: &mut Browser,
     url: &str,
@@ -116,7 +117,7 @@ async fn o7_11_a_served_store_is_granted_by_link_and_passphrase() {
     let (status, page) = approve(&mut browser, &url, &at, &form, Some(PASSPHRASE)).await;
     assert!(status == StatusCode::TOO_MANY_REQUESTS && page.contains("Try again in 1 second."), "{page}");
     assert_eq!(poll(&attempt).await.0, StatusCode::ACCEPTED);
-    // It costs no other page anything.
+    // It costs other pages nothing.
     let other = asked(&url, "Other").await;
     let link = format!("{url}/consent/owner/{}", terminal.line_with("/consent/owner/"));
     let mut second = Browser::new();
@@ -166,7 +167,7 @@ fn o9_3_a_passphrase_is_typed_at_a_terminal_and_kept_as_a_hash() {
     terminal.answer_unseen("New passphrase", &format!("{PASSPHRASE}\n"));
     terminal.answer_unseen("Repeat it", &format!("{PASSPHRASE}\n"));
     assert_eq!(terminal.end().code, Some(0));
-    // Whoever does not know it does not change it.
+    // Someone who does not know it cannot change it.
     let mut terminal = Terminal::run(&env, &["provider", "passphrase"]);
     for _ in 0..3 {
         terminal.answer_unseen("Current passphrase", "a wrong one\n");

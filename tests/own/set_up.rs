@@ -1,5 +1,5 @@
-//! Which set-up a person has, and what the separate one would be: as far as neither root nor systemd is needed. `.ci/run separate` has
-//! the rest, with real users.
+//! Which set-up a person has, and what the separate one would be, as far as this needs neither root nor systemd.
+//! `.ci/run separate` tests the rest, with real users.
 
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ fn o9_1_a_plan_is_shown_without_root_and_nothing_is_made() {
     ] {
         assert!(ran.stdout.contains(part), "{part} in {ran:?}");
     }
-    // The program of a test is another user's than root, or in a folder that is.
+    // The program of a test belongs to a user other than root, or is in a folder that does.
     assert!(
         ran.stderr.contains("users other than root could have changed") || !ran.stderr.contains("warning"),
         "{ran:?}"
@@ -93,7 +93,7 @@ fn o9_1_a_plan_is_shown_without_root_and_nothing_is_made() {
 fn o9_1_only_root_installs_and_takes_away() {
     let env = TestEnv::new();
     for action in ["install", "uninstall"] {
-        // For root, who runs this in some places, the next thing that is wrong.
+        // For root, who runs this test in some places, the next fault.
         let is_root = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0;
         let (code, exit) = if is_root { ("install_no_person", 2) } else { ("install_needs_root", 77) };
         let ran = env.run(&["provider", action, "--yes"]);

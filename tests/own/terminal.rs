@@ -1,4 +1,4 @@
-//! A person at a terminal: what is shown is waited for, and answered with keys.
+//! A person at a terminal: waits for output, and answers with keys.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -11,7 +11,7 @@ use rustix::termios::LocalModes;
 
 use crate::support::env::{Ran, TestEnv};
 
-/// Nobody waits longer for what a terminal shows.
+/// The longest wait for output of a terminal.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 pub struct Terminal {
@@ -22,7 +22,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// `pdpp` with these arguments, at a terminal of its own.
+    /// Runs `pdpp` with these arguments at a separate terminal.
     pub fn run(env: &TestEnv, arguments: &[&str]) -> Self {
         Self::run_into(env, arguments, Stdio::piped())
     }
@@ -53,7 +53,7 @@ impl Terminal {
         Self { keys: ours, said, read: 0, running }
     }
 
-    /// Waits for `text` behind what was waited for before, then types `keys`.
+    /// Waits for `text` after what was waited for before, then types `keys`.
     pub fn answer(&mut self, text: &str, keys: &str) {
         let (lock, heard) = &*self.said;
         let from = self.read;
@@ -66,7 +66,7 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// As [`Terminal::answer`], once the terminal shows nothing of what is typed.
+    /// Like [`Terminal::answer`], once the terminal does not show what is typed.
     pub fn answer_unseen(&mut self, text: &str, keys: &str) {
         self.answer(text, "");
         let begun = std::time::Instant::now();
@@ -77,7 +77,7 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits for `text` and the end of its line; gives what follows it there.
+    /// Waits for `text` and the end of its line; returns the rest of that line.
     pub fn line_with(&mut self, text: &str) -> String {
         self.answer(text, "");
         let from = self.read;
@@ -90,18 +90,18 @@ impl Terminal {
         self.running.id()
     }
 
-    /// What was shown until now.
+    /// The output until now.
     pub fn so_far(&self) -> String {
         self.said.0.lock().unwrap().clone()
     }
 
-    /// Presses Ctrl-C as a terminal would that controls it.
+    /// Presses Ctrl-C like a terminal that controls it.
     pub fn interrupt(&self) {
         let pid = rustix::process::Pid::from_child(&self.running);
         rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     }
 
-    /// What was shown, and how it ended.
+    /// The output, and how it ended.
     pub fn end(self) -> Ran {
         let output = self.running.wait_with_output().unwrap();
         let stderr = self.said.0.lock().unwrap().clone();
