@@ -70,8 +70,8 @@ pub trait Format: Sync {
     /// Whose data the members are, and the declarations of their streams: one plan for each account.
     /// [`Format::sniff`] has recognised each member, even if a person named the format.
     ///
+    /// # Errors
     /// [`Refused`]: nothing is imported from these members.
-    /// [`Refused`]: nothing is imported of these members.
     fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused>;
 
     /// Like [`Format::plan`], if earlier imports decide which chat of the store a file belongs to.
@@ -381,8 +381,8 @@ pub trait Apart {
     /// `-journal`): the original may be locked, and is never opened. The copy exists until the unit has
     /// been read, or until [`Apart::hide`].
     ///
+    /// # Errors
     /// If it cannot be copied: it changes all the time, or there is no room for it.
-    /// Where it cannot be copied: it changes all the time, or there is no room for it.
     fn database(&self) -> io::Result<PathBuf>;
 
     /// Removes the name of the copy, if the system allows that while the copy is open.

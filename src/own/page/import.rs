@@ -102,12 +102,12 @@ pub(super) fn form(main: &mut Html, frame: &Frame<'_>, is_at_work: bool) {
     main.markup(
         "<p class=\"field\"><label for=\"file\">Exports: files or archives (zip, tgz)</label>\n\
          <input id=\"file\" type=\"file\" name=\"file\" multiple required aria-describedby=\"file-hint\">\
-         <span class=\"hint\" id=\"file-hint\">You see what would be imported before anything is. Attachments are copied. \
-         What lies in this folder of yours stays as it is.</span></p>\n<details><summary>Say more</summary>\n",
+         <span class=\"hint\" id=\"file-hint\">You see what would be imported before anything is written. Attachments are copied. \
+         Your files stay as they are.</span></p>\n<details><summary>More options</summary>\n",
     );
     more_fields(main, &InboxRequest::default());
     main.markup(
-        "</details>\n<p class=\"buttons\"><button type=\"submit\" class=\"approve\">Look at it</button></p>\n</form>\n</section>\n",
+        "</details>\n<p class=\"buttons\"><button type=\"submit\" class=\"approve\">Preview the import</button></p>\n</form>\n</section>\n",
     );
 }
 
@@ -428,7 +428,7 @@ fn to_agree(main: &mut Html, frame: &Frame<'_>, received: &Received, said: Optio
     });
     frame.begin_form(main, "/import/plan");
     more_fields(main, &received.request);
-    main.markup("<p class=\"buttons\"><button type=\"submit\" class=\"deny\">Look at it again</button></p>\n</form>\n");
+    main.markup("<p class=\"buttons\"><button type=\"submit\" class=\"deny\">Preview it again</button></p>\n</form>\n");
     if agreed.is_some() {
         main.markup("</details>\n");
     }

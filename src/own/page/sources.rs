@@ -99,7 +99,7 @@ fn waiting(main: &mut Html, frame: &Frame<'_>, all: &[WaitingRequest], now: Time
         main.markup("<strong class=\"compare\">").text(&request.code).markup("</strong>, ");
         main.text(&ago(since, now)).markup("</p>\n");
         frame.begin_form(main, &format!("/requests/{}", request.id));
-        main.markup("<p class=\"buttons\"><button type=\"submit\" class=\"approve\">Look at it<span class=\"hidden\">: ");
+        main.markup("<p class=\"buttons\"><button type=\"submit\" class=\"approve\">Review it<span class=\"hidden\">: ");
         main.text(&request.client).markup("</span></button></p>\n</form>\n</div>\n");
     }
     main.markup("</section>\n");
