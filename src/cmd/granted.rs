@@ -123,9 +123,11 @@ fn opening(connected: &Connected) -> String {
     let replaces = connected.replaces.is_some();
     match connected.stored {
         _ if granted.provider.is_local() && replaces => {
-            "Your own data is granted again; this grant replaces the old one.\n".to_owned()
+            "You granted access to your own data again; this grant replaces the old one.\n".to_owned()
         }
-        _ if granted.provider.is_local() => "Your own data on this machine is granted.\n".to_owned(),
+        _ if granted.provider.is_local() => {
+            "You granted access to your own data on this machine.\n".to_owned()
+        }
         _ if is_package(connected) => {
             format!("Connected to {}, with a package of grants.\n", granted.provider)
         }

@@ -257,7 +257,7 @@ impl Shown<'_> {
         let mut out = String::new();
         if one_provider && let Some(provider) = first {
             out = if provider.is_local() {
-                "Granted of your own data on this machine\n\n".to_owned()
+                "Grants of your own data on this machine\n\n".to_owned()
             } else {
                 format!("Connected to {provider}\n\n")
             };

@@ -1,5 +1,5 @@
-//! Discovery: protected-resource metadata (RFC 9728), then authorization-server metadata (RFC 8414).
-//! Each document is checked to be about what was asked before anything else in it is used.
+//! Discovery: protected-resource metadata (RFC 9728), then authorization-server metadata (RFC 8414). Each
+//! document is checked to be about what was asked for before anything else in it is used.
 
 use serde_json::{Map, Value};
 use url::{Host, Url};
@@ -13,7 +13,7 @@ use crate::net;
 /// PDPP's authorization details type (RFC 9396).
 pub const DATA_ACCESS: &str = "https://pdpp.dev/data-access";
 
-/// A provider as its metadata describes it, checked.
+/// A provider as its checked metadata describes it.
 #[derive(Debug, Clone)]
 pub struct Discovery {
     /// The provider, as the user named it.
@@ -29,8 +29,8 @@ pub struct Discovery {
 }
 
 impl Discovery {
-    /// What `resource` (RFC 8707) carries where a token is asked for at the authorization server's own
-    /// endpoints: the provider's `/mcp`, for which client tokens are good as well as for `/v1`.
+    /// The value of `resource` (RFC 8707) in requests to the authorization server's own endpoints: the
+    /// provider's `/mcp`, at which client tokens work as well as at `/v1`.
     pub fn mcp_resource(&self) -> String {
         format!("{}/mcp", self.resource.trim_end_matches('/'))
     }
@@ -47,20 +47,20 @@ pub struct AuthorizationServer {
     pub par_endpoint: Option<Url>,
     /// `token_endpoint`.
     pub token_endpoint: Option<Url>,
-    /// `authorization_endpoint`, where `code_challenge_methods_supported` has S256: without PKCE no code
-    /// is asked for.
+    /// `authorization_endpoint`, if `code_challenge_methods_supported` has S256: without PKCE no code is
+    /// requested.
     pub authorization_endpoint: Option<Url>,
     /// `device_authorization_endpoint` (RFC 8628).
     pub device_authorization_endpoint: Option<Url>,
-    /// `authorization_response_iss_parameter_supported` (RFC 9207): an answer without `iss` is none.
+    /// `authorization_response_iss_parameter_supported` (RFC 9207): if set, an answer without `iss` is refused.
     pub answers_with_issuer: bool,
     /// Whether an authorization request may carry `authorization_details` of PDPP's type (RFC 9396).
     pub takes_details: bool,
-    /// `pdpp_purpose_parameters_supported`: whether a request without `authorization_details` may say its purpose. Not in
-    /// the draft, so it is sent nowhere else.
+    /// `pdpp_purpose_parameters_supported`: whether a request without `authorization_details` may state its
+    /// purpose. The draft does not have this, so the purpose is sent only to servers that support it.
     pub takes_purpose: bool,
-    /// `registration_endpoint` (RFC 7591), where `pdpp_registration_modes_supported` allows `dynamic`
-    /// or is absent.
+    /// `registration_endpoint` (RFC 7591), if `pdpp_registration_modes_supported` allows `dynamic` or is
+    /// absent.
     pub registration_endpoint: Option<Url>,
     /// `introspection_endpoint` (RFC 7662): for a hosted endpoint.
     pub introspection_endpoint: Option<Url>,
@@ -70,7 +70,7 @@ pub struct AuthorizationServer {
     pub public_clients: Vec<String>,
 }
 
-/// Which of the two documents.
+/// One of the two documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Document {
     /// RFC 9728.
@@ -79,19 +79,19 @@ pub enum Document {
     AuthorizationServer,
 }
 
-/// Why a provider was not discovered. None of these reveals anything to the other side but the two
+/// Why a provider was not discovered. None of these cases reveals anything to the other side except the two
 /// metadata requests.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum DiscoveryError {
     /// No answer.
     #[error(transparent)]
     Http(#[from] HttpError),
-    /// Nobody there knows the document.
+    /// The document does not exist there.
     #[error("{} (HTTP 404 for {url})", absent(*document))]
     NotFound {
         /// Which document.
         document: Document,
-        /// Where it was looked for.
+        /// The URL where it was looked for.
         url: Url,
     },
     /// Another error status.
@@ -99,7 +99,7 @@ pub enum DiscoveryError {
     Status {
         /// Which document.
         document: Document,
-        /// Where it was looked for.
+        /// The URL where it was looked for.
         url: Url,
         /// The HTTP status code.
         status: u16,
@@ -109,17 +109,17 @@ pub enum DiscoveryError {
     NotJson {
         /// Which document.
         document: Document,
-        /// Where it was looked for.
+        /// The URL where it was looked for.
         url: Url,
-        /// What it is instead.
+        /// What the answer was instead.
         what: String,
     },
-    /// JSON of something else.
+    /// JSON about something else.
     #[error("{url} answered with JSON that is not a PDPP provider's: {why}")]
     SomethingElse {
         /// Which document.
         document: Document,
-        /// Where it was looked for.
+        /// The URL where it was looked for.
         url: Url,
         /// What is missing or malformed.
         why: String,
@@ -141,14 +141,14 @@ pub enum DiscoveryError {
         found: String,
     },
     /// A bearer would leave the provider.
-    #[error("{provider} says that its data is read at {query_base}, which is not its own address")]
+    #[error("{provider} states that its data is read at {query_base}, which is not its own address")]
     ForeignQueryBase {
         /// What the user asked for.
         provider: String,
         /// `pdpp_core_query_base`.
         query_base: String,
     },
-    /// Not https, or this machine for a provider that is elsewhere.
+    /// Not https, or an address on this machine for a provider elsewhere.
     #[error("{provider} names the authorization server {found}, which is refused: {why}")]
     InsecureAuthorizationServer {
         /// What the user asked for.
@@ -158,7 +158,7 @@ pub enum DiscoveryError {
         /// Which rule it breaks.
         why: &'static str,
     },
-    /// An endpoint, or a URL that one gave, on another origin than the issuer's.
+    /// An endpoint, or a URL from an endpoint, on another origin than the issuer's.
     #[error("the authorization server {issuer} names {found} as its {name}, which is not on its own origin")]
     ForeignEndpoint {
         /// `issuer`.
@@ -204,15 +204,16 @@ impl DiscoveryError {
         matches!(self, Self::NotFound { .. } | Self::NotJson { .. } | Self::Status { status: 400..=499, .. })
     }
 
-    /// Whether nobody answers there as an authorization server would: another one may.
+    /// Whether nothing there answers like an authorization server: another server may.
     const fn is_absence(&self) -> bool {
         matches!(self, Self::Http(_) | Self::NotFound { .. } | Self::NotJson { .. } | Self::Status { .. })
     }
 
-    /// What whoever asked for `provider` probably meant.
+    /// What a person who asked for `provider` probably meant.
     pub fn meant(&self, provider: &ProviderUrl) -> Option<String> {
         match self {
-            // Only an address on the same origin, or on this machine too, is worth repeating: the rest is a stranger's word.
+            // Suggests only an address on the same origin, or also on this machine: anything else is a
+            // stranger's claim.
             Self::WrongResource { found, .. } => {
                 let found = found.parse::<ProviderUrl>().ok();
                 // This machine has several names.
@@ -230,11 +231,11 @@ impl DiscoveryError {
         }
     }
 
-    /// For a person who asked for `provider`.
+    /// The error for a person who asked for `provider`.
     pub fn into_error(self, provider: &ProviderUrl) -> Error {
         let hint = match (&self, self.meant(provider)) {
             (Self::Http(HttpError::Unreachable { .. }), _) if is_own_store(provider) => {
-                Hint::new("Your own data is served there while this runs, in another terminal: ")
+                Hint::new("To serve your own data there, run this in another terminal: ")
                     .run(Command::new("provider serve"))
             }
             (Self::Http(error), _) => error.next_step().into(),
@@ -244,31 +245,31 @@ impl DiscoveryError {
                 | Self::SomethingElse { document: Document::ProtectedResource, .. },
                 _,
             ) => {
-                "Check the address: it is the provider's own, path included, as the provider shows it".into()
+                "Check the address: it must be the provider's own, including the path, as the provider shows it".into()
             }
             (Self::WrongResource { .. }, Some(meant)) => {
-                Hint::new("If that is the provider you meant: ").run(Command::connect(meant))
+                Hint::new("If you meant that provider: ").run(Command::connect(meant))
             }
             (Self::WrongResource { .. }, None) => {
-                "Do not go on unless you know why; check the address with the provider".into()
+                "Do not continue unless you know why; ask the provider for the right address".into()
             }
             (Self::ForeignQueryBase { .. }, Some(meant)) => {
-                Hint::new("That address is an MCP endpoint; connect to the provider: ")
+                Hint::new("That address is an MCP endpoint. Connect to the provider instead: ")
                     .run(Command::connect(meant))
             }
-            (Self::Status { .. }, _) => "Try again later; if it stays so, tell the provider".into(),
-            _ => "This is the provider's to put right; nothing is stored".into(),
+            (Self::Status { .. }, _) => "Try again later. If it still fails, tell the provider".into(),
+            _ => "The provider must fix this; nothing is stored".into(),
         };
-        Error::new(Kind::Unavailable, self.code(), format!("Could not connect to {provider}"))
+        Error::new(Kind::Unavailable, self.code(), format!("pdpp could not connect to {provider}"))
             .because(self)
             .hint(hint)
     }
 }
 
-/// Where `pdpp provider serve` is unless it is told another port.
+/// The port of `pdpp provider serve`, unless another one is given.
 const OWN_PORT: u16 = 7378;
 
-/// Whether it is at the address of the person's own store on this machine.
+/// Whether it has the address of the person's own store on this machine.
 fn is_own_store(provider: &ProviderUrl) -> bool {
     let url = provider.url();
     url.scheme() == "http" && url.port() == Some(OWN_PORT)
@@ -277,15 +278,16 @@ fn is_own_store(provider: &ProviderUrl) -> bool {
 /// Discovers `provider` and the first of its authorization servers that answers.
 ///
 /// # Errors
-/// [`DiscoveryError`], at the first thing that is not as it must be.
+/// [`DiscoveryError`], for the first thing that is not as required.
 pub async fn discover(http: &Http, provider: &ProviderUrl) -> Result<Discovery, DiscoveryError> {
     find(http, provider, None).await
 }
 
-/// The same, with the authorization server `issuer`, where the provider still names that: for a token that is from there.
+/// The same, with the authorization server `issuer`, if the provider still names it: for a token from that
+/// server.
 ///
 /// # Errors
-/// As [`discover`].
+/// Same as [`discover`].
 pub async fn discover_with(
     http: &Http,
     provider: &ProviderUrl,
@@ -317,15 +319,15 @@ async fn find(http: &Http, provider: &ProviderUrl, known: Option<&str>) -> Resul
     let none = || DiscoveryError::SomethingElse {
         document: Document::ProtectedResource,
         url: provider.well_known(PROTECTED_RESOURCE),
-        why: "it names no authorization server".to_owned(),
+        why: "it does not name an authorization server".to_owned(),
     };
     Err(first.unwrap_or_else(none))
 }
 
 const PROTECTED_RESOURCE: &str = "oauth-protected-resource";
 
-/// The resource's metadata: where RFC 9728 has it, else at the root of its origin, else where its own challenge says. It has
-/// to be about `provider` wherever it was found.
+/// The resource's metadata: at the place that RFC 9728 gives it, or otherwise at the root of its origin, or
+/// otherwise where the resource's own challenge points. It must be about `provider`, wherever it was found.
 async fn resource(http: &Http, provider: &ProviderUrl) -> Result<Resource, DiscoveryError> {
     let read = async |url: Url| {
         let answer = http.get_json(url.clone()).await?;
@@ -359,7 +361,8 @@ async fn resource(http: &Http, provider: &ProviderUrl) -> Result<Resource, Disco
     Err(other.unwrap_or(first))
 }
 
-/// The metadata of `issuer`: where RFC 8414 has it, or where servers of `OpenID Connect Discovery` have it.
+/// The metadata of `issuer`: at the place that RFC 8414 gives it, or where servers of `OpenID Connect
+/// Discovery` have it.
 async fn authorization_server(
     http: &Http,
     issuer: &ProviderUrl,
@@ -394,7 +397,7 @@ struct Resource {
     issuers: Vec<ProviderUrl>,
 }
 
-/// Authorization servers that are looked at.
+/// The most authorization servers that are tried.
 const MOST_ISSUERS: usize = 3;
 
 fn read_resource(provider: &ProviderUrl, url: &Url, answer: &Answer) -> Result<Resource, DiscoveryError> {
@@ -418,7 +421,7 @@ fn read_resource(provider: &ProviderUrl, url: &Url, answer: &Answer) -> Result<R
         })?;
     let named = metadata.get("authorization_servers").and_then(Value::as_array).into_iter().flatten();
     let mut named = named.filter_map(Value::as_str).take(MOST_ISSUERS);
-    let first = named.next().ok_or_else(|| something_else("it names no authorization server"))?;
+    let first = named.next().ok_or_else(|| something_else("it does not name an authorization server"))?;
     let mut issuers = vec![issuer_of(provider, first)?];
     issuers.extend(named.filter_map(|issuer| issuer_of(provider, issuer).ok()));
     Ok(Resource {
@@ -429,9 +432,10 @@ fn read_resource(provider: &ProviderUrl, url: &Url, answer: &Answer) -> Result<R
     })
 }
 
-/// The issuer that `provider` names. It may be another host, but no downgrade, and not an address that
-/// only means something on this machine's side of the network. A public name that was made to lead to such an
-/// address (DNS rebinding) gets nowhere: nobody there has a certificate for it, and http is for this machine.
+/// The issuer that `provider` names. It may be another host, but it must not be a downgrade, or an address that
+/// only has a meaning on this machine's side of the network. A public name that was made to lead to such an
+/// address (DNS rebinding) does not work: nothing there has a certificate for the name, and http is only for
+/// this machine.
 fn issuer_of(provider: &ProviderUrl, issuer: &str) -> Result<ProviderUrl, DiscoveryError> {
     let refused = |why| DiscoveryError::InsecureAuthorizationServer {
         provider: provider.to_string(),
@@ -448,7 +452,7 @@ fn issuer_of(provider: &ProviderUrl, issuer: &str) -> Result<ProviderUrl, Discov
     Ok(parsed)
 }
 
-/// Whether `url` names this machine, or a literal address that is not a public one.
+/// Whether `url` names this machine, or a literal address that is not public.
 fn is_local(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => !net::is_public(address.into()),
@@ -471,7 +475,8 @@ fn read_authorization_server(
     if !issuer.is_same_as(found) {
         return Err(DiscoveryError::WrongIssuer { asked: issuer.to_string(), found: found.to_owned() });
     }
-    // All of them, used or not: a server that names one foreign endpoint is not to be trusted with the rest.
+    // Checks all of them, used or not: a server that names one foreign endpoint cannot be trusted with the
+    // rest.
     for (name, value) in &metadata {
         if name.ends_with("_endpoint") && !value.is_null() {
             on_issuers_origin(issuer, name, value.as_str().unwrap_or_default())?;
@@ -514,10 +519,10 @@ fn lists(metadata: &Map<String, Value>, name: &str, value: &str) -> bool {
     metadata.get(name).and_then(Value::as_array).is_some_and(|all| all.iter().any(|listed| listed == value))
 }
 
-/// `url`, if it is on the origin of `issuer`: for endpoints, and for the URLs that an endpoint gives.
+/// `url`, if it is on the origin of `issuer`: for endpoints, and for the URLs that an endpoint returns.
 ///
 /// # Errors
-/// [`DiscoveryError::ForeignEndpoint`], naming it `name`.
+/// [`DiscoveryError::ForeignEndpoint`], in which the endpoint is called `name`.
 pub fn on_issuers_origin(issuer: &ProviderUrl, name: &str, url: &str) -> Result<Url, DiscoveryError> {
     Url::parse(url)
         .ok()

@@ -1,4 +1,4 @@
-//! A grant in its provider's words: its id, what a token of it may do, and what it is about.
+//! A grant in its provider's terms: its id, what its tokens may do, and what it covers.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use url::Url;
 
 use crate::text;
 
-/// A grant's id, as its provider names it: any visible text of 1 to 512 bytes that leads to no other place in a URL's path, so
-/// that what is asked about it is asked about nothing else.
+/// A grant's id, as its provider names it: any visible text of 1 to 512 bytes that does not lead to another
+/// place in a URL's path, so that a request about it is about nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct GrantId(String);
@@ -16,7 +16,7 @@ pub struct GrantId(String);
 /// The text is not a [`GrantId`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "not a grant id: it must be 1 to 512 bytes without hidden characters, and not lead away as `..` does"
+    "not a grant id: it must be 1 to 512 bytes without hidden characters, and without a path part such as `..`"
 )]
 pub struct NotAGrantId;
 
@@ -31,7 +31,7 @@ impl TryFrom<String> for GrantId {
     type Error = NotAGrantId;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        // As a segment of a path `/` is written `%2F`, but some servers read that as `/`.
+        // In a path segment `/` is written as `%2F`, but some servers read that as `/`.
         let leads_away = text.split(['/', '\\']).any(|part| part == "." || part == "..");
         let fine = (1..=512).contains(&text.len()) && !text::has_hidden(&text) && !leads_away;
         if fine { Ok(Self(text)) } else { Err(NotAGrantId) }
@@ -50,20 +50,20 @@ impl fmt::Display for GrantId {
     }
 }
 
-/// What a token may do, as its provider says; never guessed from the token.
+/// What a token may do, as its provider states it; never guessed from the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenKind {
-    /// One grant; the only kind that this program reads with.
+    /// One grant; the only kind with which this program reads.
     Client,
-    /// Several grants; good for the provider's own `/mcp` only.
+    /// Several grants; works only at the provider's own `/mcp`.
     McpPackage,
-    /// Everything of the owner's: refused wherever it turns up (R1.3).
+    /// Everything of the owner's: refused wherever it appears (R1.3).
     Owner,
 }
 
 impl TokenKind {
-    /// The kind that a provider's `name` stands for.
+    /// The kind that a provider calls `name`.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "client" => Some(Self::Client),
@@ -74,7 +74,7 @@ impl TokenKind {
     }
 }
 
-/// One source in a grant, in a few words: enough to name it to a person, not to build a query.
+/// One source in a grant, in short: enough to name it to a person, but not to build a query.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GrantedSource {
@@ -86,9 +86,9 @@ pub struct GrantedSource {
     pub connector_key: Option<String>,
     /// The configured connections that the grant covers.
     pub connections: Vec<GrantedConnection>,
-    /// Names of granted streams: the first [`GrantedSource::MAX_STREAMS`].
+    /// The names of the granted streams: the first [`GrantedSource::MAX_STREAMS`].
     pub streams: Vec<String>,
-    /// How many streams are granted.
+    /// The number of granted streams.
     pub stream_count: usize,
 }
 
@@ -97,17 +97,18 @@ pub struct GrantedSource {
 pub struct GrantedConnection {
     /// `connection_id`.
     pub id: String,
-    /// What the owner calls it.
+    /// The owner's name for it.
     pub display_name: Option<String>,
 }
 
 impl GrantedSource {
-    /// Stream names kept, so that the index stays small.
+    /// The most stream names that are kept, so that the index stays small.
     pub const MAX_STREAMS: usize = 200;
-    /// Connections kept at most.
+    /// The most connections that are kept.
     pub const MAX_CONNECTIONS: usize = 100;
 
-    /// What to call it: the owner's names for its connections, else its short key, else how its URI ends.
+    /// The source's name: the owner's names for its connections, or otherwise its short key, or otherwise the
+    /// end of its URI.
     pub fn label(&self) -> String {
         self.names().join(", ")
     }
@@ -117,7 +118,7 @@ impl GrantedSource {
         self.connections.iter().any(|connection| connection.id == id)
     }
 
-    /// Learns that these connections are its own, and what they are called where that is not known yet.
+    /// Adds these connections, and their names if they are not known yet.
     pub fn learn_connections(&mut self, connections: impl IntoIterator<Item = GrantedConnection>) {
         for learned in connections {
             if let Some(known) = self.connections.iter_mut().find(|known| known.id == learned.id) {
@@ -128,7 +129,7 @@ impl GrantedSource {
         }
     }
 
-    /// The same name by name: at least one.
+    /// The same as a list of names: at least one.
     pub fn names(&self) -> Vec<String> {
         let names: Vec<String> = self.connections.iter().filter_map(|c| c.display_name.clone()).collect();
         if !names.is_empty() {
@@ -136,7 +137,7 @@ impl GrantedSource {
         }
         let of_uri = || {
             let id = self.id.as_deref()?;
-            // The path of a provider says nothing of what it is.
+            // A provider's path does not describe the provider.
             let is_provider = self.kind.as_deref() == Some("provider_native");
             let url = Url::parse(id).ok().filter(|_| !is_provider);
             let last =
@@ -158,7 +159,7 @@ mod tests {
         fn a_grant_id_is_bounded_and_visible(text in any::<String>()) {
             match GrantId::try_from(text.clone()) {
                 Ok(id) => {
-                    // As a revocation asks: one segment, which a parser does not take for a way up.
+                    // The way a revocation sends it: one segment, which a parser does not take for a way up.
                     let mut url = Url::parse("https://a.example/me").unwrap();
                     url.set_path(&format!("/me/grants/{}/revoke", rs::segment(id.as_str())));
                     prop_assert_eq!(url.path_segments().unwrap().count(), 4);

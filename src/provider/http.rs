@@ -1,4 +1,4 @@
-//! One bounded HTTP exchange: no redirect followed, size and time limited, failures told apart.
+//! One bounded HTTP exchange: it follows no redirect, limits size and time, and distinguishes failures.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -18,12 +18,12 @@ const JSON: &str = "application/json";
 /// How long an unused connection is kept: a person who reads an answer asks again within minutes.
 const IDLE: Duration = Duration::from_mins(5);
 
-/// Bounds of one exchange.
+/// The limits of one exchange.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Until a connection is there (R5.5).
+    /// The time until a connection exists (R5.5).
     pub connect: Duration,
-    /// Until the whole answer is read (R5.5).
+    /// The time until the whole answer is read (R5.5).
     pub total: Duration,
     /// The largest answer, after decompression, in bytes (R5.5).
     pub body: usize,
@@ -35,8 +35,8 @@ impl Default for Limits {
     }
 }
 
-/// An HTTP client, built at its first use: reading the machine's CA bundle costs 3 ms and more, which only a TLS
-/// connection may pay. Clones share connections.
+/// An HTTP client that is built when it is first used: reading the machine's CA bundle takes 3 ms or more,
+/// which only TLS connections should pay. Clones share connections.
 #[derive(Clone)]
 pub struct Http {
     clients: Arc<Clients>,
@@ -48,12 +48,12 @@ pub struct Http {
 #[derive(Default)]
 struct Clients([OnceLock<Result<reqwest::Client, HttpError>>; 3]);
 
-/// How a request leaves. What goes to this machine never goes through a proxy, whatever the variables say.
+/// How a request leaves. Requests to this machine never go through a proxy, whatever the variables say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Outside,
     HereOverTls,
-    /// Without TLS, and so without certificates: there need be none on the machine.
+    /// Without TLS, and so without certificates: the machine may have none.
     HerePlain,
 }
 
@@ -76,14 +76,14 @@ impl fmt::Debug for Http {
     }
 }
 
-/// An answer, whatever its status.
+/// An answer, with any status.
 #[derive(Debug)]
 pub struct Answer {
     /// The HTTP status code; never a redirect.
     pub status: u16,
-    /// Its header fields.
+    /// The header fields.
     pub headers: HeaderMap,
-    /// Its body, whole.
+    /// The whole body.
     pub body: Vec<u8>,
 }
 
@@ -91,21 +91,21 @@ pub struct Answer {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum HttpError {
     /// The name has no address here.
-    #[error("the name of {origin} could not be looked up: {why}")]
+    #[error("could not look up the name of {origin}: {why}")]
     UnknownHost {
         /// Scheme, host and port.
         origin: String,
-        /// What the resolver said.
+        /// The resolver's error.
         why: String,
     },
-    /// The proxy in between is not there, or opened no connection.
-    #[error("the proxy {proxy} gave no connection to {origin}: {why}")]
+    /// The proxy cannot be reached, or opened no connection.
+    #[error("the proxy {proxy} did not connect to {origin}: {why}")]
     Proxy {
         /// The proxy's scheme, host and port.
         proxy: String,
         /// Scheme, host and port.
         origin: String,
-        /// What kept it.
+        /// The reason.
         why: String,
     },
     /// No connection: refused, no route.
@@ -113,7 +113,7 @@ pub enum HttpError {
     Unreachable {
         /// Scheme, host and port.
         origin: String,
-        /// What the network said.
+        /// The network's error.
         why: String,
     },
     /// The certificate or the handshake was not accepted.
@@ -121,42 +121,42 @@ pub enum HttpError {
     Tls {
         /// Scheme, host and port.
         origin: String,
-        /// What is wrong, in words of this program's.
+        /// What is wrong, in this program's words.
         why: &'static str,
     },
-    /// Slower than the bound.
+    /// The answer took longer than the limit.
     #[error("{origin} did not answer within {} s", after.as_secs())]
     TimedOut {
         /// Scheme, host and port.
         origin: String,
-        /// The bound.
+        /// The limit.
         after: Duration,
     },
-    /// A redirect, which is never followed: a bearer goes nowhere else.
-    #[error("{origin} answered with a redirect (HTTP {status}), which is not followed")]
+    /// A redirect, which is never followed, so that a bearer goes nowhere else.
+    #[error("{origin} answered with a redirect (HTTP {status}), which pdpp does not follow")]
     Redirected {
         /// Scheme, host and port.
         origin: String,
         /// The HTTP status code.
         status: u16,
     },
-    /// More than the bound.
+    /// The answer is larger than the limit.
     #[error("{origin} sent more than {limit} bytes")]
     TooLarge {
         /// Scheme, host and port.
         origin: String,
-        /// The bound in bytes.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// The connection broke, or what came over it was not HTTP.
+    /// The connection broke, or the answer was not HTTP.
     #[error("the answer of {origin} broke off or was not HTTP: {why}")]
     Broken {
         /// Scheme, host and port.
         origin: String,
-        /// What the HTTP library said.
+        /// The HTTP library's error.
         why: String,
     },
-    /// No way out of this machine's network.
+    /// There is no way out of this machine's network.
     #[error(transparent)]
     Network(#[from] NetworkError),
     /// This machine could not set up a client at all (no CA certificates).
@@ -168,7 +168,7 @@ impl Answer {
     /// The body as a JSON object.
     ///
     /// # Errors
-    /// What it is instead: a media type, or why the JSON did not parse.
+    /// What it is instead: a media type, or the reason why the JSON could not be parsed.
     pub fn object(&self) -> Result<Map<String, Value>, String> {
         match crate::json::parse(&self.body) {
             Ok(Value::Object(object)) => Ok(object),
@@ -183,7 +183,8 @@ impl Answer {
         }
     }
 
-    /// The values of `parameter` in its challenges (RFC 9110 §11.6.1). Those that are read here hold no comma or space.
+    /// The values of `parameter` in the challenges (RFC 9110 §11.6.1). The parameters that are read here
+    /// contain no comma or space.
     pub fn challenges<'a>(&'a self, parameter: &'a str) -> impl Iterator<Item = &'a str> {
         let texts = self.headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
         texts.flat_map(|text| text.split([',', ' '])).filter_map(move |part| {
@@ -192,7 +193,7 @@ impl Answer {
         })
     }
 
-    /// Whether the status says success.
+    /// Whether the status is a success.
     pub const fn is_success(&self) -> bool {
         self.status >= 200 && self.status < 300
     }
@@ -219,49 +220,53 @@ impl HttpError {
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::Unreachable { .. } => "Check the address and your network, then try again",
-            Self::UnknownHost { .. } => "Check the spelling of the address, and that this machine is online",
+            Self::UnknownHost { .. } => {
+                "Check the spelling of the address, and check that this machine is online"
+            }
             Self::Proxy { .. } => {
-                "Check the proxy: --proxy http://host:port, or HTTPS_PROXY; NO_PROXY leaves a host out"
+                "Check the proxy: --proxy http://host:port, or HTTPS_PROXY; NO_PROXY excludes a host"
             }
             Self::Tls { .. } => {
-                "Check the address and this machine's clock; a company's own authority is named with --ca-file FILE.pem"
+                "Check the address and this machine's clock; name a company's own authority with --ca-file FILE.pem"
             }
-            Self::TimedOut { .. } => "Try again; if it stays so, the provider is down or far away",
-            Self::Redirected { .. } => "Open the address in a browser and use the one it ends at",
+            Self::TimedOut { .. } => {
+                "Try again. If it still fails, the provider is down or its network is slow"
+            }
+            Self::Redirected { .. } => "Open the address in a browser and use the address where it ends",
             Self::TooLarge { .. } | Self::Broken { .. } => {
-                "Check the address; what answers there does not speak PDPP"
+                "Check the address: the server there does not speak PDPP"
             }
             Self::Network(error) => error.next_step(),
             Self::Setup(_) => {
-                "Check the CA certificates of this machine, or name a file with some: --ca-file FILE.pem"
+                "Check the CA certificates of this machine, or name a file that has some: --ca-file FILE.pem"
             }
         }
     }
 }
 
 impl Http {
-    /// A client with these bounds. Costs nothing until it is used.
+    /// A client with these limits. It costs nothing until it is used.
     pub fn new(limits: Limits) -> Self {
         Self { clients: Arc::default(), limits, network: Network::default() }
     }
 
-    /// The same, on the way out that `network` describes.
+    /// The same, with the network settings of `network`.
     #[must_use]
     pub fn over(self, network: Network) -> Self {
         Self { clients: Arc::default(), network, ..self }
     }
 
-    /// The way out.
+    /// The network settings.
     pub const fn network(&self) -> &Network {
         &self.network
     }
 
-    /// Its bounds.
+    /// The limits.
     pub const fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// Starts a request, to be finished with headers and body and given to [`Http::send`].
+    /// Starts a request: add headers and a body, then pass it to [`Http::send`].
     ///
     /// # Errors
     /// [`HttpError::Setup`], [`HttpError::Network`].
@@ -274,10 +279,10 @@ impl Http {
         }
     }
 
-    /// Sends `request` and reads the whole answer within the bounds. Dropping the future aborts it.
+    /// Sends `request` and reads the whole answer within the limits. Dropping the future aborts it.
     ///
     /// # Errors
-    /// Each way of not answering, told apart; an HTTP error status is an [`Answer`].
+    /// One variant for each way of not answering; an HTTP error status is an [`Answer`].
     pub async fn send(&self, request: reqwest::RequestBuilder) -> Result<Answer, HttpError> {
         let (client, request) = request.build_split();
         let request = request.map_err(|error| HttpError::Setup(deepest(&error)))?;
@@ -286,16 +291,16 @@ impl Http {
         let exchange = async {
             let mut response = client.execute(request).await.map_err(|error| self.explain(&url, &error))?;
             let status = response.status().as_u16();
-            // 304 and the like are not redirects, but nothing here asks for them either.
+            // 304 and similar are not redirects, but nothing here requests them either.
             if response.status().is_redirection() {
                 return Err(HttpError::Redirected { origin: origin(), status });
             }
             let limit = self.limits.body;
-            // One that says so beforehand takes no memory.
+            // A body that declares its size in advance uses no memory.
             if response.content_length().is_some_and(|length| length > limit as u64) {
                 return Err(HttpError::TooLarge { origin: origin(), limit });
             }
-            // In pieces: a large one that grows in place is memory that the allocator keeps.
+            // Reads in pieces: a large buffer that grows in place would be memory that the allocator keeps.
             let (mut pieces, mut length) = (Vec::new(), 0);
             while let Some(piece) = response.chunk().await.map_err(|error| self.explain(&url, &error))? {
                 length += piece.len();
@@ -319,24 +324,24 @@ impl Http {
     /// `GET`s a JSON document, without any credential.
     ///
     /// # Errors
-    /// As [`Http::send`].
+    /// Same as [`Http::send`].
     pub async fn get_json(&self, url: Url) -> Result<Answer, HttpError> {
         self.send(self.request(reqwest::Method::GET, url)?.header(ACCEPT, JSON)).await
     }
 
-    /// `POST`s a JSON document, without any credential but what the document holds.
+    /// `POST`s a JSON document, with no credential except what the document contains.
     ///
     /// # Errors
-    /// As [`Http::send`].
+    /// Same as [`Http::send`].
     pub async fn post_json(&self, url: Url, document: &serde_json::Value) -> Result<Answer, HttpError> {
         let request = self.request(reqwest::Method::POST, url)?;
         self.send(request.header(ACCEPT, JSON).header(CONTENT_TYPE, JSON).body(document.to_string())).await
     }
 
-    /// `POST`s a form, without any credential but what the form holds.
+    /// `POST`s a form, with no credential except what the form contains.
     ///
     /// # Errors
-    /// As [`Http::send`].
+    /// Same as [`Http::send`].
     pub async fn post_form(&self, url: Url, form: &[(&str, &str)]) -> Result<Answer, HttpError> {
         let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
         let request = self.request(reqwest::Method::POST, url)?;
@@ -349,7 +354,7 @@ impl Http {
         if let Some(fault) = rustls_error(error) {
             return HttpError::Tls { origin, why: tls_words(fault) };
         }
-        // A connection that was there needs no explanation by the proxy.
+        // If there was a connection, the proxy does not explain the failure.
         if (error.is_connect() || error.is_timeout())
             && let Some(proxy) = self.network.proxy_for(url)
         {
@@ -369,8 +374,8 @@ impl Http {
     }
 }
 
-/// `localhost` and the names below it: this machine, whatever a name server says (RFC 6761 §6.3). Plain http
-/// is used there alone.
+/// `localhost` and the names below it: this machine, whatever a name server says (RFC 6761 §6.3). Plain http is
+/// used only there.
 struct Here;
 
 impl Resolve for Here {
@@ -382,7 +387,7 @@ impl Resolve for Here {
 }
 
 fn build(limits: Limits, network: &Network, way: Way) -> Result<reqwest::Client, HttpError> {
-    // Installing twice is refused, and harmless: it is the same provider.
+    // Installing twice is refused, which is harmless: it is the same provider.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let setup = |error: reqwest::Error| HttpError::Setup(deepest(&error));
     let mut builder = reqwest::Client::builder()
@@ -403,7 +408,7 @@ fn build(limits: Limits, network: &Network, way: Way) -> Result<reqwest::Client,
     builder.build().map_err(setup)
 }
 
-/// The innermost cause: reqwest's own message repeats the URL and says nothing.
+/// The innermost cause: reqwest's own message only repeats the URL.
 fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(next) = cause.source() {
@@ -423,12 +428,12 @@ fn rustls_error<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a 
     if let Some(found) = error.downcast_ref() {
         return Some(found);
     }
-    // An io::Error hides what it wraps from source(), and may wrap another one.
+    // An io::Error hides what it wraps from source(), and may wrap another io::Error.
     let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
     wrapped.and_then(|inner| rustls_error(inner)).or_else(|| error.source().and_then(rustls_error))
 }
 
-/// The library's own messages are its `Debug` output, for nobody to read.
+/// The library's own messages are its `Debug` output, which is not for people.
 fn tls_words(error: &rustls::Error) -> &'static str {
     use CertificateError as Certificate;
     match error {
@@ -439,16 +444,16 @@ fn tls_words(error: &rustls::Error) -> &'static str {
             Certificate::NotValidYet | Certificate::NotValidYetContext { .. } => {
                 "its certificate is not valid yet, or this machine's clock is wrong"
             }
-            Certificate::UnknownIssuer => "its certificate is from no authority that this machine trusts",
+            Certificate::UnknownIssuer => "its certificate is not from an authority that this machine trusts",
             Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => {
                 "its certificate is for another name"
             }
             Certificate::Revoked => "its certificate was revoked",
-            _ => "its certificate cannot be accepted",
+            _ => "its certificate is not acceptable",
         },
         rustls::Error::AlertReceived(_) => "it refused the TLS handshake",
-        rustls::Error::PeerIncompatible(_) => "it offers no TLS version or cipher that is safe",
-        rustls::Error::InvalidMessage(_) => "what answers there does not speak TLS",
+        rustls::Error::PeerIncompatible(_) => "it offers no safe TLS version or cipher",
+        rustls::Error::InvalidMessage(_) => "the server there does not speak TLS",
         _ => "the TLS handshake failed",
     }
 }
@@ -480,7 +485,7 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let http = Http::new(Limits::default());
-        // No such name is in any hosts file.
+        // This name is in no hosts file.
         let url: Url = format!("http://made-up.localhost:{port}/").parse().unwrap();
         let asked = async {
             let (mut stream, _) = listener.accept().await.unwrap();

@@ -1,4 +1,4 @@
-//! A PDPP provider as its client sees it: where it is, how to get a grant from it, how to read.
+//! A PDPP provider as its client sees it: where it is, how to get a grant from it, and how to read.
 
 pub mod approve;
 pub mod discovery;

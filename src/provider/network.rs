@@ -1,4 +1,4 @@
-//! The way out of this machine's network: a proxy, authorities to trust.
+//! The way out of this machine's network: a proxy, and authorities to trust.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -11,24 +11,24 @@ use url::Url;
 use super::url::is_loopback;
 use crate::error::{Error, Kind};
 
-/// The way out of this machine's network, where a person had to name one.
+/// The way out of this machine's network, as far as a person had to configure it.
 #[derive(Debug, Clone, Default)]
 pub struct Network {
-    /// What every request but those to this machine goes through. Without it the usual variables count
-    /// (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`), on macOS and Windows the system's settings too.
+    /// The proxy for every request except those to this machine. Without it the usual variables apply
+    /// (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`), and on macOS and Windows also the system's settings.
     pub proxy: Option<ProxyUrl>,
-    /// PEM certificates of authorities to trust beside this machine's own. Read at the first request.
+    /// PEM certificates of authorities to trust in addition to this machine's own. Read at the first request.
     pub ca_file: Option<PathBuf>,
 }
 
-/// An HTTP proxy's address. What may be a password in it is neither in its `Display` nor its `Debug`.
+/// An HTTP proxy's address. Neither its `Display` nor its `Debug` shows what may be a password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ProxyUrl(pub(super) Url);
 
-/// Why a text is not a [`ProxyUrl`]; never repeats the text, which may hold a password.
+/// Why a text is not a [`ProxyUrl`]; never repeats the text, which may contain a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotAProxyUrl {
-    /// No URL.
+    /// Not a URL.
     #[error("it is not a URL such as http://proxy.example:3128")]
     NotAUrl,
     /// SOCKS and others.
@@ -42,7 +42,7 @@ pub enum NotAProxyUrl {
 /// Why there is no way out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
-    /// A variable of this process's environment names a proxy that cannot be used.
+    /// An environment variable of this process names a proxy that cannot be used.
     #[error("{name} is not a proxy's address: {why}")]
     ProxyVariable {
         /// The variable.
@@ -51,11 +51,11 @@ pub enum NetworkError {
         why: NotAProxyUrl,
     },
     /// `--ca-file` cannot be used.
-    #[error("the CA file {} cannot be used: {why}", path.display())]
+    #[error("pdpp cannot use the CA file {}: {why}", path.display())]
     CaFile {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         why: String,
     },
 }
@@ -73,20 +73,20 @@ impl NetworkError {
     pub const fn next_step(&self) -> &'static str {
         match self {
             Self::ProxyVariable { .. } => {
-                "Correct that variable or take it away; or name a proxy with --proxy http://host:port, or leave the host \
-                 out with NO_PROXY"
+                "Correct or unset that variable; or use another proxy with --proxy http://host:port, or exclude the host \
+                 with NO_PROXY"
             }
             Self::CaFile { .. } => "Name a PEM file that you can read: --ca-file FILE.pem",
         }
     }
 
-    /// For a person who named it: a wrong argument, and not a provider's failure.
+    /// The error for the person who named it: a wrong argument, and not a provider's failure.
     pub fn into_error(self) -> Error {
         let (code, hint) = (self.code(), self.next_step());
         match self {
             Self::ProxyVariable { .. } => Error::new(Kind::Usage, code, self.to_string()),
             Self::CaFile { .. } => {
-                Error::new(Kind::Usage, code, "What --ca-file was given cannot be used").because(self)
+                Error::new(Kind::Usage, code, "pdpp cannot use the file given with --ca-file").because(self)
             }
         }
         .hint(hint)
@@ -112,7 +112,7 @@ impl std::str::FromStr for ProxyUrl {
 }
 
 impl ProxyUrl {
-    /// Whether it holds a user name or a password: then it belongs in no file and no message.
+    /// Whether it contains a user name or a password: then it must not be in any file or message.
     pub fn has_credentials(&self) -> bool {
         !self.0.username().is_empty() || self.0.password().is_some()
     }
@@ -131,7 +131,7 @@ impl fmt::Debug for ProxyUrl {
 }
 
 impl Network {
-    /// The proxy that a request to `url` goes through, without credentials.
+    /// The proxy for a request to `url`, without credentials.
     pub fn proxy_for(&self, url: &Url) -> Option<String> {
         if is_loopback(url) {
             return None;
@@ -145,8 +145,8 @@ impl Network {
         Some(format!("{}://{}{port}", uri.scheme_str().unwrap_or("http"), uri.host()?))
     }
 
-    /// Whether the variables that count on the way to `url` name a proxy that can be used. Everybody else passes one
-    /// over that cannot, and sends what was to go through it past it.
+    /// Checks that the variables that apply to `url` name a usable proxy. Other programs skip an unusable
+    /// proxy, and send past it what should go through it.
     ///
     /// # Errors
     /// [`NetworkError::ProxyVariable`].
@@ -163,7 +163,7 @@ impl Network {
             .map_err(|why| NetworkError::CaFile { path: path.clone(), why: why.to_string() })
     }
 
-    /// Whether the file of authorities, if one is named, can be used.
+    /// Checks that the file of authorities, if one is named, can be used.
     ///
     /// # Errors
     /// [`NetworkError::CaFile`].
@@ -172,8 +172,8 @@ impl Network {
     }
 }
 
-/// Variables that name a proxy, in the order in which they count for https; of two spellings the first that is set
-/// does. `HTTP_PROXY` counts for http, which nothing is sent by but to this machine.
+/// Variables that name a proxy, in order of precedence for https; of two spellings, the first that is set
+/// counts. `HTTP_PROXY` applies to http, which is only used for this machine.
 const VARIABLES: [[&str; 2]; 2] = [["HTTPS_PROXY", "https_proxy"], ["ALL_PROXY", "all_proxy"]];
 
 fn check_variables(url: &Url, value: impl Fn(&str) -> Option<OsString>) -> Result<(), NetworkError> {
@@ -187,7 +187,7 @@ fn check_variables(url: &Url, value: impl Fn(&str) -> Option<OsString>) -> Resul
     for names in VARIABLES {
         let set = names.into_iter().find_map(|name| Some((name, value(name)?)));
         let Some((name, text)) = set.filter(|(_, text)| !text.is_empty()) else { continue };
-        // The second is not looked at where the first is there.
+        // The second is not checked if the first is set.
         if is_found && names[0] == "ALL_PROXY" {
             continue;
         }
@@ -195,7 +195,7 @@ fn check_variables(url: &Url, value: impl Fn(&str) -> Option<OsString>) -> Resul
         let Some(text) = text.to_str() else {
             return Err(NetworkError::ProxyVariable { name, why: NotAProxyUrl::NotAUrl });
         };
-        // Variables may leave the scheme out; it is http then.
+        // Variables may leave the scheme out; it is then http.
         let text = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
         if let Err(why) = text.parse::<ProxyUrl>() {
             return Err(NetworkError::ProxyVariable { name, why });
@@ -204,18 +204,18 @@ fn check_variables(url: &Url, value: impl Fn(&str) -> Option<OsString>) -> Resul
     Ok(())
 }
 
-/// Longest file of authorities; a whole system's bundle is a tenth of it.
+/// The largest file of authorities; a whole system's bundle is a tenth of it.
 const MAX_CA_FILE: u64 = 8 << 20;
 
 fn read_certificates(path: &Path) -> anyhow::Result<Vec<reqwest::Certificate>> {
-    // Before it is opened: a pipe would be waited for.
+    // Checked before it is opened: opening a pipe would block.
     let found = std::fs::metadata(path)?;
     let is_file = found.is_file() && found.len() <= MAX_CA_FILE;
     ensure!(is_file, "it is not a file of at most {} MiB", MAX_CA_FILE >> 20);
     let pem = std::fs::read(path)?;
     let certificates =
-        reqwest::Certificate::from_pem_bundle(&pem).context("what it holds are not PEM certificates")?;
-    ensure!(!certificates.is_empty(), "it holds no PEM certificate (-----BEGIN CERTIFICATE-----)");
+        reqwest::Certificate::from_pem_bundle(&pem).context("its content is not PEM certificates")?;
+    ensure!(!certificates.is_empty(), "it contains no PEM certificate (-----BEGIN CERTIFICATE-----)");
     Ok(certificates)
 }
 
@@ -278,7 +278,7 @@ mod tests {
             &[("HTTP_PROXY", "socks5://proxy.example:1080")],
             &[("HTTPS_PROXY", "proxy.example:3128")],
             &[("https_proxy", "http://user:canary@proxy.example:3128/")],
-            // Not asked, since the other one counts.
+            // Not checked, because the other one counts.
             &[("HTTPS_PROXY", "http://proxy.example"), ("ALL_PROXY", "socks5://proxy.example")],
             &[("HTTPS_PROXY", "junk:::x"), ("NO_PROXY", "other.example, .example")],
         ] {

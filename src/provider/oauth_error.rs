@@ -1,4 +1,4 @@
-//! What an authorization server says when it refuses.
+//! The answer of an authorization server that refuses.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::http::Answer;
 use crate::text;
 
-/// A part of a request that is named, and that a provider may not know by that name.
+/// A named part of a request whose name a provider may not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// `source.id`.
@@ -21,7 +21,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// What it is called.
+    /// The word for it.
     pub const fn noun(self) -> &'static str {
         match self {
             Self::Source => "source",
@@ -32,8 +32,8 @@ impl Part {
     }
 }
 
-/// An error answer of an authorization server: `{error, error_description}` (RFC 6749 §5.2), or the
-/// `{error:{code, message}}` that PDPP providers use as well.
+/// An error answer of an authorization server: `{error, error_description}` (RFC 6749 §5.2), or the form
+/// `{error:{code, message}}` that PDPP providers also use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OAuthError {
     /// The HTTP status code.
@@ -45,7 +45,7 @@ pub struct OAuthError {
 }
 
 impl OAuthError {
-    /// Reads `answer`, whatever it is.
+    /// Reads `answer`, whatever it contains.
     pub fn of(answer: &Answer) -> Self {
         let body = answer.object().unwrap_or_default();
         let short = |value: Option<&Value>, max| {
@@ -63,18 +63,18 @@ impl OAuthError {
         self.code.as_deref() == Some(code)
     }
 
-    /// Whether `resource` (RFC 8707) was refused, and nothing else: an authorization server may not know it.
+    /// Whether only `resource` (RFC 8707) was refused: an authorization server may not know it.
     pub fn is_of_resource(&self) -> bool {
         self.is("invalid_target") || (self.is("invalid_request") && self.says("resource"))
     }
 
-    /// Whether the message has `part`, case aside.
+    /// Whether the message contains `part`, ignoring case.
     pub fn says(&self, part: &str) -> bool {
         let message = self.message.as_deref().unwrap_or_default().to_ascii_lowercase();
         message.contains(&part.to_ascii_lowercase())
     }
 
-    /// What it does not know of the request, if that is what it says. There is no code for it.
+    /// The part of the request that it does not know, if it reports one. There is no error code for it.
     pub fn unknown(&self) -> Option<Part> {
         [
             ("source", Part::Source),
@@ -89,7 +89,7 @@ impl OAuthError {
         .map(|(_, part)| part)
     }
 
-    /// Whether the client id is not known: `invalid_client`, or a message that says so under another code.
+    /// Whether the client id is unknown: `invalid_client`, or a message about it under another code.
     pub fn is_unknown_client(&self) -> bool {
         matches!(self.status, 400 | 401) && (self.is("invalid_client") || self.says("unknown client"))
     }

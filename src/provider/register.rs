@@ -7,32 +7,33 @@ use super::discovery::AuthorizationServer;
 use super::http::{Http, HttpError};
 use super::oauth_error::OAuthError;
 
-/// What this program is called at a provider, in registrations and on the approval page.
+/// This program's name at a provider, in registrations and on the approval page.
 pub const CLIENT_NAME: &str = "PDPP CLI";
 
-/// The path on this machine that an owner's browser comes back to.
+/// The path on this machine that an owner's browser returns to.
 pub const CALLBACK: &str = "/callback";
 
-/// The pre-registered public client that stands for this program, where a provider has it.
+/// The pre-registered public client that stands for this program, if the provider has it.
 const PRE_REGISTERED: &str = "pdpp_cli";
 
 /// A client id in use, and where it came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Client {
-    /// Registered earlier, with this issuer, and kept.
+    /// Registered earlier with this issuer, and kept.
     Remembered(String),
     /// Registered just now: worth keeping.
     Registered(String),
-    /// Registered just now, with a secret that the token endpoint wants to see: of use where no token endpoint is asked.
+    /// Registered just now, with a secret that the token endpoint requires: useful only for flows without a
+    /// token endpoint.
     Confidential(String),
     /// The provider's own entry for this program.
     PreRegistered(String),
-    /// The authorization server offers no way to be a client; some flows do without.
+    /// The authorization server offers no way to become a client; some flows need none.
     Anonymous,
 }
 
 impl Client {
-    /// The client id, where there is one.
+    /// The client id, if there is one.
     pub fn id(&self) -> Option<&str> {
         match self {
             Self::Remembered(id)
@@ -47,21 +48,22 @@ impl Client {
 /// How this program becomes a client of an authorization server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Registration {
-    /// By asking for a client id at this endpoint; whether it may be used for codes too.
+    /// By requesting a client id from this endpoint.
     Dynamic {
         /// The registration endpoint.
         endpoint: Url,
-        /// Whether the authorization server sends codes: then it has to know where to.
+        /// Whether the authorization server sends codes: it must then know where to send them.
         with_redirect: bool,
     },
-    /// By the client id that the provider keeps for it.
+    /// By the client id that the provider keeps for this program.
     PreRegistered(String),
-    /// Not at all: some flows do without.
+    /// Not at all: some flows need no client.
     None,
 }
 
 impl Registration {
-    /// What `server` offers: dynamic first, since a client id of its own is told apart in the owner's list.
+    /// The way that `server` offers: dynamic first, because the owner can then tell this client from others in
+    /// a list.
     pub fn offered_by(server: &AuthorizationServer) -> Self {
         match &server.registration_endpoint {
             Some(endpoint) => Self::Dynamic {
@@ -96,25 +98,25 @@ pub enum RegisterError {
     /// No answer.
     #[error(transparent)]
     Http(#[from] HttpError),
-    /// The authorization server said no.
-    #[error("the authorization server registered no client: {0}")]
+    /// The authorization server refused.
+    #[error("the authorization server did not register a client: {0}")]
     Refused(OAuthError),
     /// A success without a usable client id.
     #[error("the authorization server's registration answer has no usable client id")]
     NoClientId,
-    /// Tokens are only given to clients that keep a secret, as a program on a person's machine cannot.
+    /// The server gives tokens only to clients with a secret, which a program on a person's machine cannot
+    /// keep.
     #[error(
-        "the authorization server registers clients with a secret only, and this program asked to have none"
+        "the authorization server only registers clients with a secret, and pdpp is a client without one"
     )]
     Confidential,
 }
 
-/// Registers at `endpoint`. `with_redirect` says where codes go, so that one client
-/// id does for every flow.
+/// Registers at `endpoint`. `with_redirect` adds where codes go, so that one client id works for every flow.
 async fn register(http: &Http, endpoint: Url, with_redirect: bool) -> Result<Client, RegisterError> {
     let mut request = json!({"client_name": CLIENT_NAME, "token_endpoint_auth_method": "none"});
     if with_redirect {
-        // Whatever the port is then (RFC 8252 §7.3).
+        // With any port later (RFC 8252 §7.3).
         request["redirect_uris"] = json!([format!("http://127.0.0.1{CALLBACK}")]);
         request["response_types"] = json!(["code"]);
         request["grant_types"] =
@@ -127,7 +129,7 @@ async fn register(http: &Http, endpoint: Url, with_redirect: bool) -> Result<Cli
     let registered = answer.object().map_err(|_| RegisterError::NoClientId)?;
     let text = |name: &str| registered.get(name).and_then(serde_json::Value::as_str);
     let id = text("client_id").filter(|id| is_client_id(id)).ok_or(RegisterError::NoClientId)?.to_owned();
-    // Without a word on it the method is that of a client with a secret (RFC 7591 §2).
+    // If the method is not stated, the client has a secret (RFC 7591 §2).
     let wants_secret = match text("token_endpoint_auth_method") {
         Some(method) => method != "none",
         None => text("client_secret").is_some_and(|secret| !secret.is_empty()),

@@ -1,4 +1,4 @@
-//! The resource server, as its client sees it: authorized `GET`s below `/v1`, and its errors.
+//! The resource server as its client sees it: authorized `GET`s below `/v1`, and its errors.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
@@ -10,7 +10,7 @@ use super::url::ProviderUrl;
 use crate::json;
 use crate::secret::AccessToken;
 
-/// What a path segment cannot hold as it is.
+/// The characters that a path segment must encode.
 const SEGMENT: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -34,17 +34,17 @@ pub(super) fn segment(text: &str) -> String {
     utf8_percent_encode(text, SEGMENT).to_string()
 }
 
-/// A provider's resource server. Every request goes below its query base, which is checked to be the
-/// provider's own, so that a bearer reaches nobody else.
+/// A provider's resource server. Every request goes below its query base, which is checked to be the provider's
+/// own, so that nobody else gets a bearer.
 #[derive(Debug, Clone)]
 pub struct ResourceServer {
     http: Http,
     query_base: Url,
-    /// What the addresses of records are made of.
+    /// The base of the records' addresses.
     shown: Url,
 }
 
-/// The query base lies outside the provider it was discovered for.
+/// The query base is outside the provider it was discovered for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the query base {query_base} is not below the provider {provider}")]
 pub struct ForeignQueryBase {
@@ -55,9 +55,9 @@ pub struct ForeignQueryBase {
 /// One read: path segments below `/v1` (each sent as one encoded segment) and query parameters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Read {
-    /// Path segments, not encoded. None of them is empty, `.` or `..`.
+    /// The path segments, not encoded. None of them is empty, `.` or `..`.
     pub segments: Vec<String>,
-    /// Query parameters in order, not encoded.
+    /// The query parameters in order, not encoded.
     pub query: Vec<(String, String)>,
 }
 
@@ -79,7 +79,7 @@ impl Read {
         self
     }
 
-    /// Adds a query parameter where there is a value.
+    /// Adds a query parameter if there is a value.
     #[must_use]
     pub fn with_some(self, name: &str, value: Option<impl Into<String>>) -> Self {
         match value {
@@ -88,7 +88,7 @@ impl Read {
         }
     }
 
-    /// Its URL below `query_base` (`…/v1`), without its parameters.
+    /// The URL below `query_base` (`…/v1`), without parameters.
     pub fn below(&self, query_base: &Url) -> Url {
         let mut path = query_base.path().trim_end_matches('/').to_owned();
         for segment in &self.segments {
@@ -101,7 +101,7 @@ impl Read {
         url
     }
 
-    /// The same with its parameters.
+    /// The same with parameters.
     pub fn whole_below(&self, query_base: &Url) -> Url {
         let mut url = self.below(query_base);
         if !self.query.is_empty() {
@@ -110,7 +110,7 @@ impl Read {
         url
     }
 
-    /// The path as documentation writes it: `/v1/streams/messages/records`.
+    /// The path in the form that documentation uses: `/v1/streams/messages/records`.
     pub fn route(&self) -> String {
         format!("/v1/{}", self.segments.join("/"))
     }
@@ -119,7 +119,7 @@ impl Read {
 /// A JSON answer with a success status.
 #[derive(Debug, Clone)]
 pub struct Envelope {
-    /// The body as it came; numbers keep their digits.
+    /// The body as received; numbers keep their digits.
     pub body: Map<String, Value>,
     /// `Request-Id`.
     pub request_id: Option<String>,
@@ -134,27 +134,27 @@ pub struct Blob {
     pub bytes: Vec<u8>,
 }
 
-/// Why a read gave no answer.
+/// Why a read got no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RsError {
-    /// The RS refused, and said why (R5.1).
+    /// The resource server refused, and stated why (R5.1).
     #[error("{} ({})", .0.message, .0.code)]
     Refused(Box<Refusal>),
     /// No answer at all.
     #[error(transparent)]
     Http(#[from] HttpError),
-    /// A success that is not the JSON it should be.
+    /// A success that is not the expected JSON.
     #[error("the provider answered HTTP {status} with {what} instead of a JSON object")]
     NotJson {
         /// The HTTP status code: 200 to 299.
         status: u16,
-        /// What came instead: a content type, or why the JSON did not parse.
+        /// What came instead: a content type, or the reason why the JSON could not be parsed.
         what: String,
     },
 }
 
 impl RsError {
-    /// How the read ended, for the log.
+    /// The outcome of the read, for the log.
     pub fn outcome(&self) -> &'static str {
         match self {
             Self::Refused(_) => "refused",
@@ -164,22 +164,22 @@ impl RsError {
     }
 }
 
-/// An error body of the RS: `{error:{type, code, message, param?, request_id, …}}`.
+/// An error body of the resource server: `{error:{type, code, message, param?, request_id, …}}`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
     /// The HTTP status code.
     pub status: u16,
-    /// `error.code`; `http_<status>` where the RS gave none.
+    /// `error.code`; `http_<status>` if the resource server gave none.
     pub code: String,
     /// `error.message`.
     pub message: String,
     /// `error.param`.
     pub param: Option<String>,
-    /// `error.request_id`, else the `Request-Id` header.
+    /// `error.request_id`, or otherwise the `Request-Id` header.
     pub request_id: Option<String>,
-    /// `Retry-After`, in seconds, where it was given so.
+    /// `Retry-After` in seconds, if it was given that way.
     pub retry_after: Option<u64>,
-    /// The whole `error` object as it came.
+    /// The whole `error` object as received.
     pub error: Map<String, Value>,
 }
 
@@ -198,13 +198,14 @@ impl ResourceServer {
         Ok(Self { http, shown: query_base.clone(), query_base })
     }
 
-    /// The same, whose records have addresses below `query_base` for whoever is told of them: one that it is read at from inside.
+    /// The same, with record addresses below `query_base` for everyone who sees them: the address that it has
+    /// from inside.
     #[must_use]
     pub fn shown_at(self, query_base: Url) -> Self {
         Self { shown: query_base, ..self }
     }
 
-    /// The absolute URL of `read`, without its parameters: what a citation links to.
+    /// The absolute URL of `read` without parameters: the target of a citation's link.
     pub fn url_of(&self, read: &Read) -> Url {
         read.below(&self.shown)
     }
@@ -216,7 +217,7 @@ impl ResourceServer {
     pub async fn get(&self, bearer: &AccessToken, read: &Read) -> Result<Envelope, RsError> {
         let answer = self.http.send(self.request(bearer, read, "application/json")?).await?;
         if !answer.is_success() {
-            // Also a proxy's page, or nothing at all: the status says what it means (401, 410, 503).
+            // The answer may also be a proxy's page, or empty: the status shows what it means (401, 410, 503).
             return Err(RsError::Refused(Box::new(refusal_of(&answer))));
         }
         let status = answer.status;
@@ -263,10 +264,10 @@ impl ResourceServer {
     }
 }
 
-/// `Authorization: Bearer …` (RFC 6750 §2.1), marked so that nothing shows it.
+/// `Authorization: Bearer …` (RFC 6750 §2.1), marked as sensitive so that nothing shows it.
 ///
 /// # Errors
-/// [`HttpError::Setup`] for a token that no header can carry.
+/// [`HttpError::Setup`] for a token that cannot be in a header.
 pub fn authorization(bearer: &AccessToken) -> Result<HeaderValue, HttpError> {
     let mut value = HeaderValue::from_str(&format!("Bearer {}", bearer.expose_bearer()))
         .map_err(|_| HttpError::Setup("the access token is not a header value".to_owned()))?;
@@ -274,11 +275,12 @@ pub fn authorization(bearer: &AccessToken) -> Result<HeaderValue, HttpError> {
     Ok(value)
 }
 
-/// What an answer that is not a success says.
+/// The refusal in an answer that is not a success.
 pub fn refusal_of(answer: &Answer) -> Refusal {
     let (request_id, retry_after) = (header(&answer.headers, "request-id"), retry_after(&answer.headers));
     let mut refusal = refusal(answer.status, answer.object().unwrap_or_default(), request_id, retry_after);
-    // What a gateway in front of the provider says of a token stands in the header (RFC 6750 §3.1), whatever its page is.
+    // What a gateway in front of the provider reports about a token is in the header (RFC 6750 §3.1), whatever
+    // its page contains.
     let is_pdpps = ["context.", "grant_"].iter().any(|prefix| refusal.code.starts_with(prefix));
     if refusal.status == 401 && !is_pdpps && answer.challenges("error").any(|error| error == "invalid_token")
     {
@@ -300,7 +302,7 @@ fn refusal(
             let message = text(&error, "message");
             (error, code, message)
         }
-        // An OAuth-shaped error on a read.
+        // An OAuth-style error for a read.
         Some(Value::String(code)) => (Map::new(), Some(code), text(&body, "error_description")),
         _ => (Map::new(), None, None),
     };
@@ -315,7 +317,7 @@ fn refusal(
     }
 }
 
-/// `Retry-After` in seconds from now, whether it was sent as seconds or as a date (RFC 9110 §10.2.3).
+/// `Retry-After` in seconds from now, whether it was sent in seconds or as a date (RFC 9110 §10.2.3).
 pub fn retry_after(headers: &HeaderMap) -> Option<u64> {
     let value = header(headers, RETRY_AFTER.as_str())?;
     value.trim().parse().ok().or_else(|| {

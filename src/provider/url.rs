@@ -1,4 +1,4 @@
-//! [`ProviderUrl`]: which provider, as the user names it.
+//! [`ProviderUrl`]: the address of a provider, as the user typed it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,8 +6,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
-/// A provider's URL: `https`, or `http` on loopback; the path is part of its identity (two tenants
-/// under one host are two providers), a trailing slash is not.
+/// A provider's URL: `https`, or `http` on loopback. The path is part of its identity (two tenants under one
+/// host are two providers); a trailing slash is not.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ProviderUrl(Url);
@@ -15,36 +15,36 @@ pub struct ProviderUrl(Url);
 /// Why a text is not a provider's URL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderUrlError {
-    /// Not a URL at all.
+    /// Not a URL.
     #[error("it is not a URL ({0})")]
     NotAUrl(url::ParseError),
     /// A bare host or path.
     #[error("it has no scheme; did you mean {0} ?")]
     NoScheme(String),
-    /// A scheme that would send a token in the clear, or is not a web address.
-    #[error("only https is used, or http on this machine (127.0.0.1, localhost, [::1])")]
+    /// A scheme that would send a token in the clear, or that is not for web addresses.
+    #[error("it must be https, or http on this machine (127.0.0.1, localhost, [::1])")]
     Insecure,
     /// `user:password@`.
-    #[error("it holds a user name or password; leave that out")]
+    #[error("it contains a user name or password; leave that out")]
     Credentials,
     /// `?…` or `#…`.
     #[error("it has a query or fragment; leave that out")]
     Extra,
 }
 
-/// Where the person's own store on this machine would be, if it were anywhere: a name that nobody can have (RFC 2606), so
-/// that nothing is ever sent there.
+/// The address of the person's own store on this machine: a name that nobody can own (RFC 2606), so that
+/// nothing is ever sent there.
 const LOCAL: &str = "https://local.pdpp.invalid";
 /// The same as it is typed and shown.
 const LOCAL_NAME: &str = "local";
 
 impl ProviderUrl {
-    /// Whether it is the person's own store on this machine, which no request is sent to.
+    /// Whether it is the person's own store on this machine, to which no request is ever sent.
     pub fn is_local(&self) -> bool {
         self.as_str() == LOCAL
     }
 
-    /// As a person types it.
+    /// The form that a person types.
     pub fn typed(&self) -> &str {
         if self.is_local() { LOCAL_NAME } else { self.as_str() }
     }
@@ -59,7 +59,7 @@ impl ProviderUrl {
         &self.0
     }
 
-    /// The metadata URL for `name`, with the provider's own path after it (RFC 9728 §3.1, RFC 8414 §3.1).
+    /// The metadata URL for `name`, followed by the provider's own path (RFC 9728 §3.1, RFC 8414 §3.1).
     pub fn well_known(&self, name: &str) -> Url {
         let mut url = self.0.clone();
         let path = self.0.path().trim_end_matches('/');
@@ -67,7 +67,7 @@ impl ProviderUrl {
         url
     }
 
-    /// Whether `url` is this provider's: same scheme, host and port, and at or under its path.
+    /// Whether `url` belongs to this provider: same scheme, host and port, and at or under its path.
     pub fn covers(&self, url: &Url) -> bool {
         let own = self.0.path().trim_end_matches('/');
         self.0.origin() == url.origin()
@@ -76,7 +76,7 @@ impl ProviderUrl {
             && url.path().strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// Whether `other` names this provider too: equal but for a trailing slash.
+    /// Whether `other` names the same provider, ignoring a trailing slash.
     pub fn is_same_as(&self, other: &str) -> bool {
         other.parse::<Self>().is_ok_and(|other| other == *self)
     }
@@ -128,7 +128,7 @@ impl FromStr for ProviderUrl {
             }
             Err(error) => return Err(ProviderUrlError::NotAUrl(error)),
         };
-        // `example.org:8443/x` parses with the scheme `example.org`.
+        // `example.org:8443/x` is parsed with the scheme `example.org`.
         if url.cannot_be_a_base() || !text.contains("://") {
             return Err(no_scheme(text));
         }

@@ -165,7 +165,8 @@ fn r8_1_a_code_is_traded_for_a_proven_token() {
     });
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(page.contains("You can close this page") && !page.contains("http:"), "{page}");
-    for part in ["streams: what you pick on that page", "access: ongoing, until", "purpose: none is sent"] {
+    for part in ["streams: the ones you pick on that page", "access: ongoing, until", "purpose: none is sent"]
+    {
         assert!(ran.stderr.contains(part), "{part} in {}", ran.stderr);
     }
     let registered = &provider.seen("/register")[0].body;
@@ -481,7 +482,7 @@ fn an_end_that_a_request_may_not_name_is_what_to_leave_out() {
     assert!(!next.contains("--expires"), "{stderr}");
     // Without one, the command says nothing about it.
     let stderr = fails(&switches, &["--stream", "entries"], 77, "request_refused");
-    assert!(stderr.contains("Leave out what narrows"), "{stderr}");
+    assert!(stderr.contains("Leave the narrowing options out"), "{stderr}");
 }
 
 #[test]
@@ -550,7 +551,7 @@ fn nobody_comes_back() {
             let pending = &pending;
             scope.spawn(move || {
                 let stderr = fails(pending, &["--flow", flow, "--wait", "2"], 77, "wait_over");
-                assert!(stderr.contains("can still be approved for 0:58 min more"), "{stderr}");
+                assert!(stderr.contains("may still accept an approval for 0:58 min more"), "{stderr}");
             });
         }
     });
@@ -827,7 +828,7 @@ fn what_is_asked_for_is_sent_and_shown_before_the_owner_is_asked() {
     assert_eq!(details["expires_at"], "2098-01-01T00:00:00Z");
     assert_eq!(details["purpose_description"], "Plan a trip");
     for part in [
-        "entries; moods (day only, with required fields)",
+        "entries; moods (only day, and required fields)",
         "from 2026-01-01T00:00:00Z on",
         "purpose: Plan a trip",
         "access: ongoing, until 2098",
@@ -1037,20 +1038,21 @@ fn an_unknown_name_is_reported_with_the_known_ones() {
     };
     let stderr = refused(&["--source", "https://sandbox.pdpp.example/connectors/male"], "source_unknown");
     assert!(
-        stderr.contains(&format!("known are:\n  {MAIL} (")) && stderr.contains("connectors/bank"),
+        stderr.contains(&format!("It knows:\n  {MAIL} (")) && stderr.contains("connectors/bank"),
         "{stderr}"
     );
-    assert!(
-        stderr.contains(&format!("next: Name one as listed: pdpp connect {} --source {MAIL}", sandbox.url()))
-    );
+    assert!(stderr.contains(&format!(
+        "next: Use a name from the list: pdpp connect {} --source {MAIL}",
+        sandbox.url()
+    )));
     let stderr = refused(&["--source", MAIL, "--stream", "mesages"], "stream_unknown");
-    assert!(stderr.contains("known are:\n  messages\n") && stderr.contains("--stream messages"), "{stderr}");
+    assert!(stderr.contains("It knows:\n  messages\n") && stderr.contains("--stream messages"), "{stderr}");
     let stderr = refused(&["--stream", "playlist"], "stream_unknown");
-    assert!(stderr.contains("known are:\n  playlists\n") && stderr.contains("  and 7 more\n"), "{stderr}");
+    assert!(stderr.contains("It knows:\n  playlists\n") && stderr.contains("  and 7 more\n"), "{stderr}");
     let stderr = refused(&["--source", MAIL, "--field", "messages.subjekt"], "field_unknown");
-    assert!(stderr.contains("known are:\n  messages.subject\n"), "{stderr}");
+    assert!(stderr.contains("It knows:\n  messages.subject\n"), "{stderr}");
     let stderr = refused(&["--source", MAIL, "--instance", "cin_mail_werk"], "instance_unknown");
-    assert!(stderr.contains("known are:\n  cin_mail_work (Work mail)\n"), "{stderr}");
+    assert!(stderr.contains("It knows:\n  cin_mail_work (Work mail)\n"), "{stderr}");
     // With two accounts and no terminal, it does not pick one: it lists the choices.
     for flow in ["par", "device-code"] {
         let stderr = refused(&["--source", MAIL, "--flow", flow], "instance_required");
@@ -1066,7 +1068,7 @@ fn an_unknown_name_is_reported_with_the_known_ones() {
     let stderr = refused(&code, "stream_unknown");
     assert!(stderr.contains("Leave --stream out"), "{stderr}");
     assert_eq!(env.run(&["connect", sandbox.url(), "--no-browser"]).code, Some(0));
-    assert!(refused(&code, "stream_unknown").contains("known are:\n  transactions\n"));
+    assert!(refused(&code, "stream_unknown").contains("It knows:\n  transactions\n"));
     sandbox.stop();
 }
 

@@ -312,7 +312,7 @@ fn a_poll_that_breaks_off_is_repeated() {
         ..Switches::default()
     };
     let stderr = fails(&deaf, &[], 77, "expired_token");
-    assert!(stderr.contains("as far as this machine could hear"), "{stderr}");
+    assert!(stderr.contains("as far as pdpp knows"), "{stderr}");
 }
 
 #[test]
@@ -419,7 +419,7 @@ fn each_check_of_discovery_has_its_own_message() {
         (
             resource(|resource, _| resource["authorization_servers"] = json!([])),
             "not_a_pdpp_provider",
-            "names no authorization server",
+            "does not name an authorization server",
         ),
         (
             server(|server, _| server["issuer"] = json!("https://evil.example")),
@@ -436,7 +436,7 @@ fn each_check_of_discovery_has_its_own_message() {
                 server.as_object_mut().unwrap().remove("agent_connect_endpoint");
             }),
             "no_way_to_a_grant",
-            "no way to a grant",
+            "none of the flows",
         ),
     ];
     for (switches, code, part) in cases {
@@ -527,7 +527,7 @@ fn a_wrong_url_is_a_usage_error() {
     let env = TestEnv::new();
     for (wrong, part) in [
         ("provider.example", "did you mean https://provider.example ?"),
-        ("http://provider.example", "only https"),
+        ("http://provider.example", "it must be https"),
         ("https://user:pw@provider.example", "leave that out"),
         ("not a url", "no scheme"),
     ] {

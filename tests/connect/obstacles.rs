@@ -89,7 +89,7 @@ fn fields_are_named_as_they_are_asked_for_and_required_ones_are_no_surprise() {
     let ran = run(&["--field", "messages.subjekt"]);
     assert!(ran.stderr.contains("code: field_unknown"), "{ran:?}");
     // Every stream of that name, each with its owner.
-    for part in ["known are:\n  messages.subject (Mail)\n", "  messages.text (Chat"] {
+    for part in ["It knows:\n  messages.subject (Mail)\n", "  messages.text (Chat"] {
         assert!(ran.stderr.contains(part), "{part} in {}", ran.stderr);
     }
     let next = format!("pdpp connect {url} --flow par --purpose x --field messages.subject\n");

@@ -18,23 +18,24 @@ use crate::provider::oauth_error::OAuthError;
 use crate::provider::register::{CLIENT_NAME, Client};
 use crate::text;
 
-/// Bytes of a user code at most: a person has to compare it.
+/// The most bytes of a user code, which a person must compare.
 pub(super) const MAX_USER_CODE: usize = 64;
 
 /// A request that waits for its owner.
 #[derive(Debug)]
 pub struct Attempt {
-    /// What the owner opens; on the issuer's origin.
+    /// The address that the owner opens; on the issuer's origin.
     pub approval_url: Url,
-    /// What the owner's page shows too, so that they can tell this request from another's.
+    /// A code that the owner's page also shows, so that the owner can tell this request from another.
     pub user_code: Option<String>,
-    /// How often to ask, and for how long.
+    /// How often to poll, and for how long.
     pub pace: Pace,
     poll_url: Url,
     polling_code: SecretString,
 }
 
-/// Begins an attempt: for `wanted`, which is pushed first (`is_pushed`), else for whatever the provider has.
+/// Begins an attempt: for `wanted`, which is pushed first (`is_pushed`), or otherwise for everything that the
+/// provider has.
 ///
 /// # Errors
 /// [`ApproveError`]; [`ApproveError::SourceRequired`] if the provider has several sources and none is named.
@@ -73,7 +74,8 @@ pub async fn begin(
     let answer = http.post_json(endpoint, &request).await?;
     if !answer.is_success() {
         let error = OAuthError::of(&answer);
-        // The one sign of a provider with several sources: it wants a pushed request, which we did not send.
+        // The only sign of a provider with several sources: it requires a pushed request, which we did not
+        // send.
         if request_uri.is_none() && error.status == 400 && error.says("request_uri") {
             return Err(ApproveError::SourceRequired { choices: Choice::of(&answer) });
         }
@@ -101,7 +103,7 @@ pub async fn begin(
     })
 }
 
-/// A number of seconds; a negative or absurd one is none.
+/// A number of seconds; `None` for a negative or absurd one.
 pub(super) fn seconds(begun: &Map<String, Value>, name: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(json::number(begun.get(name)?)?).ok()
 }
@@ -121,7 +123,7 @@ impl Attempt {
     }
 }
 
-/// An approved poll can be repeated, so an answer that got lost is asked for again.
+/// An approved poll can be repeated, so pdpp asks again if an answer is lost.
 pub(super) fn unanswered(error: HttpError) -> Result<Polled<TokenResponse>, ApproveError> {
     match error {
         HttpError::Unreachable { .. }
@@ -145,7 +147,7 @@ pub(super) fn polled(answer: &Answer) -> Result<Polled<TokenResponse>, ApproveEr
             let body = answer.object().map_err(ApproveError::Malformed)?;
             Ok(Polled::Done(TokenResponse::read(&body, jiff::Timestamp::now())?))
         }
-        // Broken for the moment: the attempt's own end bounds the patience.
+        // A temporary failure of the server: the attempt's own end limits the wait.
         (_, 500..) => Ok(Polled::Pending),
         _ => Err(ApproveError::PollRefused(error)),
     }

@@ -1,4 +1,4 @@
-//! One request for a grant, from the client that asks to the owner's answer, in whichever flow.
+//! One request for a grant, from asking to the owner's answer, in any flow.
 
 use std::time::Duration;
 
@@ -18,14 +18,14 @@ use crate::provider::register::{Client, RegisterError, Registration};
 pub enum Attempt {
     /// agent-connect, native or after a pushed request.
     AgentConnect(agent_connect::Attempt),
-    /// The browser comes back with a code.
+    /// The browser returns with a code.
     AuthorizationCode(Box<authorization_code::Attempt>),
     /// A device code.
     DeviceCode(device_code::Attempt),
 }
 
 impl Attempt {
-    /// What the owner opens; on the issuer's origin.
+    /// The address that the owner opens; on the issuer's origin.
     pub const fn url(&self) -> &Url {
         match self {
             Self::AgentConnect(attempt) => &attempt.approval_url,
@@ -34,7 +34,7 @@ impl Attempt {
         }
     }
 
-    /// Where the owner's browser comes in, where the attempt waits at a port for it.
+    /// Where the owner's browser comes in, if the attempt waits at a port for it.
     pub fn listener(&self) -> Option<&Listener> {
         match self {
             Self::AuthorizationCode(attempt) => Some(&attempt.listener),
@@ -42,7 +42,7 @@ impl Attempt {
         }
     }
 
-    /// How long the owner is waited for.
+    /// How long to wait for the owner.
     pub const fn waits(&self) -> Duration {
         match self {
             Self::AgentConnect(attempt) => attempt.pace.patience.waits,
@@ -51,7 +51,7 @@ impl Attempt {
         }
     }
 
-    /// Waits for the owner no longer than `most`.
+    /// Waits for the owner for at most `most`.
     #[must_use]
     pub fn within(mut self, most: Option<Duration>) -> Self {
         let patience = match &mut self {
@@ -78,8 +78,8 @@ impl Attempt {
     }
 }
 
-/// Asks for a grant, as a client that is registered if need be. `remembered` is a client id from an
-/// earlier time; if the authorization server has forgotten it, a new one is registered, once.
+/// Asks for a grant, as a client that is registered if necessary. `remembered` is a client id from an earlier
+/// time; if the authorization server has forgotten it, a new one is registered, once.
 ///
 /// # Errors
 /// [`ApproveError`].
@@ -112,7 +112,7 @@ async fn begin_as(
     wanted: &Wanted,
     flow: Flow,
 ) -> Result<Attempt, ApproveError> {
-    // Better now than when the owner has approved.
+    // Better refused now than after the owner has approved.
     if matches!((flow, client), (Flow::AuthorizationCode | Flow::DeviceCode, Client::Confidential(_))) {
         return Err(RegisterError::Confidential.into());
     }

@@ -1,5 +1,5 @@
-//! The authorization code grant with PKCE (RFC 6749 §4.1, RFC 7636) in the system's browser, answered on
-//! loopback (RFC 8252), by who was asked (RFC 9207).
+//! The authorization code grant with PKCE (RFC 6749 §4.1, RFC 7636) in the system's browser, with the answer on
+//! loopback (RFC 8252) and a check of who answers (RFC 9207).
 
 use std::time::Duration;
 
@@ -21,12 +21,12 @@ use crate::provider::oauth_error::OAuthError;
 use crate::provider::register::Client;
 use crate::provider::rs::retry_after;
 
-/// A request that waits for the owner's browser to come back.
+/// A request that waits for the owner's browser to return.
 #[derive(Debug)]
 pub struct Attempt {
-    /// How long the answer is waited for. Nothing in this flow says how long the page lasts.
+    /// How long to wait for the answer. Nothing in this flow tells how long the page lasts.
     pub patience: Patience,
-    /// Where the owner's browser comes in, and comes back to.
+    /// Where the owner's browser comes in, and where it returns.
     pub listener: Listener,
     expected: Expected,
     verifier: SecretString,
@@ -36,8 +36,8 @@ pub struct Attempt {
     token_endpoint: Url,
 }
 
-/// Begins an attempt. What is not plain about `wanted` goes into `authorization_details`; a plain one has
-/// none, and the owner picks.
+/// Begins an attempt. If `wanted` is more than a plain request, it goes into `authorization_details`; for a
+/// plain one, the owner picks.
 ///
 /// # Errors
 /// [`ApproveError`].
@@ -54,7 +54,8 @@ pub async fn begin(
         return Err(FlowError::NoneOffered.into());
     };
     let client_id = client.id().ok_or(ApproveError::ClientRequired)?;
-    // Its page would tell the owner, who can do nothing about it, and not this program, which can.
+    // The server's page would show an unknown client to the owner, who can do nothing about it, and not to this
+    // program, which can.
     if matches!(client, Client::Remembered(_)) {
         known(http, token_endpoint.clone(), client_id).await?;
     }
@@ -98,8 +99,8 @@ pub async fn begin(
     })
 }
 
-/// Whether the authorization server still knows the client: asked with a code that nobody issued, which a
-/// known client is refused with `invalid_grant`, an unknown one with `invalid_client` (RFC 6749 §5.2).
+/// Checks that the authorization server still knows the client, by sending a code that nobody issued: a known
+/// client is refused with `invalid_grant`, an unknown one with `invalid_client` (RFC 6749 §5.2).
 async fn known(http: &Http, token_endpoint: Url, client_id: &str) -> Result<(), ApproveError> {
     let nothing = random()?;
     let fields = [
@@ -118,8 +119,8 @@ async fn known(http: &Http, token_endpoint: Url, client_id: &str) -> Result<(), 
 }
 
 impl Attempt {
-    /// Trades the code, again where the answer was lost or nobody had time for it: a code that was spent by then is
-    /// refused, and nothing is lost that was not before.
+    /// Exchanges the code, and tries again if the answer was lost or the server was busy. If the code has been
+    /// spent meanwhile, it is refused, and nothing more is lost.
     async fn exchange(
         &self,
         http: &Http,
@@ -146,7 +147,7 @@ impl Attempt {
         }
     }
 
-    /// Waits for the browser to come back, once, and trades its code. Dropping the future stops it.
+    /// Waits for the browser to return, once, and exchanges its code. Dropping the future stops it.
     ///
     /// # Errors
     /// [`ApproveError`].
@@ -175,10 +176,10 @@ impl Attempt {
     }
 }
 
-/// For so long an exchange is tried again.
+/// How long an exchange is tried again.
 const EXCHANGE: Duration = Duration::from_secs(20);
 
-/// How long to wait before a request is sent again that got `answer`; `None` where that is final.
+/// How long to wait before the request that got `answer` is sent again; `None` if the answer is final.
 fn wait_before_again(answer: &Result<Answer, HttpError>) -> Option<Duration> {
     let usual = Duration::from_secs(2);
     match answer {

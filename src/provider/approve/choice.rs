@@ -1,4 +1,4 @@
-//! What a provider lets a client choose from, where it refuses to choose itself.
+//! The choices that a provider offers to a client when it refuses to choose itself.
 
 use std::fmt;
 
@@ -7,20 +7,20 @@ use serde_json::Value;
 use crate::provider::http::Answer;
 use crate::text;
 
-/// Something that a provider offers to choose from, where it refuses to choose itself.
+/// A choice that a provider offers when it refuses to choose itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// What to name it by: a source's URI, an instance's id, a name. At most 500 bytes.
+    /// The name to use in a request: a source's URI, an instance's id, or a name. At most 500 bytes.
     pub id: String,
-    /// What to call it, at most 200 bytes.
+    /// The name to show, at most 200 bytes.
     pub label: Option<String>,
 }
 
 impl Choice {
-    /// Choices kept at most.
+    /// The most choices that are kept.
     const MAX: usize = 50;
 
-    /// The choices that a refusal names, if it names any.
+    /// The choices in a refusal, if it names any.
     pub(super) fn of(answer: &Answer) -> Vec<Self> {
         let body = answer.object().unwrap_or_default();
         let places = [body.get("error").and_then(Value::as_object), Some(&body)];

@@ -1,4 +1,4 @@
-//! Device authorization (RFC 8628): the owner decides in any browser, wherever it is.
+//! Device authorization (RFC 8628): the owner decides in any browser, on any machine.
 
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
@@ -20,13 +20,14 @@ const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// A device code that waits for its owner.
 #[derive(Debug)]
 pub struct Attempt {
-    /// What the owner opens: with the code in it where the provider gives that. On the issuer's origin.
+    /// The address that the owner opens, with the code in it if the provider supports that. On the issuer's
+    /// origin.
     pub url: Url,
-    /// Where the code is typed, if the address above holds it already.
+    /// Where to type the code, if the address above already contains it.
     pub typed_at: Url,
-    /// What the owner types, or compares; the provider's text.
+    /// The code that the owner types or compares; the provider's text.
     pub user_code: String,
-    /// How often to ask, and for how long.
+    /// How often to poll, and for how long.
     pub pace: Pace,
     device_code: SecretString,
     client_id: String,
@@ -67,7 +68,7 @@ pub async fn begin(
         |name: &str| text_of(name).ok_or_else(|| ApproveError::Malformed(format!("it has no `{name}`")));
     let user_code = required("user_code")?;
     if user_code.len() > MAX_USER_CODE {
-        return Err(ApproveError::Malformed("its `user_code` is too long to be compared".to_owned()));
+        return Err(ApproveError::Malformed("its `user_code` is too long to compare".to_owned()));
     }
     let typed_at = on_issuers_origin(&server.issuer, "verification_uri", required("verification_uri")?)?;
     let url = match text_of("verification_uri_complete") {

@@ -1,4 +1,4 @@
-//! Why there is no grant: what each failure is called, and what a person can do about it.
+//! Why there is no grant: the name of each failure, and what a person can do about it.
 
 use std::time::Duration;
 
@@ -24,23 +24,25 @@ pub enum ApproveError {
     /// No client id.
     #[error(transparent)]
     Register(#[from] RegisterError),
-    /// No flow to take.
+    /// No usable flow.
     #[error(transparent)]
     Flow(#[from] FlowError),
-    /// The provider fronts several sources and was not told which.
-    #[error("the provider has several sources, and has to be told which one to ask for")]
+    /// The provider has several sources and was not told which one to use.
+    #[error("the provider has several sources, and needs to know which one to ask for")]
     SourceRequired {
-        /// Those that it named.
+        /// The sources that it named.
         choices: Vec<Choice>,
     },
-    /// The source is configured more than once, and it was not said which one is meant.
-    #[error("the source is configured more than once, and the provider has to be told which one to ask for")]
+    /// The source is configured more than once, and the request does not name one of its instances.
+    #[error(
+        "the source is configured more than once, and the provider needs to know which instance to ask for"
+    )]
     InstanceRequired {
-        /// Those that it named.
+        /// The instances that it named.
         choices: Vec<Choice>,
     },
     /// PAR needs a client id.
-    #[error("the authorization server registers no clients and keeps none for this program")]
+    #[error("the authorization server does not register clients, and has none for pdpp")]
     ClientRequired,
     /// The authorization server does not know the client id.
     #[error("the authorization server does not know this client: {0}")]
@@ -48,68 +50,68 @@ pub enum ApproveError {
     /// The request itself was refused.
     #[error("the authorization server refused the request: {0}")]
     RequestRefused(OAuthError),
-    /// It was not looked at: too many requests (429), or a server that is down (5xx).
-    #[error("the authorization server has no time now: {0}")]
+    /// The request was not processed: too many requests (429), or a server that is down (5xx).
+    #[error("the authorization server is busy: {0}")]
     Busy(OAuthError),
     /// The request names something that the provider does not know.
     #[error("the authorization server refused the request: {error}")]
     Unknown {
-        /// What.
+        /// The unknown part.
         part: Part,
-        /// In the provider's words.
+        /// The provider's error.
         error: OAuthError,
-        /// What it knows instead, where that is known.
+        /// What the provider knows instead, if that is known.
         choices: Vec<Choice>,
     },
-    /// An answer without what it must have.
-    #[error("the authorization server's answer cannot be used: {0}")]
+    /// An answer without a required member.
+    #[error("pdpp cannot use the authorization server's answer: {0}")]
     Malformed(String),
     /// A URL in an answer that leads elsewhere.
     #[error(transparent)]
     Foreign(#[from] DiscoveryError),
-    /// The owner said no.
+    /// The owner refused.
     #[error("the owner denied the request")]
     Denied,
     /// Nobody approved in time.
     #[error("nobody approved the request in time{}", unheard(last.as_ref()))]
     Expired {
-        /// The last exchange that failed, if the provider was not heard from afterwards.
+        /// The last failed exchange, if nothing was heard from the provider afterwards.
         last: Option<HttpError>,
     },
-    /// This program stopped waiting, before the provider did or said when it would.
+    /// This program stopped waiting before the provider's request expired, or without knowing when it expires.
     #[error("nobody approved the request within {} s{}", waited.as_secs(), unheard(last.as_ref()))]
     WaitOver {
         /// How long it waited.
         waited: Duration,
-        /// How long the provider's page can be approved from then on, where the provider says.
+        /// How much longer the provider's page can be approved, if the provider states it.
         left: Option<Duration>,
-        /// As in [`ApproveError::Expired`].
+        /// Same as in [`ApproveError::Expired`].
         last: Option<HttpError>,
     },
-    /// The authorization server forgot the attempt: it was answered or denied before.
+    /// The authorization server has forgotten the attempt: it was answered or denied before.
     #[error("the authorization server no longer knows this request: {0}")]
     InvalidGrant(OAuthError),
     /// Waiting was refused for another reason.
     #[error("the authorization server stopped the request: {0}")]
     PollRefused(OAuthError),
-    /// No port of this machine to come back to.
-    #[error("no port on 127.0.0.1 could be opened for the browser to come back to: {0}")]
+    /// No port on this machine for the browser to return to.
+    #[error("pdpp could not open a port on 127.0.0.1 for the browser to return to: {0}")]
     Loopback(std::io::Error),
-    /// Nothing came back but answers of another browser, or with another state than the one that was sent.
+    /// Only answers from another browser came back, or with a different state than the one that was sent.
     #[error(
-        "what came back was no answer to this request: of another browser, or with another `state` than was sent"
+        "no answer to this request came back: it was from another browser, or with a different `state` than pdpp sent"
     )]
     StateMismatch,
-    /// RFC 9207: an answer of somebody else.
-    #[error("the answer that came back is of {found}, and {asked} was asked")]
+    /// RFC 9207: another server answered.
+    #[error("the answer is from {found}, but pdpp asked {asked}")]
     OtherIssuer {
-        /// Who was asked.
+        /// The server that was asked.
         asked: String,
         /// `iss`.
         found: String,
     },
-    /// This machine gave no random bytes.
-    #[error("this machine gave no random bytes")]
+    /// This machine provided no random bytes.
+    #[error("this machine provided no random bytes")]
     NoRandomness,
     /// An approval without a usable token.
     #[error(transparent)]
@@ -117,11 +119,12 @@ pub enum ApproveError {
 }
 
 fn unheard(last: Option<&HttpError>) -> String {
-    last.map(|error| format!(", as far as this machine could hear ({error})")).unwrap_or_default()
+    last.map(|error| format!(", as far as pdpp knows ({error})")).unwrap_or_default()
 }
 
 impl ApproveError {
-    /// A request that was refused, for the client's sake or its own; with what the refusal offers instead.
+    /// A request that was refused because of the client or because of its content, with the choices in the
+    /// refusal.
     pub(super) fn refused(error: OAuthError, choices: Vec<Choice>) -> Self {
         match error.unknown() {
             _ if error.status == 429 || error.status >= 500 => Self::Busy(error),
@@ -132,14 +135,14 @@ impl ApproveError {
         }
     }
 
-    /// A refusal of a request that carried the details of `wanted`.
+    /// The refusal of a request with the details of `wanted`.
     pub(super) fn of_details(answer: &Answer, wanted: &Wanted) -> Self {
         let error = OAuthError::of(answer);
         let choices = Choice::of(answer);
         if error.is_unknown_client() || !(400..500).contains(&error.status) {
             return Self::refused(error, choices);
         }
-        // A provider of several sources does not know itself as one.
+        // A provider with several sources does not accept its own address as a source.
         let of_source = error.says("source") && !error.says("stream");
         if wanted.source.is_none() && (of_source || error.says("authorization_details is required")) {
             return Self::SourceRequired { choices };
@@ -151,7 +154,7 @@ impl ApproveError {
         Self::refused(error, choices)
     }
 
-    /// The stable code; OAuth's own (RFC 6749, RFC 8628) where there is one.
+    /// The stable code; OAuth's own (RFC 6749, RFC 8628) if there is one.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Http(error) | Self::Register(RegisterError::Http(error)) => error.code(),
@@ -211,7 +214,7 @@ impl ApproveError {
         }
     }
 
-    /// Whether it is about what was asked for, and another request may fare better.
+    /// Whether it is about what was asked for, so that another request may succeed.
     pub const fn is_of_the_request(&self) -> bool {
         matches!(
             self,
@@ -224,33 +227,33 @@ impl ApproveError {
         )
     }
 
-    /// For a person who wants a grant from `provider`. `again` gives the command that was typed, without the options
-    /// that are named to it.
+    /// The error for a person who wants a grant from `provider`. `again` returns the command that was typed,
+    /// without the named options.
     pub fn into_error(self, provider: &ProviderUrl, again: &dyn Fn(&[&str]) -> Command) -> Error {
         let message = match &self {
             Self::Denied => format!("{provider}: the request was denied"),
             Self::Expired { .. } => format!("{provider}: the request expired before it was approved"),
             Self::WaitOver { waited, .. } => {
-                format!("{provider}: nobody approved within {}, and the waiting ended", minutes(*waited))
+                format!("{provider}: nobody approved within {}, and pdpp stopped waiting", minutes(*waited))
             }
             Self::SourceRequired { choices } if choices.is_empty() => format!(
-                "{provider} has several sources, and does not list them to a program. One must be named by its URI, such as \
-                 https://registry.pdpp.dev/connectors/slack (with --instance <ID> where it has several accounts), or the \
-                 owner picks on the provider's page"
+                "{provider} has several sources, but does not list them to programs. Name one by its URI, such as \
+                 https://registry.pdpp.dev/connectors/slack (with --instance <ID> if it has several accounts), or pick one \
+                 on the provider's page"
             ),
             Self::SourceRequired { choices } => {
-                format!("{provider} has several sources, and one must be named:{}", listed(choices))
+                format!("{provider} has several sources. Name one of them:{}", listed(choices))
             }
             Self::InstanceRequired { choices } => format!(
-                "{provider}: the source is configured more than once, and it must be said which one is meant{}",
+                "{provider}: the source is configured more than once. Name one of its instances{}",
                 if choices.is_empty() {
-                    ", by an id that the provider does not list to a program".to_owned()
+                    "by its id, which the provider does not list to programs".to_owned()
                 } else {
                     format!(":{}", listed(choices))
                 }
             ),
             Self::Unknown { part, choices, .. } if !choices.is_empty() => {
-                format!("{provider} does not know that {}; known are:{}", part.noun(), listed(choices))
+                format!("{provider} does not know that {}. It knows:{}", part.noun(), listed(choices))
             }
             Self::Unknown { part, .. } => format!("{provider} does not know that {}", part.noun()),
             _ => format!("{provider} gave no grant"),
@@ -258,11 +261,11 @@ impl ApproveError {
         let hint = match &self {
             Self::Http(error) | Self::Register(RegisterError::Http(error)) => error.next_step().into(),
             Self::SourceRequired { .. } => Hint::from(again(&["--source", "--instance"]).words("--source <URI>"))
-                .then(", or pick on the provider's page, where it has one: ")
+                .then(", or pick on the provider's page, if it has one: ")
                 .run(again(&["--flow", "--source", "--instance"]).words("--flow authorization-code")),
             Self::InstanceRequired { choices } if choices.is_empty() => {
                 Hint::from(again(&["--instance"]).words("--instance <ID>"))
-                    .then(", or pick the account on the provider's page, where it has one: ")
+                    .then(", or pick the account on the provider's page, if it has one: ")
                     .run(again(&["--flow", "--source", "--instance"]).words("--flow authorization-code"))
             }
             Self::InstanceRequired { .. } => again(&["--instance"]).words("--instance <ID>").into(),
@@ -271,14 +274,14 @@ impl ApproveError {
                 Hint::new("Leave --source out: ").run(again(&["--source", "--instance"]))
             }
             Self::Flow(FlowError::NotOffered { offered, .. }) if !offered.is_empty() => {
-                format!("Leave --flow out, or name one of: {}", flow::list(offered)).into()
+                format!("Leave --flow out, or use one of: {}", flow::list(offered)).into()
             }
-            Self::Flow(FlowError::NotOffered { .. }) => "Ask the provider whether it serves agents".into(),
+            Self::Flow(FlowError::NotOffered { .. }) => "Ask the provider whether it supports agents".into(),
             Self::Flow(FlowError::NarrowingUnsupported(_)) => {
                 "Narrow it on the provider's page instead, or leave --flow out".into()
             }
             Self::StateMismatch | Self::OtherIssuer { .. } => Hint::new(
-                "Nothing is stored. If you do not know how that came about, tell the provider; to ask again: ",
+                "Nothing is stored. If you do not know how this happened, tell the provider. To ask again: ",
             )
             .run(again(&[])),
             Self::Loopback(_) | Self::NoRandomness => {
@@ -291,32 +294,32 @@ impl ApproveError {
             }
             Self::WaitOver { left, .. } => {
                 let left = match left {
-                    Some(left) if *left > Duration::from_hours(24) => "for days to come".to_owned(),
+                    Some(left) if *left > Duration::from_hours(24) => "for several more days".to_owned(),
                     Some(left) => format!("for {} more", minutes(*left)),
-                    None => "for a while, perhaps".to_owned(),
+                    None => "for a while".to_owned(),
                 };
                 Hint::new(format!(
-                    "Nothing is stored. The page can still be approved {left}, but nothing here waits for it any \
-                     more: leave it. To ask again: "
+                    "Nothing is stored. The page may still accept an approval {left}, but pdpp no longer waits for it: \
+                     do not approve there. To ask again: "
                 ))
                 .run(again(&[]))
             }
             Self::Register(RegisterError::Confidential) => {
-                "Nobody was asked for an approval. Ask the provider to take clients without a secret (RFC 8252 §8.4)".into()
+                "Nobody was asked to approve. Ask the provider to accept clients without a secret (RFC 8252 §8.4)".into()
             }
             Self::UnknownClient(_) | Self::Register(_) => {
-                "Try again later; if it stays so, tell the provider".into()
+                "Try again later. If it still fails, tell the provider".into()
             }
             Self::Flow(FlowError::NoneOffered) | Self::ClientRequired => {
-                "Ask the provider whether it serves agents, or whether a newer pdpp is needed".into()
+                "Ask the provider whether it supports agents, or whether it needs a newer pdpp".into()
             }
             Self::Malformed(_) | Self::Foreign(_) | Self::Token(_) => {
-                "This is the provider's to put right; nothing is stored".into()
+                "The provider must fix this; nothing is stored".into()
             }
         };
         let error = Error::new(self.kind(), self.code(), message).hint(hint);
         match self {
-            // The message says it all.
+            // The message already contains everything.
             Self::SourceRequired { .. }
             | Self::InstanceRequired { .. }
             | Self::Denied
@@ -329,18 +332,18 @@ impl ApproveError {
 
 /// What to type after a request that was refused as a whole.
 fn refused_hint(error: &OAuthError, provider: &ProviderUrl, again: &dyn Fn(&[&str]) -> Command) -> Hint {
-    // The draft's grants have an end; not every provider lets a request name it.
+    // The draft's grants have an end, but not every provider lets a request name it.
     let names_an_end = again(&[]).to_string() != again(&["--expires"]).to_string();
     if error.says("additional propert") && names_an_end {
-        let hint = "It may be that the provider takes no end in a request; leave it out, and set it on the provider's page: ";
+        let hint = "The provider may not accept an end in a request. Leave it out, and set it on the provider's page: ";
         return Hint::new(hint).run(again(&["--expires"]));
     }
-    Hint::new("Leave out what narrows the request, and narrow it on the provider's page: ")
+    Hint::new("Leave the narrowing options out, and narrow the grant on the provider's page: ")
         .run(Command::connect(provider.typed()))
 }
 
-/// What to type after a name that a provider does not know. A field's choices are written as the option takes them:
-/// `messages.subject`.
+/// What to type after a name that a provider does not know. A field's choices have the form that the option
+/// accepts: `messages.subject`.
 fn unknown_hint(part: Part, choices: &[Choice], again: &dyn Fn(&[&str]) -> Command) -> Hint {
     let (option, without): (_, &[&str]) = match part {
         Part::Source => ("--source", &["--source", "--instance"]),
@@ -349,7 +352,7 @@ fn unknown_hint(part: Part, choices: &[Choice], again: &dyn Fn(&[&str]) -> Comma
         Part::Field => ("--field", &["--field"]),
     };
     if let Some(first) = choices.first() {
-        return Hint::new("Name one as listed: ").run(again(without).option(option, &first.id));
+        return Hint::new("Use a name from the list: ").run(again(without).option(option, &first.id));
     }
     let words = match part {
         Part::Source => {
@@ -359,19 +362,19 @@ fn unknown_hint(part: Part, choices: &[Choice], again: &dyn Fn(&[&str]) -> Comma
             )
             .run(again(&["--source", "--instance"]).words("--flow authorization-code"));
         }
-        Part::Instance => "Leave --instance out, and pick on the provider's page, which shows each one: ",
+        Part::Instance => "Leave --instance out, and pick on the provider's page, which shows all of them: ",
         Part::Stream => {
             "A stream belongs to a source, which --source names. Leave --stream out to pick on the provider's page: "
         }
         Part::Field => {
-            "Streams of several sources can have the same name: --source names the one that is meant. Leave --field out \
+            "Streams of several sources can have the same name: use --source to name the right one. Leave --field out \
              to pick on the provider's page: "
         }
     };
     Hint::new(words).run(again(without))
 }
 
-/// Choices shown at most.
+/// The most choices that are shown.
 const SHOWN: usize = 20;
 
 fn listed(choices: &[Choice]) -> String {

@@ -1,28 +1,28 @@
-//! Which flow to a grant: by what the authorization server offers, what is wanted, and where the owner is.
+//! Which flow to use: by what the authorization server offers, what is wanted, and where the owner is.
 
 use std::fmt;
 
 use super::wanted::Wanted;
 use crate::provider::discovery::AuthorizationServer;
 
-/// A flow: a way to a grant.
+/// A flow: a way to get a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Flow {
-    /// agent-connect: this program polls, the owner decides about all that the provider has
+    /// agent-connect: pdpp polls, and the owner decides about everything that the provider has
     AgentConnect,
-    /// A pushed request (RFC 9126), then agent-connect: for one source, or less than all
+    /// A pushed request (RFC 9126), then agent-connect: for one source, or for less than everything
     Par,
-    /// Authorization code with PKCE: the browser on this computer comes back with a code
+    /// Authorization code with PKCE: the browser on this computer returns with a code
     AuthorizationCode,
     /// Device code (RFC 8628): the owner compares a code in a browser anywhere
     DeviceCode,
 }
 
 impl Flow {
-    /// All, in the order in which they are tried.
+    /// All flows, in the order in which they are tried.
     const ALL: [Self; 4] = [Self::AgentConnect, Self::Par, Self::AuthorizationCode, Self::DeviceCode];
 
-    /// What it is called, as an argument.
+    /// Its name as an argument.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AgentConnect => "agent-connect",
@@ -32,7 +32,7 @@ impl Flow {
         }
     }
 
-    /// Whether `server` has what it takes.
+    /// Whether `server` offers what it needs.
     pub const fn is_offered(self, server: &AuthorizationServer) -> bool {
         let has_token = server.token_endpoint.is_some();
         match self {
@@ -52,8 +52,8 @@ impl Flow {
         }
     }
 
-    /// The flow to take: the one that was `asked` for, else the first that is offered and can carry what is
-    /// `wanted`; on a machine `without_browser` the device code first.
+    /// The flow to use: the one that was `asked` for, or otherwise the first that is offered and can carry what
+    /// is `wanted`; on a machine `without_browser`, the device code first.
     ///
     /// # Errors
     /// [`FlowError`].
@@ -65,7 +65,7 @@ impl Flow {
     ) -> Result<Self, FlowError> {
         let offered: Vec<Self> = Self::ALL.into_iter().filter(|flow| flow.is_offered(server)).collect();
         if let Some(asked) = asked {
-            // What one source is asked for with is a pushed request, if it is to be agent-connect.
+            // With agent-connect, a request for one source is a pushed request.
             let asked = match asked {
                 Self::AgentConnect if !wanted.is_plain() && Self::Par.is_offered(server) => Self::Par,
                 asked => asked,
@@ -93,29 +93,29 @@ impl Flow {
     }
 }
 
-/// Why there is no flow to take.
+/// Why there is no usable flow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FlowError {
-    /// The authorization server offers none that this version knows.
+    /// The authorization server offers no flow that this version knows.
     #[error(
         "the authorization server has no agent_connect_endpoint, no authorization_endpoint with PKCE S256 and no \
-         device_authorization_endpoint: no way to a grant that this version knows"
+         device_authorization_endpoint: none of the flows that this version knows"
     )]
     NoneOffered,
-    /// The one that was asked for is not offered.
+    /// The requested flow is not offered.
     #[error("the authorization server does not offer {asked}; it offers {}", list(offered))]
     NotOffered {
         /// What was asked for.
         asked: Flow,
-        /// What there is.
+        /// The flows that are offered.
         offered: Vec<Flow>,
     },
-    /// The one that was asked for cannot carry what is wanted.
-    #[error("{0} cannot say which streams, fields, times or purpose are asked for")]
+    /// The requested flow cannot carry what is wanted.
+    #[error("a {0} request cannot name streams, fields, times or a purpose")]
     NarrowingUnsupported(Flow),
-    /// A source was named, and the authorization server takes no such request.
+    /// A source was named, but the authorization server accepts no such request.
     #[error(
-        "the authorization server takes no request for one source: it has no pushed_authorization_request_endpoint"
+        "the authorization server does not accept a request for one source: it has no pushed_authorization_request_endpoint"
     )]
     SourceUnsupported,
 }
@@ -138,7 +138,7 @@ impl fmt::Display for Flow {
     }
 }
 
-/// `a, b, c`, or a word for none.
+/// `a, b, c`, or a phrase for an empty list.
 pub fn list(flows: &[Flow]) -> String {
     if flows.is_empty() {
         return "none that this version knows".to_owned();

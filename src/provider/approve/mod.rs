@@ -1,6 +1,7 @@
-//! Flows to a grant: ask for it, let the owner approve in a browser, receive the token.
+//! Flows to a grant: ask for it, let the owner approve in a browser, and receive the token.
 //!
-//! One file per flow. Each begins an [`Attempt`], whose URL the owner opens and which is then waited for.
+//! One file per flow. Each begins an [`Attempt`], whose URL the owner opens and whose answer pdpp then waits
+//! for.
 
 pub mod agent_connect;
 mod attempt;

@@ -1,4 +1,4 @@
-//! Pushed authorization requests (RFC 9126): which source, for what, before the owner is asked.
+//! Pushed authorization requests (RFC 9126): they state the source and the purpose before the owner is asked.
 
 use serde_json::{Value, json};
 use url::Url;
@@ -8,7 +8,7 @@ use super::wanted::Wanted;
 use crate::provider::http::Http;
 use crate::provider::register::CLIENT_NAME;
 
-/// Pushes the request for `wanted` of `resource` and gives its `request_uri`.
+/// Pushes the request for `wanted` of `resource`, and returns its `request_uri`.
 ///
 /// # Errors
 /// [`ApproveError`].

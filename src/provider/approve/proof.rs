@@ -1,4 +1,4 @@
-//! Proof that a token is what was asked for: one read, before it is kept.
+//! Proof that a token is what was asked for: one read, before the token is kept.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::provider::url::ProviderUrl;
 use crate::secret::AccessToken;
 use crate::text;
 
-/// A proven client token's grant.
+/// The grant of a proven client token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proof {
     /// Its id.
@@ -25,23 +25,23 @@ pub struct Proof {
 /// Why a token is not kept.
 #[derive(Debug, thiserror::Error)]
 pub enum ProofError {
-    /// Everything of the owner's: an agent never gets that (R1.1, R1.3).
-    #[error("the provider issued an owner's token, which is refused")]
+    /// A token for everything of the owner's: an agent never gets that (R1.1, R1.3).
+    #[error("the provider issued an owner's token, which pdpp refuses")]
     Owner,
-    /// Several grants in one token, for the provider's own `/mcp` only.
+    /// Several grants in one token, which works only at the provider's own `/mcp`.
     #[error("the provider issued a package of several grants, which this version cannot use")]
     Package,
-    /// Nobody says what the token is.
-    #[error("neither the token answer nor the schema says what kind of token this is")]
+    /// The kind of the token is not stated anywhere.
+    #[error("neither the token answer nor the schema states the kind of this token")]
     UnknownKind,
-    /// The schema speaks of another grant than the token answer.
+    /// The schema is about another grant than the token answer.
     #[error("the token belongs to another grant than the one that was approved")]
     OtherGrant,
-    /// A credential is known by its grant.
+    /// A credential is identified by its grant.
     #[error("neither the token answer nor the schema names the grant")]
     NoGrantId,
     /// An answer that is neither a schema nor a list of streams.
-    #[error("the provider's answer to the first read cannot be used: {0}")]
+    #[error("pdpp cannot use the provider's answer to the first read: {0}")]
     Malformed(&'static str),
     /// The read failed.
     #[error("the first read with the new token failed: {0}")]
@@ -63,7 +63,7 @@ impl ProofError {
         }
     }
 
-    /// For a person who just approved a grant of `provider`, by the command `again`.
+    /// The error for a person who has just approved a grant of `provider` with the command `again`.
     pub fn into_error(self, provider: &ProviderUrl, again: Command) -> Error {
         let kind = match &self {
             Self::Read(RsError::Refused(refusal)) if refusal.status < 500 => Kind::Refused,
@@ -77,20 +77,20 @@ impl ProofError {
                 Hint::new(format!("Nothing is stored. {}: ", error.next_step())).run(again)
             }
             Self::Read(_) => Hint::new("Nothing is stored. To ask again: ").run(again),
-            _ => "Nothing is stored. This is the provider's to put right".into(),
+            _ => "Nothing is stored. The provider must fix this".into(),
         };
-        Error::new(kind, self.code(), format!("{provider} gave a token that was not kept"))
+        Error::new(kind, self.code(), format!("{provider} gave a token that pdpp did not keep"))
             .because(self)
             .hint(hint)
     }
 }
 
-/// Reads once with the token of `response` and checks what it is.
+/// Reads once with the token of `response`, and checks what the token is.
 ///
 /// # Errors
 /// [`ProofError`].
 pub async fn prove(rs: &ResourceServer, response: &TokenResponse) -> Result<Proof, ProofError> {
-    // A stated kind that is refused anyway is not even tried.
+    // A token of a stated kind that is refused anyway is not even tried.
     refuse(response.kind)?;
     let (body, is_schema) = first_read(rs, response).await?;
     let bearer = body.get("bearer").and_then(Value::as_object);
@@ -99,7 +99,7 @@ pub async fn prove(rs: &ResourceServer, response: &TokenResponse) -> Result<Proo
         None => None,
     };
     refuse(stated)?;
-    // An answer for one named grant, from a provider that states no kind (Core only), is a client's.
+    // An answer for one named grant from a provider that states no kind (Core only) has a client token.
     if stated.or(response.kind).is_none() && response.grant_id.is_none() {
         return Err(ProofError::UnknownKind);
     }
@@ -124,7 +124,8 @@ const fn refuse(kind: Option<TokenKind>) -> Result<(), ProofError> {
     }
 }
 
-/// The compact schema; the plain one where `view` is not known; the streams of a Core-only provider.
+/// The compact schema; the plain one if the provider does not know `view`; or the streams of a Core-only
+/// provider.
 async fn first_read(
     rs: &ResourceServer,
     response: &TokenResponse,
@@ -145,11 +146,11 @@ async fn first_read(
     Ok((found?.body, true))
 }
 
-/// Sources kept, so that the index stays small.
+/// The most sources that are kept, so that the index stays small.
 const MAX_SOURCES: usize = 100;
 const MAX_TEXT: usize = 200;
 
-/// What a schema shows, source by source.
+/// The contents of a schema, source by source.
 ///
 /// # Errors
 /// [`ProofError::Malformed`].
@@ -175,7 +176,8 @@ pub fn schema_sources(body: &Map<String, Value>) -> Result<Vec<GrantedSource>, P
     Ok(connectors.iter().take(MAX_SOURCES).map(source).collect())
 }
 
-/// A Core-only provider lists streams. Each is of the source that its row names, else of the grant's own.
+/// A Core-only provider lists streams. Each belongs to the source that its row names, or otherwise to the
+/// grant's own.
 fn core_sources(
     body: &Map<String, Value>,
     response: &TokenResponse,
@@ -227,7 +229,7 @@ fn add_connection(source: &mut GrantedSource, connection: &Value) {
 
 fn add_stream(source: &mut GrantedSource, stream: &Value) {
     let Some(name) = short(stream.get("name")) else { return };
-    // Several connections of one source list the same stream.
+    // Several connections of one source may list the same stream.
     if source.streams.contains(&name) {
         return;
     }
@@ -237,8 +239,8 @@ fn add_stream(source: &mut GrantedSource, stream: &Value) {
     }
 }
 
-/// The fields that come with `stream` whatever is asked for, as its full schema declares them; none where that
-/// cannot be read.
+/// The fields that come with `stream` in any case, as its full schema declares them; empty if the schema cannot
+/// be read.
 pub async fn required_fields(rs: &ResourceServer, token: &AccessToken, stream: &str) -> BTreeSet<String> {
     let read = Read::of(["schema"]).with("stream", stream);
     let body = rs.get(token, &read).await.map(|answer| answer.body).unwrap_or_default();

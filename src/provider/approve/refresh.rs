@@ -1,7 +1,7 @@
-//! A new token for a refresh token (RFC 6749 §6, with `resource` as RFC 8707 asks).
+//! Getting a new token with a refresh token (RFC 6749 §6, with `resource` as RFC 8707 requires).
 //!
-//! Refresh tokens are good for one time, and one that is presented again revokes its family. So each way
-//! of failing says whether the token may have been spent.
+//! A refresh token works only once, and presenting it a second time revokes its family. So every kind of
+//! failure states whether the token may have been spent.
 
 use jiff::Timestamp;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
@@ -14,14 +14,14 @@ use crate::provider::http::{Http, HttpError};
 use crate::provider::oauth_error::OAuthError;
 use crate::provider::url::ProviderUrl;
 
-/// What is asked.
+/// A refresh request.
 #[derive(Debug, Clone)]
 pub struct RefreshRequest<'a> {
     /// The authorization server's `token_endpoint`.
     pub token_endpoint: Url,
     /// The public client that the token was issued to.
     pub client_id: Option<&'a str>,
-    /// What the grant was asked for.
+    /// The resource of the grant.
     pub resource: &'a str,
     /// The token.
     pub refresh_token: &'a SecretString,
@@ -30,31 +30,31 @@ pub struct RefreshRequest<'a> {
 /// Why there is no new token.
 #[derive(Debug, thiserror::Error)]
 pub enum RefreshError {
-    /// The request did not arrive: the refresh token is still good.
+    /// The request did not arrive: the refresh token still works.
     #[error(transparent)]
     NotSent(HttpError),
-    /// The authorization server has no time now (429, 503): the refresh token is still good.
-    #[error("the authorization server has no time now (HTTP {0})")]
+    /// The authorization server is busy (429, 503): the refresh token still works.
+    #[error("the authorization server is busy (HTTP {0})")]
     Busy(u16),
-    /// It was sent, and nobody knows what became of it.
+    /// The token was sent, and it is unknown what became of it.
     #[error("the answer was lost: {0}")]
     Lost(String),
-    /// The authorization server does not take the refresh token (any more), or not from this client.
+    /// The authorization server does not accept the refresh token (any more), or not from this client.
     #[error("the authorization server refused the refresh token: {0}")]
     Refused(OAuthError),
-    /// It did not take the request; the refresh token is still good.
+    /// It refused the request; the refresh token still works.
     #[error("the authorization server refused the request: {0}")]
     BadRequest(OAuthError),
-    /// It answered with a token that cannot be used, and has spent the old one.
+    /// It answered with an unusable token, and has spent the old one.
     #[error(transparent)]
     Token(#[from] TokenError),
 }
 
-/// Asks for a new token, once; a second time without `resource` where that alone was refused, since the refresh token was
-/// not looked at then.
+/// Asks for a new token, once; a second time without `resource` if that alone was refused, because the refresh
+/// token was not processed then.
 ///
 /// # Errors
-/// [`RefreshError`]. No message holds a token.
+/// [`RefreshError`]. No message contains a token.
 pub async fn refresh(http: &Http, request: &RefreshRequest<'_>) -> Result<TokenResponse, RefreshError> {
     match ask(http, request, true).await {
         Err(RefreshError::BadRequest(error)) if error.is_of_resource() => ask(http, request, false).await,
@@ -97,11 +97,11 @@ async fn ask(
     }
 }
 
-/// The token endpoint of `issuer`: `known`, if that is on its origin, else discovered again at `provider`,
-/// which must still name the same issuer: a refresh token goes to whom it came from.
+/// The token endpoint of `issuer`: `known`, if it is on the issuer's origin, or otherwise discovered again at
+/// `provider`, which must still name the same issuer: a refresh token goes only to the server that issued it.
 ///
 /// # Errors
-/// [`DiscoveryError`]; `None` if there is no token endpoint (any more), or another issuer.
+/// [`DiscoveryError`]. The result is `None` if there is no token endpoint (any more), or another issuer.
 pub async fn token_endpoint(
     http: &Http,
     provider: &ProviderUrl,
@@ -129,7 +129,8 @@ fn form(request: &RefreshRequest<'_>, with_resource: bool) -> SecretString {
     SecretString::from(form.finish())
 }
 
-/// Whether the request cannot have reached the server. A redirect did reach it, and is not a token endpoint.
+/// Whether the request cannot have reached the server. A request that got a redirect did reach it, but not at a
+/// token endpoint.
 fn is_before_the_request(error: &HttpError, http: &Http) -> bool {
     let limits = http.limits();
     match error {

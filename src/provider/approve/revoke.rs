@@ -1,4 +1,4 @@
-//! The end of a grant, told to its provider: token revocation (RFC 7009) where it is offered, else the
+//! Ending a grant at its provider: token revocation (RFC 7009) if the provider offers it, or otherwise the
 //! client's own `POST /grants/{id}/revoke`.
 
 use reqwest::Method;
@@ -17,35 +17,35 @@ use crate::secret::AccessToken;
 /// What the provider has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Revoked {
-    /// The grant is over.
+    /// The grant is ended.
     Grant,
-    /// Its tokens are over (RFC 7009); most providers end the grant with them.
+    /// Its tokens are revoked (RFC 7009); most providers end the grant with them.
     Tokens,
-    /// It was over before: the provider does not take the token any more.
+    /// It was already over: the provider no longer accepts the token.
     Already,
 }
 
 /// Why the provider did not end it.
 #[derive(Debug, thiserror::Error)]
 pub enum RevokeError {
-    /// No metadata, or none to trust.
+    /// No metadata, or none that can be trusted.
     #[error(transparent)]
     Discovery(#[from] DiscoveryError),
     /// No answer.
     #[error(transparent)]
     Http(#[from] HttpError),
-    /// The provider has another authorization server now, which is not to see a token of the first.
-    #[error("the provider's authorization server is another one now")]
+    /// The provider now has another authorization server, which must not see a token of the first.
+    #[error("the provider has changed its authorization server")]
     OtherIssuer,
-    /// It has neither of the two ways.
+    /// It offers neither of the two ways.
     #[error("the provider offers no way to end a grant from here")]
     Unsupported,
-    /// It said no.
+    /// The provider refused.
     #[error("the provider refused to end the grant (HTTP {status}): {error}")]
     Refused {
         /// The HTTP status code.
         status: u16,
-        /// What it said.
+        /// The provider's error.
         error: OAuthError,
     },
 }
@@ -58,31 +58,31 @@ impl RevokeError {
             Self::Http(error) => error.code(),
             Self::OtherIssuer => "issuer_mismatch",
             Self::Unsupported => "revocation_unsupported",
-            // It was not looked at.
+            // The request was not processed.
             Self::Refused { status: 429 | 500.., .. } => "revocation_failed",
             Self::Refused { .. } => "revocation_refused",
         }
     }
 }
 
-/// What ends a grant.
+/// The tokens that end a grant.
 #[derive(Debug, Clone)]
 pub struct Tokens {
     /// The client that it was issued to.
     pub client_id: Option<String>,
-    /// The grant, where it is known.
+    /// The grant, if it is known.
     pub grant_id: Option<GrantId>,
     /// The token.
     pub access_token: AccessToken,
-    /// What could get another one.
+    /// The token that could get another access token.
     pub refresh_token: Option<SecretString>,
 }
 
-/// Ends the grant of `tokens` at `provider`. They go to `issuer`, the authorization server that issued them, and to
-/// nobody else.
+/// Ends the grant of `tokens` at `provider`. The tokens go only to `issuer`, the authorization server that
+/// issued them.
 ///
 /// # Errors
-/// [`RevokeError`]; the grant may then still be there.
+/// [`RevokeError`]; the grant may then still be valid.
 pub async fn revoke(
     http: &Http,
     provider: &ProviderUrl,
@@ -99,13 +99,13 @@ pub async fn revoke(
 /// Ends the grant of `tokens` at the authorization server that has just issued them.
 ///
 /// # Errors
-/// [`RevokeError`]; the grant may then still be there.
+/// [`RevokeError`]; the grant may then still be valid.
 pub async fn end(http: &Http, discovery: &Discovery, tokens: &Tokens) -> Result<Revoked, RevokeError> {
     let Some(endpoint) = &discovery.authorization_server.revocation_endpoint else {
         return revoke_grant(http, discovery, tokens).await;
     };
     let client = tokens.client_id.as_deref();
-    // The refresh token first: it is what could get another access token.
+    // The refresh token first, because it could get another access token.
     if let Some(token) = &tokens.refresh_token {
         revoke_token(http, endpoint, client, token.expose_secret(), "refresh_token").await?;
     }
@@ -124,7 +124,7 @@ async fn revoke_token(
     let mut form = vec![("token", token), ("token_type_hint", hint)];
     form.extend(client_id.map(|client_id| ("client_id", client_id)));
     let answer = http.post_form(endpoint.clone(), &form).await?;
-    // An unknown token is a success too (RFC 7009 §2.2).
+    // Revoking an unknown token is a success too (RFC 7009 §2.2).
     if answer.is_success() { Ok(()) } else { Err(refused(&answer)) }
 }
 

@@ -11,26 +11,26 @@ use crate::provider::grant::{GrantId, GrantedSource, TokenKind};
 use crate::secret::{AccessToken, NotABearer};
 use crate::text;
 
-/// A token, and what its answer says about it.
+/// A token, and what its answer states about it.
 #[derive(Debug)]
 pub struct TokenResponse {
     /// The token.
     pub access_token: AccessToken,
-    /// What gets the next one.
+    /// The token that gets the next one.
     pub refresh_token: Option<SecretString>,
-    /// Its kind, where the answer states one or names a package.
+    /// Its kind, if the answer states one or names a package.
     pub kind: Option<TokenKind>,
     /// `grant_id`, or `grant.grant_id`.
     pub grant_id: Option<GrantId>,
     /// `grant_package_id`.
     pub package_id: Option<GrantId>,
-    /// What the grants of a package are about, where the answer says so (`grants[]`): the first hundred.
+    /// What the grants of a package cover, if the answer states it (`grants[]`): the first hundred.
     pub package_sources: Vec<GrantedSource>,
-    /// `grant.expires_at`, or the first end of a package's grants.
+    /// `grant.expires_at`, or the earliest end of a package's grants.
     pub grant_expires_at: Option<Timestamp>,
-    /// The first of the top-level `expires_at` and `expires_in`.
+    /// The earlier of the top-level `expires_at` and `expires_in`.
     pub token_expires_at: Option<Timestamp>,
-    /// Which of the ends the answer has, and in no form that can be read.
+    /// The ends that the answer has in a form that cannot be read.
     pub unread_ends: UnreadEnds,
     /// `grant.issued_at`.
     pub issued_at: Option<Timestamp>,
@@ -38,11 +38,12 @@ pub struct TokenResponse {
     pub access_mode: Option<String>,
     /// `grant.source.id` and `.kind`, at most 500 bytes each.
     pub source: (Option<String>, Option<String>),
-    /// `grant.streams[]`, or those of a package's grants, where the answer has them: at most 500 of them.
+    /// `grant.streams[]`, or the streams of a package's grants, if the answer has them: at most 500.
     pub streams: Vec<GivenStream>,
 }
 
-/// Ends that a provider stated and nobody could read: the grant or the token has one, and when is not known.
+/// Ends that a provider stated but that could not be read: the grant or the token has an end, but the time is
+/// unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UnreadEnds {
@@ -65,13 +66,13 @@ impl UnreadEnds {
 pub struct GivenStream {
     /// Its name.
     pub name: String,
-    /// The URI of its source, where the answer says so.
+    /// The URI of its source, if the answer names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The configured instances that it may be read from; none where the answer lists none.
+    /// The configured instances that it may be read from; empty if the answer lists none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instance_ids: Vec<String>,
-    /// The fields that may be read; `None` where the answer lists none.
+    /// The fields that may be read; `None` if the answer lists none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<String>>,
     /// Records from here on, inclusive.
@@ -82,14 +83,14 @@ pub struct GivenStream {
     pub until: Option<Timestamp>,
 }
 
-/// Streams, and fields of one, that are looked at.
+/// The most streams, and fields of one stream, that are read.
 const MAX_STREAMS: usize = 500;
 
-/// Bytes of the streams of one grant that an index keeps.
+/// The most bytes of one grant's streams that an index keeps.
 const MAX_KEPT: usize = 64 << 10;
 
 impl GivenStream {
-    /// As much of `all` as an index keeps: without fields, or nothing, where that is too much.
+    /// As much of `all` as an index keeps: without fields, or empty, if it is too much.
     pub fn kept(mut all: Vec<Self>) -> Vec<Self> {
         let is_small = |all: &[Self]| serde_json::to_vec(all).is_ok_and(|bytes| bytes.len() <= MAX_KEPT);
         if !is_small(&all) {
@@ -103,7 +104,7 @@ impl GivenStream {
     /// The streams of one grant.
     fn all_of(grant: &Map<String, Value>) -> impl Iterator<Item = Self> {
         let id = |of: Option<&Value>| of?.get("id")?.as_str().map(|id| text::prefix(id, 500).to_owned());
-        // The draft's grants have one source; those of a provider as a whole name one a stream.
+        // The draft's grants have one source; a grant of a whole provider names a source for each stream.
         let whole =
             grant.get("source").filter(|source| source.get("kind") != Some(&"provider_native".into()));
         let whole = id(whole);
@@ -138,10 +139,10 @@ impl GivenStream {
 /// Why a token answer cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// No token at all.
+    /// There is no token.
     #[error("the authorization server approved without an access token")]
     Missing,
-    /// A token that no header could carry.
+    /// A token that cannot be in a header.
     #[error("the authorization server gave an access token that is {0}")]
     NotABearer(#[from] NotABearer),
     /// Not `Bearer` (RFC 6750).
@@ -161,7 +162,7 @@ impl TokenError {
         }
     }
 
-    /// What it means.
+    /// What it means for the caller.
     pub const fn kind(&self) -> Kind {
         match self {
             Self::UnknownKind => Kind::Refused,
@@ -171,11 +172,12 @@ impl TokenError {
 }
 
 impl TokenResponse {
-    /// Reads `body`, received at `now`. Only what makes the token itself unusable refuses it: the answer spends a code or
-    /// a refresh token, and there is no second one. Any other member that cannot be read counts as absent.
+    /// Reads `body`, received at `now`. It is refused only if the token itself is unusable: the answer spends a
+    /// code or a refresh token, and there is no second answer. Any other member that cannot be read counts as
+    /// absent.
     ///
     /// # Errors
-    /// [`TokenError`]. No message holds a value of the answer.
+    /// [`TokenError`]. No message contains a value of the answer.
     pub fn read(body: &Map<String, Value>, now: Timestamp) -> Result<Self, TokenError> {
         let access_token = text(body, "access_token").ok_or(TokenError::Missing)?;
         let access_token = AccessToken::new(access_token.to_owned())?;
@@ -235,10 +237,10 @@ impl TokenResponse {
     }
 }
 
-/// Grants of a package that are looked at: the index stays small.
+/// The most grants of a package that are read, so that the index stays small.
 const MAX_GRANTS: usize = 100;
 
-/// What a grant is about, in short.
+/// What a grant covers, in short.
 fn source_of(grant: &Map<String, Value>) -> GrantedSource {
     let short = |value: Option<&Value>| {
         value.and_then(Value::as_str).map(|found| text::prefix(found, 200).to_owned())
@@ -265,14 +267,14 @@ fn time(map: &Map<String, Value>, name: &str) -> Option<Timestamp> {
     let written = value.as_str().and_then(|text| text.parse().ok());
     #[allow(
         clippy::cast_possible_truncation,
-        reason = "whole seconds; what is out of range is no time below"
+        reason = "whole seconds; a value out of range is not a time below"
     )]
     let counted = || Timestamp::from_second(json::number(value)?.floor() as i64).ok();
     written.or_else(counted)
 }
 
-/// `expires_in`: seconds from now (RFC 6749 §5.1). One beyond all calendars says nothing, nor does one that was over when
-/// it was sent.
+/// `expires_in`: seconds from now (RFC 6749 §5.1). A value beyond all calendars, or one that was over when it
+/// was sent, is ignored.
 fn lifetime(body: &Map<String, Value>, now: Timestamp) -> Option<Timestamp> {
     let seconds = json::number(body.get("expires_in")?).filter(|seconds| *seconds > 0.0)?;
     now.checked_add(SignedDuration::try_from_secs_f64(seconds.floor()).ok()?).ok()

@@ -1,4 +1,4 @@
-//! Waiting for an owner, as RFC 8628 §3.5 paces it.
+//! Waiting for an owner, at the pace of RFC 8628 §3.5.
 
 use std::time::Duration;
 
@@ -7,31 +7,31 @@ use tokio::time::{Instant, sleep_until};
 use super::ApproveError;
 use crate::provider::http::HttpError;
 
-/// How long the owner is waited for: up to the provider's end of it, or to an end of this program's own.
+/// How long to wait for the owner: until the provider's page expires, or until this program's own limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
-    /// Until this program stops waiting: 1 s to 1 h.
+    /// The time until this program stops waiting: 1 s to 1 h.
     pub waits: Duration,
-    /// Until the provider's page is over, where the provider says.
+    /// The time until the provider's page expires, if the provider states it.
     lasts: Option<Duration>,
 }
 
 impl Patience {
-    /// Where a provider says nothing (RFC 8628 §3.2 wants it to).
+    /// Used if a provider states nothing (RFC 8628 §3.2 requires it to).
     const DEFAULT: Duration = Duration::from_mins(10);
     const MAX: Duration = Duration::from_hours(1);
 
-    /// For a page that `lasts` so long.
+    /// For a page that `lasts` this long.
     pub fn new(lasts: Option<Duration>) -> Self {
         Self { waits: lasts.unwrap_or(Self::DEFAULT).clamp(Duration::from_secs(1), Self::MAX), lasts }
     }
 
-    /// No longer than `most`.
+    /// Limits the wait to `most`.
     pub fn limit(&mut self, most: Duration) {
         self.waits = self.waits.min(most);
     }
 
-    /// What has happened when it is over; `last` is the exchange that failed, if nothing was heard since.
+    /// The error when the wait is over; `last` is the failed exchange, if nothing was heard since.
     pub fn over(&self, last: Option<HttpError>) -> ApproveError {
         match self.lasts {
             Some(lasts) if lasts <= self.waits => ApproveError::Expired { last },
@@ -44,12 +44,12 @@ impl Patience {
     }
 }
 
-/// How often to ask, and for how long.
+/// How often to poll, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
-    /// Between two polls: 1 to 60 s.
+    /// The time between two polls: 1 to 60 s.
     pub interval: Duration,
-    /// Until nobody asks any more.
+    /// The time until polling ends.
     pub patience: Patience,
 }
 
@@ -60,16 +60,16 @@ pub enum Polled<T> {
     Pending,
     /// Not decided yet, and asked too often.
     SlowDown,
-    /// No answer, this time.
+    /// No answer this time.
     Unheard(HttpError),
     /// Approved.
     Done(T),
 }
 
 impl Pace {
-    /// What RFC 8628 §3.2 has a client use where no interval is given; 0 is taken for none.
+    /// The interval that RFC 8628 §3.2 prescribes if none is given; 0 counts as none.
     const INTERVAL: Duration = Duration::from_secs(5);
-    /// What `slow_down` adds (RFC 8628 §3.5).
+    /// The time that `slow_down` adds (RFC 8628 §3.5).
     const SLOW_DOWN: Duration = Duration::from_secs(5);
     const MAX_INTERVAL: Duration = Duration::from_mins(1);
 
@@ -83,10 +83,10 @@ impl Pace {
     }
 }
 
-/// Calls `poll` at the pace, the last time when it ends, until it is done or fails.
+/// Calls `poll` at the given pace, and a last time at the end, until it is done or fails.
 ///
 /// # Errors
-/// What `poll` failed with; [`Patience::over`] at the end.
+/// The error of `poll`; [`Patience::over`] at the end.
 pub async fn wait<T>(
     pace: Pace,
     mut poll: impl AsyncFnMut() -> Result<Polled<T>, ApproveError>,
@@ -119,7 +119,7 @@ mod tests {
         Pace::new(Some(Duration::from_secs(interval)), Some(Duration::from_secs(expires_in)))
     }
 
-    /// When polls happened, in seconds, and how it ended, if they are answered so.
+    /// The seconds when polls happened, and the result, if they are answered in this way.
     async fn run(pace: Pace, mut answers: Vec<Polled<()>>) -> (Vec<u64>, Result<(), ApproveError>) {
         let start = Instant::now();
         let mut polls = Vec::new();

@@ -1,4 +1,4 @@
-//! What is asked for: which source, how much of it, what for.
+//! What a request asks for: which source, how much of it, and what for.
 
 use std::collections::BTreeSet;
 
@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 
 use crate::provider::discovery::DATA_ACCESS;
 
-/// What the data is for, where nobody says otherwise; the owner reads it on the approval page.
+/// The purpose if no other is given; the owner reads it on the approval page.
 const PURPOSE_CODE: &str = "https://pdpp.dev/purpose/personal_ai_assistant";
 const PURPOSE: &str =
     "An AI agent on the owner's own computer reads this data through the pdpp command line.";
 
 const ONGOING: &str = "access: ongoing, until the end that the provider or you set";
 
-/// One source to ask for, where a provider has several.
+/// One source to ask for, if a provider has several.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceRequest {
     /// The source's URI, as the provider lists it.
     pub id: String,
-    /// Which configured instances of it; none means the provider may take the only one.
+    /// Which of its configured instances; empty means that the provider may use the only one.
     #[serde(default)]
     pub instance_ids: Vec<String>,
 }
@@ -31,26 +31,26 @@ pub struct SourceRequest {
 pub struct StreamRequest {
     /// Its name.
     pub name: String,
-    /// Only these fields, beside those that the stream requires; none means all.
+    /// Only these fields, in addition to those that the stream requires; empty means all.
     pub fields: Vec<String>,
-    /// Only from these configured instances; none means the source's.
+    /// Only from these configured instances; empty means those of the source.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instance_ids: Vec<String>,
-    /// Only records from here on, inclusive; none means as for all streams.
+    /// Only records from here on, inclusive; `None` means the same as for all streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// Only records up to here, exclusive; none means as for all streams.
+    /// Only records up to here, exclusive; `None` means the same as for all streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }
 
-/// Everything that a request can say. The default asks for all that the provider lets its owner give.
+/// Everything that a request can state. The default asks for everything that the provider lets its owner give.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Wanted {
-    /// One source; none leaves that to the provider and the owner.
+    /// One source; `None` leaves that to the provider and the owner.
     pub source: Option<SourceRequest>,
-    /// Only these streams; none means all.
+    /// Only these streams; empty means all.
     pub streams: Vec<StreamRequest>,
     /// Only records from here on, inclusive.
     pub since: Option<Timestamp>,
@@ -62,19 +62,20 @@ pub struct Wanted {
     pub purpose: Option<String>,
 }
 
-/// Fields of a stream that are named to a person, where few streams are; more are counted.
+/// The most fields of a stream that are named to a person, if there are few streams; more are counted.
 const SHOWN_FIELDS: usize = 8;
-/// Streams whose fields are named.
+/// The most streams whose fields are named.
 const SHOWN_STREAMS: usize = 4;
 
 impl StreamRequest {
-    /// `messages (id, subject only, with required fields; from 2026-01-01T00:00:00Z on)`, or with the number of fields.
+    /// `messages (only id, subject, and required fields; from 2026-01-01T00:00:00Z on)`, or with the number of
+    /// fields.
     fn summary(&self, with_fields: bool) -> String {
         let mut narrowed = Vec::new();
         match self.fields.as_slice() {
             [] => {}
             fields if with_fields && fields.len() <= SHOWN_FIELDS => {
-                narrowed.push(format!("{} only, with required fields", fields.join(", ")));
+                narrowed.push(format!("only {}, and required fields", fields.join(", ")));
             }
             [_] => narrowed.push("1 field".to_owned()),
             fields => narrowed.push(format!("{} fields", fields.len())),
@@ -90,17 +91,17 @@ impl StreamRequest {
 }
 
 impl Wanted {
-    /// What is asked for of the stream called `name`, where it is named.
+    /// What is asked for of the stream called `name`, if it is named.
     pub fn stream(&self, name: &str) -> Option<&StreamRequest> {
         self.streams.iter().find(|stream| stream.name == name)
     }
 
-    /// Whether nothing is said that a request would have to carry.
+    /// Whether there is nothing that a request would have to carry.
     pub fn is_plain(&self) -> bool {
         self.source.is_none() && !self.is_narrowed()
     }
 
-    /// Whether less than everything is asked for, or for another purpose.
+    /// Whether it asks for less than everything, or for another purpose.
     pub fn is_narrowed(&self) -> bool {
         !self.streams.is_empty()
             || self.since.is_some()
@@ -109,7 +110,7 @@ impl Wanted {
             || self.purpose.is_some()
     }
 
-    /// The purpose code, and the description beside it.
+    /// The purpose code, and its description.
     fn purpose(&self) -> (&str, Option<&str>) {
         match self.purpose.as_deref() {
             Some(code) if code.starts_with("https://") => (code, None),
@@ -118,8 +119,8 @@ impl Wanted {
         }
     }
 
-    /// `authorization_details` for this. Without a source it is the provider as a whole, which draft §6
-    /// names by its own `resource`.
+    /// The `authorization_details` for this. Without a source, they name the provider as a whole, which draft
+    /// §6 identifies by its own `resource`.
     pub fn details(&self, resource: &str) -> Value {
         let (kind, id, instance_ids) = match &self.source {
             Some(source) => ("connector", source.id.as_str(), source.instance_ids.as_slice()),
@@ -160,35 +161,36 @@ impl Wanted {
             details["purpose_description"] = json!(description);
         }
         if let Some(expires) = self.expires {
-            // Not in v0.1 of the draft, where the end is the owner's to pick: a provider that does not know it
-            // says so, or gives another end, and both are told.
+            // Version 0.1 of the draft does not have this, because there the owner picks the end. A provider
+            // that does not know it refuses it, or gives another end, and both are reported.
             details["expires_at"] = json!(expires.to_string());
         }
         json!([details])
     }
 
-    /// What a request without `authorization_details` says of this, where the provider `takes_purpose` beside them.
+    /// The parameters for this in a request without `authorization_details`, if the provider `takes_purpose`
+    /// there.
     pub fn parameters(&self, takes_purpose: bool) -> Vec<(&'static str, &str)> {
         let (code, description) = self.purpose();
         let said = [Some(("purpose_code", code)), description.map(|text| ("purpose_description", text))];
         said.into_iter().flatten().filter(|_| takes_purpose).collect()
     }
 
-    /// For a person, what such a request comes to.
+    /// A summary of such a request for a person.
     pub fn unsent_summary(&self, takes_purpose: bool) -> Vec<String> {
         let (code, description) = self.purpose();
         vec![
-            "streams: what you pick on that page".to_owned(),
+            "streams: the ones you pick on that page".to_owned(),
             ONGOING.to_owned(),
             if takes_purpose {
                 format!("purpose: {}", description.unwrap_or(code))
             } else {
-                "purpose: none is sent (--purpose says one)".to_owned()
+                "purpose: none is sent (use --purpose to state one)".to_owned()
             },
         ]
     }
 
-    /// What is sent, for a person, a line each.
+    /// What is sent, for a person, one line each.
     pub fn summary(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(source) = &self.source {
@@ -206,7 +208,7 @@ impl Wanted {
             [] => "streams: all that the provider has".to_owned(),
             streams => format!("streams: {}", streams.join("; ")),
         });
-        // Of a source they are named above.
+        // With a source, they are already named above.
         let instances: BTreeSet<&str> =
             self.streams.iter().flat_map(|stream| &stream.instance_ids).map(String::as_str).collect();
         if self.source.is_none() && !instances.is_empty() {
@@ -278,7 +280,7 @@ mod tests {
         assert_eq!(asked[0]["purpose_description"], "Plan a trip");
         let summary = wanted.summary().join("\n");
         for part in [
-            "a (x only, with required fields); b",
+            "a (only x, and required fields); b",
             "from 2026-01-01T00:00:00Z on",
             "until 2027-01-01",
             "Plan a trip",

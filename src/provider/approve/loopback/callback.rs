@@ -1,4 +1,4 @@
-//! What a browser comes back with (RFC 6749 §4.1.2, RFC 9207).
+//! The answer that a browser returns with (RFC 6749 §4.1.2, RFC 9207).
 
 use secrecy::{ExposeSecret, SecretString};
 
@@ -8,18 +8,18 @@ use crate::provider::oauth_error::OAuthError;
 use crate::provider::url::ProviderUrl;
 use crate::text;
 
-/// What the answer has to carry.
+/// What the answer must carry.
 #[derive(Debug)]
 pub struct Expected {
-    /// `state`, character by character.
+    /// `state`, compared character by character.
     pub state: SecretString,
-    /// Who was asked, where `iss` says who answers.
+    /// The server that was asked, to compare with `iss`.
     pub issuer: ProviderUrl,
-    /// Whether `iss` has to be there (RFC 9207 §2.3).
+    /// Whether `iss` must be present (RFC 9207 §2.3).
     pub issuer_required: bool,
 }
 
-/// What the query of the callback says.
+/// Reads the query of the callback.
 pub(super) fn check(query: &str, expected: &Expected) -> Result<SecretString, ApproveError> {
     let all: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
     let once = |name: &str| {
@@ -29,7 +29,7 @@ pub(super) fn check(query: &str, expected: &Expected) -> Result<SecretString, Ap
             (value, None) => Ok(value.filter(|value| !value.is_empty())),
         }
     };
-    // Before anything else is believed, errors included.
+    // Checked before anything else is believed, errors included.
     if !once("state")?.is_some_and(|state| same(state, expected.state.expose_secret())) {
         return Err(ApproveError::StateMismatch);
     }

@@ -1,5 +1,5 @@
-//! How the owner's browser comes in, and is known again: a secret that a private file posts, or a code that a person
-//! types; then a cookie. Whoever else reaches the port has none of the three.
+//! How the owner's browser comes in, and how it is recognised later: a secret that a private file posts, or a
+//! code that a person types; then a cookie. Anyone else who reaches the port has none of the three.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,16 +12,16 @@ use super::page;
 use crate::provider::approve::ApproveError;
 use crate::provider::register::CALLBACK;
 
-/// Letters of a code. Of as many [`LETTERS`] there are 2.6e10: whoever tried five thousand a second for the ten minutes
-/// that a page usually lasts would have one chance in eight thousand.
+/// The number of letters in a code. With this many [`LETTERS`] there are 2.6e10 codes: trying five thousand a
+/// second for the ten minutes that a page usually lasts would succeed with a chance of one in eight thousand.
 const CODE_LENGTH: usize = 8;
-/// Consonants that are not taken for one another: no code is a word.
+/// Consonants that are hard to confuse: no code is a word.
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 
-/// What lets one browser in, once.
+/// Lets one browser in, once.
 #[derive(Debug)]
 pub(super) struct Entrance {
-    /// Where it leads.
+    /// The address that it leads to.
     target: Url,
     secret: SecretString,
     code: SecretString,
@@ -31,12 +31,12 @@ pub(super) struct Entrance {
     entered: watch::Sender<bool>,
 }
 
-/// What a post to the entrance was.
+/// The result of a post to the entrance.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entry {
     /// The browser is in.
     In,
-    /// What it brought is right, and somebody is in already.
+    /// The browser brought the right secret or code, but another browser is already in.
     Used,
     /// A wrong code.
     WrongCode,
@@ -45,7 +45,8 @@ pub(super) enum Entry {
 }
 
 impl Entrance {
-    /// One that leads to `target`, for the listener on `port`: cookies of one machine are not told apart by port.
+    /// An entrance that leads to `target`, for the listener on `port`: cookies of one machine are not separated
+    /// by port.
     pub(super) fn to(target: Url, port: u16) -> Result<Self, ApproveError> {
         Ok(Self {
             target,
@@ -62,7 +63,7 @@ impl Entrance {
         &self.target
     }
 
-    /// The code as a person reads it.
+    /// The code in the form that a person reads.
     pub(super) fn code(&self) -> String {
         let (first, last) = self.code.expose_secret().split_at(CODE_LENGTH / 2);
         format!("{first}-{last}")
@@ -73,7 +74,7 @@ impl Entrance {
         SecretString::from(page::file(address, self.secret.expose_secret()))
     }
 
-    /// Takes what a form has posted.
+    /// Handles a posted form.
     pub(super) fn enter(&self, form: &[u8]) -> Entry {
         let (mut secret, mut typed) = (None, None);
         for (name, value) in url::form_urlencoded::parse(form) {
@@ -109,14 +110,15 @@ impl Entrance {
         Entry::In
     }
 
-    /// Comes back when a browser is in.
+    /// Waits until a browser is in.
     pub(super) async fn entered(&self) {
         // The sender lives as long as this does.
         let _ = self.entered.subscribe().wait_for(|entered| *entered).await;
     }
 
-    /// What the browser that came in is known by from then on. `Lax`, since the provider's page sends it back; for the
-    /// callback alone, since other ports of this machine get the cookies of this one.
+    /// The cookie by which the browser that came in is recognised from then on. `Lax`, because the provider's
+    /// page sends the browser back; for the callback only, because other ports of this machine get this port's
+    /// cookies.
     pub(super) fn set_cookie(&self) -> Option<HeaderValue> {
         let (name, value) = (&self.cookie_name, self.cookie.expose_secret());
         let mut cookie =
@@ -125,10 +127,10 @@ impl Entrance {
         Some(cookie)
     }
 
-    /// Whether a request is of the browser that came in.
+    /// Whether a request comes from the browser that came in.
     pub(super) fn is_of_this_browser(&self, headers: &HeaderMap) -> bool {
         let cookies = headers.get_all(COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
-        // Another port can have set one of the same name, which then stands beside it.
+        // Another port may have set a cookie of the same name, which is then sent along.
         cookies.flat_map(|cookies| cookies.split(';')).any(|cookie| {
             let named = cookie.trim().strip_prefix(self.cookie_name.as_str());
             named
@@ -151,7 +153,7 @@ fn random_bytes<const N: usize>() -> Result<[u8; N], ApproveError> {
     Ok(bytes)
 }
 
-/// A code, each letter as likely as any other.
+/// A code in which every letter is equally likely.
 fn code() -> Result<SecretString, ApproveError> {
     let mut code = String::new();
     while code.len() < CODE_LENGTH {
@@ -163,7 +165,7 @@ fn code() -> Result<SecretString, ApproveError> {
     Ok(SecretString::from(code))
 }
 
-/// Whether two texts are the same, in a time that depends on their lengths alone.
+/// Whether two texts are the same, in a time that depends only on their lengths.
 pub(super) fn same(text: &str, other: &str) -> bool {
     let pairs = text.bytes().zip(other.bytes());
     let differs = pairs.fold(0, |differs, (byte, other)| differs | (byte ^ other));
@@ -198,7 +200,7 @@ mod tests {
         for wrong in ["", "AAAA-AAAA", &code[..8], &format!("{code}B")] {
             assert_eq!(by_code.enter(format!("code={wrong}").as_bytes()), Entry::WrongCode, "{wrong}");
         }
-        // As people type.
+        // The way people type it.
         let typed = format!("code=+{}", code.to_lowercase().replace('-', "+"));
         assert_eq!(by_code.enter(typed.as_bytes()), Entry::In);
     }

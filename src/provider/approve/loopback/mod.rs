@@ -1,9 +1,9 @@
-//! The one port of this machine that the owner's browser comes in by, and comes back to (RFC 8252 §7.3).
+//! The one port of this machine where the owner's browser comes in, and where it returns (RFC 8252 §7.3).
 //!
-//! Other programs, other users of the machine, and pages of any site can reach the port too. So a browser comes in with a
-//! secret or a code (`entrance`), which it gets by a private file or from its person; it is then told where to go, and
-//! known by a cookie. The answer has to come from that browser, with the state that only it was given. Everything else is
-//! turned away, costs little, and ends nothing.
+//! Other programs, other users of the machine, and pages of any site can reach the port too. So a browser comes
+//! in with a secret or a code (`entrance`), which it gets from a private file or from its person. It is then
+//! sent to its target, and recognised by a cookie. The answer must come from that browser, with the state that
+//! only it was given. Everything else is turned away, costs little, and ends nothing.
 
 mod callback;
 mod entrance;
@@ -37,17 +37,18 @@ use self::entrance::{Entrance, Entry};
 use super::ApproveError;
 use crate::provider::register::CALLBACK;
 
-/// Bytes of a request at most; what is longer ends there.
+/// The most bytes of a request; a longer one is cut off there.
 const MAX_REQUEST: u64 = 16 << 10;
-/// Until a request's head is there, or an answer is taken. Browsers open connections that they never use.
+/// The time until a request's head must be there, or an answer must be accepted. Browsers open connections that
+/// they never use.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What a wrong code costs the page that sent it.
+/// The delay for the page that sent a wrong code.
 const PENALTY: Duration = Duration::from_secs(1);
-/// Connections that have asked nothing yet, or wait for their penalty; the oldest goes for one more, so that none holds up
-/// the browser.
+/// The most connections that have not asked anything yet, or that wait for their penalty. The oldest is closed
+/// for a new one, so that none of them blocks the browser.
 const MAX_SILENT: usize = 64;
 
-/// A port of this machine, before it is known where it leads.
+/// A port of this machine whose target is not known yet.
 #[derive(Debug)]
 pub struct Port {
     listener: TcpListener,
@@ -58,19 +59,19 @@ impl Port {
     /// Opens a free port on 127.0.0.1.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// Any error of the system.
     pub async fn open() -> std::io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         Ok(Self { listener, address })
     }
 
-    /// Where the browser is to come back to: by number, so that no name has to be resolved.
+    /// The address for the browser to return to: by number, so that no name must be resolved.
     pub fn redirect_uri(&self) -> String {
         format!("http://{}{CALLBACK}", self.address)
     }
 
-    /// Leads the one browser that comes in to `target`.
+    /// Sends the one browser that comes in to `target`.
     ///
     /// # Errors
     /// [`ApproveError::NoRandomness`].
@@ -91,51 +92,51 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Its port.
+    /// The port.
     pub const fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// Its address, which says nothing but a port.
+    /// The address, which contains only a port.
     pub fn address(&self) -> String {
         format!("http://{}/", self.address)
     }
 
-    /// Where the browser is led.
+    /// The address that the browser is sent to.
     pub const fn target(&self) -> &Url {
         self.entrance.target()
     }
 
-    /// What a person types there.
+    /// The code that a person types there.
     pub fn code(&self) -> String {
         self.entrance.code()
     }
 
-    /// The text of a file that a browser comes in with.
+    /// The text of a file with which a browser comes in.
     pub fn file(&self) -> SecretString {
         self.entrance.file(&self.address())
     }
 
-    /// Comes back when a browser is in.
+    /// Waits until a browser is in.
     pub async fn entered(&self) {
         self.entrance.entered().await;
     }
 
-    /// Whether something that called itself the answer was turned back.
+    /// Whether a false answer was turned away.
     pub fn has_turned_back(&self) -> bool {
         self.has_turned_back.load(Ordering::Relaxed)
     }
 
-    /// Lets the browser in, and nothing else; never ends.
+    /// Lets the browser in, and does nothing else; never ends.
     pub async fn lead_on(&self) -> Infallible {
         loop {
-            // Nothing is expected, so nothing is an answer.
+            // No answer is expected, so nothing counts as one.
             let _ = self.serve(None).await;
         }
     }
 
-    /// Lets the browser in, and waits for the one answer that it brings; gives the code. Whatever else asks for the path
-    /// is turned back, and waited on.
+    /// Lets the browser in, and waits for the one answer that it brings; returns the code. Any other request
+    /// for the path is turned away, and the wait continues.
     ///
     /// # Errors
     /// [`ApproveError`].
@@ -158,7 +159,7 @@ impl Listener {
                         silent.push_back(evict);
                         open.push(self.converse(stream, evicted, expected));
                     }
-                    // Out of handles, for a moment: nothing that a wait would not cure.
+                    // Out of handles for a moment: waiting helps.
                     Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
                 },
                 Some(answer) = open.next(), if !open.is_empty() => {
@@ -170,8 +171,8 @@ impl Listener {
         }
     }
 
-    /// Answers the one request of a connection, unless it is `evicted` before that; gives what the callback said, if it
-    /// was that.
+    /// Answers the one request of a connection, unless it is `evicted` before that; returns what the callback
+    /// carried, if it was the callback.
     async fn converse(
         &self,
         stream: TcpStream,
@@ -179,7 +180,8 @@ impl Listener {
         expected: Option<&Expected>,
     ) -> Option<Answer> {
         let answer = Mutex::new(None);
-        // Whoever is answered is not silent any more: the receiver goes then, and is none to evict.
+        // A connection that is being answered is no longer silent: its receiver is dropped, so it cannot be
+        // evicted.
         let silent = Mutex::new(Some(evicted));
         let service = service_fn(|request: Request<hyper::body::Incoming>| {
             let (answer, silent) = (&answer, &silent);
@@ -196,7 +198,7 @@ impl Listener {
             .timer(TokioTimer::new())
             .header_read_timeout(PATIENCE)
             .keep_alive(false)
-            // Who has sent a request and nothing after it still waits for the answer.
+            // A client that has sent a request and closed its side still waits for the answer.
             .half_close(true)
             .auto_date_header(false)
             .serve_connection(io, service);
@@ -206,14 +208,15 @@ impl Listener {
         });
         tokio::select! {
             biased;
-            // For a head, and for a page that is taken slowly.
+            // For a head, and for a page that is accepted slowly.
             _ = tokio::time::timeout(2 * PATIENCE, connection) => {}
             () = eviction => {}
         }
         answer.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The page for `request`; and what the callback said, if it was that, of the browser that came in.
+    /// The page for `request`; and what the callback carried, if it was the callback of the browser that came
+    /// in.
     async fn respond(
         &self,
         request: Request<Body>,
@@ -242,8 +245,8 @@ impl Listener {
                 page
             }
             Entry::Used => {
-                let text = "A browser was let in here before, and it is for one alone. If that is not the one that you \
-                            want, stop the command in the terminal (Ctrl-C) and start it again.";
+                let text = "Another browser has already used this page, and it works for one browser only. If you want \
+                            a different one, stop the command in the terminal (Ctrl-C) and start it again.";
                 page::text(StatusCode::GONE, "Used already", text)
             }
             Entry::WrongCode => {
@@ -254,8 +257,8 @@ impl Listener {
         }
     }
 
-    /// What the callback is answered with; and what it said, if that can be the answer. Only what carries the cookie and
-    /// the state can: neither another user of the machine nor another site's page has both.
+    /// The answer to the callback, and what the callback carried, if it can be the answer. It must have both
+    /// the cookie and the state: neither another user of the machine nor another site's page has both.
     fn call_back(
         &self,
         query: &str,
@@ -267,8 +270,8 @@ impl Listener {
             if is_of_this_browser { check(query, expected) } else { Err(ApproveError::StateMismatch) };
         match answer {
             Ok(code) => {
-                let text = "The request was approved. You can close this page and go back to the terminal, which says \
-                            how it went on.";
+                let text = "The request was approved. You can close this page and go back to the terminal, which shows \
+                            the result.";
                 (page::text(StatusCode::OK, "Back to the terminal", text), Some(Ok(code)))
             }
             Err(ApproveError::Denied) => {
@@ -278,19 +281,20 @@ impl Listener {
             }
             Err(ApproveError::StateMismatch) => {
                 self.has_turned_back.store(true, Ordering::Relaxed);
-                let text = "This is not the answer to the request that pdpp waits for, or another browser than the one \
-                            that began it brings it. Nothing was granted, and the terminal waits on.";
+                let text = "This is not the answer to the request that pdpp waits for, or it comes from a different browser \
+                            than the one that began it. Nothing was granted, and pdpp keeps waiting in the terminal.";
                 (page::text(StatusCode::BAD_REQUEST, "Not the answer", text), None)
             }
             Err(error) => {
-                let text = "Nothing was granted. You can close this page; the terminal says what went wrong.";
+                let text =
+                    "Nothing was granted. You can close this page; the terminal shows what went wrong.";
                 (page::text(StatusCode::BAD_REQUEST, "That did not work", text), Some(Err(error)))
             }
         }
     }
 }
 
-/// What the answer said.
+/// The content of the answer.
 type Answer = Result<SecretString, ApproveError>;
 
 /// One request, as far as it matters.
@@ -300,24 +304,24 @@ enum Asked {
     Form,
     /// A secret or a code, in the body.
     Entry,
-    /// The path is ours: its query.
+    /// The callback, with its query.
     Callback(String),
-    /// Anything else, and what it is answered with.
+    /// Anything else, with the answer to it.
     Other(StatusCode, &'static str),
 }
 
 const NO_PAGES: &str = "pdpp waits here for one browser, and has no other pages.";
 
-/// What `request` is, to whoever listens at `address`.
+/// Classifies `request` for the listener at `address`.
 fn asked<B>(request: &Request<B>, address: SocketAddr) -> Asked {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
     // A page of another site whose name was made to lead here (DNS rebinding).
     if host != Some(address.to_string().as_str()) {
-        let text = "This is another place than the one that was asked for.";
+        let text = "This is not the address that the browser asked for.";
         return Asked::Other(StatusCode::MISDIRECTED_REQUEST, text);
     }
     let target = request.uri();
-    // A whole URL is for a proxy, which this is not.
+    // A whole URL is for a proxy, and this is not one.
     if target.authority().is_some() {
         return Asked::Other(StatusCode::NOT_FOUND, NO_PAGES);
     }
@@ -355,7 +359,7 @@ mod tests {
         Port::open().await.unwrap().leading_to(TARGET.parse().unwrap()).unwrap()
     }
 
-    /// A request for the callback of the browser that came in.
+    /// A request for the callback from the browser that came in.
     fn come_back(listener: &Listener, query: &str) -> String {
         let cookie = listener.entrance.set_cookie().unwrap();
         let cookie = cookie.to_str().unwrap().split(';').next().unwrap().to_owned();
@@ -446,7 +450,8 @@ mod tests {
         assert!(TcpStream::connect(address).await.is_err(), "nobody is there for a second one");
     }
 
-    /// Whoever has seen the address of the provider's page, state and all, and everybody else who reaches the port.
+    /// A client that has seen the address of the provider's page, including the state, and everyone else who
+    /// reaches the port.
     #[tokio::test]
     async fn what_is_not_of_the_browser_that_came_in_ends_nothing() {
         let listener = listener().await;
@@ -463,7 +468,7 @@ mod tests {
                 get("code=theirs&state=st-1", "a=b"),
                 get("code=theirs&state=st-1", &format!("{name}=; {name}=x")),
                 get("", "a=b"),
-                // Another site's page can send the right browser.
+                // Another site's page can send the right browser here.
                 come_back(&listener, "error=access_denied&state=x"),
                 come_back(&listener, "code=theirs"),
             ] {
@@ -502,7 +507,7 @@ mod tests {
                 let page = send(address, &post(&listener, &again)).await;
                 assert!(page.starts_with("HTTP/1.1 410 ") && !page.contains("as.example"), "{page}");
             }
-            // Nothing is expected to come back to this one.
+            // No answer is expected from this one.
             assert!(
                 send(address, &come_back(&listener, "code=c1&state=st-1")).await.starts_with("HTTP/1.1 404 ")
             );
@@ -522,7 +527,7 @@ mod tests {
             let page = send(address, &post(&listener, "code=AAAA-AAAA")).await;
             assert!(page.starts_with("HTTP/1.1 403 ") && page.contains("That is not the code"), "{page}");
             assert!(started.elapsed() >= PENALTY);
-            // However many were wrong, the right one is taken.
+            // The right code works after any number of wrong ones.
             let page = send(address, &post(&listener, &format!("code={}", listener.code()))).await;
             assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
         };
@@ -541,7 +546,7 @@ mod tests {
             let mut silent = Vec::new();
             for number in 0..1000 {
                 let mut stream = TcpStream::connect(address).await.unwrap();
-                // Half of them begin, and never end.
+                // Half of them begin and never end.
                 if number % 2 == 0 {
                     stream.write_all(b"GET /callback?code=x HTTP/1.1\r\nHost:").await.unwrap();
                 }
@@ -554,7 +559,7 @@ mod tests {
         let (code, (page, took, _silent)) = tokio::join!(listener.answer(&expected), browser);
         assert_eq!(code.unwrap().expose_secret(), "c1");
         assert!(page.starts_with("HTTP/1.1 200 OK"), "{page}");
-        assert!(took < PATIENCE, "it waited for nobody's time to be over: {took:?}");
+        assert!(took < PATIENCE, "it waited for no other connection: {took:?}");
     }
 
     #[tokio::test]
@@ -584,9 +589,9 @@ mod tests {
             assert_eq!(
                 send(address, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await,
                 "",
-                "HTTP/2 is not spoken here"
+                "HTTP/2 is not supported here"
             );
-            // The second of a connection is not read.
+            // The second request of a connection is not read.
             let twice = format!("GET /favicon.ico HTTP/1.1\r\nHost: {address}\r\n\r\n");
             let twice =
                 format!("{twice}GET /callback?code=c2&state=st-1 HTTP/1.1\r\nHost: {address}\r\n\r\n");
@@ -606,7 +611,7 @@ mod tests {
         let browser = async {
             let mut stream = TcpStream::connect(address).await.unwrap();
             let get = come_back(&listener, "error=access_denied&state=st-1").replace("HTTP/1.1", "HTTP/1.0");
-            // In pieces, as a slow network brings it.
+            // In pieces, the way a slow network delivers it.
             for piece in get.as_bytes().chunks(16) {
                 stream.write_all(piece).await.unwrap();
                 tokio::task::yield_now().await;

@@ -13,7 +13,7 @@ pub(super) fn text(status: StatusCode, title: &str, text: &str) -> Response<Body
     of(status, title, "", &format!("<p>{text}</p>"))
 }
 
-/// The page that asks for the code of the terminal, with a word on the one that was typed before.
+/// The page that asks for the code from the terminal, with a note about the code that was typed before.
 pub(super) fn code_form(status: StatusCode, note: &str) -> Response<Body> {
     let body = format!(
         "<p>{note}Type the code that the terminal shows.</p>\n<form method=\"post\" action=\"/\">\n\
@@ -23,18 +23,18 @@ pub(super) fn code_form(status: StatusCode, note: &str) -> Response<Body> {
     of(status, "Continue in this browser", "", &body)
 }
 
-/// The page that leads on to `url`. A page and no redirect: what a local file has sent would otherwise come to the
-/// provider as a part of its own chain of redirects.
+/// The page that forwards to `url`. It is a page and not a redirect: with a redirect, a post from a local file
+/// would become part of the provider's own chain of redirects.
 pub(super) fn leads_to(url: &Url) -> Response<Body> {
     let url = escape(url.as_str());
     let head = format!("<meta http-equiv=\"refresh\" content=\"0; url={url}\">\n");
     let body = format!(
-        "<p>This page leads on to your provider. <a href=\"{url}\">Continue there</a> if it does not.</p>"
+        "<p>This page forwards you to your provider. If it does not, <a href=\"{url}\">continue there</a>.</p>"
     );
     of(StatusCode::OK, "To your provider", &head, &body)
 }
 
-/// The file that a browser opens: it posts `secret` to `address`, by itself or by a button.
+/// The file that a browser opens: it posts `secret` to `address`, automatically or with a button.
 pub(super) fn file(address: &str, secret: &str) -> String {
     let body = format!(
         "<form method=\"post\" action=\"{}\">\n<input type=\"hidden\" name=\"secret\" value=\"{}\">\n\
@@ -42,11 +42,11 @@ pub(super) fn file(address: &str, secret: &str) -> String {
         escape(address),
         escape(secret)
     );
-    // Its address is left out of the history that others may see, and of the request.
+    // The file's address is left out of the request, and of the history that others may see.
     html("To your provider", "<meta name=\"referrer\" content=\"no-referrer\">\n", &body)
 }
 
-/// `text` within a double-quoted attribute.
+/// `text` escaped for a double-quoted attribute.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
 }
