@@ -48,7 +48,7 @@ async fn check_hosts(machine: &Machine, own: &Path, in_reach: bool) -> Vec<Check
     for (title, entry) in ours.iter().filter(|_| in_reach) {
         if let Some(NoToken { code, message, next }) = proof::unreadable(entry, &Start::default()).await {
             let message = format!(
-                "{title}'s entry cannot read its token when it is started with few variables: {message}"
+                "{title}'s entry cannot read its token when it starts with few environment variables: {message}"
             );
             checks.push(Check {
                 code: Some(code),

@@ -101,7 +101,7 @@ pub fn cache(cache: &Cache) -> Check {
             )
         }
         Ok(()) if dir.exists() => Check::ok("cache", format!("{} is private", dir.display())),
-        Ok(()) => Check::ok("cache", format!("nothing is kept yet (it will be in {})", dir.display())),
+        Ok(()) => Check::ok("cache", format!("nothing is stored yet (it will be in {})", dir.display())),
     }
 }
 

@@ -55,8 +55,8 @@ impl Vault {
     /// # Errors
     /// Returns every refusal; `not_found` for a grant that does not exist or is over.
     pub fn preview(&self, grant_id: &str, read: &Read) -> Result<Answer, ApiError> {
-        let grant =
-            tokens::live(self, grant_id)?.ok_or_else(|| ApiError::not_found("No such grant is live"))?;
+        let grant = tokens::live(self, grant_id)?
+            .ok_or_else(|| ApiError::not_found("This grant does not exist or has ended"))?;
         self.read_within(&grant, read)
     }
 

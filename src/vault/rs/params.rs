@@ -49,7 +49,7 @@ impl<'a> Params<'a> {
         let mut values = self.0.iter().filter(|(known, _)| known == name);
         let first = values.next().map(|(_, value)| value.as_str());
         if values.next().is_some() {
-            return Err(ApiError::invalid(format!("{name} may be given once")).param(name));
+            return Err(ApiError::invalid(format!("{name} may occur only once")).param(name));
         }
         Ok(first.filter(|value| !value.is_empty()))
     }

@@ -276,9 +276,9 @@ fn sort<'a>(params: &'a Params<'_>, accesses: &[Access], is_core: bool) -> Resul
         let known = accesses.first().filter(|_| !is_core).map(Access::sort_fields).unwrap_or_default();
         let names: Vec<&str> = known.iter().map(|field| field.name.as_str()).collect();
         return Err(invalid(if names.is_empty() {
-            format!("Sort field '{field}' is not sortable here; the schema's cursor_field is")
+            format!("Sort field '{field}' is not sortable here; use the schema's cursor_field")
         } else {
-            format!("Sort field '{field}' is not sortable here; these are: {}", names.join(", "))
+            format!("Sort field '{field}' is not sortable here; use one of: {}", names.join(", "))
         }));
     }
     match order {
@@ -464,7 +464,7 @@ fn expansions(
                     Some(0) => return Err(invalid(format!("expand_limit[{name}] must be at least 1"))),
                     Some(_) if !relation.many => {
                         return Err(invalid(format!(
-                            "expand_limit[{name}]: the relation has one record at most"
+                            "expand_limit[{name}]: the relation has at most one record"
                         )));
                     }
                     Some(limit) => limit.min(Relation::MAX_LIMIT),
