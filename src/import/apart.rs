@@ -177,7 +177,7 @@ pub fn clean(dir: &Path) -> io::Result<()> {
 }
 
 #[cfg(test)]
-#[allow(clippy::disallowed_methods, reason = "the files of a test are its own")]
+#[allow(clippy::disallowed_methods, reason = "the files belong to the test")]
 mod tests {
     use std::io::Cursor;
 

@@ -100,7 +100,7 @@ impl ReadFrom for InFolder {
 }
 
 impl Apart for InFolder {
-    #[allow(clippy::disallowed_methods, reason = "the files of a test are its own")]
+    #[allow(clippy::disallowed_methods, reason = "the files belong to the test")]
     fn database(&self) -> io::Result<PathBuf> {
         let path = self.1.path().join("database");
         std::fs::write(&path, self.0.get_ref())?;

@@ -207,10 +207,7 @@ fn refuse_functions(db: &Connection) -> rusqlite::Result<()> {
 
 fn failed(error: rusqlite::Error) -> io::Error {
     let why = match error.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::OperationInterrupted) => {
-            "reading the database takes longer than a \
-                                                            minute"
-        }
+        Some(rusqlite::ErrorCode::OperationInterrupted) => "reading the database takes longer than a minute",
         Some(rusqlite::ErrorCode::NotADatabase) => "it is not a database, or it is encrypted",
         Some(rusqlite::ErrorCode::DatabaseCorrupt) => "the database is damaged",
         _ => return io::Error::other(error),

@@ -66,7 +66,7 @@ pub fn seen(home: &Path) -> Vec<Seen> {
 }
 
 #[cfg(test)]
-#[allow(clippy::disallowed_methods, reason = "the home of a test is its own")]
+#[allow(clippy::disallowed_methods, reason = "the home directory belongs to the test")]
 mod tests {
     use super::*;
 

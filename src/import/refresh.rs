@@ -227,7 +227,7 @@ fn named(path: PathBuf, readings: &[Reading]) -> Named {
 }
 
 #[cfg(test)]
-#[allow(clippy::disallowed_methods, reason = "the files of a test are its own")]
+#[allow(clippy::disallowed_methods, reason = "the files belong to the test")]
 mod tests {
     use super::*;
 

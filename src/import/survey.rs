@@ -758,10 +758,9 @@ impl Recognised {
             }
             Choice::Ask(choices) => {
                 let question = match &plan.whose.owner {
-                    Some(owner) => format!(
-                        "The files seem to belong to {owner}. Which account do they \
-                                            go into?"
-                    ),
+                    Some(owner) => {
+                        format!("The files seem to belong to {owner}. Which account do they go into?")
+                    }
                     None => "Which account do the files go into?".to_owned(),
                 };
                 let error = || undecided(typed, &question, "--account", &choices);
@@ -967,8 +966,7 @@ pub fn unusable(typed: &Path, error: io::Error) -> Error {
                 )
             } else {
                 format!(
-                    "Give yourself permission to read it, then run the command again: chmod -R u+rX \
-                         {path}"
+                    "Give yourself permission to read it, then run the command again: chmod -R u+rX {path}"
                 )
             })
         }

@@ -1,5 +1,5 @@
 //! The engine with an invented format, without the command around it.
-#![allow(clippy::disallowed_methods, reason = "the exports of a test are its own")]
+#![allow(clippy::disallowed_methods, reason = "the exports belong to the test")]
 
 mod later_days;
 

@@ -140,8 +140,7 @@ fn erase(dir: &Path, store: &Store) -> Result<Erased> {
     let erased = store.erase().map_err(failed)?;
     blobs::remove_unused_copies(dir, &store.copies().map_err(failed)?).map_err(failed)?;
     if erased.is_log_left {
-        let message = "What was deleted is still in the store's log, because a program is reading the \
-                       store";
+        let message = "What was deleted is still in the store's log, because a program is reading the store";
         return Err(
             Error::failed("own_forget_unfinished", message).hint("Stop that program, then run this again")
         );

@@ -382,7 +382,7 @@ fn too_many() -> Error {
 }
 
 #[cfg(test)]
-#[allow(clippy::disallowed_methods, reason = "the exports of a test are its own")]
+#[allow(clippy::disallowed_methods, reason = "the exports belong to the test")]
 mod tests {
     use super::*;
 

@@ -30,11 +30,7 @@ pub(super) enum Reader {
     /// Only the service of the separate set-up.
     #[cfg_attr(
         not(target_os = "linux"),
-        allow(
-            dead_code,
-            reason = "the separate set-up exists only on \
-        Linux"
-        )
+        allow(dead_code, reason = "the separate set-up exists only on Linux")
     )]
     Service,
 }

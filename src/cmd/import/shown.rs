@@ -65,7 +65,7 @@ pub(super) fn confirm(args: &Args, ui: &Ui) -> Result<()> {
         return Err(Error::new(
             Kind::Refused,
             "import_unconfirmed",
-            "There is no terminal to ask on whether to import this; nothing was imported",
+            "Cannot ask whether to import this, because there is no terminal; nothing was imported",
         )
         .hint("Look at it with --dry-run, then add --yes"));
     }

@@ -45,8 +45,7 @@ pub(super) fn remember(dir: &Path, args: &Args, cache: &Cache, ui: &Ui, imported
         own::remember(args.data_dir.as_deref(), cache)?;
         if before != dir && own::is_there(&before) {
             ui.explain(&format!(
-                "From now on, commands use this store; the one in {} is unchanged, and --data-dir \
-                 selects it",
+                "From now on, commands use this store; the one in {} is unchanged, and --data-dir selects it",
                 before.display()
             ));
         }

@@ -119,16 +119,9 @@ fn told(plan: &own::separate::install::Plan, made: &own::separate::install::Inst
     let mut text = if made.runs {
         format!("{person}'s own data is served at {url}, to this computer only, also after a restart.\n")
     } else {
-        let why = if plan.has_systemd {
-            "as you asked"
-        } else {
-            "because systemd does not run this \
-            system"
-        };
-        let mut text = format!(
-            "Everything is in place, but the service was not started, {why}. To \
-                                start it as root:\n"
-        );
+        let why = if plan.has_systemd { "as you asked" } else { "because systemd does not run this system" };
+        let mut text =
+            format!("Everything is in place, but the service was not started, {why}. To start it as root:\n");
         for line in plan.by_hand() {
             let _ = writeln!(text, "  {}", continued(&line));
         }
@@ -179,10 +172,8 @@ pub(super) fn run(_: &InstallArgs, _: &Ui) -> Result<Done> {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn not_here() -> Error {
     let message = "This command creates the separate set-up only on Linux with systemd";
-    Error::new(Kind::Refused, "install_not_here", message).hint(
-        "docs/set-ups.md describes the choices for macOS, Windows and containers, which are \
-               untested",
-    )
+    Error::new(Kind::Refused, "install_not_here", message)
+        .hint("docs/set-ups.md describes the choices for macOS, Windows and containers, which are untested")
 }
 
 /// Asks for a yes, unless `yes` is set.
@@ -195,7 +186,8 @@ pub(super) fn confirm(yes: bool, ui: &Ui, question: &str, what: &str) -> Result<
         return Ok(());
     }
     if !ui.can_ask() {
-        let message = format!("There is no terminal to ask on whether to {what}; nothing was changed");
+        let message =
+            format!("Cannot ask whether to {what}, because there is no terminal; nothing was changed");
         return Err(Error::new(Kind::Refused, "install_unconfirmed", message)
             .hint("Add --yes, or run it at a terminal"));
     }

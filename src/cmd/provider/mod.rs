@@ -684,7 +684,7 @@ fn agree(ui: &Ui, is_agreed: bool, question: &str, instead: impl FnOnce() -> Com
         return Ok(());
     }
     if !ui.can_ask() {
-        let message = "This needs your yes, and there is no terminal to ask on";
+        let message = "This needs your yes, but there is no terminal to ask on";
         return Err(Error::new(Kind::Refused, "confirmation_required", message).run(instead()));
     }
     if ui.confirm(question) {

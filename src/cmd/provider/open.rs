@@ -88,10 +88,7 @@ fn show(
         }
         Ended::NobodyCame => {
             let message = "Nobody opened the page within ten minutes";
-            Err(Error::new(Kind::Refused, "page_unopened", message).hint(
-                "Run it again when you are \
-                ready",
-            ))
+            Err(Error::new(Kind::Refused, "page_unopened", message).hint("Run it again when you are ready"))
         }
     }
 }

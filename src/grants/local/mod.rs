@@ -240,9 +240,8 @@ fn no_terminal(elsewhere: Option<&str>) -> Error {
         Some(why) => {
             format!("No browser can be opened here, because {why}, and there is no terminal to ask on")
         }
-        None => "A person decides on a grant at a terminal, but standard input or standard error is not \
-                 one"
-        .to_owned(),
+        None => "A person decides on a grant at a terminal, but standard input or standard error is not one"
+            .to_owned(),
     };
     let other =
         if elsewhere.is_some() { " (or with --no-browser, for a browser on another computer)" } else { "" };

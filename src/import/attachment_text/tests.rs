@@ -212,12 +212,7 @@ fn o4_14_what_has_no_end_is_cut_or_refused() {
     let mut budget = Budget::default();
     let statuses: Vec<&str> =
         (0..100).map(|_| read(Kind::Document, None, &repeated, &mut budget).status).collect();
-    assert_eq!(
-        (statuses[0], statuses[99]),
-        ("cut", "too_large"),
-        "all attachments of an item share a \
-        limit"
-    );
+    assert_eq!((statuses[0], statuses[99]), ("cut", "too_large"), "all attachments of an item share a limit");
     assert_eq!(
         read(Kind::Plain, None, &vec![b'x'; LARGEST + 1], &mut Budget::default()),
         Found::none("too_large")

@@ -182,8 +182,7 @@ pub(super) async fn receive(pages: Arc<Pages>, request: Request, name: String, b
         Err(_) => failed(&Failed::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "Nothing was received",
-            "An internal \
-                error stopped it.",
+            "An internal error stopped it.",
         )),
     }
 }

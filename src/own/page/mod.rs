@@ -175,8 +175,7 @@ impl Pages {
             return Err(Failed::new(
                 StatusCode::METHOD_NOT_ALLOWED,
                 DID_NOT_WORK,
-                "This page does not \
-                accept that kind of request.",
+                "This page does not accept that kind of request.",
             ));
         }
         let form = if is_post { request.form() } else { Vec::new() };

@@ -41,8 +41,7 @@ pub(super) fn show(pages: &Pages, frame: &Frame<'_>) -> Answer {
     waiting(&mut main, frame, &pages.vault.waiting_requests(), Timestamp::now());
     if let Some(code) = pages.vault.pairing_code() {
         main.markup(
-            "<p>To let an app on another computer ask for access, type this pairing code there: \
-                     <code>",
+            "<p>To let an app on another computer ask for access, type this pairing code there: <code>",
         )
         .text(&code)
         .markup("</code>. It works once.</p>\n");

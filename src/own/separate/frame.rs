@@ -258,12 +258,8 @@ impl Received {
         let Frame::Json(bytes) = self.frame else {
             return Err(Broken::Wrong("a passphrase came where none was asked for"));
         };
-        let what = serde_json::from_slice(&bytes).map_err(|_| {
-            Broken::Wrong(
-                "the content of a frame is not \
-                known",
-            )
-        })?;
+        let what = serde_json::from_slice(&bytes)
+            .map_err(|_| Broken::Wrong("the content of a frame is not known"))?;
         Ok((what, self.file))
     }
 

@@ -41,8 +41,7 @@ pub(super) fn import(talk: &mut Talk<'_>, asked: ImportAsked) -> Result<(), Ende
     if !talk.place.hands_over() {
         let busy = Error::failed(
             "owner_service_busy",
-            "The service is receiving files from too many \
-                                                        callers at once",
+            "The service is receiving files from too many callers at once",
         );
         return Err(busy.hint("Wait a little, then run it again").into());
     }
@@ -100,10 +99,7 @@ fn check(wanted: &Wanted) -> Result<(), Error> {
     match &wanted.format {
         Some(name) if formats::ALL.iter().all(|format| format.name() != name) => {
             let message = "The service does not know the format that --as names";
-            Err(Error::new(Kind::Usage, "import_format", message).hint(
-                "Leave out --as: the contents \
-                decide",
-            ))
+            Err(Error::new(Kind::Usage, "import_format", message).hint("Leave out --as: the contents decide"))
         }
         _ => Ok(()),
     }

@@ -188,7 +188,7 @@ mod tests {
         let second = enter(false).unwrap();
         assert!(first.1.does(Doing::Works));
         let mut others: Vec<_> = (2..MOST).map(|_| enter(false).unwrap()).collect();
-        assert!(enter(true).is_some(), "root has places of its own");
+        assert!(enter(true).is_some(), "root has its own places");
         others.push(enter(false).unwrap());
         assert!(is_ended(&second.0) && !is_ended(&first.0));
         assert!(!second.1.does(Doing::Works));

@@ -76,8 +76,7 @@ pub fn person(named: Option<&str>) -> Result<Person> {
     };
     let account = account(&name)?.ok_or_else(|| unknown(&name))?;
     if account.uid == 0 {
-        let message = "Root can read everything on this computer, so no set-up can keep a store from \
-                       root";
+        let message = "Root can read everything on this computer, so no set-up can keep a store from root";
         return Err(Error::new(Kind::Refused, "install_for_root", message)
             .hint("Name the user whose agent must not read it, with --for USER"));
     }

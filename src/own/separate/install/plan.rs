@@ -243,8 +243,7 @@ fn is_new_store(dir: &Path, user: Option<&Account>) -> Result<bool> {
                 dir.display()
             );
             Err(Error::new(Kind::Refused, "install_place", message).hint(
-                "Move it away, or give it back to the user that owned it, mode 700; then run this \
-                       again",
+                "Move it away, or give it back to the user that owned it, mode 700; then run this again",
             ))
         }
     }

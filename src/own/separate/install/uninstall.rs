@@ -105,8 +105,11 @@ impl Removal {
     /// `install_step_failed`, naming what still exists.
     pub fn take(&self, deletes_data: bool, say: &dyn Fn(&str)) -> Result<Taken> {
         let undone = |path: &Path, error: std::io::Error| {
-            programs::failed(&format!("Could not remove {}; what the plan lists after it still exists", path.display()))
-                .because(error)
+            programs::failed(&format!(
+                "Could not remove {}; what the plan lists after it still exists",
+                path.display()
+            ))
+            .because(error)
         };
         if let Some(unit) = &self.unit {
             say("Stopping the service");
