@@ -69,7 +69,7 @@ pub struct Field {
     /// Whether records can be sorted by it.
     #[serde(default)]
     pub sort: bool,
-    /// Whether it reflects later days than its record's own, because it is gathered from other records or reaches
+    /// Whether it reveals later days than its record's own, because it is gathered from other records or reaches
     /// to them: for example, who took part in a chat up to its last message. A grant with a last day does not
     /// include it. It reveals nothing of earlier days: a grant covers a chat by the day on which it began.
     #[serde(default)]
@@ -235,7 +235,7 @@ impl Stream {
         self.fields.iter().find(|field| field.role.as_deref() == Some(role))
     }
 
-    /// The fields that reflect later days than their record's own.
+    /// The fields that reveal later days than their record's own.
     pub fn spanning(&self) -> impl Iterator<Item = &Field> {
         self.fields.iter().filter(|field| field.spans)
     }
@@ -322,7 +322,7 @@ impl std::str::FromStr for Field {
         }
         // It would be part of every grant, including one with a last day.
         if field.required && field.spans {
-            return Err(bad("a field that reflects later days cannot be required"));
+            return Err(bad("a field that reveals later days cannot be required"));
         }
         Ok(field)
     }

@@ -129,19 +129,19 @@ impl Grant {
 }
 
 impl GrantStream {
-    /// Whether it has a last day. If so, it includes no field that reflects later days ([`Stream::gives`]).
+    /// Whether it has a last day. If so, it includes no field that reveals later days ([`Stream::gives`]).
     pub fn has_end(&self) -> bool {
         self.time_constraint.as_ref().is_some_and(|limit| limit.until.is_some())
     }
 
     /// In words: the fields of `declared`, which is this stream, that it includes, and the fields that it leaves
-    /// out because they reflect later days than the record's own.
+    /// out because they reveal later days than the record's own.
     pub fn in_words(&self, declared: &Stream) -> (String, Option<String>) {
         let joined = |names: Vec<&str>| names.join(", ").replace('_', " ");
         let given = self.fields.iter().map(String::as_str);
         let given = given.filter(|name| declared.gives(name, self.has_end())).collect();
         let beyond: Vec<&str> = declared.spanning().map(|field| field.name.as_str()).collect();
-        let not_shown = format!("not shown, because it reflects later days: {}", joined(beyond.clone()));
+        let not_shown = format!("not shown, because it reveals later days: {}", joined(beyond.clone()));
         (joined(given), (self.has_end() && !beyond.is_empty()).then_some(not_shown))
     }
 

@@ -554,7 +554,7 @@ fn o7_7_what_tells_of_later_days_is_said_to_be_left_out_and_is() {
     terminal.answer("Which fields", "\r");
     terminal.answer("When should the grant end", "\r");
     // The line is wrapped before that.
-    terminal.answer("because it reflects later days: participants, last message date", "");
+    terminal.answer("because it reveals later days: participants, last message date", "");
     terminal.answer("Approve?", "y");
     let ran = terminal.end();
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -562,7 +562,7 @@ fn o7_7_what_tells_of_later_days_is_said_to_be_left_out_and_is() {
     assert_eq!(granted["grants"][0]["streams"][0]["fields"], json!(["id", "title", "first_message_date"]));
     let schema = call(&env, "schema", &json!({"stream": "chats"}), &[]);
     let told =
-        "because it reflects days after the grant's last one: chats.participants, chats.last_message_date";
+        "because it reveals days after the grant's last one: chats.participants, chats.last_message_date";
     for view in [&schema["content"][0]["text"], &schema["structuredContent"]] {
         assert!(view.to_string().contains(told), "{schema}");
     }

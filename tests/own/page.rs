@@ -306,14 +306,14 @@ async fn o7_7_the_page_says_which_fields_tell_of_later_days() {
     for (bound, is_left_out) in [(["--until", "2026-03-01"], true), (["--since", "2026-01-01"], false)] {
         let (mut child, address, code) = start(&env, &[&["--stream", "chats"], &bound[..]].concat());
         let Opened { mut browser, base, at, page, csrf } = opened(&address, &code).await;
-        let mark = "> participants <span class=\"kind\">reflects later days</span>";
+        let mark = "> participants <span class=\"kind\">reveals later days</span>";
         assert!(page.contains(mark) && !page.contains("> title <span"), "{page}");
-        assert!(page.contains("also leaves out fields marked “reflects later days”"), "{page}");
+        assert!(page.contains("also leaves out fields marked “reveals later days”"), "{page}");
         let form = [&[("csrf", csrf.as_str()), ("expires", "1d")], &ticked(&page)[..]].concat();
         let (status, to, text) = browser.post(&format!("{at}/review"), &base, &form).await;
         assert_eq!(status, StatusCode::SEE_OTHER, "{text}");
         let (_, _, page) = browser.get(&to.unwrap()).await;
-        let not_shown = "(not shown, because it reflects later days: participants, last message date)";
+        let not_shown = "(not shown, because it reveals later days: participants, last message date)";
         assert_eq!(page.contains(not_shown), is_left_out, "{page}");
         assert_eq!(page.contains("id, title, first message date"), is_left_out, "{page}");
         assert_eq!(page.contains("id, title, participants, first message date"), !is_left_out, "{page}");

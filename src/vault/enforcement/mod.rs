@@ -247,7 +247,7 @@ impl Access {
         self.stream.fields.iter().filter(|field| self.fields.contains(&field.name))
     }
 
-    /// The declared fields that this grant leaves out because they reflect days after its last one.
+    /// The declared fields that this grant leaves out because they reveal days after its last one.
     pub fn beyond(&self) -> impl Iterator<Item = &Field> {
         self.stream.spanning().filter(|_| self.until.is_some())
     }

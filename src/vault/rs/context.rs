@@ -240,7 +240,7 @@ pub fn ages(accesses: &[Access], ages: &BTreeMap<String, Age>) -> Vec<Value> {
     warnings
 }
 
-/// Warnings that name the fields that the grant leaves out because they reflect later days than the record's own.
+/// Warnings that name the fields that the grant leaves out because they reveal later days than the record's own.
 pub fn beyond(accesses: &[Access]) -> Vec<Value> {
     let mut names: Vec<String> = Vec::new();
     for access in accesses {
@@ -252,7 +252,7 @@ pub fn beyond(accesses: &[Access]) -> Vec<Value> {
         }
     }
     let message =
-        format!("not shown, because it reflects days after the grant's last one: {}", names.join(", "));
+        format!("not shown, because it reveals days after the grant's last one: {}", names.join(", "));
     let warning = json!({ "code": "fields_of_later_days", "message": message });
     if names.is_empty() { Vec::new() } else { vec![warning] }
 }

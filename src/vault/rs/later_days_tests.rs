@@ -1,4 +1,4 @@
-//! Tests of fields that reflect later days: a grant with a last day gives the same answers as a store without the
+//! Tests of fields that reveal later days: a grant with a last day gives the same answers as a store without the
 //! later days.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -292,7 +292,7 @@ fn o6_14_the_newest_record_that_a_grant_tells_of_is_a_covered_one() {
     let (at, warnings) = newest(true);
     assert_eq!(at, "2026-02-09T12:00:00.000Z");
     assert!(warnings[0]["message"].as_str().unwrap().ends_with("newest record 2026-02-09"), "{warnings:?}");
-    let told = "not shown, because it reflects days after the grant's last one: chats.people, chats.loudest, chats.last, \
+    let told = "not shown, because it reveals days after the grant's last one: chats.people, chats.loudest, chats.last, \
                 messages.is_last";
     assert_eq!(warnings[1], json!({ "code": "fields_of_later_days", "message": told }));
     assert_eq!(warnings.len(), 2);

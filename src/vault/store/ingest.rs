@@ -180,7 +180,7 @@ impl Shape {
         terms
     }
 
-    /// Whether two states of a record differ only in fields that reflect later days than the record's own.
+    /// Whether two states of a record differ only in fields that reveal later days than the record's own.
     fn is_same_of_its_days(&self, one: &str, other: &str) -> bool {
         let spanning: Vec<&str> = self.stream.spanning().map(|field| field.name.as_str()).collect();
         if spanning.is_empty() {

@@ -154,7 +154,7 @@ impl Form<'_> {
         self.left.map_or(at_first, |left| left.iter().any(|(known, left)| known == name && left == value))
     }
 
-    /// Whether one of its fields reflects later days than its record's own.
+    /// Whether one of its fields reveals later days than its record's own.
     fn tells_of_later_days(&self) -> bool {
         self.asked.choices.iter().any(|choice| {
             let connector = self.catalog.connector(&choice.connector);
@@ -494,7 +494,7 @@ fn stream(main: &mut Html, form: &Form<'_>, number: usize, choice: &Choice, disp
             .markup("> ")
             .text(&words(field_name))
             .markup(if is_required { " <span class=\"kind\">always included</span>" } else { "" })
-            .markup(if spans { " <span class=\"kind\">reflects later days</span>" } else { "" })
+            .markup(if spans { " <span class=\"kind\">reveals later days</span>" } else { "" })
             .markup("</label></li>\n");
     }
     main.markup("</ul></details>\n</li>\n");
@@ -550,7 +550,7 @@ fn limits(main: &mut Html, form: &Form<'_>) {
         "A day applies to the field named after “dated by”. It leaves out streams marked “not dated”.",
     );
     if form.tells_of_later_days() {
-        main.markup(" “Before this day” also leaves out fields marked “reflects later days”.");
+        main.markup(" “Before this day” also leaves out fields marked “reveals later days”.");
     }
     main.markup(
         "</p>\n<p><label for=\"expires\">Access ends after</label>\
