@@ -252,7 +252,7 @@ impl Access {
         self.stream.spanning().filter(|_| self.until.is_some())
     }
 
-    /// Whether pages are sorted by the time that the grant is about, because the stream's own order reflects days
+    /// Whether pages are sorted by the time that the grant is about, because the stream's own order reveals days
     /// after the last one. For example, chats are sorted by their last messages.
     fn is_by_consent_time(&self) -> bool {
         let cursor = self.stream.cursor_field.as_deref();
