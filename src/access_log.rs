@@ -1,16 +1,16 @@
-//! What agents read through this machine, for its owner: who asked which tool for which streams of which
-//! grant, how many rows and bytes came back. Never what was asked for or answered, and no token.
+//! What agents read through this machine, for its owner: who called which tool for which streams of which grant, and
+//! how many rows and bytes came back. The log holds no arguments, no answers and no tokens.
 //!
 //! ```text
-//! <cache dir>/access.jsonl      JSON Lines, one call a line, the newest last
-//! <cache dir>/access.1.jsonl    the same, older: at most two files of about 1 MiB
-//! <cache dir>/access-log.off    its presence turns the log off, for running servers too
-//! <store>/reads.jsonl …         the same of a store of the person's own that is served: what was read of it by HTTP
+//!   <cache dir>/access.jsonl      JSON Lines, one call per line, the newest last
+//!   <cache dir>/access.1.jsonl    older lines: at most two files of about 1 MiB
+//!   <cache dir>/access-log.off    turns the log off while it exists, for running servers too
+//!   <store>/reads.jsonl …         the same for a served store of the person's own data: what was read from it over HTTP
 //! ```
 //!
-//! A thread of its own writes, so that no call waits for a disk; it starts with the first call, and writes the lines of some
-//! 20 ms together. Whole lines are one `O_APPEND` write, so that several servers share the file. An orderly end writes all that
-//! was recorded; a kill loses what had not been written.
+//! A dedicated thread writes, so that no call waits for a disk. It starts with the first call, and writes the lines
+//! of about 20 ms together. Each write is one `O_APPEND` of whole lines, so that several servers can share the file.
+//! An orderly shutdown writes everything that was recorded; a kill loses what was not yet written.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -35,7 +35,7 @@ pub struct AccessLog {
     max_bytes: u64,
 }
 
-/// What the files of a log are called.
+/// The file names of a log.
 #[derive(Debug)]
 struct Names {
     file: &'static str,
@@ -44,10 +44,10 @@ struct Names {
     off: &'static str,
 }
 
-/// Those of the log of a machine.
+/// The file names of a machine's log.
 const OF_MACHINE: Names =
     Names { file: "access.jsonl", older: "access.1.jsonl", lock: "access.lock", off: "access-log.off" };
-/// Those of the log of a store that is served: what was read of it by HTTP.
+/// The file names of the log of a served store: what was read from it over HTTP.
 const OF_STORE: Names =
     Names { file: "reads.jsonl", older: "reads.1.jsonl", lock: "reads.lock", off: "reads-log.off" };
 
@@ -56,7 +56,7 @@ const OF_STORE: Names =
 pub struct Entry {
     /// When the call ended.
     pub time: Timestamp,
-    /// The program that asked, as it calls itself.
+    /// The program that called, as it names itself.
     #[serde(default)]
     pub host: Option<Host>,
     /// The tool, or `resources/read`.
@@ -81,7 +81,7 @@ pub struct Entry {
     pub ms: u64,
 }
 
-/// A program that asks.
+/// A program that calls tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
     /// Its name.
@@ -101,17 +101,17 @@ pub struct Grant {
     pub grant_id: Option<String>,
 }
 
-/// What was found in the log.
+/// The contents of the log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Entries {
     /// Oldest first.
     pub entries: Vec<Entry>,
-    /// Lines that are none of ours: a disk was full, or somebody wrote into it.
+    /// Lines that this log did not write: a disk was full, or someone else wrote into the file.
     pub damaged: usize,
 }
 
 impl Entries {
-    /// The newest of those since `since`, `most` at most and oldest first; and how many older ones there are since then.
+    /// The newest entries since `since`, at most `most` and oldest first, and the number of older ones since then.
     pub fn newest(&self, since: Option<Timestamp>, most: usize) -> (&[Entry], usize) {
         let first = since.map_or(0, |since| self.entries.partition_point(|entry| entry.time < since));
         let all = &self.entries[first..];
@@ -153,15 +153,15 @@ impl Entry {
 }
 
 impl AccessLog {
-    /// Size at which the file becomes the older one, in bytes.
+    /// Size in bytes at which the file is renamed to the older one.
     const MAX_BYTES: u64 = 1 << 20;
 
-    /// The log of the cache in `dir`. Touches nothing.
+    /// The log of the cache in `dir`. Does not touch the disk.
     pub fn new(dir: &Path) -> Self {
         Self { dir: dir.to_owned(), names: &OF_MACHINE, max_bytes: Self::MAX_BYTES }
     }
 
-    /// The log of the store in `dir`: what programs read of it by HTTP. Touches nothing.
+    /// The log of the store in `dir`: what programs read from it over HTTP. Does not touch the disk.
     pub fn of_store(dir: &Path) -> Self {
         Self { names: &OF_STORE, ..Self::new(dir) }
     }
@@ -171,13 +171,13 @@ impl AccessLog {
         self.dir.join(self.names.file)
     }
 
-    /// Whether calls are noted. A switch that cannot be read counts as off.
+    /// Whether calls are logged. If the switch cannot be read, they are not.
     pub fn is_on(&self) -> bool {
         let switch = PrivateDir::open(&self.dir).and_then(|dir| dir.size(self.names.off));
         switch.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// When each grant was last read with, as far as the log goes back.
+    /// When each grant was last used to read, as far back as the log goes.
     pub fn last_reads(&self) -> BTreeMap<String, Timestamp> {
         let mut last = BTreeMap::new();
         for entry in self.entries().map(|entries| entries.entries).unwrap_or_default() {
@@ -189,10 +189,10 @@ impl AccessLog {
         last
     }
 
-    /// Turns it on or off, for servers that run too.
+    /// Turns the log on or off, for running servers too.
     ///
     /// # Errors
-    /// `access_log_failed`.
+    /// Returns `access_log_failed` if the switch file cannot be written or removed.
     pub fn turn(&self, on: bool) -> Result<()> {
         let switch = || {
             if on {
@@ -207,10 +207,10 @@ impl AccessLog {
         switch().map_err(|error| self.failed(error))
     }
 
-    /// All calls that are kept.
+    /// All calls in the log.
     ///
     /// # Errors
-    /// `access_log_failed`.
+    /// Returns `access_log_failed` if a file cannot be read.
     pub fn entries(&self) -> Result<Entries> {
         let mut found = Entries::default();
         let dir = match PrivateDir::open(&self.dir) {
@@ -219,7 +219,7 @@ impl AccessLog {
             Err(error) => return Err(self.failed(error)),
         };
         for name in [self.names.older, self.names.file] {
-            // Some lines may come after the size was looked at.
+            // More lines may arrive after the size was checked.
             let bytes = match dir.read(name, self.max_bytes * 4) {
                 Ok(bytes) => bytes,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -232,14 +232,14 @@ impl AccessLog {
                 }
             }
         }
-        // Two servers' lines are in the order of their writes.
+        // With several servers, lines are in the order of their writes.
         found.entries.sort_by_key(|entry| entry.time);
         Ok(found)
     }
 
     fn append(&self, lines: &[u8]) -> io::Result<()> {
         let dir = match PrivateDir::open(&self.dir) {
-            // Nothing was ever connected here, and so nothing read.
+            // Nothing was ever connected here, so nothing was read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             dir => dir?,
         };
@@ -247,7 +247,7 @@ impl AccessLog {
             return Ok(());
         }
         let _lock = dir.lock(self.names.lock)?;
-        // Another server may have done it meanwhile.
+        // Another server may have done it in the meantime.
         match dir.size(self.names.file) {
             Ok(size) if size >= self.max_bytes => dir.rename(self.names.file, self.names.older),
             _ => Ok(()),
@@ -258,14 +258,14 @@ impl AccessLog {
         Error::failed("access_log_failed", format!("The access log in {} cannot be used", self.dir.display()))
             .because(error)
             .hint(
-                Hint::new("Give that directory back to your user; `")
+                Hint::new("Make your user the owner of that directory; `")
                     .run(Command::new("mcp serve --no-access-log"))
-                    .then("` does without the log"),
+                    .then("` serves without the log"),
             )
     }
 }
 
-/// Writes the log from a thread of its own.
+/// Writes the log from its own thread.
 #[derive(Debug)]
 pub struct Writer {
     log: AccessLog,
@@ -275,16 +275,17 @@ pub struct Writer {
 #[derive(Debug, Default)]
 struct Shared {
     waiting: Mutex<Waiting>,
-    /// For the thread: a first line, more than may gather, the end. For [`Writer::close`]: that the thread is over.
+    /// Signals the thread: a first line, more than may gather, or the end. Signals [`Writer::close`]: the thread has
+    /// ended.
     changed: Condvar,
 }
 
-/// What is to be written.
+/// The lines to write.
 #[derive(Debug, Default)]
 struct Waiting {
     lines: Vec<u8>,
     thread: Thread,
-    /// No more lines come: what is here is written at once.
+    /// No more lines will come: write the remaining ones at once.
     is_over: bool,
 }
 
@@ -292,29 +293,29 @@ struct Waiting {
 enum Thread {
     #[default]
     NotStarted,
-    /// It waits for a first line.
+    /// The thread waits for a first line.
     Idle,
-    /// It lets lines gather, or writes.
+    /// The thread lets lines gather, or writes.
     Busy,
     Ended,
 }
 
 impl Writer {
-    /// Bytes that may wait; further lines are dropped rather than waited for.
+    /// Bytes that may wait; further lines are dropped rather than delay a call.
     const MAX_WAITING: usize = 256 << 10;
 
-    /// Bytes that are written without waiting for more.
+    /// Bytes that are written without waiting for more lines.
     const MAX_GATHERED: usize = 64 << 10;
 
-    /// How long lines gather: a call then seldom wakes the thread, and the file is opened once for all of them.
+    /// How long lines gather: a call then rarely wakes the thread, and the file is opened once for all of them.
     const GATHER: Duration = Duration::from_millis(20);
 
-    /// A writer of `log`. Starts nothing and touches nothing before the first call.
+    /// A writer to `log`. Starts nothing and touches nothing before the first call.
     pub fn new(log: AccessLog) -> Self {
         Self { log, shared: Arc::default() }
     }
 
-    /// Ends it: waits until what was recorded is written, at most `limit`.
+    /// Ends the writer: waits at most `limit` until everything recorded is written.
     pub fn close(&self, limit: Duration) {
         let mut waiting = self.shared.lock();
         waiting.is_over = true;
@@ -336,7 +337,7 @@ impl Writer {
         match std::thread::Builder::new().name("access-log".to_owned()).stack_size(128 << 10).spawn(run) {
             Ok(_) => Thread::Busy,
             Err(error) => {
-                tracing::warn!(%error, "no thread for the access log");
+                tracing::warn!(%error, "could not start a thread for the access log");
                 Thread::Ended
             }
         }
@@ -375,7 +376,7 @@ impl Shared {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The lines that came within a short while of the first; none at the end.
+    /// The lines that came within a short time after the first; none at the end.
     fn next(&self) -> Vec<u8> {
         let mut waiting = self.lock();
         waiting.thread = Thread::Idle;
@@ -401,7 +402,7 @@ fn write(log: &AccessLog, shared: &Shared) {
         if let Err(error) = log.append(&lines)
             && !std::mem::replace(&mut has_failed, true)
         {
-            tracing::warn!(%error, "the access log cannot be written");
+            tracing::warn!(%error, "could not write the access log");
         }
     }
 }
@@ -534,7 +535,7 @@ mod tests {
     #[test]
     fn what_a_slow_disk_holds_up_is_bounded() {
         let (_root, log) = log();
-        // Nobody else may give it another name meanwhile.
+        // No other process may rename the file in the meantime.
         let lock = PrivateDir::open(&log.dir).unwrap().lock(OF_MACHINE.lock).unwrap();
         let log = AccessLog { max_bytes: 1, ..log };
         let writer = Writer::new(log.clone());

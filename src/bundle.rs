@@ -1,10 +1,12 @@
-//! A grant for a person who installed a host's bundle with a double click: they filled in its settings, and have no terminal open.
+//! A grant for someone who installed a host's bundle with a double click: they filled in its settings, and have no
+//! terminal open.
 //!
-//! What the settings name is asked for once, when the server starts, and by another process, `pdpp connect` or `pdpp import`: the
-//! server itself issues nothing and asks nobody (R1.1), and no call of a tool starts anything. Until something is granted, every
-//! call is answered with how far that is ([`SetUp::explain`]).
+//! When the server starts, another process (`pdpp connect` or `pdpp import`) asks once for what the settings name.
+//! The server itself issues nothing and asks no one (R1.1), and no tool call starts anything. Until something is
+//! granted, every call is answered with the progress so far ([`SetUp::explain`]).
 //!
-//! What the other process writes to its standard error is not kept: the code in it lets whoever has it decide in the owner's place.
+//! The other process's standard error is discarded: it contains a code with which anyone could decide in the owner's
+//! place.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read as _;
@@ -29,13 +31,13 @@ use crate::own::separate::which;
 use crate::provider::url::{ProviderUrl, ProviderUrlError};
 use crate::text::shell_word;
 
-/// How often another server looks whether it is gone.
+/// How often a server checks whether another server has gone.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How long a process may take to end when the server does (R1.8).
 const END_WITHIN: Duration = Duration::from_millis(400);
-/// How often it is looked whether a process has ended.
+/// How often to check whether a process has ended.
 const POLL_EVERY: Duration = Duration::from_millis(10);
-/// The most that is read of what a process says of itself, in bytes.
+/// The most bytes that are read of what a process reports.
 const MOST_SAID: u64 = 1 << 20;
 
 /// What the person filled in.
@@ -48,7 +50,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Of what a host hands over for each setting: one that nobody filled in comes as nothing, blank, or as its placeholder.
+    /// Reads the settings that a host passes: one that is not filled in arrives as nothing, blank, or its
+    /// placeholder.
     pub fn of_host(connect: Option<OsString>, import: Option<OsString>) -> Self {
         Self {
             connect: connect.and_then(|given| filled_in(&given)),
@@ -56,7 +59,7 @@ impl Settings {
         }
     }
 
-    /// What is to be asked for, in order.
+    /// What to ask for, in order.
     fn wishes(&self) -> Vec<Wish> {
         let import = self.import.as_ref().map(|path| Wish::Import(PathBuf::from(path)));
         import.into_iter().chain(self.connect.clone().map(Wish::Connect)).collect()
@@ -70,44 +73,44 @@ fn filled_in(given: &OsStr) -> Option<OsString> {
     (!text.is_empty() && !is_placeholder).then(|| text.into())
 }
 
-/// How other processes of this program are started.
+/// How to start other processes of this program.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// This program.
+    /// The path of this program.
     pub path: PathBuf,
     /// Its first arguments.
     pub arguments: Vec<OsString>,
-    /// Variables beside its own.
+    /// Variables that are added to this process's environment.
     pub environment: Vec<(&'static str, OsString)>,
 }
 
 /// A grant that the settings ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Wish {
-    /// Of an export that is to be imported first.
+    /// Import an export first, then ask for a grant of it.
     Import(PathBuf),
-    /// Of a provider.
+    /// Connect a provider.
     Connect(OsString),
 }
 
-/// How far it is.
+/// The progress of the setup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum State {
     /// The settings name nothing.
     NothingAsked,
-    /// It has just begun, or everything was granted.
+    /// It has just begun, or everything is granted.
     Idle,
-    /// Another server of the bundle asks.
+    /// Another server of the bundle is asking.
     AskedElsewhere,
     /// The export is being imported.
     Importing,
-    /// A page asks the owner; the command that asks the same at a terminal.
+    /// A page is asking the owner. Holds the command that asks the same in a terminal.
     Asking(Command),
-    /// It came to nothing.
+    /// It failed.
     Failed(Failure),
 }
 
-/// Why something came to nothing, as another process or this one says it.
+/// Why something failed, as another process or this one reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Failure {
     code: String,
@@ -121,16 +124,16 @@ impl From<Error> for Failure {
     }
 }
 
-/// What is shared between the server and the thread that asks.
+/// The state that the server and the asking thread share.
 struct Shared {
     state: State,
     child: Option<Child>,
-    /// What no other server of the same settings holds.
+    /// The lock that no other server of the same settings holds.
     turn: Option<DirLock>,
     is_over: bool,
 }
 
-/// A grant that is being asked for.
+/// A grant that is being requested.
 #[derive(Clone)]
 pub struct SetUp {
     program: Program,
@@ -138,10 +141,11 @@ pub struct SetUp {
 }
 
 impl SetUp {
-    /// Begins to ask for what `settings` name and `cache` has no grant for, on a thread of its own. Touches nothing itself.
+    /// Starts asking, on its own thread, for what `settings` name and `cache` has no grant for. Touches nothing
+    /// itself.
     ///
     /// # Errors
-    /// `no_thread`: the system gave none.
+    /// Returns `no_thread` if the system could not start a thread.
     pub fn begin(settings: &Settings, program: Program, cache: Cache) -> Result<Self> {
         let wishes = settings.wishes();
         let state = if wishes.is_empty() { State::NothingAsked } else { State::Idle };
@@ -157,7 +161,8 @@ impl SetUp {
         Ok(set_up)
     }
 
-    /// Ends the process that asks, if one does. It is told first: what it has handed to a browser goes with it.
+    /// Ends the process that asks, if there is one. It gets a signal first, so that it can remove what it handed to a
+    /// browser.
     pub fn end(&self) {
         let mut shared = self.shared();
         shared.is_over = true;
@@ -175,10 +180,10 @@ impl SetUp {
         let _ = child.wait();
     }
 
-    /// What a call is answered with, where nothing can be read for `error`.
+    /// The answer to a call when nothing can be read because of `error`.
     pub fn explain(&self, error: &Error) -> ToolError {
         if error.kind() != Kind::NotConnected {
-            // Not for want of a grant: an owner's credential, an index that cannot be read.
+            // The cause is not a missing grant: an owner's credential, or an index that cannot be read.
             return ToolError::new(error.code(), error.in_full(), error.next_step().unwrap_or_default());
         }
         let state = self.shared().state.clone();
@@ -195,9 +200,9 @@ impl SetUp {
             }
             State::AskedElsewhere => ToolError::new(
                 error.code(),
-                "nothing is granted yet; another start of this extension asks the owner, or has asked them and came to nothing",
-                "ask the user to decide on the page in their browser, then repeat this call; if there is none, they end the other \
-                 program that uses this extension, or start all of them again",
+                "nothing is granted yet; another running copy of this extension is asking the owner, or has asked and got no grant",
+                "ask the user to decide on the page in their browser, then repeat this call; if there is no page, ask them to close the \
+                 other program that uses this extension, or to restart all of them",
             ),
             State::Importing => ToolError::new(
                 error.code(),
@@ -215,7 +220,7 @@ impl SetUp {
             State::Failed(Failure { code, message, next }) => {
                 let next = next.map(|next| format!("ask the user to do this: {}; ", self.found(next)));
                 let next = format!(
-                    "{}to be asked once more, the user turns this extension off and on again in the settings of their host",
+                    "{}to be asked again, the user turns this extension off and on in the settings of their host",
                     next.unwrap_or_default()
                 );
                 ToolError::new(code, message, next)
@@ -223,12 +228,12 @@ impl SetUp {
         }
     }
 
-    /// This program, as a shell takes it: what a bundle brings is not on the PATH.
+    /// This program as typed in a shell: the program inside a bundle is not on the PATH.
     fn name(&self) -> String {
         shell_word(&self.program.path.display().to_string()).into_owned()
     }
 
-    /// What another process says to do, with where it is that a person finds this program.
+    /// The next step that another process names, with the path where a person finds this program.
     fn found(&self, next: String) -> String {
         let name = self.name();
         if !next.contains("pdpp ") || next.contains(&name) {
@@ -264,7 +269,7 @@ impl SetUp {
             return;
         }
         match self.turn(wishes, cache) {
-            // Kept as long as this process lives, whatever comes of it.
+            // Kept as long as this process lives, whatever the outcome.
             Ok(Some(lock)) => self.shared().turn = Some(lock),
             Ok(None) => return,
             Err(failure) => return self.now(State::Failed(failure)),
@@ -274,7 +279,8 @@ impl SetUp {
         self.now(failures.into_iter().next().map_or(State::Idle, State::Failed));
     }
 
-    /// Waits until no other server of the same settings lives: a host may start several. `None` where this one is to end.
+    /// Waits until no other server of the same settings is running: a host may start several. Returns `None` if this
+    /// server should end.
     fn turn(&self, wishes: &[Wish], cache: &Cache) -> Result<Option<DirLock>, Failure> {
         let failed = |error| {
             Error::failed("cache_unwritable", "The directory of the credentials cannot be used")
@@ -299,7 +305,7 @@ impl SetUp {
         if let (Err(failure), false) = (&asked, self.is_over()) {
             tracing::warn!(
                 code = failure.code,
-                "what the settings name is not connected: {}",
+                "could not connect what the settings name: {}",
                 failure.message
             );
         }
@@ -313,7 +319,7 @@ impl SetUp {
                 self.now(State::Importing);
                 let said =
                     self.run(&["import".into(), "--yes".into(), "--json".into(), "--".into(), path.into()])?;
-                // What cannot be read of an export does not stand in the way of the rest.
+                // Files of an export that cannot be read do not block the rest.
                 if said.code != Some(0) && !said.is_result("sources") {
                     return Err(said.failure());
                 }
@@ -337,7 +343,7 @@ impl SetUp {
         if said.code == Some(0) { Ok(()) } else { Err(said.failure()) }
     }
 
-    /// Runs this program to its end, away from the host's pipes.
+    /// Runs this program to its end, detached from the host's pipes.
     fn run(&self, arguments: &[OsString]) -> Result<Said, Failure> {
         let failed = |error: std::io::Error| {
             Error::failed("not_started", "The process that asks for a grant could not be started")
@@ -350,7 +356,7 @@ impl SetUp {
         #[cfg(windows)]
         {
             use std::os::windows::process::CommandExt as _;
-            /// No window of a console.
+            /// Do not open a console window.
             const CREATE_NO_WINDOW: u32 = 0x0800_0000;
             command.creation_flags(CREATE_NO_WINDOW);
         }
@@ -366,7 +372,7 @@ impl SetUp {
         };
         let mut said = Vec::new();
         if let Some(output) = output {
-            // The end of its output is the end of the process; what is beyond the bound is dropped with the pipe.
+            // The end of its output is the end of the process; anything beyond the limit is dropped with the pipe.
             let _ = output.take(MOST_SAID).read_to_end(&mut said);
         }
         loop {
@@ -388,7 +394,7 @@ impl SetUp {
 }
 
 impl Wish {
-    /// Whether no grant is there that it asks for.
+    /// Whether no existing grant covers this wish.
     fn is_open(&self, cache: &Cache, now: Timestamp) -> bool {
         let wanted = match self {
             Self::Import(_) => local().ok(),
@@ -405,13 +411,13 @@ fn of_provider<'a>(provider: &ProviderUrl, credentials: &'a [Credential]) -> Vec
     credentials.iter().filter(is_meant).collect()
 }
 
-/// What is held by the one server that asks for `wishes`, as long as it lives.
+/// The name of the lock that the one server asking for `wishes` holds as long as it lives.
 fn lock_name(wishes: &[Wish]) -> String {
     let digest = hex::sha256(format!("{wishes:?}").as_bytes());
     format!("bundle-{}.lock", digest.get(..16).unwrap_or(&digest))
 }
 
-/// Whether there is one grant of `provider`, which has ended then: it is asked for again, and replaced.
+/// Whether there is exactly one grant of `provider` and it has ended: it is then requested again and replaced.
 fn has_ended(provider: &ProviderUrl, cache: &Cache) -> bool {
     let credentials = cache.credentials().unwrap_or_default();
     matches!(of_provider(provider, &credentials).as_slice(), [_])
@@ -420,10 +426,10 @@ fn has_ended(provider: &ProviderUrl, cache: &Cache) -> bool {
 /// The provider that a setting names.
 fn provider(given: &OsStr) -> Result<ProviderUrl> {
     let wrong = |why: String| {
-        // What was given may hold a password: it is not repeated.
-        Error::new(Kind::Usage, "provider_url_invalid", "What the settings name is not a provider's address")
+        // The value may contain a password, so it is not repeated.
+        Error::new(Kind::Usage, "provider_url_invalid", "The address in the settings is not a provider's address")
             .because(why)
-            .hint("Put its address into the settings of this extension, such as https://provider.example")
+            .hint("Enter the provider's address in the settings of this extension, such as https://provider.example")
     };
     let text = given.to_str().ok_or_else(|| wrong("it is not text".to_owned()))?;
     text.parse().map_err(|error: ProviderUrlError| wrong(error.to_string()))
@@ -434,7 +440,7 @@ fn local() -> Result<ProviderUrl> {
     provider(OsStr::new("local"))
 }
 
-/// That an import needs nobody at a terminal: where a service keeps the store, it asks for a passphrase.
+/// Checks that an import needs no one at a terminal: if a service keeps the store, it asks for a passphrase.
 fn check_simple(cache: &Cache) -> Result<()> {
     if !matches!(which::SetUp::here(cache), which::SetUp::Separate { .. }) {
         return Ok(());
@@ -442,7 +448,7 @@ fn check_simple(cache: &Cache) -> Result<()> {
     Err(Error::new(
         Kind::Refused,
         "terminal_required",
-        "Your own data is kept by a service, which asks for a passphrase",
+        "A service keeps your own data, and it asks for a passphrase",
     )
     .hint(
         Hint::new("In a terminal: ")
@@ -452,7 +458,7 @@ fn check_simple(cache: &Cache) -> Result<()> {
     ))
 }
 
-/// Why no page can be opened for the owner, if so.
+/// Why no page can be opened for the owner; `None` if one can.
 fn no_browser() -> Option<&'static str> {
     match Browser::of_this_process() {
         Browser::Here => None,
@@ -460,7 +466,7 @@ fn no_browser() -> Option<&'static str> {
     }
 }
 
-/// What a process said of itself, and how it ended.
+/// What a process reported, and how it ended.
 #[derive(Debug)]
 struct Said {
     code: Option<i32>,
@@ -468,7 +474,7 @@ struct Said {
 }
 
 impl Said {
-    /// Whether it gave a result, with no failure in it.
+    /// Whether it reported a result without a failure in it.
     fn is_result(&self, member: &str) -> bool {
         self.said.get(member).is_some() && self.said.get("error").is_none_or(Value::is_null)
     }
@@ -490,7 +496,7 @@ impl Said {
 }
 
 impl Failure {
-    /// The server ends.
+    /// The failure that is recorded because the server ends.
     fn stopped() -> Self {
         Self { code: "interrupted".to_owned(), message: "Stopped".to_owned(), next: None }
     }
@@ -568,7 +574,7 @@ mod tests {
                     "in the settings of this extension (in Claude Desktop: Settings, Extensions, pdpp), or to run in a terminal: {program} connect <provider-url>"
                 ),
             ),
-            (State::AskedElsewhere, "another start of this extension".to_owned()),
+            (State::AskedElsewhere, "another running copy of this extension".to_owned()),
             (State::Importing, "is being imported".to_owned()),
             (State::Asking(Command::connect("local")), format!("run in a terminal: {program} connect local")),
             (
@@ -578,7 +584,7 @@ mod tests {
                     next: Some("pdpp connect local".to_owned()),
                 }),
                 format!(
-                    "ask the user to do this: pdpp connect local (`pdpp` is {program}); to be asked once more"
+                    "ask the user to do this: pdpp connect local (`pdpp` is {program}); to be asked again"
                 ),
             ),
         ] {

@@ -1,5 +1,5 @@
-//! Who a bearer is, remembered for at most a minute: what is served with it, or why it is not. Longer only the hash of
-//! one that was served: when everything is asked about again, made-up ones do not come before it.
+//! Remembers for at most a minute who a bearer is: what it may read, or why it is refused. Only the hash of a bearer
+//! that was served is kept longer: when everything must be asked about again, made-up bearers do not come before it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,24 +18,24 @@ use crate::provider::rs::ResourceServer;
 use crate::provider::url::ProviderUrl;
 use crate::secret::AccessToken;
 
-/// The longest for which a token that is revoked meanwhile is still served (R7.3).
+/// The longest time for which a token is still served after it was revoked (R7.3).
 pub const SERVED_FOR: Duration = Duration::from_mins(1);
 
-/// How long a refusal holds: a client in a loop costs the authorization server little, and a token that
-/// becomes usable is not kept waiting.
+/// How long a refusal holds: a client in a loop costs the authorization server little, and a token that becomes
+/// usable does not wait long.
 const REFUSED_FOR: Duration = Duration::from_secs(5);
 
-/// How long it holds that nobody could say: those who waited for the same answer do not wait again, one after
-/// the other.
+/// How long a failed introspection is remembered: callers that waited for it together do not wait again one after the
+/// other.
 const UNKNOWN_FOR: Duration = Duration::from_secs(1);
 
-/// How long a bearer that was active comes before strangers, by its hash alone.
+/// How long a bearer that was active goes ahead of strangers, remembered by its hash alone.
 const KNOWN_FOR: Duration = Duration::from_hours(1);
 
-/// Most bearers that are remembered at once.
+/// The maximum number of bearers to remember.
 const MOST: usize = 4_096;
 
-/// A bearer's SHA-256: what everything here knows it by.
+/// A bearer's SHA-256: the only form in which this module identifies it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BearerHash([u8; 32]);
 
@@ -47,13 +47,13 @@ impl BearerHash {
         Self(hash)
     }
 
-    /// Its first 48 bits, for the access log: enough to follow one client, too little to search a token by.
+    /// The first 48 bits, for the access log: enough to follow one client, too few to search for a token.
     pub fn prefix(&self) -> String {
         crate::hex::of(&self.0[..6])
     }
 }
 
-/// A token and its hash, which is made once a request.
+/// A token and its hash, which is computed once per request.
 #[derive(Debug)]
 pub struct Bearer {
     token: AccessToken,
@@ -61,37 +61,37 @@ pub struct Bearer {
 }
 
 impl Bearer {
-    /// The bearer that `token` is.
+    /// The bearer with this token.
     pub fn of(token: AccessToken) -> Self {
         Self { hash: BearerHash::of(&token), token }
     }
 
-    /// What it is known by.
+    /// The bearer's hash.
     pub const fn hash(&self) -> BearerHash {
         self.hash
     }
 }
 
-/// A bearer that is served.
+/// A bearer that may be served.
 pub struct Admitted {
-    /// What is known of it.
+    /// What the authorization server said about it.
     pub active: Active,
-    /// The tools, reading with that bearer and no other.
+    /// The tools, which read only with that bearer.
     pub tools: Arc<Tools>,
 }
 
 /// Why a bearer is not served.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NotAdmitted {
-    /// It is known to be of no use here.
+    /// The bearer is known to be unusable here.
     #[error("the token is not usable here")]
     Unusable(Unusable),
-    /// Nobody could say.
+    /// The authorization server gave no usable answer.
     #[error(transparent)]
     Unknown(#[from] Unknown),
 }
 
-/// What is known of one bearer, and until when. Whoever holds the lock asks; the others wait for that answer
+/// What is known of one bearer, and until when. The task that holds the lock asks; the others wait for that answer
 /// instead of asking too.
 type Slot = Arc<AsyncMutex<Option<Known>>>;
 
@@ -104,20 +104,20 @@ struct Known {
 #[derive(Default)]
 struct Entry {
     slot: Slot,
-    /// Until when it comes before strangers; `None` for a stranger.
+    /// Until when the bearer goes ahead of strangers; `None` for a stranger.
     known_until: Option<Instant>,
 }
 
-/// What would be lost with an entry, the least first.
+/// What dropping an entry would lose, the least important first.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Worth {
-    /// Nobody could say who it is, or not lately.
+    /// Nothing is known about the bearer, or no longer.
     Nothing,
     /// A client in a loop would ask again.
     Refusal,
-    /// Whoever waits for the same answer would ask too.
+    /// Other callers wait for the same answer and would ask too.
     Question,
-    /// What is served.
+    /// A bearer that is being served.
     Admission,
 }
 
@@ -126,7 +126,7 @@ impl Entry {
         self.known_until.map_or(Standing::Stranger, |_| Standing::Known)
     }
 
-    /// Strangers before all others.
+    /// Orders strangers before all others.
     fn worth(&self) -> (bool, Worth, Option<Instant>) {
         let worth = match self.slot.try_lock().as_deref() {
             Ok(None) => Worth::Nothing,
@@ -152,7 +152,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Admits whom `introspection` knows to the tools over `rs`, results within `bounds`.
+    /// Admits the bearers that `introspection` confirms to the tools over `rs`, with results within `bounds`.
     pub fn new(
         introspection: Introspection,
         provider: ProviderUrl,
@@ -168,10 +168,10 @@ impl Admission {
         &self.introspection
     }
 
-    /// Says who `bearer` is.
+    /// Identifies `bearer`.
     ///
     /// # Errors
-    /// [`NotAdmitted`].
+    /// Returns [`NotAdmitted`] if it is unusable or cannot be checked.
     pub async fn admit(&self, bearer: Bearer) -> Result<Arc<Admitted>, NotAdmitted> {
         let Bearer { token: bearer, hash } = bearer;
         let (slot, standing) = entry(&mut self.known(), hash);
@@ -180,7 +180,7 @@ impl Admission {
             self.metrics.introspected("cached");
             return known.verdict.clone();
         }
-        // Not kept while it is asked about: a cancelled question leaves nothing behind.
+        // The old answer is not kept during the question, so that a cancelled question leaves nothing behind.
         *slot = None;
         let asked = self.introspection.ask(&bearer, standing).await;
         self.metrics.introspected(match &asked {
@@ -217,14 +217,14 @@ impl Admission {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets what has run out, tokens with it. To be called now and then.
+    /// Forgets expired entries and their tokens. Call it now and then.
     pub fn forget_old(&self) {
         forget_old(&mut self.known());
     }
 }
 
-/// The entry of `hash`, made where there is none. Whatever goes for want of room is asked about again; nobody is refused
-/// for it, and who made tokens up pushes nobody out who is served.
+/// The entry of `hash`, created if there is none. An entry that is dropped for lack of room is asked about again.
+/// Nobody is refused because of it, and made-up tokens cannot push out a bearer that is served.
 fn entry(known: &mut HashMap<BearerHash, Entry>, hash: BearerHash) -> (Slot, Standing) {
     if !known.contains_key(&hash) && known.len() >= MOST {
         forget_old(known);
@@ -247,7 +247,7 @@ fn forget_old(known: &mut HashMap<BearerHash, Entry>) {
                 slot.take_if(|known| known.until <= now);
                 slot.is_some() || entry.known_until.is_some()
             }
-            // It is being asked about.
+            // A task is asking about it.
             Err(_) => true,
         }
     });
@@ -283,7 +283,7 @@ mod tests {
         assert_ne!(hash, BearerHash::of(&AccessToken::new("canarz".to_owned()).unwrap()));
     }
 
-    /// A bearer's hash of a test's own.
+    /// A made-up hash for tests.
     fn made_up(number: usize) -> BearerHash {
         BearerHash::of(&AccessToken::new(format!("made-up-{number}")).unwrap())
     }

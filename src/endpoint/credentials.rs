@@ -1,4 +1,4 @@
-//! The endpoint's own credentials at the authorization server, with which it introspects.
+//! The endpoint's own credentials for introspection at the authorization server.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -14,32 +14,33 @@ use crate::error::{Error, Kind, Result};
 use crate::provider::url::ProviderUrl;
 use crate::text::shell_word;
 
-/// Longest file of credentials, certificates or keys, in bytes.
+/// The maximum size of a file of credentials, certificates or keys, in bytes.
 const MOST: u64 = 1 << 20;
 
-/// A confidential client of the authorization server's.
+/// A confidential client of the authorization server.
 #[derive(Debug, Clone)]
 pub struct IntrospectionClient {
-    /// The user of HTTP Basic.
+    /// The user name for HTTP Basic.
     pub client_id: String,
-    /// Its password.
+    /// The password for HTTP Basic.
     pub client_secret: SecretString,
 }
 
-/// Where its credentials are.
+/// Where the credentials are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CredentialsSource {
     /// A file: `{"client_id": "…", "client_secret": "…"}`.
     File(PathBuf),
-    /// The keyring's entry for this provider, which holds the same.
+    /// The keyring's entry for this provider, with the same content.
     Keyring(ProviderUrl),
 }
 
 impl CredentialsSource {
-    /// Reads the credentials, now.
+    /// Reads the credentials now.
     ///
     /// # Errors
-    /// `introspection_credentials`: not there, not private, or malformed; never with what they say.
+    /// Returns `introspection_credentials` if they are missing, not private, or malformed. The error never repeats
+    /// their content.
     pub fn read(&self) -> Result<IntrospectionClient> {
         let text = match self {
             Self::File(path) => read_private(path).map_err(|why| self.failed(&why))?,
@@ -51,7 +52,7 @@ impl CredentialsSource {
                     let failed = self.failed(&NotRead::other(&error));
                     match error {
                         StoreError::KeyringAbsent(_) => {
-                            failed.hint("Without a keyring they go into a file: --introspection-file FILE")
+                            failed.hint("Without a keyring, put them into a file: --introspection-file FILE")
                         }
                         _ => failed,
                     }
@@ -68,14 +69,14 @@ impl CredentialsSource {
         let (place, hint) = match self {
             Self::File(path) => {
                 let hint = why.remedy(path).unwrap_or_else(|| {
-                    "Name a file of yours, mode 600, with the provider's credentials for a resource server"
+                    "Name a file that you own, mode 600, with the provider's credentials for a resource server"
                         .to_owned()
                 });
                 (format!("the file {}", path.display()), hint)
             }
             Self::Keyring(provider) => {
                 let name = entry_name(provider);
-                // The attributes under which its library looks a Secret Service's entry up.
+                // The attributes by which the keyring library finds an entry of a Secret Service.
                 let hint = if cfg!(windows) {
                     format!("cmdkey /generic:{name}.pdpp /user:{name} /pass")
                 } else {
@@ -96,25 +97,25 @@ impl CredentialsSource {
     }
 }
 
-/// Why a file, or an entry, that an operator names is of no use.
+/// Why a file or keyring entry that an operator names cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotRead {
-    /// It holds a secret, and others may read or change it: refused until they may not. Its mode.
-    #[error("other users may read or change it (mode {0:03o}; it has to be 600)")]
+    /// It holds a secret that others may read or change, so it is refused until they cannot. Holds its mode.
+    #[error("other users may read or change it (mode {0:03o}; it must be 600)")]
     OpenToOthers(u32),
-    /// Not there, not a plain file, too long, not text, or not of the right shape.
+    /// It is missing, not a plain file, too long, not text, or not of the right shape.
     #[error("{0}")]
     Other(String),
 }
 
 impl NotRead {
-    /// [`NotRead::Other`], in words.
+    /// A [`NotRead::Other`] with `error` as its text.
     #[allow(clippy::needless_pass_by_value, reason = "as map_err gives it")]
     pub fn other(why: impl ToString) -> Self {
         Self::Other(why.to_string())
     }
 
-    /// What it means for whoever starts the endpoint.
+    /// The kind of error for the operator who starts the endpoint.
     pub const fn kind(&self) -> Kind {
         match self {
             Self::OpenToOthers(_) => Kind::Refused,
@@ -122,14 +123,14 @@ impl NotRead {
         }
     }
 
-    /// The command that helps, where one does.
+    /// The command that fixes the problem, if there is one.
     pub fn remedy(&self, path: &Path) -> Option<String> {
         let is_open = matches!(self, Self::OpenToOthers(_));
         is_open.then(|| format!("chmod 600 {}", shell_word(&path.display().to_string())))
     }
 }
 
-/// What the keyring's entry for `provider` is called: like any other of this program's, 32 digits.
+/// The name of the keyring's entry for `provider`: 32 digits, like every other entry of this program.
 fn entry_name(provider: &ProviderUrl) -> String {
     let named = format!("introspection {provider}");
     let digest = ring::digest::digest(&ring::digest::SHA256, named.as_bytes());
@@ -150,7 +151,7 @@ fn parse(text: &str) -> Option<IntrospectionClient> {
 /// Reads a file that holds a secret.
 ///
 /// # Errors
-/// [`NotRead`].
+/// Returns [`NotRead`] if the file is not private or cannot be read.
 pub fn read_private(path: &Path) -> Result<SecretString, NotRead> {
     let (text, found) = read_text(path)?;
     let text = SecretString::from(text);
@@ -161,10 +162,10 @@ pub fn read_private(path: &Path) -> Result<SecretString, NotRead> {
 /// Reads a small text file.
 ///
 /// # Errors
-/// [`NotRead::Other`].
+/// Returns [`NotRead::Other`] if it cannot be read.
 pub fn read_text(path: &Path) -> Result<(String, std::fs::Metadata), NotRead> {
-    // Before it is opened: a pipe would be waited for. A link is followed: that is how Kubernetes mounts
-    // a secret, and whoever names a file here may name any.
+    // Checked before opening, because opening a pipe would block. Links are followed: Kubernetes mounts secrets that
+    // way, and an operator who names a file here may name any file.
     let found = std::fs::metadata(path).map_err(NotRead::other)?;
     if !found.is_file() || found.len() > MOST {
         return Err(NotRead::other(format!("it is not a file of at most {} KiB", MOST >> 10)));
@@ -176,7 +177,7 @@ pub fn read_text(path: &Path) -> Result<(String, std::fs::Metadata), NotRead> {
     Ok((text, found))
 }
 
-/// Only its owner may read it; or, where it belongs to another user, the group that lets this process in
+/// Only the owner may read it. If it belongs to another user, its group, which admits this process, may too
 /// (Kubernetes' `fsGroup`).
 #[cfg(unix)]
 fn check_mode(found: &std::fs::Metadata) -> Result<(), NotRead> {
@@ -196,7 +197,7 @@ fn check_mode(_found: &std::fs::Metadata) -> Result<(), NotRead> {
 }
 
 #[cfg(all(test, unix))]
-#[allow(clippy::disallowed_methods, reason = "tests write what is to be read")]
+#[allow(clippy::disallowed_methods, reason = "tests write the files to read")]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;

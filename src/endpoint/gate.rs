@@ -1,4 +1,4 @@
-//! What the endpoint asks of a bearer: who it is, then whether it may ask now.
+//! What the endpoint checks for a bearer: who it is, then whether it may ask now.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::mcp::protocol::http::{self, Refusal};
 use crate::mcp::protocol::service::Service;
 use crate::secret::AccessToken;
 
-/// Seconds until it is worth asking again after an introspection that failed.
+/// Seconds to wait before asking again after a failed introspection.
 const RETRY_AFTER: u64 = 5;
 
 /// The gate of an endpoint.
@@ -25,7 +25,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Lets in whom `admission` knows, as often as `rate` allows.
+    /// Admits the bearers that `admission` knows, as often as `rate` allows.
     pub fn new(admission: Arc<Admission>, rate: Rate, log: Arc<Log>) -> Self {
         Self { admission, rate, log }
     }
@@ -40,13 +40,13 @@ impl Gate {
             Err(NotAdmitted::Unusable(unusable)) => return Err(refuse(unusable)),
             Err(NotAdmitted::Unknown(unknown)) => {
                 self.tell(&unknown);
-                // What is wrong is the operator's business, not the caller's; who can mend it is the caller's too.
+                // The caller does not need to know what is wrong, but does need to know who can fix it.
                 let message = match unknown {
                     Unknown::Credentials(_) => {
-                        "It cannot be told whether this token may be used until this server's operator mends its \
-                         access to the authorization server; tell them"
+                        "This server cannot check this token until its operator fixes its \
+                         access to the authorization server; notify the operator"
                     }
-                    _ => "It cannot be told now whether this token may be used; try again",
+                    _ => "This server cannot check this token now; try again",
                 };
                 return Err(Refusal::unavailable(unknown.code(), message).retry_after(RETRY_AFTER));
             }
@@ -54,7 +54,7 @@ impl Gate {
         if let Some(client_id) = &admitted.active.client_id {
             record.set_client(client_id);
         }
-        // Only now: a made-up token takes no room.
+        // Only after admission, so that a made-up token takes up no place.
         record.hold(self.rate.enter(hash).map_err(wait)?);
         Ok(Arc::clone(&admitted.tools) as _)
     }
@@ -64,16 +64,16 @@ impl Gate {
     }
 }
 
-/// What is wrong, for the operator, and what to do about it.
+/// What is wrong and what to do about it, for the operator.
 pub fn in_words(unknown: &Unknown) -> String {
     let next = match unknown {
         Unknown::Credentials(_) => {
             let how = if cfg!(windows) {
-                "start this anew".to_owned()
+                "restart this server".to_owned()
             } else {
                 format!("kill -HUP {}", std::process::id())
             };
-            format!("callers get 503; correct the credentials, then: {how}")
+            format!("callers get 503; fix the credentials, then: {how}")
         }
         Unknown::Http(_) | Unknown::Malformed(_) => "callers get 503 until it answers".to_owned(),
         Unknown::Busy => "callers get 503 meanwhile".to_owned(),
@@ -91,7 +91,8 @@ impl http::Gate for Gate {
     }
 }
 
-/// 401 for what is not a token for this endpoint, 403 for one that is good for something else (RFC 6750 §3.1).
+/// Refuses with 401 a token that is not for this endpoint, with 403 one that is valid for something else (RFC 6750
+/// §3.1).
 fn refuse(unusable: Unusable) -> Refusal {
     let code = unusable.code();
     match unusable {
@@ -104,16 +105,16 @@ fn refuse(unusable: Unusable) -> Refusal {
         Unusable::WrongAudience => Refusal::invalid_token(code, "The token was issued for another resource"),
         Unusable::Owner => Refusal::insufficient_scope(
             code,
-            "An owner's or control plane's token is never served here: use a grant's own",
+            "An owner's or control plane's token is never accepted here: use a grant's own token",
         ),
-        // No challenge: asking again would bring the same kind of token again.
+        // No challenge: another authorization would bring the same kind of token again.
         Unusable::Package => Refusal::new(
             StatusCode::FORBIDDEN,
             code,
-            "This endpoint cannot read a package of several grants: use the provider's own, or a token for one",
+            "This endpoint cannot read a package of several grants: use the provider's own endpoint, or a token for one grant",
         ),
         Unusable::UnknownKind => {
-            Refusal::insufficient_scope(code, "Only a token of kind client is served here")
+            Refusal::insufficient_scope(code, "Only a token of kind client is accepted here")
         }
     }
 }
@@ -121,13 +122,17 @@ fn refuse(unusable: Unusable) -> Refusal {
 fn wait(wait: Wait) -> Refusal {
     let (code, seconds) = (wait.code(), wait.retry_after());
     match wait {
-        Wait::TooOften { .. } => {
-            Refusal::too_many(code, "This token asks too often: wait as long as Retry-After says", seconds)
-        }
-        Wait::TooManyAtOnce => {
-            Refusal::too_many(code, "This token asks too much at once: wait for an answer first", seconds)
-        }
-        Wait::Busy => Refusal::new(StatusCode::SERVICE_UNAVAILABLE, code, "Everything is busy: try again")
+        Wait::TooOften { .. } => Refusal::too_many(
+            code,
+            "Too many requests with this token: wait as long as Retry-After says",
+            seconds,
+        ),
+        Wait::TooManyAtOnce => Refusal::too_many(
+            code,
+            "Too many requests at once with this token: wait for an answer first",
+            seconds,
+        ),
+        Wait::Busy => Refusal::new(StatusCode::SERVICE_UNAVAILABLE, code, "The endpoint is busy: try again")
             .retry_after(seconds),
     }
 }

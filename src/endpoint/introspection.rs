@@ -1,4 +1,4 @@
-//! Token introspection (RFC 7662): what the authorization server says of a caller's bearer.
+//! Token introspection (RFC 7662): what the authorization server says about a caller's bearer.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -17,23 +17,23 @@ use crate::provider::http::{Http, HttpError, Limits};
 use crate::provider::url::ProviderUrl;
 use crate::secret::AccessToken;
 
-/// Bounds of one introspection. Whoever waits for it holds a request.
+/// The limits of one introspection. A caller that waits for it occupies a request.
 pub const LIMITS: Limits =
     Limits { connect: Duration::from_secs(3), total: Duration::from_secs(5), body: 256 << 10 };
 
-/// Introspections on their way at once.
+/// Introspections in progress at once.
 const MOST_AT_ONCE: usize = 32;
 
 /// How many of those may be about strangers: made-up tokens cost the authorization server no more than that, and
-/// never all the turns of those who are served.
+/// never take all the turns of the bearers that are served.
 const MOST_OF_STRANGERS: usize = 24;
 
-/// Whose bearer is asked about.
+/// Whose bearer the introspection is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It was active lately.
+    /// It was active recently.
     Known,
-    /// Anybody could have made it up.
+    /// Anyone could have made it up.
     Stranger,
 }
 
@@ -53,7 +53,7 @@ impl Turns {
 
     /// Waits for a turn.
     async fn take(&self, standing: Standing) -> Result<Turn<'_>, AcquireError> {
-        // First, so that strangers do not wait before those who are known.
+        // First, so that strangers do not wait ahead of known bearers.
         let stranger = match standing {
             Standing::Known => None,
             Standing::Stranger => Some(self.strangers.acquire().await?),
@@ -71,21 +71,21 @@ pub struct Introspection {
     expected: Expected,
 }
 
-/// What a token has to be for.
+/// What a token must be for.
 #[derive(Debug, Clone)]
 pub struct Expected {
     /// The authorization server that the provider names.
     pub issuer: ProviderUrl,
     /// The endpoint's own URL, which a token's `aud` names.
     pub endpoint: Url,
-    /// The provider, whose `/v1` and `/mcp` a `client` token is for alike.
+    /// The provider. A `client` token is for its `/v1` and `/mcp` alike.
     pub provider: ProviderUrl,
 }
 
-/// What a usable bearer may do.
+/// What is known of a usable bearer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Active {
-    /// `client_id`: whom the owner allowed to read.
+    /// `client_id`: the client that the owner allowed to read.
     pub client_id: Option<String>,
     /// `grant_id`.
     pub grant_id: Option<String>,
@@ -93,20 +93,20 @@ pub struct Active {
     pub exp: Option<i64>,
 }
 
-/// Why a bearer is not served. The authorization server has answered.
+/// Why a bearer is refused although the authorization server answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unusable {
-    /// Unknown, expired or revoked.
+    /// The token is unknown, expired or revoked.
     Inactive,
-    /// Issued by another authorization server.
+    /// Another authorization server issued it.
     WrongIssuer,
-    /// Issued for another resource.
+    /// It was issued for another resource.
     WrongAudience,
-    /// An owner's or a control plane's: everything, where a grant is wanted.
+    /// An owner's or a control plane's token: it reads everything, but a grant is required.
     Owner,
-    /// Several grants at once, whose tokens only the provider itself has.
+    /// A token for several grants at once, which only the provider itself can read.
     Package,
-    /// Of a kind that this version does not know, or of none.
+    /// The kind is missing, or this version does not know it.
     UnknownKind,
 }
 
@@ -124,20 +124,20 @@ impl Unusable {
     }
 }
 
-/// Why nothing is known of a bearer.
+/// Why nothing is known about a bearer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Unknown {
-    /// No answer.
+    /// The authorization server did not answer.
     #[error(transparent)]
     Http(#[from] HttpError),
-    /// The endpoint does not accept this endpoint's own credentials.
-    #[error("the authorization server refuses the introspection credentials (HTTP {0})")]
+    /// The introspection endpoint refuses this endpoint's own credentials.
+    #[error("the authorization server refused the introspection credentials (HTTP {0})")]
     Credentials(u16),
-    /// Another error, or nothing that could be an answer.
+    /// Another error, or something that cannot be an answer.
     #[error("the authorization server's introspection answered with {0}")]
     Malformed(String),
-    /// More are on their way than are allowed.
-    #[error("too many introspections are on their way")]
+    /// More are in progress than allowed.
+    #[error("too many introspections are in progress")]
     Busy,
 }
 
@@ -160,21 +160,21 @@ impl Introspection {
         Self { http, endpoint, client, turns: Turns::new(), expected }
     }
 
-    /// Takes other credentials from now on.
+    /// Uses other credentials from now on.
     pub fn reload(&self, client: IntrospectionClient) {
         *self.client.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(client);
     }
 
-    /// Asks about `bearer`, in its turn.
+    /// Asks about `bearer` when its turn comes.
     ///
     /// # Errors
-    /// [`Unknown`]: then it is not served, and not remembered either.
+    /// Returns [`Unknown`] if there is no usable answer: the bearer is then neither served nor remembered.
     pub async fn ask(
         &self,
         bearer: &AccessToken,
         standing: Standing,
     ) -> Result<Result<Active, Unusable>, Unknown> {
-        // Whoever would wait for a turn longer than for an answer is told so instead.
+        // A caller that would wait longer for a turn than for an answer gets an error instead.
         let turn = tokio::time::timeout(LIMITS.total, self.turns.take(standing)).await;
         let _turn = turn.ok().and_then(Result::ok).ok_or(Unknown::Busy)?;
         let client = Arc::clone(&self.client.read().unwrap_or_else(PoisonError::into_inner));
@@ -211,10 +211,10 @@ fn is_about_client(error: &Map<String, Value>) -> bool {
     matches!(error.get("error").and_then(Value::as_str), Some("invalid_client" | "unauthorized_client"))
 }
 
-/// What an introspection response says of a token, for this endpoint (R7.3).
+/// Reads what an introspection response says about a token, for this endpoint (R7.3).
 ///
 /// # Errors
-/// [`Unknown::Malformed`] without a boolean `active`.
+/// Returns [`Unknown::Malformed`] without a boolean `active`.
 fn read(
     answer: &Map<String, Value>,
     expected: &Expected,
@@ -226,8 +226,8 @@ fn read(
         Some(Value::Bool(false)) => return Ok(Err(Unusable::Inactive)),
         _ => return Err(Unknown::Malformed("no `active`".to_owned())),
     }
-    // A server may call a token active whose time is up (RFC 7662 §2.2 leaves the check to both). An `exp`
-    // that is not a number is not a time.
+    // A server may call an expired token active (RFC 7662 §2.2 leaves the check to both). An `exp` that is not a
+    // number is not a time.
     let exp = match answer.get("exp") {
         None | Some(Value::Null) => None,
         Some(exp) => match seconds(exp) {
@@ -240,7 +240,7 @@ fn read(
         return Ok(Err(Unusable::WrongIssuer));
     }
     let kind = text("pdpp_token_kind");
-    // Whatever they are for: an endpoint that took them would still refuse them.
+    // Whatever the audience: an endpoint that accepted these kinds would still refuse them.
     match kind {
         Some("mcp_package") => return Ok(Err(Unusable::Package)),
         Some("owner" | "control_plane" | "control-plane" | "control") => return Ok(Err(Unusable::Owner)),
@@ -259,7 +259,7 @@ fn read(
     })
 }
 
-/// `exp`, also with a fraction, rounded down.
+/// Reads `exp`; a fraction is rounded down.
 fn seconds(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| {
         let (whole, _) = value.as_number()?.as_str().split_once('.')?;
@@ -267,7 +267,7 @@ fn seconds(value: &Value) -> Option<i64> {
     })
 }
 
-/// `aud` is one text or several (RFC 7519 §4.1.3), of which one has to be ours.
+/// `aud` is one text or several (RFC 7519 §4.1.3); one of them must be ours.
 fn is_for_us(aud: &Value, kind: Option<&str>, expected: &Expected) -> bool {
     let ours = |value: &Value| {
         let Some(named) = value.as_str().and_then(|text| text.parse::<ProviderUrl>().ok()) else {
@@ -302,7 +302,7 @@ mod tests {
         read(answer.as_object().unwrap(), &expected(), Timestamp::from_second(NOW).unwrap())
     }
 
-    /// What becomes of a usable answer with these members in it.
+    /// The outcome of a usable answer with these members added.
     fn with(more: &Value) -> Result<Active, Unusable> {
         let mut answer =
             json!({"active": true, "pdpp_token_kind": "client", "client_id": "c", "grant_id": "g"});
@@ -325,7 +325,8 @@ mod tests {
             (json!(null), Unusable::UnknownKind),
         ] {
             assert_eq!(with(&json!({ "pdpp_token_kind": kind })), Err(why));
-            // The right token for another place is that, and the wrong kind is no better for being for here.
+            // For a token with two faults: the wrong audience comes before the kind, and the kind counts even with
+            // the right audience.
             let elsewhere = with(&json!({"pdpp_token_kind": kind, "aud": "https://x.example"}));
             let why = if why == Unusable::UnknownKind { Unusable::WrongAudience } else { why };
             assert_eq!(elsewhere, Err(why));
@@ -388,7 +389,7 @@ mod tests {
         let take = |standing| turns.take(standing).now_or_never().and_then(Result::ok);
         let mut strangers: Vec<_> = std::iter::from_fn(|| take(Standing::Stranger)).collect();
         assert_eq!(strangers.len(), MOST_OF_STRANGERS);
-        // One more waits, in nobody's way.
+        // One more waits, and blocks nobody.
         let mut waits = Box::pin(turns.take(Standing::Stranger));
         assert!(waits.as_mut().now_or_never().is_none());
         let known: Vec<_> = std::iter::from_fn(|| take(Standing::Known)).collect();

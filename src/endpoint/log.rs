@@ -1,6 +1,6 @@
-//! The endpoint's log: one line of JSON per request, on stderr, and the operator's events among them. No token, no
-//! argument, nothing of an answer: a bearer's hash, whom the authorization server says it was issued to, and
-//! words of this program's own.
+//! The endpoint's log on stderr: one line of JSON per request, and the operator's events among them. It holds no
+//! token, no argument and nothing of an answer: only a bearer's hash, the client that it was issued to according to
+//! the authorization server, and this program's own words.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -26,27 +26,27 @@ use crate::mcp::protocol::http::{Asked, Outcome};
 use crate::text;
 use crate::ui::{Ui, json_ascii_controls};
 
-/// Lines that may wait for a slow stderr. Beyond that they are counted instead, like those that a full disk refuses:
-/// neither holds anybody up.
+/// Lines that may wait for a slow stderr. Further lines are only counted, like those that a full disk refuses:
+/// neither delays a request.
 const MOST_WAITING: usize = 4_096;
 
-/// How long a request's line waits for others that are written with it. A process that is killed loses so much.
+/// How long a request's line waits for others to be written with it. A killed process loses that much.
 const SOON: Duration = Duration::from_millis(50);
 
-/// Room that is kept for lines, in bytes: some more than busy callers fill in that time.
+/// Bytes reserved for lines: a little more than busy callers fill in that time.
 const KEPT: usize = 128 << 10;
 
-/// Bytes that are written at once, at most: what a pipe takes whole, so that another writer's line comes between two of
-/// these and not into one (`PIPE_BUF`).
+/// Bytes to write at once, at most: what a pipe takes whole, so that another writer's line comes between two of these
+/// and not into one (`PIPE_BUF`).
 const AT_ONCE: usize = 4_096;
 
 /// How often the same trouble is reported to the operator.
 const REPORTED_EVERY: Duration = Duration::from_mins(1);
 
-/// Longest text of another's in a line, in bytes.
+/// The maximum length of a text from elsewhere in a line, in bytes.
 const MOST_TEXT: usize = 200;
 
-/// The way to the log.
+/// The handle with which to write to the log.
 pub struct Log {
     queue: Arc<Queue>,
     metrics: Arc<Metrics>,
@@ -60,10 +60,11 @@ pub struct Writing {
 }
 
 impl Log {
-    /// Starts the one thread that writes, through `ui`. From `cut` on, a request without an answer is this end's doing.
+    /// Starts the one thread that writes, through `ui`. Once `cut` is cancelled, a request without an answer counts
+    /// as cut off by this server.
     ///
     /// # Errors
-    /// `no_thread`.
+    /// Returns `no_thread` if the thread cannot be started.
     pub fn start(ui: Ui, metrics: Arc<Metrics>, cut: CancellationToken) -> Result<(Self, Writing)> {
         let (end, done) = sync_channel(1);
         let (queue, lost) = (Arc::new(Queue::default()), Arc::clone(&metrics));
@@ -83,7 +84,8 @@ impl Log {
         Ok((Self { queue, metrics, reported: Mutex::default(), cut }, Writing { done }))
     }
 
-    /// Something that an operator should see: `event` is stable, `message` is for people. Written at once, with what waits.
+    /// Logs something that an operator should see: `event` is stable, `message` is for people. Written at once, with
+    /// the lines that wait.
     pub fn event(&self, level: &'static str, event: &'static str, message: &str) {
         let message = quoted(text::prefix(message, 1_000));
         let line = format!(
@@ -93,7 +95,7 @@ impl Log {
         self.write(&line, true);
     }
 
-    /// The same, at most once a minute: trouble that every request runs into.
+    /// Logs trouble that every request runs into, at most once a minute.
     pub fn trouble(&self, level: &'static str, event: &'static str, message: impl FnOnce() -> String) {
         let now = Instant::now();
         {
@@ -106,7 +108,7 @@ impl Log {
         self.event(level, event, &message());
     }
 
-    /// Every trouble is new again, after something was changed about it.
+    /// Reports every trouble again, after something was changed to fix it.
     pub fn forget_reported(&self) {
         self.reported.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -133,7 +135,7 @@ struct Queue {
 
 #[derive(Default)]
 struct Waiting {
-    /// Each with its end.
+    /// The lines, each with its line end.
     lines: String,
     count: usize,
     is_urgent: bool,
@@ -145,7 +147,7 @@ impl Queue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether there was room for the line.
+    /// Adds a line; returns whether there was room.
     fn push(&self, line: &str, is_urgent: bool) -> bool {
         let mut waiting = self.waiting();
         if waiting.count == MOST_WAITING {
@@ -154,7 +156,7 @@ impl Queue {
         waiting.lines.push_str(line);
         waiting.count += 1;
         waiting.is_urgent |= is_urgent;
-        // The thread is woken for the first line, and by itself for those that come soon after it.
+        // The first line wakes the thread, which then collects the following ones on its own.
         let is_news = waiting.count == 1 || is_urgent;
         drop(waiting);
         if is_news {
@@ -168,7 +170,7 @@ impl Queue {
         self.news.notify_one();
     }
 
-    /// Waits for lines and gives all that came [`SOON`]; false once there are none and there will be no more.
+    /// Waits for lines and takes all that came within [`SOON`]; false once there are none and no more will come.
     fn take(&self, lines: &mut String) -> bool {
         let waiting = self.waiting();
         let waiting = self.news.wait_while(waiting, |waiting| waiting.count == 0 && !waiting.is_closed);
@@ -185,7 +187,7 @@ impl Queue {
     }
 }
 
-/// `lines` in parts of whole lines, of [`AT_ONCE`] bytes where a line is no longer than that.
+/// Splits `lines` into parts of whole lines, of at most [`AT_ONCE`] bytes unless a single line is longer.
 fn parts(mut lines: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let bytes = lines.as_bytes();
@@ -197,7 +199,7 @@ fn parts(mut lines: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A text as JSON, with nothing hidden in it.
+/// A text as JSON, with hidden characters escaped.
 fn quoted(text: &str) -> String {
     let json = serde_json::to_string(text).unwrap_or_else(|_| "null".to_owned());
     match json_ascii_controls(&json) {
@@ -207,7 +209,7 @@ fn quoted(text: &str) -> String {
 }
 
 impl Writing {
-    /// Waits for the last lines, once every [`Log`] is gone, for at most `limit`.
+    /// Once every [`Log`] is dropped, waits at most `limit` for the last lines.
     pub fn finish(&self, limit: Duration) {
         let _: std::result::Result<(), RecvTimeoutError> = self.done.recv_timeout(limit);
     }
@@ -222,7 +224,7 @@ tokio::task_local! {
     static REQUEST: Arc<Record>;
 }
 
-/// What becomes known of a request on its way.
+/// What is learned about a request while it runs.
 #[derive(Default)]
 pub struct Record {
     bearer: OnceLock<BearerHash>,
@@ -232,27 +234,27 @@ pub struct Record {
 }
 
 impl Record {
-    /// The request that this task answers; one of its own where there is none.
+    /// The record of the request that this task answers; a new one if there is none.
     pub fn current() -> Arc<Self> {
         REQUEST.try_with(Arc::clone).unwrap_or_default()
     }
 
-    /// Its bearer's hash is this.
+    /// Sets the hash of its bearer.
     pub fn set_bearer(&self, hash: BearerHash) {
         let _ = self.bearer.set(hash);
     }
 
-    /// Its bearer was issued to this client.
+    /// Sets the client that its bearer was issued to.
     pub fn set_client(&self, client_id: &str) {
         let _ = self.client.set(text::prefix(client_id, MOST_TEXT).to_owned());
     }
 
-    /// It asks for this.
+    /// Sets what the request asks for.
     pub fn set_asked(&self, asked: Asked) {
         let _ = self.asked.set(asked);
     }
 
-    /// It is at work, until it is answered.
+    /// Holds the request's place until it is answered.
     pub fn hold(&self, place: Permit) {
         *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
     }
@@ -262,7 +264,7 @@ impl Record {
     }
 }
 
-/// Answers a request with what `answer` gives, and takes note of it once the answer has left.
+/// Answers a request with what `answer` returns, and logs it once the answer has been sent.
 pub async fn recorded(
     log: Arc<Log>,
     route: &'static str,
@@ -281,7 +283,7 @@ pub async fn recorded(
         bytes: 0,
     };
     let mut response = REQUEST.scope(Arc::clone(&record), answer).await;
-    // A client that reads slowly takes no place from others.
+    // A client that reads slowly does not hold a place that others need.
     record.release();
     line.status = Some(response.status().as_u16());
     line.outcome = response.extensions_mut().remove::<Outcome>();
@@ -296,7 +298,7 @@ struct Line {
     route: &'static str,
     record: Arc<Record>,
     started: Instant,
-    /// None until there is an answer.
+    /// `None` until there is an answer.
     status: Option<u16>,
     outcome: Option<Outcome>,
     request_id: Option<String>,
@@ -308,7 +310,7 @@ impl Drop for Line {
         let passed = self.started.elapsed();
         let (status, outcome) = match (self.status, self.outcome) {
             (None, _) if self.log.cut.is_cancelled() => (503, "cut_off"),
-            // What nginx calls a client that went away before its answer.
+            // The status that nginx uses for a client that left before its answer.
             (None, _) => (499, "client_gone"),
             (Some(status), Some(Outcome::Refused(code))) => {
                 self.log.metrics.refused(code);
@@ -329,7 +331,8 @@ impl Drop for Line {
         );
         let client = self.record.client.get().map(|client| quoted(client));
         let mut line = String::with_capacity(384);
-        // What is no number, and no client's name, is a word of this program's own: there is nothing to escape in it.
+        // Everything except numbers and the client's name is one of this program's own words: nothing in it needs
+        // escaping.
         let _ = writeln!(
             line,
             "{{\"bearer\":{},\"bytes\":{},\"client_id\":{},\"event\":\"request\",\"level\":\"info\",\"method\":{},\
@@ -349,7 +352,7 @@ impl Drop for Line {
     }
 }
 
-/// A word of this program's own as JSON.
+/// One of this program's own words, as JSON.
 struct OwnWord<'a>(Option<&'a str>);
 
 impl std::fmt::Display for OwnWord<'_> {
@@ -480,7 +483,7 @@ mod tests {
             }
         }
 
-        /// As `serde_json` writes it, with what a terminal would obey escaped.
+        /// As `serde_json` writes it, with terminal control characters escaped.
         #[test]
         fn a_line_is_json(client in ".{0,40}", message in ".{0,40}", status in 100u16..600) {
             let written = Collects::default();

@@ -1,5 +1,5 @@
-//! What the endpoint counts, as Prometheus reads it (text exposition format 0.0.4). Every label's values are
-//! few and this program's own: nothing of a caller, a grant or a record.
+//! The endpoint's counters, in Prometheus' text exposition format 0.0.4. Every label has few values, all of them this
+//! program's own words: nothing from a caller, a grant or a record.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,8 +13,8 @@ use crate::listener::places::Counter;
 /// Upper bounds of the duration histogram, in milliseconds.
 const BUCKETS: [u64; 10] = [5, 10, 25, 50, 100, 250, 500, 1_000, 5_000, 30_000];
 
-/// Labels' values that are there from the start, with 0: `increase()` does not see a series begin, and the first
-/// time is when an alert is wanted.
+/// Label values that exist from the start with 0: `increase()` does not see a series begin, and an alert should fire
+/// the first time.
 const REFUSED: [&str; 6] = [
     "endpoint_busy",
     "internal_error",
@@ -40,7 +40,7 @@ const INTROSPECTIONS: [&str; 12] = [
 const RELOADS: [&str; 2] = ["ok", "failed"];
 const HUNG_UP: [&str; 2] = ["room", "address"];
 
-/// The counts. Cheap to add to from many tasks.
+/// The counters. Cheap to increment from many tasks.
 #[derive(Debug)]
 pub struct Metrics {
     requests: Mutex<BTreeMap<(&'static str, &'static str, u16), u64>>,
@@ -53,9 +53,9 @@ pub struct Metrics {
     served: AtomicU64,
     bytes: AtomicU64,
     log_lines_lost: AtomicU64,
-    /// Connections that are open.
+    /// Open connections.
     pub connections: Gauge,
-    /// Requests to the endpoint that are at work.
+    /// Requests to the endpoint that are running.
     pub in_flight: Gauge,
 }
 
@@ -64,17 +64,17 @@ pub struct Metrics {
 pub struct Gauge(AtomicI64);
 
 impl Gauge {
-    /// One more.
+    /// Adds one.
     pub fn enter(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One less.
+    /// Subtracts one.
     pub fn leave(&self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// How many there are.
+    /// The current number.
     pub fn get(&self) -> i64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -117,7 +117,7 @@ impl Counter for Metrics {
 }
 
 impl Metrics {
-    /// A request was answered, or its client went away.
+    /// Counts a request that was answered, or whose client left.
     pub fn answered(
         &self,
         method: &'static str,
@@ -138,22 +138,22 @@ impl Metrics {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// A request was refused before it reached a tool, for the reason `code`.
+    /// Counts a request that was refused for the reason `code` before it reached a tool.
     pub fn refused(&self, code: &'static str) {
         add(&self.refused, code);
     }
 
-    /// A bearer was looked up: `cached`, `active`, or the code of why it is not served.
+    /// Counts a look-up of a bearer: `cached`, `active`, or the code of the refusal.
     pub fn introspected(&self, outcome: &'static str) {
         add(&self.introspections, outcome);
     }
 
-    /// Secrets and certificates were read again: `ok` or `failed`.
+    /// Counts a reload of secrets and certificates: `ok` or `failed`.
     pub fn reloaded(&self, outcome: &'static str) {
         add(&self.reloads, outcome);
     }
 
-    /// So many lines of the access log found no room, or stderr refused them.
+    /// Counts lines of the access log that found no room, or that stderr refused.
     pub fn log_lines_were_lost(&self, count: usize) {
         self.log_lines_lost.fetch_add(count as u64, Ordering::Relaxed);
     }
@@ -163,10 +163,10 @@ impl Metrics {
         self.log_lines_lost.load(Ordering::Relaxed)
     }
 
-    /// All of it, in the text exposition format.
+    /// All counters, in the text exposition format.
     pub fn render(&self) -> String {
         let mut out = String::new();
-        family(&mut out, "pdpp_host_build_info", "gauge", "The version that runs");
+        family(&mut out, "pdpp_host_build_info", "gauge", "The running version");
         line(&mut out, "pdpp_host_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
 
         family(
@@ -182,12 +182,12 @@ impl Metrics {
         let counters = [
             (&self.refused, "pdpp_host_refused_total", "reason", "Requests that were refused"),
             (&self.introspections, "pdpp_host_introspections_total", "outcome", "Look-ups of a bearer"),
-            (&self.reloads, "pdpp_host_reloads_total", "outcome", "Times that secrets were read again"),
+            (&self.reloads, "pdpp_host_reloads_total", "outcome", "Reloads of secrets and certificates"),
             (
                 &self.hung_up,
                 "pdpp_host_hung_up_total",
                 "reason",
-                "Connections that were ended to bound how many there are",
+                "Connections that were closed to limit their number",
             ),
         ];
         for (counts, name, label, help) in counters {
@@ -198,7 +198,7 @@ impl Metrics {
         }
 
         let name = "pdpp_host_request_duration_seconds";
-        family(&mut out, name, "histogram", "From a request's head to the end of its answer");
+        family(&mut out, name, "histogram", "Time from a request's head to the end of its answer");
         let bucket = format!("{name}_bucket");
         for (bound, count) in BUCKETS.iter().zip(&self.buckets) {
             let bound = format!("{}.{:03}", bound / 1000, bound % 1000);
@@ -218,7 +218,7 @@ impl Metrics {
                 signed(&self.log_lines_lost),
             ),
             ("pdpp_host_connections", "gauge", "Open connections", self.connections.get()),
-            ("pdpp_host_requests_in_flight", "gauge", "Requests at work", self.in_flight.get()),
+            ("pdpp_host_requests_in_flight", "gauge", "Running requests", self.in_flight.get()),
         ];
         for (name, kind, help, value) in single {
             family(&mut out, name, kind, help);
@@ -244,7 +244,7 @@ fn family(out: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(out, "# HELP {name} {help}.\n# TYPE {name} {kind}");
 }
 
-/// No label's value needs an escape: they are all written in this program.
+/// No label value needs escaping: this program writes all of them.
 fn line(out: &mut String, name: &str, labels: &[(&str, &str)], value: u64) {
     let labels: Vec<_> = labels.iter().map(|(name, value)| format!("{name}=\"{value}\"")).collect();
     let _ = writeln!(out, "{name}{{{}}} {value}", labels.join(","));
@@ -254,7 +254,7 @@ fn line(out: &mut String, name: &str, labels: &[(&str, &str)], value: u64) {
 mod tests {
     use super::*;
 
-    /// The counters of docs/operators.md's alerts, with each value of a label that they name.
+    /// The counters that the alerts in docs/operators.md use exist with each label value that they name.
     #[test]
     fn what_an_alert_watches_is_there_before_it_happens() {
         let guide = include_str!("../../docs/operators.md");

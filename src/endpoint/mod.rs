@@ -1,5 +1,5 @@
 //! The endpoint: MCP over Streamable HTTP in front of a provider's resource server, inside the provider's trust
-//! boundary (R7). What is public about it comes from its configuration, what a caller may read from its bearer.
+//! boundary (R7). What it shows publicly comes from its configuration, what a caller may read from its bearer.
 //!
 //! - [`credentials`], [`introspection`]: asking the authorization server about a bearer;
 //!   [`admission`]: what it said, for at most a minute; [`rate`]: how often; [`gate`]: all three, for
@@ -53,17 +53,17 @@ use crate::provider::url::ProviderUrl;
 use crate::secret::AccessToken;
 use crate::ui::Ui;
 
-/// Longest that a request may be at work: a tool's reads have 30 s each.
+/// The longest time that a request may run: each read of a tool has 30 s.
 const REQUEST_TIME: Duration = Duration::from_mins(2);
-/// How often what has run out is forgotten.
+/// How often expired entries are removed.
 const SWEEP: Duration = Duration::from_secs(30);
-/// Connections of whoever reads the metrics.
+/// The maximum number of connections to the metrics.
 const MOST_METRICS_CONNECTIONS: usize = 16;
-/// How long the authorization server has to take this endpoint's own credentials, before that is told.
+/// How long the authorization server may take to check this endpoint's own credentials before a warning is logged.
 const CHECK_TIME: Duration = Duration::from_secs(3);
-/// The token that it is asked about then. Nobody was given it, and a log of theirs says what it was.
+/// The token for that check. It was issued to nobody, and its text explains itself in the authorization server's log.
 const MADE_UP: &str = "pdpp-mcp-host-checks-its-own-credentials";
-/// The last lines of the log, at the end.
+/// How long the last lines of the log may take at the end.
 const LAST_LINES: Duration = Duration::from_millis(500);
 
 /// What to serve, and how.
@@ -71,17 +71,17 @@ const LAST_LINES: Duration = Duration::from_millis(500);
 pub struct Config {
     /// The provider.
     pub provider: ProviderUrl,
-    /// The way to it.
+    /// How to reach the provider.
     pub network: Network,
-    /// Where to listen.
+    /// The address to listen on.
     pub listen: SocketAddr,
-    /// Where to serve the metrics; nowhere without it.
+    /// The address to serve the metrics on; without one, there are none.
     pub metrics_listen: Option<SocketAddr>,
     /// The endpoint as clients see it.
     pub endpoint: Endpoint,
     /// The credentials for introspection.
     pub introspection: CredentialsSource,
-    /// TLS, where it is done here.
+    /// The TLS files, if TLS is served here.
     pub tls: Option<Files>,
     /// How often callers may ask.
     pub allowance: Allowance,
@@ -89,29 +89,29 @@ pub struct Config {
     pub bounds: Bounds,
     /// How many connections there may be.
     pub room: Room,
-    /// How long requests that are at work may take when it stops.
+    /// How long running requests may take after it is stopped.
     pub drain: Duration,
 }
 
-/// Where it listens, once it does.
+/// The addresses of a listening endpoint.
 #[derive(Debug, Clone)]
 pub struct Ready {
     /// The listener's own address: `http://127.0.0.1:8484/mcp`.
     pub url: Url,
-    /// Where the metrics are.
+    /// The address of the metrics.
     pub metrics: Option<Url>,
     is_loopback: bool,
 }
 
 impl Ready {
-    /// The events to log for an endpoint that clients reach at `public`: level, event, message.
+    /// The events to log for an endpoint that clients reach at `public`: level, event and message.
     fn events(&self, public: &Url) -> Vec<(&'static str, &'static str, String)> {
         let place = |url: &Url| url[Position::BeforeHost..Position::AfterPort].to_owned();
         let mut events = vec![if self.url == *public {
             ("info", "ready", format!("MCP endpoint ready at {public}"))
         } else {
             let message = format!(
-                "MCP endpoint ready: clients use {public}; the proxy in front sends that on to {}, with Host: {}",
+                "MCP endpoint ready: clients use {public}; the proxy in front forwards requests to {}, with Host: {}",
                 self.url,
                 place(public)
             );
@@ -119,12 +119,13 @@ impl Ready {
         }];
         if self.url.scheme() == "http" {
             if public.scheme() == "https" {
-                let message = "TLS is left to a proxy in front; --tls-cert and --tls-key do it here";
+                let message =
+                    "a proxy in front must serve TLS; to serve it here, use --tls-cert and --tls-key";
                 events.push(("info", "tls_elsewhere", message.to_owned()));
             }
             if !self.is_loopback {
                 let message =
-                    "bearers arrive here in plain text: let nobody but the proxy reach this address";
+                    "bearer tokens arrive here in plain text: let only the proxy reach this address";
                 events.push(("warn", "plain_text", message.to_owned()));
             }
         }
@@ -132,11 +133,11 @@ impl Ready {
     }
 }
 
-/// Serves until a signal says stop. `ready` is called once it listens; where that fails, nobody is served.
+/// Serves until a signal stops it. `ready` is called once the endpoint listens; if it fails, nothing is served.
 ///
 /// # Errors
-/// Those of `ready`; before it is ready: `introspection_credentials`, `introspection_not_offered`, `host_tls`, `host_listen`,
-/// those of [`discover`], `runtime_failed`, `no_thread`.
+/// Returns the errors of `ready`. Before the endpoint is ready: `introspection_credentials`,
+/// `introspection_not_offered`, `host_tls`, `host_listen`, those of [`discover`], `runtime_failed` and `no_thread`.
 pub fn run(config: Config, ready: impl FnOnce(&Ready) -> Result<()>) -> Result<()> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().thread_name("endpoint").enable_all().build().map_err(
@@ -146,8 +147,8 @@ pub fn run(config: Config, ready: impl FnOnce(&Ready) -> Result<()>) -> Result<(
     let cut = CancellationToken::new();
     let (log, writing) = Log::start(Ui::from_process(), Arc::clone(&metrics), cut.clone())?;
     let served = runtime.block_on(serve(config, Arc::new(log), metrics, cut, ready));
-    // A dropped runtime would wait for blocking work, a name look-up for example. The log ends with the tasks
-    // that hold it.
+    // Dropping the runtime would wait for blocking work, such as a name look-up. The log ends with the tasks that
+    // hold it.
     runtime.shutdown_timeout(LAST_LINES);
     writing.finish(LAST_LINES);
     served
@@ -173,14 +174,14 @@ async fn serve(
                 "introspection_not_offered",
                 format!("The authorization server of {provider} names no introspection_endpoint"),
             )
-            .hint("Without it nobody can tell whose a bearer is; this is the provider's to put right")
+            .hint("Without it, this endpoint cannot check a bearer token; ask the provider to add it")
         })?;
     let rs_http = Http::new(HttpLimits::default()).over(config.network.clone());
     let rs = ResourceServer::new(rs_http, provider, discovery.query_base.clone()).map_err(|error| {
         Error::new(
             Kind::Refused,
             "query_base_foreign",
-            "The provider's data is at another address than its own",
+            "The provider's data is not at the provider's own address",
         )
         .because(error)
     })?;
@@ -253,7 +254,7 @@ async fn serve(
     let left = loop {
         tokio::select! {
             left = &mut main => break left.unwrap_or_default(),
-            // A second signal means: now.
+            // A second signal means to stop now.
             signal = signals.next() => if signal == Signal::Stop {
                 stopped_twice = true;
                 cut.cancel();
@@ -264,14 +265,14 @@ async fn serve(
     Ok(())
 }
 
-/// As many connections as were asked for, or as there are files for.
+/// As many connections as configured, or as the limit of open files allows.
 fn room(config: &Config, log: &Log) -> Room {
     let (files, at_once) = (places::allow_files(), config.allowance.at_once as usize);
     let most = places::fitting(config.room.most, at_once, files);
     if most < config.room.most {
         let files = files.unwrap_or_default();
         let message = format!(
-            "this process may open {files} files, so it takes {most} connections at once: raise `ulimit -n`"
+            "this process may open {files} files, so it accepts {most} connections at once: raise `ulimit -n`"
         );
         log.event("warn", "few_files", &message);
     }
@@ -283,22 +284,19 @@ fn room(config: &Config, log: &Log) -> Room {
     Room { most, most_per_address, ..config.room.clone() }
 }
 
-/// Logs the end. `cut_off` connections had not ended by themselves; `None` where nothing was waited for.
+/// Logs the end. `cut_off` is the number of connections that did not end on their own; `None` if the endpoint did not
+/// wait.
 fn log_stopped(cut_off: Option<usize>, log: &Log) {
     match cut_off {
         Some(0) => log.event("info", "stopped", "all requests were answered"),
         Some(left) => log.event("warn", "stopped", &format!("{left} connections were cut off")),
         None => {
-            log.event(
-                "warn",
-                "stopped",
-                "a second signal came: requests that were not answered were cut off",
-            );
+            log.event("warn", "stopped", "a second signal came: unanswered requests were cut off");
         }
     }
 }
 
-/// Reads secrets and certificates again. What cannot be read leaves the old in use.
+/// Reloads secrets and certificates. If one cannot be read, the old one stays in use.
 async fn reload(
     place: &CredentialsSource,
     admission: &Arc<Admission>,
@@ -307,7 +305,7 @@ async fn reload(
     metrics: &Metrics,
 ) {
     let place = place.clone();
-    // A keyring may take its time.
+    // A keyring may be slow.
     let read = tokio::task::spawn_blocking(move || place.read()).await;
     let credentials = match read {
         Ok(Ok(client)) => {
@@ -317,21 +315,21 @@ async fn reload(
             Ok(())
         }
         Ok(Err(error)) => Err(error),
-        Err(error) => Err(Error::failed("runtime_failed", "The credentials were not read").because(error)),
+        Err(error) => Err(Error::failed("runtime_failed", "Could not read the credentials").because(error)),
     };
     let tls = tls.map_or(Ok(()), Tls::reload);
     let failed = [credentials, tls].into_iter().filter_map(Result::err).collect::<Vec<_>>();
     for error in &failed {
-        log.event("error", "reload_failed", &format!("{}; the old stays in use", error.in_full()));
+        log.event("error", "reload_failed", &format!("{}; the old one stays in use", error.in_full()));
     }
     metrics.reloaded(if failed.is_empty() { "ok" } else { "failed" });
     if failed.is_empty() {
-        log.event("info", "reloaded", "introspection credentials and TLS files were read again");
+        log.event("info", "reloaded", "reloaded the introspection credentials and TLS files");
     }
 }
 
-/// Asks the authorization server once, so that an operator need not wait for a caller to find out that nobody is
-/// served. Refused credentials stop nothing: a signal takes others.
+/// Asks the authorization server once, so that an operator learns of refused credentials before a caller does.
+/// Refused credentials do not stop the endpoint: a signal reloads them.
 async fn check(admission: Arc<Admission>, log: Arc<Log>) {
     let Ok(made_up) = AccessToken::new(MADE_UP.to_owned()) else { return };
     match tokio::time::timeout(CHECK_TIME, admission.introspection().ask(&made_up, Standing::Stranger)).await
@@ -343,14 +341,15 @@ async fn check(admission: Arc<Admission>, log: Arc<Log>) {
         Ok(Err(unknown)) => log.event("warn", unknown.code(), &gate::in_words(&unknown)),
         Err(_) => {
             let seconds = CHECK_TIME.as_secs();
-            let message =
-                format!("introspection was not answered within {seconds} s; callers get 503 until it is");
+            let message = format!(
+                "the authorization server did not answer introspection within {seconds} s; callers get 503 until it does"
+            );
             log.event("warn", "introspection_unavailable", &message);
         }
     }
 }
 
-/// What [`DiscoveryError::into_error`] gives, for an operator: here the address is an option.
+/// [`DiscoveryError::into_error`] for an operator, who gives the address as an option.
 fn not_discovered(error: DiscoveryError, provider: &ProviderUrl) -> Error {
     let meant = error.meant(provider);
     let error = error.into_error(provider);
@@ -366,11 +365,11 @@ fn not_discovered(error: DiscoveryError, provider: &ProviderUrl) -> Error {
     }
 }
 
-/// Listens on `address`, the value of `option`, and gives what it became.
+/// Listens on `address`, the value of `option`, and returns the address that it got.
 async fn bind(option: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketAddr)> {
     let failed = |error| {
         Error::failed("host_listen", format!("Could not listen on {address}")).because(error).hint(
-            Hint::new("Name another address, or take a free port: ").run(Command::typed_with(
+            Hint::new("Name another address, or use a free port: ").run(Command::typed_with(
                 option,
                 "127.0.0.1:0",
                 "mcp host",
@@ -397,7 +396,7 @@ fn about(discovery: &Discovery) -> About {
     }
 }
 
-/// The endpoint, its metadata, and a word for balancers.
+/// The endpoint, its metadata, and a health check for balancers.
 fn routes(
     endpoint: &Endpoint,
     provider: &ProviderUrl,
@@ -438,14 +437,14 @@ fn routes(
             logged(Arc::clone(&log), Arc::clone(&endpoint), "mcp", answer)
         }
     };
-    // A balancer's probe names an address as its Host, and nothing is derived from it. There is no other answer:
-    // whoever stops takes no connection.
+    // A balancer's probe names an address as its Host, and nothing is derived from it. `ok` is the only answer: an
+    // endpoint that is stopping accepts no connections.
     let health = get(|| async { "ok\n" });
     let others = http::guard(&endpoint, metadata.merge(unknown));
     http::router(&endpoint, mcp).merge(others.layer(layer)).route("/healthz", health)
 }
 
-/// Answers with what `answer` gives in time, with a line in the log.
+/// Answers with what `answer` returns, within the time limit, and logs a line.
 async fn logged(
     log: Arc<Log>,
     endpoint: Arc<Endpoint>,
@@ -463,11 +462,11 @@ async fn logged(
     .await
 }
 
-/// What the operator can do about a `Host` that this is not; the name that came is nobody's to repeat.
+/// What the operator can do about a request for another `Host`. The name that was sent is not repeated.
 fn misdirected(endpoint: &Endpoint) -> String {
     let expected = &endpoint.public_url[Position::BeforeHost..Position::AfterPort];
     format!(
-        "a request names another Host than {expected}: if it came through the proxy, let that pass Host on as it is, \
+        "a request names another Host than {expected}: if it came through the proxy, let the proxy pass Host on unchanged, \
          or name what it sends with --trusted-host HOST[:PORT]"
     )
 }
@@ -477,15 +476,15 @@ fn too_slow(endpoint: &Endpoint) -> Response {
         .response(endpoint)
 }
 
-/// Apart from the endpoint: what an operator counts is not a caller's business, and a proxy in front passes on
-/// everything that it is not told to keep.
+/// Separate from the endpoint: an operator's counters are not for callers, and a proxy in front forwards everything
+/// unless told otherwise.
 fn metrics_routes(metrics: &Arc<Metrics>, endpoint: &Endpoint) -> axum::Router {
     let (metrics, endpoint) = (Arc::clone(metrics), endpoint.clone());
     let render = get(move |headers: HeaderMap| async move {
-        // A page that was loaded from a name of its own may have that name lead here.
+        // A page from another site may have its own host name resolve to this address.
         if !endpoint.is_named_by_operator(&headers) {
             let refusal =
-                (StatusCode::MISDIRECTED_REQUEST, "not a name of this server: see --trusted-host\n");
+                (StatusCode::MISDIRECTED_REQUEST, "this is not a name of this server: see --trusted-host\n");
             return refusal.into_response();
         }
         ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics.render())

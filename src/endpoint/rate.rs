@@ -1,4 +1,4 @@
-//! How often, and how many at once, one bearer may ask.
+//! How often one bearer may ask, and how many requests it may have at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,22 +8,22 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::admission::BearerHash;
 
-/// Most bearers that are kept count of at once.
+/// The maximum number of bearers to keep count of.
 const MOST: usize = 16_384;
 
-/// What one endpoint allows.
+/// The limits of one endpoint.
 #[derive(Debug, Clone, Copy)]
 pub struct Allowance {
-    /// Requests a minute of one bearer, on average; 1 or more.
+    /// Requests of one bearer per minute, on average; 1 or more.
     pub per_minute: u32,
-    /// Requests of one bearer at work at once; 1 or more.
+    /// Concurrent requests of one bearer; 1 or more.
     pub at_once_per_bearer: u32,
-    /// Requests at work at once altogether; 1 or more.
+    /// Concurrent requests in total; 1 or more.
     pub at_once: u32,
 }
 
 impl Allowance {
-    /// How many may come at once after a pause: ten seconds' worth.
+    /// How many requests may come at once after a pause: as many as in ten seconds.
     fn burst(self) -> f64 {
         f64::from(self.per_minute / 6).max(1.0)
     }
@@ -43,14 +43,14 @@ struct Bearer {
     at_once: Arc<Semaphore>,
 }
 
-/// A request's place among those at work; given back when dropped.
+/// A running request's place; given back when dropped.
 #[derive(Debug)]
 pub struct Permit {
     _of_all: OwnedSemaphorePermit,
     _of_bearer: OwnedSemaphorePermit,
 }
 
-/// Why a request has to wait.
+/// Why a request must wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
     /// The bearer asks too often: HTTP 429.
@@ -58,9 +58,9 @@ pub enum Wait {
         /// Whole seconds until the next request may come.
         retry_after: u64,
     },
-    /// The bearer asks too much at once: HTTP 429.
+    /// The bearer has too many requests at once: HTTP 429.
     TooManyAtOnce,
-    /// Everybody together does: HTTP 503.
+    /// All bearers together have too many: HTTP 503.
     Busy,
 }
 
@@ -74,7 +74,7 @@ impl Wait {
         }
     }
 
-    /// Seconds until it is worth asking again.
+    /// Seconds to wait before asking again.
     pub const fn retry_after(self) -> u64 {
         match self {
             Self::TooOften { retry_after } => retry_after,
@@ -84,7 +84,7 @@ impl Wait {
 }
 
 impl Rate {
-    /// Allows that much.
+    /// A count with this allowance.
     pub fn new(allowance: Allowance) -> Self {
         Self {
             allowance,
@@ -96,7 +96,7 @@ impl Rate {
     /// Counts a request of `bearer`.
     ///
     /// # Errors
-    /// [`Wait`].
+    /// Returns [`Wait`] if the request must wait.
     pub fn enter(&self, bearer: BearerHash) -> Result<Permit, Wait> {
         let of_bearer = self.count(bearer, Instant::now())?;
         let of_bearer = of_bearer.try_acquire_owned().map_err(|_| Wait::TooManyAtOnce)?;
@@ -110,7 +110,7 @@ impl Rate {
         let burst = self.allowance.burst();
         let mut bearers = self.bearers.lock().unwrap_or_else(PoisonError::into_inner);
         if bearers.len() >= MOST && !bearers.contains_key(&hash) {
-            // One whose bucket is full again is as good as new.
+            // A bearer whose bucket is full again need not be remembered.
             let full = Duration::from_secs_f64(burst / a_second);
             bearers.retain(|_, bearer| {
                 now.duration_since(bearer.counted) < full || Arc::strong_count(&bearer.at_once) > 1

@@ -1,4 +1,4 @@
-//! The signals of an operator.
+//! The signals that an operator sends.
 
 #[cfg(unix)]
 use crate::error::Error;
@@ -7,13 +7,13 @@ use crate::error::Result;
 /// What a signal asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// SIGHUP: read secrets and certificates again.
+    /// SIGHUP: reload secrets and certificates.
     Reload,
     /// SIGTERM, SIGINT: stop.
     Stop,
 }
 
-/// Listened for from the moment this is made.
+/// The signals that arrive after this is created.
 pub struct Signals {
     #[cfg(unix)]
     hangup: tokio::signal::unix::Signal,
@@ -27,10 +27,10 @@ pub struct Signals {
 
 #[cfg(unix)]
 impl Signals {
-    /// Listens from now on. To be called inside a runtime.
+    /// Listens from now on. Must be called inside a runtime.
     ///
     /// # Errors
-    /// `runtime_failed`.
+    /// Returns `runtime_failed` if the system refuses to listen.
     pub fn new() -> Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         let listen = |kind| {
@@ -44,7 +44,7 @@ impl Signals {
         })
     }
 
-    /// The next one.
+    /// Waits for the next signal.
     pub async fn next(&mut self) -> Signal {
         tokio::select! {
             _ = self.hangup.recv() => Signal::Reload,
@@ -56,7 +56,7 @@ impl Signals {
 
 #[cfg(not(unix))]
 impl Signals {
-    /// As on unix.
+    /// As on Unix.
     ///
     /// # Errors
     /// None.

@@ -1,4 +1,4 @@
-//! TLS of the endpoint's own, where no proxy in front does it.
+//! TLS of the endpoint itself, if no proxy in front serves it.
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,7 +13,7 @@ use super::credentials::{NotRead, read_private, read_text};
 use crate::error::{Error, Result};
 use crate::text::shell_word;
 
-/// Where certificate and key are.
+/// The files of the certificate and the key.
 #[derive(Debug, Clone)]
 pub struct Files {
     /// PEM: the certificate, then the ones between it and its authority.
@@ -22,7 +22,7 @@ pub struct Files {
     pub key: PathBuf,
 }
 
-/// What connections are accepted with, exchangeable while it runs.
+/// Accepts connections; the certificate can be exchanged at run time.
 pub struct Tls {
     files: Files,
     config: RwLock<Arc<ServerConfig>>,
@@ -32,23 +32,23 @@ impl Tls {
     /// Reads `files`.
     ///
     /// # Errors
-    /// `host_tls`.
+    /// Returns `host_tls` if they cannot be used.
     pub fn open(files: Files) -> Result<Self> {
         let config = RwLock::new(files.read()?);
         Ok(Self { files, config })
     }
 
-    /// Reads the files again. What is in use stays in use if they cannot be used.
+    /// Reads the files again. If they cannot be used, the old ones stay in use.
     ///
     /// # Errors
-    /// `host_tls`.
+    /// Returns `host_tls` if they cannot be used.
     pub fn reload(&self) -> Result<()> {
         let config = self.files.read()?;
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = config;
         Ok(())
     }
 
-    /// For the next connection.
+    /// The acceptor for the next connection.
     pub fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner)))
     }
@@ -85,7 +85,7 @@ impl Files {
                 failed(
                     "key",
                     &self.key,
-                    NotRead::other(format!("it does not go with the certificate: {error}")),
+                    NotRead::other(format!("it does not match the certificate: {error}")),
                 )
             })?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];

@@ -6,25 +6,25 @@ use serde_json::{Map, Value, json};
 
 use crate::json::write::{self, Json, Sink};
 
-/// The six tools. What a host is told of each is in [`tools::surface`](crate::mcp::tools::surface).
+/// The six tools. [`tools::surface`](crate::mcp::tools::surface) has what a host sees of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Tool {
-    /// What the grant holds.
+    /// Describes what the grant holds.
     Schema,
-    /// A page of one stream's records.
+    /// Reads a page of one stream's records.
     QueryRecords,
-    /// A number, or groups of them.
+    /// Computes a number, or groups of numbers.
     Aggregate,
-    /// Records by text.
+    /// Finds records by text.
     Search,
-    /// One record.
+    /// Reads one record.
     Fetch,
-    /// A window of one text field.
+    /// Reads a window of one text field.
     ReadRecordField,
 }
 
 impl Tool {
-    /// All of them, in the order in which they are listed.
+    /// All tools, in the order in which they are listed.
     pub const ALL: [Self; 6] =
         [Self::Schema, Self::QueryRecords, Self::Aggregate, Self::Search, Self::Fetch, Self::ReadRecordField];
 
@@ -52,7 +52,7 @@ impl fmt::Display for Tool {
     }
 }
 
-/// A tool call that a model can make as it stands.
+/// A tool call that a model can copy and make.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
     /// The tool.
@@ -83,7 +83,7 @@ impl Call {
         self.arguments.get(name)?.as_array()?.iter().map(Value::as_str).collect()
     }
 
-    /// The same call with other arguments: `None` takes one out.
+    /// The same call with other arguments; `None` removes one.
     #[must_use]
     pub fn with<const N: usize>(&self, changes: [(&str, Option<Value>); N]) -> Self {
         let mut arguments = self.arguments.clone();
@@ -96,12 +96,12 @@ impl Call {
         Self { tool: self.tool, arguments }
     }
 
-    /// For `structuredContent`.
+    /// The call for `structuredContent`.
     pub fn to_json(&self) -> Value {
         json!({"tool": self.tool.name(), "arguments": self.arguments})
     }
 
-    /// For the text: the tool's name and its arguments as one line of JSON.
+    /// The call for the text: the tool's name, then its arguments as one line of JSON.
     pub fn to_text(&self) -> String {
         self.to_string()
     }

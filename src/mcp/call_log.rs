@@ -1,8 +1,8 @@
-//! What a call read, for whoever keeps a log of it. The tool core knows this trait and no file.
+//! What a call read, for a caller that logs it. The tool core knows this trait and no file.
 //!
-//! The facts of one call come from three places: the protocol handler knows who asks, each read through a
-//! source knows its grant, and the answer has its rows. They meet in task-local notes, so that no tool has
-//! to pass them on.
+//! The facts of one call come from three places: the protocol handler knows who asks, each read through a source
+//! knows its grant, and the answer has its rows. They are collected in task-local notes, so that no tool has to pass
+//! them along.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,15 +14,15 @@ use serde_json::{Map, Value};
 use crate::mcp::protocol::caller::{self, Caller};
 use crate::mcp::protocol::service::{Offer, ResourceContents, ResourceError, Service, ToolAnswer};
 
-/// One call, without anything that was asked for or answered.
+/// One call, without its arguments and its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
     /// Who asked.
     pub caller: Option<Caller>,
     /// The tool, or `resources/read`.
     pub tool: String,
-    /// The grants that were read: provider and grant id, each once. Those that were only asked what they have stand here
-    /// where no other was read.
+    /// The grants that were read: provider and grant id, each once. Grants of which only the schema was read are
+    /// listed only if no other grant was read.
     pub grants: Vec<(String, Option<String>)>,
     /// The streams that were read, each once, as the requests or the answer named them.
     pub streams: Vec<String>,
@@ -36,21 +36,21 @@ pub struct Access {
     pub took: Duration,
 }
 
-/// Takes note of calls. Must return at once, and cannot fail a call.
+/// Receives the record of each call. Must return at once, and cannot fail a call.
 pub trait AccessSink: Send + Sync + 'static {
     /// One call has ended.
     fn record(&self, access: Access);
 }
 
-/// Most grants and streams that are named in one call's note.
+/// The maximum number of grants and of streams that one call's record names.
 const MOST: usize = 32;
 
-/// The route of a request that says what a grant has, and gives nothing of it.
+/// The route of a request that says what a grant holds, and returns no data of it.
 const LOOK_UP: &str = "schema";
 
 #[derive(Default)]
 struct Notes {
-    /// With whether more than a look-up was made.
+    /// Each with whether more than a look-up was made.
     grants: Vec<(String, Option<String>, bool)>,
     streams: Vec<String>,
 }
@@ -63,7 +63,7 @@ impl Notes {
         }
     }
 
-    /// A call to several grants looks up which of them has the stream.
+    /// A call to several grants looks up which of them have the stream; those look-ups do not count as reads.
     fn grants_read(grants: Vec<(String, Option<String>, bool)>) -> Vec<(String, Option<String>)> {
         let any_read = grants.iter().any(|(.., is_read)| *is_read);
         let read = grants.into_iter().filter(|(.., is_read)| *is_read || !any_read);
@@ -75,7 +75,7 @@ tokio::task_local! {
     static NOTES: Arc<Mutex<Notes>>;
 }
 
-/// Notes a read of a grant by `route`, and of these streams, if the call that it belongs to is recorded.
+/// Notes a read of a grant by `route` and the streams that it read, if the surrounding call is recorded.
 pub fn note(provider: &str, grant_id: Option<&str>, route: &str, streams: &[&str]) {
     let _ = NOTES.try_with(|notes| {
         let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,7 +93,7 @@ pub fn note(provider: &str, grant_id: Option<&str>, route: &str, streams: &[&str
     });
 }
 
-/// Notes the streams of an answer's hits: a search over everything names none.
+/// Notes the streams of an answer's hits: a search over everything names none in its request.
 pub fn note_streams<'a>(streams: impl Iterator<Item = &'a str>) {
     let _ = NOTES.try_with(|notes| {
         let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -101,14 +101,14 @@ pub fn note_streams<'a>(streams: impl Iterator<Item = &'a str>) {
     });
 }
 
-/// A service whose calls a sink is told of.
+/// A service that reports its calls to a sink.
 pub struct Recorded<S> {
     service: S,
     sink: Arc<dyn AccessSink>,
 }
 
 impl<S: Service> Recorded<S> {
-    /// `service`, with every call told to `sink`.
+    /// Wraps `service`, so that every call is reported to `sink`.
     pub const fn new(service: S, sink: Arc<dyn AccessSink>) -> Self {
         Self { service, sink }
     }
@@ -125,7 +125,7 @@ impl<S: Service> Recorded<S> {
     }
 }
 
-/// A call that runs; one whose future is dropped was cancelled.
+/// A running call; if its future is dropped, it was cancelled.
 struct Pending {
     sink: Arc<dyn AccessSink>,
     caller: Option<Caller>,
@@ -171,9 +171,9 @@ impl<S: Service> Service for Recorded<S> {
     }
 
     fn refused(&self, tool: &str, code: &str) {
-        // What is no tool's name (MCP) may be anything.
+        // A tool name that MCP does not allow may be anything.
         let is_name = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
-        let tool = if tool.chars().all(is_name) { tool } else { "(no name of a tool)" };
+        let tool = if tool.chars().all(is_name) { tool } else { "(not a tool name)" };
         self.begin(tool).end(Ended { rows: 0, bytes: 0, outcome: code.to_owned() });
     }
 
@@ -238,7 +238,7 @@ mod tests {
         }
     }
 
-    /// Answers `search` with two hits, `query_records` never, everything else with an error.
+    /// Answers `search` with two hits, `query_records` never, and everything else with an error.
     struct Scripted;
 
     impl Service for Scripted {

@@ -1,8 +1,8 @@
 //! Record handles: one self-contained text that names a record (R3.70 to R3.73).
 //!
-//! `{connection_id}/{stream}:{record_id}`, where the record id has exactly its reserved and hidden
-//! characters percent-encoded. Legacy `stream:record_id` is accepted and never decoded, and so is
-//! `pdpp://record/…` around either form.
+//! `{connection_id}/{stream}:{record_id}`, where exactly the reserved and hidden characters of the record id are
+//! percent-encoded. The legacy form `stream:record_id` is accepted and never decoded. `pdpp://record/…` around either
+//! form is accepted too.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::text::{has_hidden, is_hidden, leading};
 
-/// Longest accepted handle, in bytes.
+/// The maximum size of an accepted handle, in bytes.
 pub const MAX_HANDLE_BYTES: usize = 4096;
 
 /// The prefix of a record's resource URI.
@@ -21,42 +21,42 @@ pub const RECORD_URI: &str = "pdpp://record/";
 /// A record, named.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct RecordId {
-    /// The connection it was read from, where the handle says so.
+    /// The connection it was read from, if the handle names it.
     pub connection: Option<String>,
     /// The stream.
     pub stream: String,
-    /// The record's own id, decoded: what the resource server knows it by.
+    /// The record's own id, decoded: the id on the resource server.
     pub record: String,
 }
 
-/// Why a text names no record. All of them are found before any request (R3.72).
+/// Why a text does not name a record. All of these are detected before any request (R3.72).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// Not of the form at all.
+    /// The form is wrong.
     #[error("it is not of the form connection_id/stream:record_id")]
     NotAHandle,
-    /// An empty connection, stream or record part.
+    /// The connection, stream or record part is empty.
     #[error("its {0} part is empty")]
     Empty(&'static str),
-    /// More than one unencoded `/`.
+    /// It has more than one unencoded `/`.
     #[error("it has more than one `/`; inside a record id write %2F")]
     ExtraSeparator,
-    /// A backslash, `..` or their encoded forms.
+    /// It contains a backslash, `..` or an encoded form of either.
     #[error("its {0} part holds a character or sequence that is not allowed there")]
     Forbidden(&'static str),
-    /// A record id that a URL cannot carry as one segment.
+    /// A URL cannot carry this record id as one segment.
     #[error("a record id that is exactly `.` or `..` cannot be requested")]
     DotSegment,
-    /// Encoded otherwise than this program writes it.
+    /// It is encoded in another way than this program writes it.
     #[error("its record part is not encoded canonically; it is written {0}")]
     NotCanonical(String),
-    /// Too long.
+    /// It is too long.
     #[error("it is longer than {MAX_HANDLE_BYTES} bytes")]
     TooLong,
 }
 
 impl RecordId {
-    /// The record that a row of the resource server is, from what its envelope says; `stream` where it does not say one.
+    /// The id of a row of the resource server, read from its envelope; `stream` is used if the row does not name one.
     pub fn of_row(row: &Map<String, Value>, stream: &str) -> Option<Self> {
         let text = |key: &str| row.get(key).and_then(Value::as_str);
         Some(Self {
@@ -69,7 +69,7 @@ impl RecordId {
     /// Reads any accepted form of handle.
     ///
     /// # Errors
-    /// [`IdError`], for everything that could reach another record or path than it shows.
+    /// Returns [`IdError`] for everything that could reach another record or path than it shows.
     pub fn parse(text: &str) -> Result<Self, IdError> {
         if text.len() > MAX_HANDLE_BYTES {
             return Err(IdError::TooLong);
@@ -115,10 +115,10 @@ impl RecordId {
         Self { connection: None, stream: stream.to_owned(), record: record.to_owned() }.without_dot_segment()
     }
 
-    /// A record named by its parts, as `read_record_field` takes them: nothing is decoded.
+    /// Builds the id from its parts, as `read_record_field` accepts them; nothing is decoded.
     ///
     /// # Errors
-    /// [`IdError`] for parts that a request cannot carry.
+    /// Returns [`IdError`] for parts that a request cannot carry.
     pub fn from_parts(connection: &str, stream: &str, record: &str) -> Result<Self, IdError> {
         for (part, text) in [("connection", connection), ("stream", stream), ("record", record)] {
             if text.is_empty() {
@@ -142,8 +142,8 @@ impl RecordId {
         self.connection.as_deref().is_some_and(|connection| check_name("connection", connection).is_ok())
     }
 
-    /// The handle: self-contained where the connection can be embedded, else `stream:record_id`.
-    /// `None` where neither form would read back as this record.
+    /// The handle: self-contained if the connection can be embedded, otherwise `stream:record_id`. `None` if neither
+    /// form would read back as this record.
     pub fn handle(&self) -> Option<String> {
         check_name("stream", &self.stream).ok()?;
         if matches!(self.record.as_str(), "" | "." | "..") {
@@ -172,7 +172,8 @@ impl RecordId {
     }
 }
 
-/// Connection and stream: what the grammar can carry without encoding, and no path trick, encoded or not.
+/// Checks a connection or stream: only what the grammar can carry without encoding, and no path trick, encoded or
+/// not.
 fn check_name(part: &'static str, text: &str) -> Result<(), IdError> {
     if text.is_empty() {
         return Err(IdError::Empty(part));
@@ -189,10 +190,10 @@ fn check_name(part: &'static str, text: &str) -> Result<(), IdError> {
     if forbidden { Err(IdError::Forbidden(part)) } else { Ok(()) }
 }
 
-/// A stream named as an argument of its own: one path segment, whatever else it holds.
+/// Checks a stream that is named in its own argument: it may contain anything that fits into one path segment.
 ///
 /// # Errors
-/// [`IdError`] for what a URL cannot carry as one segment, and for path tricks.
+/// Returns [`IdError`] for path tricks and for what a URL cannot carry as one segment.
 pub fn check_segment(part: &'static str, text: &str) -> Result<(), IdError> {
     if text.is_empty() {
         return Err(IdError::Empty(part));

@@ -16,16 +16,17 @@ pub struct Surface {
     pub tools: Vec<Value>,
     /// Its instructions.
     pub instructions: String,
-    /// Who it belongs to; `None` for our own.
+    /// The name of the server; `None` for our own.
     pub server: Option<String>,
     /// What the server writes that a host may not read.
     pub odd: Option<&'static str>,
 }
 
-/// The surface of the stdio server that `command` starts, all of it `within` that time; without one, this program's own.
+/// The surface of the stdio server that `command` starts, read `within` that time; without a command, this program's
+/// own.
 ///
 /// # Errors
-/// Whatever kept another server from being inspected; `interrupted`.
+/// Returns the reason why another server could not be inspected, or `interrupted`.
 pub fn inspect(command: &[OsString], within: Duration) -> Result<Surface> {
     match ServerCommand::from_words(command) {
         None => own(),
@@ -56,14 +57,14 @@ async fn other(command: &ServerCommand, within: Duration) -> Result<Surface> {
     };
     tokio::select! {
         inspected = inspect => inspected.map_err(|error: Error| {
-            let mut hint = format!("run it by hand to see more: {}", command.display());
+            let mut hint = format!("run it yourself to see more: {}", command.display());
             if error.code() == "server_timeout" {
                 hint = format!("give it longer with --timeout SECONDS (it had {}), or {hint}", within.as_secs());
             }
             if error.next_step().is_some() { error } else { error.hint(hint) }
         }),
-        // The server is in a group of its own, so the terminal's Ctrl-C does not reach it: dropping
-        // the client does.
+        // The server is in its own process group, so the terminal's Ctrl-C does not reach it; dropping the client
+        // does.
         _ = tokio::signal::ctrl_c() => {
             Err(Error::new(Kind::Interrupted, "interrupted", "Interrupted; the server was stopped"))
         }

@@ -1,5 +1,5 @@
-//! Compact `key=value` lines that record text cannot forge: whatever came from outside is either a
-//! token without spaces and quotes, or a JSON string on one line with nothing hidden in it (R4.9).
+//! Compact `key=value` lines that record text cannot forge: every value from outside is either a token without spaces
+//! and quotes, or a JSON string on one line with no hidden characters (R4.9).
 
 use serde_json::Value;
 
@@ -9,17 +9,17 @@ use crate::text;
 /// A value on one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inline {
-    /// How it is written.
+    /// The written form.
     pub text: String,
-    /// Whether all of it is there.
+    /// Whether the whole value is in it.
     pub complete: bool,
 }
 
-/// What begins a line of ours that a reader acts upon.
+/// The words that begin a line of ours that a reader acts on.
 const OUR_WORDS: [&str; 4] = ["next", "previous", "more", "error"];
 
-/// A name or id: as it is where that is unmistakable, else as a JSON string. A name that could begin a
-/// line of ours (`next`, `more:`) is quoted too.
+/// A name or id: unchanged if it is unambiguous, otherwise a JSON string. A name that could begin a line of ours
+/// (`next`, `more:`) is quoted too.
 pub fn token(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     push_token(&mut out, text);
@@ -37,8 +37,8 @@ pub fn push_token(out: &mut String, text: &str) {
     }
 }
 
-/// What ends a line: as it is where it could be nothing else, else as a JSON string. For flags and the
-/// like, which hold `=` and `,` but no spaces.
+/// The end of a line: unchanged if it is unambiguous, otherwise a JSON string. For flags and the like, which contain
+/// `=` and `,` but no spaces.
 pub fn rest_of_line(text: &str) -> String {
     let plain = !text.is_empty()
         && text.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'"' | b'\\' | b'{' | b'}'));
@@ -50,7 +50,7 @@ pub fn quoted(text: &str) -> String {
     write::text(text)
 }
 
-/// Appends a text as [`quoted`] has it.
+/// Appends a text in the form of [`quoted`].
 pub fn push_quoted(out: &mut String, text: &str) {
     text.write_to(out);
 }
@@ -62,7 +62,7 @@ pub fn value(value: &Value, max_bytes: usize) -> Inline {
     Inline { text, complete }
 }
 
-/// Appends a [`value`]; says whether all of it is there.
+/// Appends a [`value`]; returns whether all of it was written.
 pub fn push_value(out: &mut String, value: &Value, max_bytes: usize) -> bool {
     if let Value::String(text) = value {
         return push_quoted_cut(out, text, max_bytes);
@@ -78,8 +78,8 @@ pub fn push_value(out: &mut String, value: &Value, max_bytes: usize) -> bool {
     is_complete
 }
 
-/// A JSON string on one line, cut after about `max_bytes` of the text; what is cut is told by its end,
-/// `…"`, outside of which no `…` closes a string that is complete.
+/// A JSON string on one line, cut after about `max_bytes` of the text. A cut text ends with `…"`, which no complete
+/// string does.
 pub fn quoted_cut(text: &str, max_bytes: usize) -> Inline {
     let mut cut = String::new();
     let complete = push_quoted_cut(&mut cut, text, max_bytes);
@@ -87,7 +87,7 @@ pub fn quoted_cut(text: &str, max_bytes: usize) -> Inline {
 }
 
 fn push_quoted_cut(out: &mut String, text: &str, max_bytes: usize) -> bool {
-    // Within a few characters of the bound a cut saves nothing.
+    // Within a few characters of the limit, a cut saves nothing.
     let is_complete = text.len() <= max_bytes.saturating_add(8);
     if is_complete {
         push_quoted(out, text);

@@ -1,7 +1,7 @@
 //! The tool core: six read-only tools over grants.
 //!
-//! Arrows go one way here too: `inspect → tools → render → reading → {call_log, tool_error} → {call, protocol} → {id, size} → line`
-//! (`tests/docs/map.rs`).
+//! Dependencies go one way here too: `inspect → tools → render → reading → {call_log, tool_error} → {call, protocol}
+//! → {id, size} → line` (`tests/docs/map.rs`).
 
 pub mod call;
 pub mod call_log;

@@ -1,6 +1,6 @@
 //! Sizes on the wire, and how large a result may be (R4.8).
 
-/// How many bytes `value` takes as compact JSON with every hidden character escaped, as it goes over the wire (R4.8, R4.9).
+/// How many bytes `value` takes as compact JSON with every hidden character escaped, as it is sent (R4.8, R4.9).
 pub use crate::json::write::len as json_len;
 
 /// The longest prefix of `text` that takes at most `max_bytes` within a JSON string on the wire.
@@ -15,7 +15,7 @@ pub fn prefix_on_wire(text: &str, max_bytes: usize) -> &str {
     text
 }
 
-/// The longest end of `text` that takes at most `max_bytes` within a JSON string on the wire.
+/// The longest suffix of `text` that takes at most `max_bytes` within a JSON string on the wire.
 pub fn suffix_on_wire(text: &str, max_bytes: usize) -> &str {
     let mut used = 0;
     for (at, c) in text.char_indices().rev() {
@@ -35,12 +35,12 @@ const fn char_on_wire(c: char) -> usize {
     }
 }
 
-/// How many things of the mean size of `count` that take `taken` bytes together fit into `room` bytes.
+/// How many items fit into `room` bytes if `count` of them take `taken` bytes together.
 pub fn mean_fits(room: usize, taken: usize, count: usize) -> usize {
     room.saturating_mul(count).checked_div(taken).unwrap_or(usize::MAX)
 }
 
-/// How large each view of one result may be, in bytes (R4.8).
+/// The maximum size of each view of one result, in bytes (R4.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// The text item of `content[]`.
@@ -50,9 +50,9 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// The least that `--max-result-bytes` may set.
+    /// The smallest value for `--max-result-bytes`.
     pub const LEAST: usize = 4_000;
-    /// The most that `--max-result-bytes` may set.
+    /// The largest value for `--max-result-bytes`.
     pub const MOST: usize = 48_000;
 }
 

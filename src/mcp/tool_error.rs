@@ -13,22 +13,22 @@ use crate::mcp::size::prefix_on_wire;
 use crate::provider::rs::Refusal;
 use crate::text;
 
-/// Most bytes of either view of an error: what the least `--max-result-bytes` allows (R4.8).
+/// The maximum size of either view of an error, in bytes: the smallest value of `--max-result-bytes` (R4.8).
 const MAX_BYTES: usize = crate::mcp::size::Bounds::LEAST;
-/// Most bytes of its parts, as JSON on the wire: what comes from outside may be of any length.
+/// The maximum sizes of its parts, in bytes of JSON on the wire: text from outside may have any length.
 const MAX_CODE_BYTES: usize = 100;
 const MAX_MESSAGE_BYTES: usize = 1_000;
 const MAX_NEXT_BYTES: usize = 800;
 const MAX_HINT_BYTES: usize = 500;
 const MAX_DETAIL_BYTES: usize = 200;
 const MAX_DETAILS: usize = 6;
-/// Most bytes of a candidate's label or key.
+/// The maximum size of a candidate's label or key, in bytes.
 const MAX_LABEL_BYTES: usize = 120;
 
-/// Most candidates named in one error (R5.3).
+/// The maximum number of candidates in one error (R5.3).
 pub const MAX_CANDIDATES: usize = 12;
 
-/// An error, as a model meets it: what happened, and what to do next.
+/// An error as a model sees it: what happened, and what to do next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolError(Box<Inner>);
 
@@ -44,8 +44,7 @@ struct Inner {
     refusal: Option<Refusal>,
 }
 
-/// What to do about an error: a call that can be made as it stands, or a sentence where only the caller
-/// knows the call.
+/// What to do about an error: a call that can be made as it is, or a sentence if only the caller knows the call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
     /// The call.
@@ -72,21 +71,21 @@ impl From<&str> for Next {
     }
 }
 
-/// A connection that a call could have meant (R5.3).
+/// A connection that a call could refer to (R5.3).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     /// The grant that it belongs to.
     pub grant_id: Option<String>,
     /// The kind of source.
     pub connector_key: Option<String>,
-    /// What to pass as `connection_id`.
+    /// The value to pass as `connection_id`.
     pub connection_id: String,
-    /// What the owner calls it.
+    /// The owner's name for it.
     pub label: Option<String>,
 }
 
 impl ToolError {
-    /// An error with a stable code. `next` is what to do about it, ideally a call.
+    /// An error with a stable code. `next` says what to do about it, ideally as a call.
     pub fn new(
         code: impl Into<Cow<'static, str>>,
         message: impl Into<String>,
@@ -108,8 +107,8 @@ impl ToolError {
         }))
     }
 
-    /// The provider's refusal: code and message stay its own (R5.1), and what it means for the call is still to be
-    /// explained, once, where the call is known.
+    /// The provider's refusal: code and message stay its own (R5.1). What it means for the call is explained later,
+    /// once, where the call is known.
     pub fn of_refusal(refusal: Refusal) -> Self {
         let mut error = Self::new(refusal.code.clone(), refusal.message.clone(), "")
             .with("status", refusal.status)
@@ -120,32 +119,32 @@ impl ToolError {
         error
     }
 
-    /// The provider's refusal, where it is one that is not explained yet.
+    /// Takes the provider's refusal, if it has not been explained yet.
     pub fn take_refusal(&mut self) -> Option<Refusal> {
         self.0.refusal.take()
     }
 
-    /// Says what to do in a sentence; a call beside it stays.
+    /// Sets the sentence that says what to do; a call next to it stays.
     #[must_use]
     pub fn hint(mut self, sentence: impl Into<String>) -> Self {
         self.0.hint = Some(sentence.into());
         self
     }
 
-    /// Offers a call, beside the sentence that there may be, or none.
+    /// Offers a call, in addition to any sentence; `None` removes it.
     #[must_use]
     pub fn offer(mut self, call: Option<Call>) -> Self {
         self.0.next = call;
         self
     }
 
-    /// Names the argument where the resource server did not (R5.1).
+    /// Names the argument if the resource server did not (R5.1).
     #[must_use]
     pub fn about(self, param: &str) -> Self {
         if self.0.details.contains_key("param") { self } else { self.with("param", param) }
     }
 
-    /// Takes a detail out.
+    /// Removes a detail.
     #[must_use]
     pub fn without(mut self, key: &str) -> Self {
         self.0.details.remove(key);
@@ -159,7 +158,7 @@ impl ToolError {
         self
     }
 
-    /// Adds a detail where there is one.
+    /// Adds a detail if there is one.
     #[must_use]
     pub fn with_some(self, key: &str, value: Option<impl Into<Value>>) -> Self {
         match value {
@@ -168,8 +167,8 @@ impl ToolError {
         }
     }
 
-    /// Names the connections that the call could have meant, at most [`MAX_CANDIDATES`] of them, and
-    /// that `connection_id` chooses.
+    /// Names the connections that the call could refer to, at most [`MAX_CANDIDATES`], and that `connection_id`
+    /// chooses between them.
     #[must_use]
     pub fn choose_from(mut self, mut candidates: Vec<Candidate>) -> Self {
         self.0.candidates_total = candidates.len();
@@ -178,19 +177,19 @@ impl ToolError {
         self.with("retry_with", "connection_id")
     }
 
-    /// What there is to choose from, if all of it is here.
+    /// The choices, if the list is complete.
     pub fn all_candidates(&self) -> Option<&[Candidate]> {
         (self.0.candidates.len() == self.0.candidates_total).then_some(&self.0.candidates)
     }
 
-    /// Adds to what happened.
+    /// Appends to the message.
     #[must_use]
     pub fn and(mut self, more: &str) -> Self {
         self.0.message.push_str(more);
         self
     }
 
-    /// Adds another way to go on.
+    /// Appends another way to continue.
     #[must_use]
     pub fn or_next(mut self, other: &str) -> Self {
         match &mut self.0.hint {
@@ -200,7 +199,7 @@ impl ToolError {
         self
     }
 
-    /// Leaves the candidates that `is_one`, where any is.
+    /// Keeps only the candidates that `is_one` accepts, if there are any.
     #[must_use]
     pub fn narrow_candidates(mut self, is_one: impl Fn(&Candidate) -> bool) -> Self {
         let all = std::mem::take(&mut self.0.candidates);
@@ -214,7 +213,7 @@ impl ToolError {
         self
     }
 
-    /// Fills in what is known of each candidate.
+    /// Adds what is known about each candidate.
     #[must_use]
     pub fn complete_candidates(mut self, complete: impl Fn(&mut Candidate)) -> Self {
         self.0.candidates.iter_mut().for_each(complete);
@@ -226,23 +225,23 @@ impl ToolError {
         &self.0.code
     }
 
-    /// A detail.
+    /// A detail of the error.
     pub fn detail(&self, key: &str) -> Option<&Value> {
         self.0.details.get(key)
     }
 
-    /// The call to make next, where there is one.
+    /// The call to make next, if there is one.
     pub fn next_call(&self) -> Option<&Call> {
         self.0.next.as_ref()
     }
 
-    /// What to do next: the call, else the sentence.
+    /// What to do next: the call, or the sentence if there is no call.
     pub fn next(&self) -> String {
         let sentence = || self.0.hint.clone().unwrap_or_default();
         self.0.next.as_ref().map_or_else(sentence, Call::to_text)
     }
 
-    /// What happened, bounded.
+    /// What happened, limited in size.
     pub fn message(&self) -> &str {
         prefix_on_wire(&self.0.message, MAX_MESSAGE_BYTES)
     }
@@ -251,12 +250,12 @@ impl ToolError {
         prefix_on_wire(&self.0.code, MAX_CODE_BYTES)
     }
 
-    /// The call. One that repeats endless arguments is no help: the message says what to correct.
+    /// The call. One that repeats very long arguments is not helpful: the message says what to correct.
     fn bounded_next(&self) -> Option<&Call> {
         self.0.next.as_ref().filter(|call| json_len(&call.to_text()) <= MAX_NEXT_BYTES)
     }
 
-    /// The sentence; there is always one where there is no call.
+    /// The sentence; there is always one if there is no call.
     fn bounded_hint(&self) -> Option<&str> {
         let hint = self.0.hint.as_deref().map(|hint| prefix_on_wire(hint, MAX_HINT_BYTES));
         let too_long = "correct the call as the message says; it is too long to be repeated here";
@@ -277,7 +276,7 @@ impl ToolError {
         })
     }
 
-    /// The candidates that fit beside the rest: an id that is cut would name another connection.
+    /// The candidates that fit next to the rest: a cut id would name another connection.
     fn fitting_candidates(&self) -> &[Candidate] {
         let next = self.bounded_next().map_or(0, |call| json_len(&call.to_text()));
         let hint = self.bounded_hint().map_or(0, |hint| json_len(&hint));
@@ -358,7 +357,7 @@ impl ToolError {
     }
 }
 
-/// On one line within `max_bytes`: a hidden character takes more as a visible escape than on the wire.
+/// The text on one line within `max_bytes`: as a visible escape, a hidden character takes more room than on the wire.
 fn one_line(text: &str, max_bytes: usize) -> String {
     text::shown_prefix(&text::one_line(text), max_bytes).to_owned()
 }

@@ -27,7 +27,7 @@ async fn wrong_credentials_are_the_operators_to_put_right_and_a_signal_takes_the
     for _ in 0..3 {
         let refused = running.tools_list("tok").await;
         assert_eq!((refused.status, refused.code().as_str()), (503, "introspection_refused"));
-        assert!(refused.text.contains("until this server's operator mends"), "{}", refused.text);
+        assert!(refused.text.contains("until its operator fixes"), "{}", refused.text);
         assert_eq!(refused.header("retry-after"), "5");
     }
     let refusals = || {
@@ -45,7 +45,7 @@ async fn wrong_credentials_are_the_operators_to_put_right_and_a_signal_takes_the
     std::fs::write(&path, "canary-broken").unwrap();
     running.reload();
     let failed = running.event("reload_failed").await;
-    assert!(failed["message"].as_str().unwrap().contains("the old stays in use"));
+    assert!(failed["message"].as_str().unwrap().contains("the old one stays in use"));
 
     // Other wrong ones are reported at once.
     credentials(&env, "rs", "canary-other");

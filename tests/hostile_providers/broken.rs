@@ -274,7 +274,7 @@ fn r5_5_statuses_and_bodies_that_are_not_json() {
                 "schema {\"stream\":\"notes\"}",
             ),
             (Reply::json(403, &error("grant_revoked")), "grant_revoked", "ended this grant"),
-            (Reply::json(403, &error("grant_expired")), "grant_expired", "time is over"),
+            (Reply::json(403, &error("grant_expired")), "grant_expired", "has expired"),
             (Reply::json(410, &error("cursor_expired")), "cursor_expired", "start again"),
             (Reply::raw(410, "text/html", html), "http_410", "start again"),
             (Reply::json(429, &error("rate_limited")).with("retry-after", "7"), "rate_limited", "wait 7 s"),
@@ -389,7 +389,7 @@ fn r5_5_an_answer_of_the_wrong_shape_is_not_a_success() {
                     next(&answer).contains("again once") && next(&answer).contains("tell the user"),
                     "{about}"
                 );
-                for part in [key, fault, "expected was"] {
+                for part in [key, fault, "; expected a"] {
                     assert!(answer.text.contains(part), "{part}: {about}");
                 }
                 // With unknown members next to it, it is an answer again.

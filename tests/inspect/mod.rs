@@ -242,7 +242,7 @@ fn what_a_host_might_not_read_is_read_and_told() {
         let ran = env.run(&["mcp", "inspect", "--json", "--", "/bin/sh", "-c", &script]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert_eq!(json_of(&ran.stdout)["odd"], odd);
-        assert!(ran.stderr.contains(&format!("warning: it writes {odd}")), "{ran:?}");
+        assert!(ran.stderr.contains(&format!("warning: the server writes {odd}")), "{ran:?}");
     }
 }
 

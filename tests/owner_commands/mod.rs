@@ -462,7 +462,7 @@ fn a_call_of_an_unknown_tool_is_noted_too() {
     let report = json_of(&env.run(&["log", "--json"]));
     let noted = |at: usize| (&report["entries"][at]["tool"], &report["entries"][at]["outcome"]);
     assert_eq!(noted(0), (&json!("delete_all"), &json!("unknown_tool")));
-    assert_eq!(noted(1), (&json!("(no name of a tool)"), &json!("unknown_tool")), "it may be anything");
+    assert_eq!(noted(1), (&json!("(not a tool name)"), &json!("unknown_tool")), "it may be anything");
     assert!(report["entries"][0]["host"].is_object() && !report.to_string().contains("canary"), "{report}");
 }
 
@@ -514,7 +514,7 @@ fn a_log_that_cannot_be_written_keeps_no_call_from_its_answer() {
     std::fs::create_dir(env.cache_dir().join("access.jsonl")).unwrap();
     let (answers, stderr) = serve(&env, &[], &[("schema", json!({}))]);
     assert!(answers[1]["result"]["isError"].is_null(), "{}", answers[1]);
-    assert!(stderr.contains("the access log cannot be written"), "{stderr}");
+    assert!(stderr.contains("could not write the access log"), "{stderr}");
 }
 
 #[test]

@@ -81,7 +81,7 @@ async fn r6_2_what_a_grant_gave_that_is_gone_is_not_shown_again() {
         let answer = call(&package, "search", arguments.clone()).await;
         let body = structured(&answer);
         seen.extend(ids(&body));
-        warned += usize::from(answer.text.contains("nothing more of a grant"));
+        warned += usize::from(answer.text.contains("nothing more from a grant"));
         let Some(next) = body.get("next") else { break };
         arguments = next["arguments"].clone();
         // Known from the next call on.
@@ -161,7 +161,7 @@ async fn r6_5_a_grant_that_answers_in_the_wrong_shape_is_missing_and_not_empty()
             let answer = call(&both, tool, arguments.clone()).await;
             assert!(!answer.is_error, "{about}: {}", answer.text);
             let warnings = structured(&answer)["data"]["meta"]["warnings"].to_string();
-            let part = "nothing of Label g2 (provider_answer_broken)";
+            let part = "nothing from Label g2 (provider_answer_broken)";
             assert!(answer.text.contains(part) && warnings.contains(part), "{tool} {about}: {}", answer.text);
             assert!(answer.text.contains("ca"), "{tool}: {}", answer.text);
             // Alone, or with one that is no better, it is no success.
@@ -464,7 +464,7 @@ async fn r6_2_every_hit_of_several_grants_is_reached_by_a_process_for_each_page(
                 answer.text
             );
             assert!(
-                !answer.text.contains("pages no further"),
+                !answer.text.contains("has no more pages"),
                 "{grants} grants, page {page}: {}",
                 answer.text
             );
@@ -771,7 +771,7 @@ async fn r6_2_where_one_declares_no_order_they_take_turns() {
     let answer = call(&package, "search", json!({"q": "the"})).await;
     let body = structured(&answer);
     assert_eq!(body["data"]["meta"]["merged_order"], "in_turns");
-    assert!(answer.text.contains("order: one of each source in turn"), "{}", answer.text);
+    assert!(answer.text.contains("order: one from each source in turn"), "{}", answer.text);
     let of = ids(&body).iter().map(|id| id[..2].to_owned()).collect::<Vec<_>>();
     assert_eq!(of, ["ca", "cb"].repeat(4));
 }

@@ -261,7 +261,7 @@ async fn r4_5_a_token_that_is_refreshed_forgets_no_blob_and_no_source() {
     grants.lock().unwrap()[0].id = "refreshed".to_owned();
     *is_silent.lock().unwrap() = true;
     let answer = call(&package, "schema", json!({})).await;
-    assert!(answer.text.contains("nothing of Label g1"), "{}", answer.text);
+    assert!(answer.text.contains("nothing from Label g1"), "{}", answer.text);
     b.asked();
     let read = package.read_resource("pdpp://blob/b_1").await;
     assert!(

@@ -143,7 +143,7 @@ async fn r6_1_a_grant_that_was_renewed_meanwhile_answers_the_next_call() {
             assert!(before.filter(|old| now.iter().all(|new| new.grant_id != old.grant_id)).count() == 1);
             garden.asked();
             let (text, body) = call(&mut client, tool, arguments).await;
-            assert!(body.get("error").is_none() && !text.contains("nothing of"), "{tool}: {text}");
+            assert!(body.get("error").is_none() && !text.contains("nothing from"), "{tool}: {text}");
             assert!(text.contains("cin_"), "{tool}: {text}");
             assert!(tool == "search" || garden.count() == 0, "nobody else is asked");
         }
@@ -177,7 +177,7 @@ async fn r6_5_a_list_says_what_it_goes_on_without_and_goes_on() {
             assert!(page.get("error").is_none(), "{text}");
             // What is not on this machine any more cannot be renewed.
             assert!(renewed || !text.contains("--renew"), "{text}");
-            notices += usize::from(text.contains("nothing more of a grant") || text.contains("nothing of"));
+            notices += usize::from(text.contains("nothing more from a grant") || text.contains("nothing from"));
             hits += page["results"].as_array().map_or(0, Vec::len);
             cursor = page["data"]["next_cursor"].clone();
         }

@@ -156,5 +156,5 @@ fn chatgpt_needs_a_provider_and_keeps_the_other_hosts_report() {
     assert!(ran.code == Some(0) && ran.stdout.contains("pdpp never wrote anything here"), "{ran:?}");
     // A provider for another host would seem to narrow what that is served.
     let ran = env.run(&["mcp", "setup", "codex", "--provider", "https://a.example.org"]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("--provider is for chatgpt alone"), "{ran:?}");
+    assert!(ran.code == Some(2) && ran.stderr.contains("--provider is only for chatgpt"), "{ran:?}");
 }

@@ -207,7 +207,7 @@ fn without_a_host_a_verb_is_a_usage_error_and_every_host_can_be_here() {
     let env = TestEnv::new();
     for verb in ["--remove", "--dry-run", "--yes", "--print", "--strict"] {
         let ran = env.run(&["mcp", "setup", verb]);
-        assert!(ran.code == Some(2) && ran.stderr.contains("No host is named"), "{verb}: {ran:?}");
+        assert!(ran.code == Some(2) && ran.stderr.contains("You named no host"), "{verb}: {ran:?}");
     }
     for (_, path, _) in HOSTS {
         let file = env.home().join(path);
@@ -215,7 +215,7 @@ fn without_a_host_a_verb_is_a_usage_error_and_every_host_can_be_here() {
         std::fs::write(file, "").unwrap();
     }
     let ran = env.run(&["mcp", "setup"]);
-    assert!(ran.stdout.contains("\nNot here: chatgpt (it runs elsewhere).\n"), "{ran:?}");
+    assert!(ran.stdout.contains("\nNot installed here: chatgpt (it runs elsewhere).\n"), "{ran:?}");
     // Of those that are here, the ones that read a project's file.
     let ran = env.run(&["mcp", "setup", "--all", "--scope", "project", "--dry-run", "--json"]);
     let outcome = json_of(&ran);

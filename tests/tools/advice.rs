@@ -56,11 +56,11 @@ async fn r3_60_a_value_that_a_declared_type_cannot_hold_is_refused_before_the_pr
     })
     .await;
     for (filter, says, meant) in [
-        (json!({"booked_at": {"gte": "last month"}}), "`last month` is no time", Value::Null),
+        (json!({"booked_at": {"gte": "last month"}}), "`last month` is not a time", Value::Null),
         (json!({"booked_at": {"gte": "2026-10-01T00:00:00"}}), "no zone: add Z", Value::Null),
         (
             json!({"booked_at": {"gte": "2026/08/01"}}),
-            "is no time",
+            "is not a time",
             json!({"booked_at": {"gte": "2026-08-01"}}),
         ),
         (
@@ -71,7 +71,11 @@ async fn r3_60_a_value_that_a_declared_type_cannot_hold_is_refused_before_the_pr
         (json!({"amount": {"gte": "abc"}}), "`amount` is a number", Value::Null),
         (json!({"is_pending": "yes"}), "`is_pending` is a boolean", json!({"is_pending": true})),
         (json!({"day": {"gte": "2026-10"}}), "`day` is a date", json!({"day": {"gte": "2026-10-01"}})),
-        (json!({"thread_id": "cin_bank/threads:t%2F5"}), "filter takes \"t/5\"", json!({"thread_id": "t/5"})),
+        (
+            json!({"thread_id": "cin_bank/threads:t%2F5"}),
+            "filter accepts \"t/5\"",
+            json!({"thread_id": "t/5"}),
+        ),
     ] {
         for (tool, mut arguments) in [
             ("query_records", json!({"stream": "transactions"})),
@@ -188,7 +192,7 @@ async fn r5_1_a_refusal_is_explained_with_what_the_schema_says() {
             (400, "invalid_request", "limit is only supported with group_by"),
             "aggregate",
             json!({"stream": "transactions", "metric": "count", "limit": 5}),
-            "limit is how many groups are shown",
+            "limit sets how many groups are shown",
             json!({"tool": "aggregate", "arguments": {"stream": "transactions", "metric": "count"}}),
         ),
         (
@@ -321,7 +325,7 @@ async fn r5_1_a_refusal_is_explained_with_what_the_schema_says() {
             (404, "not_found", "Record not found"),
             "fetch",
             json!({"id": "transactions:2026%2F1"}),
-            "%XX is decoded in connection_id/stream:record_id alone",
+            "%XX is decoded only in connection_id/stream:record_id",
             json!({"tool": "fetch", "arguments": {"id": "cin_bank/transactions:2026%2F1"}}),
         ),
     ] {
@@ -377,7 +381,7 @@ async fn r3_32_a_search_without_hits_says_what_may_be_wrong() {
     for (arguments, note) in [
         (
             json!({"q": "tax plumber"}),
-            r#"no record is found by all of these words together; one of them: search {"q":"plumber"}"#,
+            r#"no record contains all of these words; one of them: search {"q":"plumber"}"#,
         ),
         (
             json!({"q": "\"tax\" OR plum*"}),
@@ -385,17 +389,17 @@ async fn r3_32_a_search_without_hits_says_what_may_be_wrong() {
         ),
         (
             json!({"q": "tax", "streams": ["notes"], "filter": {"title": "x"}}),
-            r#"no record that passes the filter is found by these words; without it: search {"q":"tax","streams":["notes"]}"#,
+            r#"these words find no record that passes the filter; without it: search {"q":"tax","streams":["notes"]}"#,
         ),
         (
             json!({"q": "tax", "streams": ["notes"]}),
-            r#"no record in what was searched is found by this word as it is spelled; in all streams: search {"q":"tax"}"#,
+            r#"no record searched contains this word as spelled; in all streams: search {"q":"tax"}"#,
         ),
         (
             json!({"q": "tax", "connection_id": "a", "limit": 5}),
-            r#"no record in what was searched is found by this word as it is spelled; in all streams: search {"limit":5,"q":"tax"}"#,
+            r#"no record searched contains this word as spelled; in all streams: search {"limit":5,"q":"tax"}"#,
         ),
-        (json!({"q": "tax"}), "no record is found by this word as it is spelled"),
+        (json!({"q": "tax"}), "no record contains this word as spelled"),
     ] {
         let answer = fake.call("search", arguments).await;
         assert!(answer.text.lines().any(|line| line == note), "{}", answer.text);

@@ -309,7 +309,7 @@ async fn r3_20_aggregates_are_numbers_in_the_text() {
         answer.text
     );
     assert!(
-        answer.text.contains("\n2 groups shown, the largest first; limit says how many\n"),
+        answer.text.contains("\n2 groups shown, the largest first; limit sets how many\n"),
         "{}",
         answer.text
     );
@@ -634,7 +634,7 @@ async fn r3_21_fewer_groups_than_were_asked_for_are_reported() {
     .await;
     let asked = json!({"stream": "notes", "metric": "count", "group_by": "k", "limit": 500});
     let answer = fake.call("aggregate", asked).await;
-    let limit_notice = "the provider gives at most 100 groups, 500 were asked for";
+    let limit_notice = "the provider gives at most 100 groups; 500 were requested";
     assert!(answer.text.contains("limit_clamped") && answer.text.contains(limit_notice), "{}", answer.text);
     assert_eq!(structured(&answer)["data"]["meta"]["warnings"][0]["message"], limit_notice);
 }

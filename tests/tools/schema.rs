@@ -40,8 +40,8 @@ async fn r3_4_the_legend_says_beforehand_what_would_be_refused() {
     let legend = structured(&answer)["legend"].as_str().unwrap().to_owned();
     for said in [
         "group_by with count only",
-        "records sort by the sort field alone",
-        "fields names none of what expand adds",
+        "records sort by the sort field only",
+        "fields cannot name what expand adds",
     ] {
         assert!(legend.contains(said) && answer.text.contains(said), "{said}: {legend}\n{}", answer.text);
     }

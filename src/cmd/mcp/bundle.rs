@@ -1,4 +1,4 @@
-//! `pdpp mcp bundle`: the entry of an MCP bundle.
+//! `pdpp mcp bundle`: the entry point of an MCP bundle.
 
 use std::ffi::OsString;
 
@@ -14,11 +14,13 @@ use crate::provider::http::Limits;
 use crate::runtime;
 use crate::ui::Ui;
 
-/// Offer the granted data to a host that installed pdpp as a bundle, and get a grant first where its settings say so
+/// Offer the granted data to a host that installed pdpp as a bundle, and get a grant first if its settings ask for
+/// one
 ///
-/// The same tools as `pdpp mcp serve`. Where nothing is granted yet it goes on all the same, and each call says what to do. At its
-/// start, and never for a call, it runs `pdpp connect`, or `pdpp import` before it, for what the settings name and no grant is there
-/// for: you approve on a page in your browser. Once you have, the next call reads; nothing has to be started again.
+/// Serves the same tools as `pdpp mcp serve`. If nothing is granted yet, it starts anyway, and each call says what to
+/// do. At its start, and never during a call, it runs `pdpp connect`, after `pdpp import` if there is an export, for
+/// what the settings name and no grant covers: you approve on a page in your browser. Once you have, the next call
+/// reads; you do not need to restart anything.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -26,28 +28,28 @@ pub struct Args {
     #[arg(long, value_name = "URL", env = "PDPP_BUNDLE_CONNECT", hide_env_values = true)]
     connect: Option<OsString>,
 
-    /// A folder or file with an export of yours: to be imported, and to be granted, if none of your own data is yet
+    /// A folder or file with your export: import it and ask for a grant, if none of your own data is granted yet
     #[arg(long, value_name = "PATH", env = "PDPP_BUNDLE_IMPORT", hide_env_values = true)]
     import: Option<OsString>,
 
-    /// The most that either view of one result may take, in bytes, from 4000 to 48000
-    /// [default: 8000 of text, 10000 of structured output]
+    /// The maximum size of either view of one result, in bytes, from 4000 to 48000 [default: 8000 for text, 10000 for
+    /// structured output]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(4000..=48000))]
     max_result_bytes: Option<u64>,
 
-    /// Keep no note of the calls (see `pdpp log`)
+    /// Do not log the calls (see `pdpp log`)
     #[arg(long)]
     no_access_log: bool,
 }
 
 const AFTER_HELP: &str = "\
-A host starts this by itself, and hands its settings over in the two variables; one that nobody filled in counts as none.
-docs/hosts.md says what a person sees. Ends with 77 if an owner's credential is within reach.";
+A host starts this automatically and passes its settings in the two variables; a setting left empty counts as not set.
+docs/hosts.md shows what you see. Exits with 77 if an owner's credential is within reach.";
 
-/// Serves until there is nobody to serve.
+/// Serves until the host ends the connection.
 ///
 /// # Errors
-/// As `pdpp mcp serve`; `no_thread`.
+/// As for `pdpp mcp serve`, and `no_thread` if no thread can be started.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let (set_up, tools) = match prepare(args, global) {
         Ok(prepared) => prepared,
@@ -61,8 +63,9 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
 fn prepare(args: &Args, global: &Global) -> Result<(SetUp, crate::mcp::tools::service::Tools)> {
     refuse_owner_credentials_in_environment()?;
     let (cache, http) = (global.cache()?, global.http(Limits::default())?);
-    let path = std::env::current_exe()
-        .map_err(|error| Error::failed("not_started", "This program cannot find itself").because(error))?;
+    let path = std::env::current_exe().map_err(|error| {
+        Error::failed("not_started", "Could not determine the path of this program").because(error)
+    })?;
     let (arguments, environment) = global.handed_on();
     let settings = Settings::of_host(args.connect.clone(), args.import.clone());
     let set_up = SetUp::begin(&settings, Program { path, arguments, environment }, cache.clone())?;

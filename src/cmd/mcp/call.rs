@@ -18,7 +18,7 @@ use crate::runtime;
 use crate::text;
 use crate::ui::Ui;
 
-/// Call one tool and show what a host would get: both views, and their sizes
+/// Call one tool and show what a host would get: both views and their sizes
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -26,7 +26,7 @@ pub struct Args {
     #[arg(value_name = "TOOL")]
     pub tool: String,
 
-    /// Its arguments, as one JSON object
+    /// The tool's arguments, as one JSON object
     #[arg(value_name = "JSON", default_value = "{}")]
     pub arguments: String,
 
@@ -55,13 +55,13 @@ Examples:
   pdpp mcp call search '{\"q\":\"invoice\",\"limit\":3}' --view text
   pdpp mcp call query_records '{\"stream\":\"messages\",\"limit\":2}' --json
 
-Ends with 1 if the tool answered with an error.";
+Exits with 1 if the tool answered with an error.";
 
 /// Calls the tool.
 ///
 /// # Errors
-/// Those of `mcp serve`; `unknown_tool`, `arguments_not_an_object` (2). An error that the tool itself answers
-/// with is shown as a host would get it, exit code 1.
+/// Returns the errors of `mcp serve`, and `unknown_tool` or `arguments_not_an_object` (exit code 2). An error in the
+/// tool's own answer is shown as a host would get it, with exit code 1.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     if Tool::from_name(&args.tool).is_none() {
         return Err(unknown_tool(&args.tool));
@@ -89,8 +89,8 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let next_cursor = next.as_ref().and_then(|next| next.pointer("/arguments/cursor")?.as_str());
     if next_cursor.is_some_and(|cursor| matches!(Cursor::from_text(cursor), Cursor::Kept(_))) {
         ui.note(
-            "the next page's cursor was kept by this process, which ends: with fewer grants (--grant) or a smaller limit it \
-             can be passed on",
+            "this process held the next page's cursor and now ends: with fewer grants (--grant) or a smaller limit, the cursor \
+             can be passed to another call",
         );
     }
     ui.note(&format!("text: {}", size(&answer.text)));
@@ -102,13 +102,14 @@ fn unknown_tool(tool: &str) -> Error {
     let names = Tool::ALL.map(Tool::name);
     let likeness = |name: &str| strsim::jaro_winkler(&tool.to_lowercase(), name);
     let near = names.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    // Of a name that is like none, nobody knows what was meant: the first call is the one without arguments.
+    // If no tool has a similar name, suggest the first call, which needs no arguments.
     let near = near.filter(|near| likeness(near) > 0.7).unwrap_or("schema");
-    let message = format!("There is no tool `{}`: they are {}", text::prefix(tool, 100), names.join(", "));
+    let message =
+        format!("There is no tool `{}`; the tools are {}", text::prefix(tool, 100), names.join(", "));
     Error::new(Kind::Usage, "unknown_tool", message).run(example(near))
 }
 
-/// A call of the tool as it is typed.
+/// An example call of the tool, as typed in a shell.
 fn example(tool: &str) -> Command {
     let call = Command::new("mcp call").value(tool);
     match Tool::from_name(tool).and_then(example_arguments) {
@@ -130,7 +131,7 @@ const fn example_arguments(tool: Tool) -> Option<&'static str> {
 
 fn arguments(tool: &str, text: &str) -> Result<Map<String, Value>> {
     let wrong = |why: anyhow::Error| {
-        Error::new(Kind::Usage, "arguments_not_an_object", "The tool's arguments are not one JSON object")
+        Error::new(Kind::Usage, "arguments_not_an_object", "The tool's arguments are not a JSON object")
             .because(why)
             .run(example(tool))
     };
@@ -141,7 +142,7 @@ fn arguments(tool: &str, text: &str) -> Result<Map<String, Value>> {
     }
 }
 
-/// The result as `tools/call` has it.
+/// The result in the form that `tools/call` returns.
 fn to_json(answer: &ToolAnswer) -> Value {
     let mut result = json!({"content": [{"type": "text", "text": answer.text}]});
     if let Some(structured) = &answer.structured {

@@ -20,10 +20,10 @@ use crate::ui::Ui;
 
 /// Offer a provider's data to remote MCP hosts, over HTTP
 ///
-/// For a provider's operator: an MCP endpoint (Streamable HTTP, stateless) in front of the provider's
-/// resource server. Every request is read with its own bearer, which the provider's authorization server
-/// is asked about. The guide is docs/endpoint.md, with examples in packaging/: in the source and in every
-/// package (of a .deb in /usr/share/doc/pdpp).
+/// For a provider's operator: an MCP endpoint (Streamable HTTP, stateless) in front of the provider's resource
+/// server. Every request reads with its own bearer token, which the endpoint checks with the provider's authorization
+/// server. The guide is docs/endpoint.md, with examples in packaging/. Both are in the source and in every package (a
+/// .deb puts them in /usr/share/doc/pdpp).
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("introspection").required(true))]
 pub struct Args {
@@ -31,76 +31,77 @@ pub struct Args {
     #[arg(long, value_name = "URL")]
     pub provider_url: ProviderUrl,
 
-    /// Where to listen; port 0 takes a free one
+    /// The address to listen on; port 0 picks a free port
     #[arg(long, value_name = "ADDR:PORT", default_value_t = SocketAddr::from(([127, 0, 0, 1], 8484)))]
     pub listen: SocketAddr,
 
-    /// Where clients reach the endpoint; it ends in /mcp [default: /mcp below the provider]
+    /// The URL at which clients reach the endpoint; it ends in /mcp [default: /mcp below the provider]
     #[arg(long, value_name = "URL")]
     pub public_url: Option<ProviderUrl>,
 
-    /// Answer requests for this host too, beside the public URL's own; again for more
+    /// Answer requests for this host in addition to the public URL's own; repeat for more
     #[arg(long, value_name = "HOST[:PORT]")]
     pub trusted_host: Vec<TrustedHost>,
 
-    /// Let pages of this origin call it; again for more [default: none]
+    /// Let pages of this origin call the endpoint; repeat for more [default: none]
     #[arg(long, value_name = "ORIGIN")]
     pub allowed_origin: Vec<AllowedOrigin>,
 
-    /// Credentials for introspection: {"client_id":…,"client_secret":…}, mode 600
+    /// The file with the credentials for introspection: {"client_id":…,"client_secret":…}, mode 600
     #[arg(long, value_name = "FILE", group = "introspection")]
     pub introspection_file: Option<PathBuf>,
 
-    /// Take them from the keyring instead
+    /// Read the introspection credentials from the keyring instead
     #[arg(long, group = "introspection", conflicts_with = "introspection_file")]
     pub introspection_keyring: bool,
 
-    /// Do TLS here, with this certificate chain (PEM)
+    /// Serve TLS here, with this certificate chain (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
 
-    /// Its private key (PEM), mode 600
+    /// The certificate's private key (PEM), mode 600
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
 
-    /// Serve counters in Prometheus' format at /metrics here, apart from the endpoint
+    /// Serve counters in Prometheus' format at /metrics on this address, separately from the endpoint
     #[arg(long, value_name = "ADDR:PORT")]
     pub metrics_listen: Option<SocketAddr>,
 
-    /// The longest message
+    /// The maximum size of a message
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1024..=16 << 20))]
     pub max_body_bytes: u32,
 
-    /// The most that either view of one result may take, from 4000 to 48000 [default: 8000 of
-    /// text, 10000 of structured output]
+    /// The maximum size of either view of one result, from 4000 to 48000 [default: 8000 for text, 10000 for
+    /// structured output]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(4000..=48000))]
     pub max_result_bytes: Option<u32>,
 
-    /// How often one bearer may ask, on average
+    /// Requests per minute that one bearer may make, on average
     #[arg(long, value_name = "N", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub requests_per_minute: u32,
 
-    /// Requests of one bearer at once
+    /// Concurrent requests of one bearer
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max_concurrent_per_bearer: u32,
 
-    /// Requests at once
+    /// Concurrent requests in total
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max_concurrent: u32,
 
-    /// Connections at once; for one more the oldest goes that asks nothing
+    /// Concurrent connections; one more closes the oldest connection that is idle
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_connections: u32,
 
-    /// Connections at once from one address (IPv6: /64) [default: a quarter of --max-connections]
+    /// Concurrent connections from one address (IPv6: /64) [default: a quarter of --max-connections]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_connections_per_address: Option<u32>,
 
-    /// A proxy's address, which that bound is not for; again for more. This machine's own never has it
+    /// The address of a proxy that the limit per address does not apply to; repeat for more. It never applies to this
+    /// machine's own addresses
     #[arg(long, value_name = "ADDR")]
     pub trusted_proxy: Vec<IpAddr>,
 
-    /// How long requests may still take after SIGTERM
+    /// How long running requests may take after SIGTERM
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=600))]
     pub drain: u32,
 
@@ -114,12 +115,13 @@ Examples:
   pdpp mcp host --provider-url https://provider.example \\
     --introspection-file /etc/pdpp/introspection.json
 
-SIGHUP reads credentials and certificates again; SIGTERM stops. stderr has one line of JSON per request.";
+SIGHUP reloads credentials and certificates; SIGTERM stops the endpoint. stderr gets one line of JSON per request.";
 
-/// Serves until it is told to stop.
+/// Serves until a signal stops it.
 ///
 /// # Errors
-/// Those of [`endpoint::run`]; `public_url_invalid`, `owner_credential_in_environment`, `output_failed`.
+/// Returns the errors of [`endpoint::run`], and `public_url_invalid`, `owner_credential_in_environment` or
+/// `output_failed`.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     refuse_owner_credentials_in_environment()?;
     let config = config(args, global)?;
@@ -133,7 +135,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
                 "pid": std::process::id(),
             }));
         }
-        // Whoever waits for that line would wait for ever.
+        // If that line is lost, anyone who waits for it waits for ever.
         ui.lost_output().map_or(Ok(()), Err)
     })?;
     Ok(0)
@@ -141,7 +143,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
 
 fn config(args: &Args, global: &Global) -> Result<Config> {
     if args.provider_url.is_local() {
-        let message = "Your own data on this machine is served by `pdpp mcp serve` alone, and not over HTTP";
+        let message = "`pdpp mcp host` does not serve your own data on this machine over HTTP; only `pdpp mcp serve` serves it";
         return Err(Error::new(Kind::Usage, "local_not_hosted", message).run(Command::new("mcp serve")));
     }
     let mut endpoint = Endpoint::new(public_url(args)?);

@@ -1,4 +1,4 @@
-//! `pdpp mcp inspect`: what tools cost a model's context.
+//! `pdpp mcp inspect`: how much of a model's context the tools use.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use crate::ui::{Column, Ui, table};
 
 /// Show the tools and what they cost a model's context
 ///
-/// Needs no credential. Bytes are those of compact JSON; tokens are an estimate, since every model
-/// counts differently.
+/// Needs no credential. Bytes are the size of compact JSON; token counts are estimates, because every model counts
+/// differently.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Print one JSON object
@@ -26,7 +26,7 @@ pub struct Args {
     #[arg(long, value_name = "BYTES")]
     pub budget: Option<usize>,
 
-    /// How long that server may take; one that is fetched first takes longer
+    /// How long the other server may take; allow more for one that is downloaded first
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=600))]
     pub timeout: u16,
 
@@ -38,7 +38,7 @@ pub struct Args {
 /// Shows the surface.
 ///
 /// # Errors
-/// Whatever kept another server from being inspected.
+/// Returns the reason why another server could not be inspected.
 pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     let inspected = {
         let progress = ui.progress();
@@ -48,7 +48,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
         inspect(&args.command, Duration::from_secs(args.timeout.into()))?
     };
     if let Some(odd) = inspected.odd {
-        ui.warn(&format!("it writes {odd}: hosts may not read that"));
+        ui.warn(&format!("the server writes {odd}, which some hosts cannot read"));
     }
     let measured = measure(&inspected.tools, &inspected.instructions);
     if args.json {

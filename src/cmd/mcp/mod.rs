@@ -20,7 +20,7 @@ pub struct Args {
     pub command: Command,
 }
 
-/// What `pdpp mcp` does.
+/// The subcommands of `pdpp mcp`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Serve(serve::Args),
@@ -34,7 +34,7 @@ pub enum Command {
 /// Runs the subcommand.
 ///
 /// # Errors
-/// What it failed with.
+/// Returns the subcommand's error.
 pub fn run(args: &Args, global: &super::Global, ui: &Ui) -> Result<u8> {
     match &args.command {
         Command::Serve(args) => serve::run(args, global, ui),

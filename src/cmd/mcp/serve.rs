@@ -24,26 +24,26 @@ pub struct Args {
     #[command(flatten)]
     pub which: Which,
 
-    /// Keep no note of the calls (see `pdpp log`)
+    /// Do not log the calls (see `pdpp log`)
     #[arg(long)]
     pub no_access_log: bool,
 
-    /// Only say, as one JSON object, whether the tokens can be read here; asks no provider
+    /// Only report, as one JSON object, whether the tokens can be read here; contacts no provider
     #[arg(long)]
     pub check_tokens: bool,
 }
 
-/// How long the last lines of the access log may take when serving is over.
+/// How long the last lines of the access log may take after serving ends.
 const LAST_LINES: Duration = Duration::from_millis(150);
 
 const AFTER_HELP: &str = "\
-An MCP host starts this by itself; in a terminal it waits for JSON-RPC messages.
-Ends with 78 if nothing is connected, 77 if an owner's credential is within reach.";
+An MCP host starts this automatically; in a terminal it waits for JSON-RPC messages.
+Exits with 78 if nothing is connected, 77 if an owner's credential is within reach.";
 
-/// Serves until there is nobody to serve.
+/// Serves until the client ends the connection.
 ///
 /// # Errors
-/// `runtime_failed`, `no_thread`, `output_failed`; everything else is told to the client first.
+/// Returns `runtime_failed`, `no_thread` or `output_failed`; any other error is reported to the client first.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     if args.check_tokens {
         let checked = args.which.check_tokens(global);
@@ -52,18 +52,18 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     }
     if ui.can_ask() {
         ui.note(&format!(
-            "Waiting for an MCP host's messages on standard input; Ctrl-C ends it. To have a host start this by itself: {}",
+            "Waiting for an MCP host's messages on standard input; Ctrl-C ends it. To have a host start it automatically: {}",
             Command::new("mcp setup")
         ));
     }
-    // Arguments and the index: nothing slower may happen before `initialize` is answered.
+    // Only arguments and the index: nothing slower may happen before `initialize` is answered.
     match args.which.tools(global) {
         Ok(tools) => serve_noted(tools, args.no_access_log, global),
         Err(error) => runtime::block_on(stdio::serve_refusal(&error, ui))?,
     }
 }
 
-/// Serves `tools` until there is nobody to serve, and notes each call unless there is to be no log.
+/// Serves `tools` until the client ends the connection, and logs each call unless there is no log.
 pub(super) fn serve_noted(tools: Tools, no_access_log: bool, global: &Global) -> Result<u8> {
     if no_access_log {
         return serve(Arc::new(tools));

@@ -1,4 +1,4 @@
-//! `pdpp mcp setup`: one right entry per host, proven.
+//! `pdpp mcp setup`: one correct and proven entry per host.
 
 use std::fmt::Write as _;
 
@@ -20,10 +20,10 @@ use crate::setup::paths::Machine;
 use crate::setup::{self, Configured, How, Job, NAME, Report, Surveyed, survey};
 use crate::ui::{self, Column, Ui, table};
 
-/// Tell MCP hosts on this machine about pdpp, and prove that they can start it
+/// Set up MCP hosts on this machine to use pdpp, and prove that they can start it
 ///
-/// Writes one entry into a host's own config and leaves every other byte as it is; a copy of the file is kept
-/// beside it. Without a host it shows what is installed here and, on a terminal, asks.
+/// Writes one entry into a host's own config, leaves every other byte unchanged, and keeps a copy of the file next to
+/// it. Without a host, it shows what is installed here and, on a terminal, asks.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 #[allow(clippy::struct_excessive_bools, reason = "flags")]
@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "hosts")]
     pub all: bool,
 
-    /// Take the entry out again
+    /// Remove the entry
     #[arg(long)]
     pub remove: bool,
 
@@ -44,42 +44,42 @@ pub struct Args {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Ask nothing: an entry of that name may go that starts something else or serves certain grants only, and what a
-    /// project's entry sets may stay
+    /// Do not ask: replace or remove an entry of that name even if it starts something else or serves only certain
+    /// grants, and keep what a project's entry sets
     #[arg(long, short)]
     pub yes: bool,
 
-    /// What the entry is called
+    /// The name of the entry
     #[arg(long, value_name = "NAME", default_value = NAME, value_parser = name)]
     pub name: String,
 
-    /// Whose config: yours, or the current directory's, where the host reads one
+    /// Whose config: yours, or the current directory's if the host reads one
     #[arg(long, value_enum, value_name = "SCOPE", default_value = "user")]
     pub scope: Scope,
 
-    /// Print the entry to paste (and an install link, where the host has one) and change nothing
+    /// Print the entry to paste (and an install link, if the host has one) and change nothing
     #[arg(long, conflicts_with_all = ["remove", "dry_run"])]
     pub print: bool,
 
-    /// Put the file back as it was if the recorded command does not start
+    /// Restore the file if the recorded command does not start
     #[arg(long)]
     pub strict: bool,
 
-    /// Print one JSON object: the plan and what came of it
+    /// Print one JSON object: the plan and the result
     #[arg(long)]
     pub json: bool,
 
-    /// For chatgpt: the provider that it shall connect to [default: those that are connected]
+    /// For chatgpt: the provider to connect to [default: the connected ones]
     #[arg(long, value_name = "URL")]
     pub provider: Option<ProviderUrl>,
 }
 
-/// What can be set up: every host of [`HOSTS`], and ChatGPT, which has no file.
+/// What can be set up: every host of [`HOSTS`], and ChatGPT, which has no config file.
 #[derive(Debug, Clone, Copy)]
 pub enum Client {
-    /// By a file.
+    /// A host with a config file.
     Host(&'static Host),
-    /// By an address that is pasted.
+    /// ChatGPT, by an address to paste.
     Chatgpt,
 }
 
@@ -120,7 +120,7 @@ Examples:
   pdpp mcp setup --all --yes          every host that is here
   pdpp mcp setup codex --remove
 
-Ends with 77 if an owner's credential is in the environment or in the config.";
+Exits with 77 if an owner's credential is in the environment or in the config.";
 
 fn name(text: &str) -> anyhow::Result<String> {
     anyhow::ensure!(setup::is_name(text), "1 to 40 letters, digits, - and _, not beginning with -");
@@ -128,7 +128,7 @@ fn name(text: &str) -> anyhow::Result<String> {
 }
 
 impl Client {
-    /// The host with a file; `None` for ChatGPT.
+    /// The host with a config file; `None` for ChatGPT.
     const fn host(self) -> Option<&'static Host> {
         match self {
             Self::Host(host) => Some(host),
@@ -141,13 +141,13 @@ impl Client {
     }
 }
 
-/// Sets up what was asked for.
+/// Sets up the requested hosts.
 ///
 /// # Errors
-/// `owner_credential_in_environment`, and for a single host whatever kept it from being set up. With several,
-/// each failure is said, and the exit code is the first one's.
+/// Returns `owner_credential_in_environment` and, for a single host, the reason why it could not be set up. With
+/// several hosts, each failure is printed, and the exit code is that of the first.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
-    // Taking an entry out only makes things safer.
+    // Removing an entry only makes things safer.
     if !args.remove {
         refuse_owner_credentials_in_environment()?;
     }
@@ -155,7 +155,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         return Err(Error::new(
             Kind::Usage,
             "usage_error",
-            "--provider is for chatgpt alone; what is connected decides what the other hosts are served",
+            "--provider is only for chatgpt; the other hosts are served what is connected",
         )
         .hint(Hint::new("Leave it out, or connect that provider: ").run(Command::connect_any())));
     }
@@ -175,7 +175,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
 
 enum Chosen {
     Hosts(Vec<&'static Host>, bool),
-    /// Nobody chose.
+    /// No host was chosen.
     Survey(Vec<Surveyed>),
     Nothing,
 }
@@ -204,13 +204,13 @@ impl Task<'_> {
         if args.all {
             let hosts: Vec<_> = installed.iter().map(|surveyed| surveyed.host).collect();
             let titles = hosts.iter().map(|host| host.title).collect::<Vec<_>>().join(", ");
-            let verb = if args.remove { "Take the entry out of" } else { "Set up" };
+            let verb = if args.remove { "Remove the entry from" } else { "Set up" };
             if quiet || hosts.is_empty() || self.ui.confirm(&format!("{verb} {titles}?")) {
                 return Chosen::Hosts(hosts, false);
             }
             return Chosen::Nothing;
         }
-        // What is known of the entries is known of the user's own files.
+        // The survey looked at the user's own files only.
         let has_entry =
             |surveyed: &&&Surveyed| in_project || !args.remove || surveyed.configured != Configured::No;
         let offered: Vec<_> = installed.iter().filter(has_entry).collect();
@@ -226,18 +226,18 @@ impl Task<'_> {
         };
         let items: Vec<_> = offered.iter().map(|surveyed| item(surveyed)).collect();
         if items.is_empty() {
-            self.ui.note(&format!("No host here has an entry `{}`", args.name));
+            self.ui.note(&format!("No host here has an entry named `{}`", args.name));
             return Chosen::Nothing;
         }
         let question =
-            if args.remove { "Take the entry out of (space chooses)" } else { "Set up (space chooses)" };
+            if args.remove { "Remove the entry from (space selects)" } else { "Set up (space selects)" };
         match self.ui.choose(question, &items) {
             Some(picked) if !picked.is_empty() => {
                 let hosts = picked.into_iter().filter_map(|at| offered.get(at)).map(|surveyed| surveyed.host);
                 Chosen::Hosts(hosts.collect(), false)
             }
             _ => {
-                self.ui.note("Nothing was chosen, so nothing was changed");
+                self.ui.note("You selected nothing, so nothing was changed");
                 Chosen::Nothing
             }
         }
@@ -249,14 +249,13 @@ impl Task<'_> {
             let here: Vec<_> =
                 found.iter().filter(|surveyed| surveyed.installed).map(|surveyed| surveyed.host.id).collect();
             let Some(first) = here.first() else {
-                let shown =
-                    "No host is named, and none that is known is on this machine, so nothing was done";
+                let shown = "You named no host, and no known host is on this machine, so nothing was done";
                 return Err(
                     Error::new(Kind::Usage, "usage_error", shown).run(Command::new("mcp setup --help"))
                 );
             };
             let shown = format!(
-                "No host is named, so nothing was done; name one, or give --all; here are: {}",
+                "You named no host, so nothing was done; name one, or give --all; installed here: {}",
                 here.join(", ")
             );
             let options = [
@@ -278,7 +277,7 @@ impl Task<'_> {
         }
         let (here, others): (Vec<_>, Vec<_>) = found.iter().partition(|surveyed| surveyed.installed);
         let mut shown = match here.as_slice() {
-            [] => "No host that is known was found on this machine.".to_owned(),
+            [] => "No known host was found on this machine.".to_owned(),
             here => {
                 let row = |surveyed: &&Surveyed| {
                     [surveyed.host.id.to_owned(), surveyed.host.title.to_owned(), surveyed.state()]
@@ -295,11 +294,10 @@ impl Task<'_> {
         }
         let mut others: Vec<_> = others.iter().map(|surveyed| surveyed.host.id).collect();
         others.push("chatgpt (it runs elsewhere)");
-        let _ = write!(shown, "\n\nNot here: {}.", others.join(", "));
+        let _ = write!(shown, "\n\nNot installed here: {}.", others.join(", "));
         let single = Command::new("mcp setup HOST").to_string();
         let all = Command::new("mcp setup --all").to_string();
-        let steps =
-            ui::steps_within(self.ui.width(), &[(&single, "one of them"), (&all, "all that are here")]);
+        let steps = ui::steps_within(self.ui.width(), &[(&single, "one of them"), (&all, "all of them")]);
         let _ = write!(shown, "\n\nNext:\n{steps}");
         self.ui.say(&shown);
         Ok(0)
@@ -307,7 +305,7 @@ impl Task<'_> {
 
     fn entry(&self, host: &Host) -> Result<Entry> {
         let cache = self.global.cache()?;
-        // A file of authorities that cannot be used would be found out by an agent only.
+        // Otherwise only an agent would find out that a file of certificate authorities cannot be used.
         let network = self.global.http_now(Limits::default())?.network().clone();
         let credentials = cache.credentials().unwrap_or_default();
         let is_for_it = credentials.iter().any(|credential| credential.host.as_deref() == Some(host.id));
@@ -369,7 +367,7 @@ impl Task<'_> {
                     }
                     if !report.dry_run {
                         done.push(host.title);
-                        let what = if self.args.remove { "taken out of" } else { "set up for" };
+                        let what = if self.args.remove { "removed from" } else { "set up for" };
                         self.ui
                             .done(&format!("pdpp is {what} {}", done.join(", ")), Command::new("mcp setup"));
                     }
@@ -393,7 +391,7 @@ impl Task<'_> {
                     outcome["host"] = host.id.into();
                     outcome["title"] = host.title.into();
                     if !self.args.json {
-                        self.ui.say(&format!("{}: left as it is", host.title));
+                        self.ui.say(&format!("{}: unchanged", host.title));
                         self.ui.error(&error);
                     }
                     outcomes.push(outcome);
@@ -419,7 +417,7 @@ impl Task<'_> {
             }
             if hosts.is_empty() && !with_chatgpt {
                 self.ui.note(&format!(
-                    "No host that is known was found here; name one: {}",
+                    "No known host was found here; name one: {}",
                     Command::new("mcp setup --help")
                 ));
             }
@@ -436,7 +434,7 @@ impl Task<'_> {
         };
         match attempt(self.args.yes) {
             Err(error) if error.code() == "entry_not_ours" && !self.args.json => {
-                let what = if self.args.remove { "Take it out" } else { "Replace it" };
+                let what = if self.args.remove { "Remove it" } else { "Replace it" };
                 let question = format!("{}. {what}?", error.message());
                 if self.ui.confirm(&question) { attempt(true) } else { Err(error) }
             }
@@ -448,8 +446,8 @@ impl Task<'_> {
         }
     }
 
-    /// ChatGPT: finds the address to paste for each provider, and says what to do with it. `code` becomes what the
-    /// process ends with if there is none.
+    /// ChatGPT: finds the address to paste for each provider, and says what to do with it. Sets `code` to the exit
+    /// code if there is no address.
     fn chatgpt(&self, code: &mut u8) -> Value {
         if self.args.remove {
             if !self.args.json {
@@ -484,7 +482,7 @@ impl Task<'_> {
                 }
             }
         }
-        // One address is enough: a provider without one is then no failure.
+        // One address is enough: a provider without one is then not a failure.
         let failed = failures.len() >= found.len();
         for error in &failures {
             if failed && *code == 0 {
@@ -503,8 +501,8 @@ impl Task<'_> {
     fn chatgpt_providers(&self) -> Result<Vec<ProviderUrl>> {
         if let Some(provider) = &self.args.provider {
             if provider.is_local() {
-                let message = "ChatGPT runs elsewhere, and your own data is served on this machine alone";
-                let next = Hint::new("Name a host of this machine instead: ").run(Command::new("mcp setup"));
+                let message = "ChatGPT runs elsewhere, and your own data is served only on this machine";
+                let next = Hint::new("Name a host on this machine instead: ").run(Command::new("mcp setup"));
                 return Err(Error::new(Kind::Usage, "local_not_hosted", message).hint(next));
             }
             return Ok(vec![provider.clone()]);
@@ -518,14 +516,14 @@ impl Task<'_> {
             return Err(Error::new(
                 Kind::NotConnected,
                 "not_connected",
-                "ChatGPT connects to a provider itself, and none is known here",
+                "ChatGPT connects to a provider directly, and no provider is known here",
             )
             .run(Command::new("mcp setup chatgpt --provider <provider-url>")));
         }
         Ok(connected)
     }
 
-    /// What there is at `provider`, for `--json` and for a person.
+    /// The result at `provider`, for `--json` and for people.
     fn chatgpt_at(&self, provider: &ProviderUrl) -> Result<(Value, Result<String>)> {
         let http = self.global.http_now(Limits::default())?;
         let hosted = runtime::block_on(chatgpt::find(&http, provider))??;

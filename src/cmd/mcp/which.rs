@@ -17,16 +17,16 @@ pub struct Which {
     #[arg(long, value_name = "URL")]
     pub provider: Option<ProviderUrl>,
 
-    /// Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them
+    /// Serve only this grant: its id, the beginning of its id, or its name, as `pdpp status` shows them
     #[arg(long, value_name = "GRANT")]
     pub grant: Option<GrantName>,
 
-    /// Serve only what was granted for this host alone (`pdpp connect local --for`)
+    /// Serve only what was granted to this host alone (`pdpp connect local --for`)
     #[arg(long = "for", value_name = "HOST", value_parser = crate::cmd::connect::host())]
     pub host: Option<String>,
 
-    /// The most that either view of one result may take, in bytes, from 4000 to 48000
-    /// [default: 8000 of text, 10000 of structured output]
+    /// The maximum size of either view of one result, in bytes, from 4000 to 48000 [default: 8000 for text, 10000 for
+    /// structured output]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(4000..=48000))]
     pub max_result_bytes: Option<u64>,
 }
@@ -36,18 +36,18 @@ impl Which {
         Selection { provider: self.provider.clone(), grant: self.grant.clone(), host: self.host.clone() }
     }
 
-    /// Whether the token of each grant that these options leave can be read here ([`serving::check_tokens`]).
+    /// Checks that the token of each grant that these options select can be read here ([`serving::check_tokens`]).
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`serving::check_tokens`].
     pub fn check_tokens(&self, global: &Global) -> Result<()> {
         serving::check_tokens(&global.cache()?, &self.selection())
     }
 
-    /// The tools over every grant that these options leave ([`serving::tools`]).
+    /// The tools over every grant that these options select ([`serving::tools`]).
     ///
     /// # Errors
-    /// As there; an owner credential in the environment.
+    /// Those of [`serving::tools`], and an owner credential in the environment.
     pub fn tools(&self, global: &Global) -> Result<Tools> {
         refuse_owner_credentials_in_environment()?;
         let bounds = bounds(self.max_result_bytes);
@@ -55,7 +55,7 @@ impl Which {
     }
 }
 
-/// The bounds of a result, where `most` bytes may have been given for either view.
+/// The limits of a result; `most` is the given number of bytes for either view, if any.
 pub(super) fn bounds(most: Option<u64>) -> Bounds {
     most.and_then(|bytes| usize::try_from(bytes).ok())
         .map_or_else(Bounds::default, |bytes| Bounds { text: bytes, structured: bytes })

@@ -1,6 +1,6 @@
-//! Who asks: what the client of a call says of itself, for as long as the call runs.
+//! Who calls: what the client of a call says about itself, available while the call runs.
 
-/// Who asks, as the client itself says.
+/// The calling client, as it names itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// `clientInfo.name`.
@@ -13,12 +13,12 @@ tokio::task_local! {
     static CALLER: Option<Caller>;
 }
 
-/// Runs `call` as one of `caller`'s.
+/// Runs `call` on behalf of `caller`.
 pub async fn of_caller<T>(caller: Option<Caller>, call: impl Future<Output = T>) -> T {
     CALLER.scope(caller, call).await
 }
 
-/// Whose call this is, where one runs and its client said who it is.
+/// The caller of the running call, if there is one and its client named itself.
 pub fn current() -> Option<Caller> {
     CALLER.try_with(Clone::clone).ok().flatten()
 }

@@ -1,8 +1,8 @@
-//! What MCP's conformance suite asks a server to have: tools, prompts and resources of its own, so that it tests
-//! the transport that is shipped ([`crate::mcp::protocol::http`]). Only with the feature `conformance-fixtures`, and so in no
-//! binary that anybody gets.
+//! What MCP's conformance suite expects of a server: certain tools, prompts and resources, so that it can test the
+//! transport that ships ([`crate::mcp::protocol::http`]). Only with the feature `conformance-fixtures`, and so in no
+//! released binary.
 //!
-//! Nothing here asks the client within a call or tells it of progress: an answer is one message, whatever it is to.
+//! Nothing here asks the client during a call or reports progress to it: every answer is one message.
 
 use rmcp::ErrorData;
 use rmcp::model::{ErrorCode, ServerResult};
@@ -10,15 +10,15 @@ use serde_json::{Map, Value, json};
 
 use crate::mcp::protocol::jsonrpc;
 
-/// A PNG of one pixel.
+/// A PNG with one pixel.
 const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
 /// A WAV without a sample.
 const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
-/// What a client's capabilities are called in `_meta`.
+/// The name of a client's capabilities in `_meta`.
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// The tools beside the six.
+/// The tools in addition to the six.
 const TOOLS: [&str; 17] = [
     "test_simple_text",
     "test_image_content",
@@ -39,7 +39,7 @@ const TOOLS: [&str; 17] = [
     "test_input_required_result_capabilities",
 ];
 
-/// Answers what is the suite's own; nothing otherwise. `is_modern`: since 2026-07-28.
+/// Answers the suite's own requests; `None` for any other. `is_modern`: 2026-07-28 or later.
 pub(super) fn answer(
     method: &str,
     params: Option<&Value>,
@@ -69,7 +69,7 @@ pub(super) fn answer(
     }))
 }
 
-/// The answer to one of this program's own methods, with what the suite adds to it.
+/// The answer to one of this program's own methods, with the suite's additions.
 pub(super) fn result_line(method: &str, id: &str, result: &ServerResult) -> Vec<u8> {
     if matches!(result, ServerResult::CallToolResult(_)) {
         return jsonrpc::result_line(id, result);
@@ -79,7 +79,7 @@ pub(super) fn result_line(method: &str, id: &str, result: &ServerResult) -> Vec<
     jsonrpc::answer_line(id, "result", &result)
 }
 
-/// Adds to an answer of the server's own what is the suite's.
+/// Adds the suite's parts to an answer of the server.
 fn extend(method: &str, result: &mut Value) {
     match method {
         "initialize" | "server/discover" => {
@@ -145,7 +145,7 @@ fn declares(params: &Map<String, Value>, capability: &str) -> bool {
     params.get("_meta").is_some_and(|meta| meta[CAPABILITIES].get(capability).is_some())
 }
 
-/// What a client is asked in the answer itself, to call again with it (SEP-2322).
+/// What a client is asked in the answer itself, so that it calls again with the replies (SEP-2322).
 fn asked(of: &str) -> Value {
     match of {
         "sampling" => json!({"method": "sampling/createMessage", "params": {"maxTokens": 100,
@@ -156,7 +156,7 @@ fn asked(of: &str) -> Value {
     }
 }
 
-/// A tool, or a prompt, that asks: which questions in which round, and whether a state goes with them.
+/// A tool or prompt that asks: which questions in which round, and whether a state goes with them.
 fn input(name: &str, params: &Map<String, Value>) -> Option<Result<Value, ErrorData>> {
     let state = params.get("requestState").and_then(Value::as_str);
     let given = |key: &str| params.get("inputResponses").is_some_and(|given| given.get(key).is_some());
@@ -195,7 +195,7 @@ fn input(name: &str, params: &Map<String, Value>) -> Option<Result<Value, ErrorD
         _ => return None,
     };
     if state.is_some_and(|state| Some(state) != own) {
-        return Some(Err(ErrorData::invalid_params("requestState is none that was given", None)));
+        return Some(Err(ErrorData::invalid_params("requestState is not one that this server issued", None)));
     }
     if !questions.iter().all(|(key, _)| given(key)) {
         return ask(questions, own);

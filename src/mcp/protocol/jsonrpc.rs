@@ -1,8 +1,8 @@
-//! A line from an MCP client, read without trust: an [`Envelope`], or the JSON-RPC error that answers it.
+//! A line from an MCP client, which is not trusted: an [`Envelope`], or the JSON-RPC error that answers it.
 //!
-//! A line becomes a [`Value`] first and only then one of the SDK's types. The SDK's own way, straight
-//! from text into untagged enums, drops a line that it cannot read instead of answering it, and takes
-//! a malformed request for one with an unknown method.
+//! A line becomes a [`Value`] first and only then one of the SDK's types. The SDK reads text directly into untagged
+//! enums: it drops a line that it cannot read instead of answering it, and takes a malformed request for one with an
+//! unknown method.
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -28,12 +28,12 @@ pub const META_PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion
 /// The longest id, in bytes of JSON: it is kept while its call is in flight, and echoed.
 const MAX_ID: usize = 1_024;
 
-/// A request's id as compact JSON: a string, or an integer, of 1,024 bytes at most. Echoed as it came.
+/// A request's id as compact JSON: a string or an integer of at most 1,024 bytes. Echoed unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Id(String);
 
 impl Id {
-    /// The id that `value` is, if JSON-RPC and MCP both allow it, and it is not too long.
+    /// The id in `value`, if JSON-RPC and MCP both allow it and it is not too long.
     pub fn from_value(value: &Value) -> Option<Self> {
         let json = echoed(value)?;
         (value.is_string() || is_integer(&json)).then_some(Self(json))
@@ -52,30 +52,30 @@ fn is_integer(number: &str) -> bool {
 /// A well-formed JSON-RPC message.
 #[derive(Debug, PartialEq)]
 pub enum Envelope {
-    /// Wants exactly one answer.
+    /// Expects exactly one answer.
     Request {
-        /// What the answer is addressed to.
+        /// The id that the answer must carry.
         id: Id,
         /// The method.
         method: String,
-        /// `params`, unread.
+        /// `params`, not yet read.
         params: Option<Value>,
     },
-    /// Wants none.
+    /// Expects no answer.
     Notification {
         /// The method.
         method: String,
-        /// `params`, unread.
+        /// `params`, not yet read.
         params: Option<Value>,
     },
-    /// An answer (this server asks nothing, so it is for nobody) or a blank line.
+    /// An answer, which no one awaits because this server sends no requests, or a blank line.
     Nothing,
 }
 
-/// A line that is no message. Always answered, except a malformed notification.
+/// A line that is not a message. Always answered, except for a malformed notification.
 #[derive(Debug, PartialEq)]
 pub struct Rejected {
-    /// The id as JSON, where the line still had one that can be echoed.
+    /// The id as JSON, if the line has one that can be echoed.
     pub id: Option<String>,
     /// `-32700` or `-32600`.
     pub code: i32,
@@ -84,31 +84,31 @@ pub struct Rejected {
 }
 
 impl Rejected {
-    /// The line was longer than `max` allows, and was thrown away unread.
+    /// The line was longer than `max` allows, and was discarded unread.
     pub const fn too_large() -> Self {
         Self { id: None, code: -32600, message: "Message too large (at most 4 MiB)" }
     }
 
-    /// The answer, as one line without its end.
+    /// The answer, as one line without its line end.
     pub fn to_line(&self) -> Vec<u8> {
         let id = self.id.as_deref().unwrap_or("null");
         error_line(id, &ErrorData::new(ErrorCode(self.code), self.message, None))
     }
 }
 
-/// A JSON-RPC error answer as one line without its end. `id` is JSON.
+/// A JSON-RPC error answer, as one line without its line end. `id` is JSON.
 pub fn error_line(id: &str, error: &ErrorData) -> Vec<u8> {
     answer_line(id, "error", error)
 }
 
-/// A JSON-RPC answer as one line without its end: `member` is `result` or `error`, `id` is JSON.
+/// A JSON-RPC answer, as one line without its line end: `member` is `result` or `error`, `id` is JSON.
 ///
-/// Written around the id, because an integer beyond 64 bits has to come back as it went.
+/// Written around the id, because an integer beyond 64 bits must come back unchanged.
 pub fn answer_line(id: &str, member: &str, value: &impl serde::Serialize) -> Vec<u8> {
     let mut line = format!(r#"{{"jsonrpc":"2.0","id":{id},"{member}":"#).into_bytes();
     let start = line.len();
     if serde_json::to_writer(&mut line, value).is_err() {
-        // Only a map with keys that are no strings could do this; there is none.
+        // Only a map whose keys are not strings could fail here; there is none.
         line.truncate(start);
         line.extend_from_slice(b"null");
     }
@@ -116,16 +116,16 @@ pub fn answer_line(id: &str, member: &str, value: &impl serde::Serialize) -> Vec
     line
 }
 
-/// The only member of an object that stands for one that is written already.
+/// The only member of an object that represents an answer that is already written.
 const WRITTEN: &str = "\0written";
 
-/// A structured answer that is written already, in the place where the SDK has a value: it looks only whether that is an object,
-/// and [`result_line`] writes it as it is.
+/// An already written structured answer in the place where the SDK has a value. The SDK checks only that it is an
+/// object, and [`result_line`] writes it unchanged.
 pub fn as_written(structured: Written) -> Value {
     Value::Object(Map::from_iter([(WRITTEN.to_owned(), Value::String(structured.into_string()))]))
 }
 
-/// What stands in the place of a structured answer.
+/// The structured answer in its place.
 enum Structured<'a> {
     Written(&'a str),
     Value(&'a Value),
@@ -149,9 +149,10 @@ impl Json for Structured<'_> {
     }
 }
 
-/// The JSON-RPC answer that has this result, as one line without its end. `id` is JSON.
+/// The JSON-RPC answer with this result, as one line without its line end. `id` is JSON.
 ///
-/// A tool's is written here and not by the SDK's types: its structured answer goes over as it is, and its text once.
+/// A tool result is written here and not by the SDK's types: its structured answer is passed on unchanged, and its
+/// text is written once.
 pub fn result_line(id: &str, result: &ServerResult) -> Vec<u8> {
     let ServerResult::CallToolResult(result) = result else { return answer_line(id, "result", result) };
     let structured = result.structured_content.as_ref().map(Structured::of);
@@ -193,7 +194,7 @@ impl Json for Content<'_> {
     }
 }
 
-/// A value of one of the SDK's types.
+/// A value of an SDK type.
 struct Sdk<T>(T);
 
 impl<T: serde::Serialize> Json for Sdk<T> {
@@ -204,9 +205,8 @@ impl<T: serde::Serialize> Json for Sdk<T> {
     }
 }
 
-/// A line of JSON with every hidden character as a `\u` escape: the same JSON, and nothing in it that a
-/// log or a terminal would obey (R4.9). Every transport
-/// sends its lines through here.
+/// A line of JSON with every hidden character as a `\u` escape: the same JSON, without anything that a log or a
+/// terminal would act on (R4.9). Every transport sends its lines through here.
 pub fn visible(line: Vec<u8>) -> Vec<u8> {
     match std::str::from_utf8(&line).map(crate::ui::json_ascii_controls) {
         Ok(std::borrow::Cow::Owned(escaped)) => escaped.into_bytes(),
@@ -217,14 +217,14 @@ pub fn visible(line: Vec<u8>) -> Vec<u8> {
 /// Reads one line.
 ///
 /// # Errors
-/// What to answer: `-32700` for what is not JSON, `-32600` for JSON that is no message.
+/// Returns the error to answer: `-32700` if the line is not JSON, `-32600` if the JSON is not a message.
 pub fn envelope(line: &[u8]) -> Result<Envelope, Rejected> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     if line.is_empty() {
         return Ok(Envelope::Nothing);
     }
     let mut message = match json::parse(line) {
-        // An id that cannot be read as it came cannot be echoed: whoever waits for it would not know it.
+        // An id that cannot be read exactly cannot be echoed: the client would not recognize it.
         Ok(Value::Object(message)) if has_odd_id(&message) && recover_id(line).is_none() => {
             return Err(Rejected { id: None, code: -32700, message: "Parse error" });
         }
@@ -250,7 +250,7 @@ pub fn envelope(line: &[u8]) -> Result<Envelope, Rejected> {
     }
 }
 
-/// Whether the id has what stands for a lone surrogate.
+/// Whether the id contains the replacement for a lone surrogate.
 fn has_odd_id(message: &Map<String, Value>) -> bool {
     message.get("id").and_then(Value::as_str).is_some_and(|id| id.contains('\u{fffd}'))
 }
@@ -259,14 +259,14 @@ fn invalid(id: Option<&Value>, message: &'static str) -> Rejected {
     Rejected { id: id.and_then(echoed), code: -32600, message }
 }
 
-/// What is echoed of `id` whatever becomes of its request.
+/// The id to echo, whatever happens to its request.
 fn echoed(id: &Value) -> Option<String> {
     let json = (id.is_string() || id.is_number()).then(|| id.to_string())?;
     (json.len() <= MAX_ID).then_some(json)
 }
 
-/// The id of a line that is not JSON as a whole, so that whoever waits for it is told. `serde_json`
-/// skips values that it is not asked for without looking into their nesting, encoding or escapes.
+/// The id of a line that is not JSON as a whole, so that its sender gets an answer. `serde_json` skips values that it
+/// is not asked for without checking their nesting, encoding or escapes.
 fn recover_id(line: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Probe<'a> {
@@ -274,12 +274,12 @@ fn recover_id(line: &[u8]) -> Option<String> {
         id: &'a RawValue,
     }
     let id = serde_json::from_slice::<Probe<'_>>(line).ok()?.id.get();
-    // Read again: what was skipped may itself be what is broken.
+    // Read again: the skipped part may itself be broken.
     serde_json::from_str::<Value>(id).ok().filter(|id| id.is_string() || id.is_number())?;
     (id.len() <= MAX_ID).then(|| id.to_owned())
 }
 
-/// Whether a request names its protocol era itself, as 2026-07-28 asks.
+/// Whether a request names its protocol era itself, as 2026-07-28 requires.
 pub fn names_its_era(params: Option<&Value>) -> bool {
     params
         .and_then(|params| params.get("_meta"))
@@ -289,7 +289,7 @@ pub fn names_its_era(params: Option<&Value>) -> bool {
 /// The SDK's request for `method`.
 ///
 /// # Errors
-/// `-32601` for a method that is not offered, `-32602` for parameters that do not fit it.
+/// Returns `-32601` for a method that is not offered, `-32602` for parameters that do not fit it.
 pub fn client_request(method: &str, params: Option<Value>) -> Result<ClientRequest, ErrorData> {
     let params = match params {
         None | Some(Value::Null) => None,
@@ -301,7 +301,7 @@ pub fn client_request(method: &str, params: Option<Value>) -> Result<ClientReque
         m if m == InitializeResultMethod::VALUE => initialize(params).map(ClientRequest::from),
         m if m == PingRequestMethod::VALUE => typed::<PingRequest>(m, params).map(ClientRequest::from),
         m if m == DiscoverRequestMethod::VALUE => {
-            // `params` is where the required `_meta` would be: without one, the SDK says what is missing.
+            // `params` is where the required `_meta` belongs: without it, the SDK reports what is missing.
             typed::<DiscoverRequest>(m, Some(params.unwrap_or_default())).map(ClientRequest::from)
         }
         m if m == ListToolsRequestMethod::VALUE => {
@@ -324,7 +324,7 @@ pub fn client_request(method: &str, params: Option<Value>) -> Result<ClientReque
     }
 }
 
-/// Built by hand, not deserialized: the arguments move over untouched, with every digit.
+/// Built here, not deserialized, so that the arguments move over unchanged, with every digit.
 fn call_tool(params: Option<Map<String, Value>>) -> Result<CallToolRequest, ErrorData> {
     let wrong = |what| invalid_params("tools/call", what);
     let mut params = params.ok_or_else(|| wrong("params must be {name, arguments}"))?;
@@ -348,8 +348,8 @@ fn call_tool(params: Option<Map<String, Value>>) -> Result<CallToolRequest, Erro
     Ok(request)
 }
 
-/// Only what matters here is read strictly: a client is not turned away for a capability that the
-/// SDK does not know in that form.
+/// Strict only about what matters here: a client is not refused because of a capability in a form that the SDK does
+/// not know.
 fn initialize(params: Option<Map<String, Value>>) -> Result<InitializeRequest, ErrorData> {
     let wrong = |what| invalid_params("initialize", what);
     let mut params =
@@ -379,7 +379,7 @@ fn typed<T: DeserializeOwned>(method: &str, params: Option<Map<String, Value>>) 
         .map_err(|error| invalid_params(method, text::prefix(&error.to_string(), 200)))
 }
 
-/// `-32602` for `method`.
+/// The error `-32602` for `method`.
 pub fn invalid_params(method: &str, what: &str) -> ErrorData {
     let message = format!("Invalid params for {}: {what}", text::prefix(method, 100));
     ErrorData::invalid_params(text::one_line(&message).into_owned(), None)

@@ -1,4 +1,4 @@
-//! What a tool surface costs a model's context: bytes, counted; tokens, estimated.
+//! What a tool surface costs a model's context: bytes are counted, tokens are estimated.
 //!
 //! `pdpp mcp inspect` and the budget test (R2.2) both call [`measure`].
 
@@ -7,9 +7,9 @@ use serde_json::Value;
 /// The cost of a surface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measure {
-    /// Each tool, in the order in which it is listed.
+    /// Each tool, in the order of the list.
     pub tools: Vec<ToolCost>,
-    /// Bytes of the whole `tools` array, serialized compactly: more than the sum, by brackets and commas.
+    /// Bytes of the whole `tools` array as compact JSON: more than the sum, because of brackets and commas.
     pub tools_bytes: usize,
     /// Estimated tokens of the whole array.
     pub tools_tokens: usize,
@@ -24,13 +24,13 @@ pub struct Measure {
 pub struct ToolCost {
     /// Its name; empty if it has none.
     pub name: String,
-    /// Bytes of its definition, serialized compactly.
+    /// Bytes of its definition as compact JSON.
     pub bytes: usize,
-    /// Estimated tokens of that.
+    /// Estimated tokens of its definition.
     pub tokens: usize,
 }
 
-/// Measures a `tools` array, as `tools/list` gives it, and a server's instructions.
+/// Measures a `tools` array, as `tools/list` returns it, and a server's instructions.
 pub fn measure(tools: &[Value], instructions: &str) -> Measure {
     let each: Vec<_> = tools
         .iter()
@@ -43,7 +43,7 @@ pub fn measure(tools: &[Value], instructions: &str) -> Measure {
     let separators = 2 + each.len().saturating_sub(1);
     Measure {
         tools_bytes: each.iter().map(|tool| tool.bytes).sum::<usize>() + separators,
-        // `},{` is one token more or less, as inside an object.
+        // `},{` is one token more or less than inside an object.
         tools_tokens: each.iter().map(|tool| tool.tokens).sum::<usize>() + usize::from(!each.is_empty()),
         tools: each,
         instructions_bytes: instructions.len(),
@@ -53,12 +53,11 @@ pub fn measure(tools: &[Value], instructions: &str) -> Measure {
 
 /// Roughly how many tokens `text` is, without any model's vocabulary.
 ///
-/// A word is a token for each 11 letters begun (a capital inside a word begins another), a run of
-/// digits one for each 3, of punctuation one for each 4, other scripts one for each 4 bytes; single
-/// spaces are free. Fitted to the tool definitions of six public MCP servers (86 tools, English,
-/// 130 KB): against `o200k_base` and `cl100k_base` a single tool is off by at most 10 %, a
-/// whole server by at most 4 %. Prose in other languages may be off by a third, and vendors whose
-/// tokenizer is not public were not compared.
+/// A word is one token for every 11 letters or part of them (a capital inside a word begins another), a run of digits
+/// is one for every 3, punctuation one for every 4, and other scripts one for every 4 bytes; single spaces are free.
+/// Fitted to the tool definitions of six public MCP servers (86 tools, English, 130 KB): against `o200k_base` and
+/// `cl100k_base` a single tool is off by at most 10 %, a whole server by at most 4 %. Prose in other languages may be
+/// off by a third. Vendors whose tokenizer is not public were not compared.
 pub fn estimate_tokens(text: &str) -> usize {
     let mut tokens = 0;
     let mut rest = text;
@@ -96,7 +95,7 @@ impl Kind {
         }
     }
 
-    /// Bytes of the run of this kind that `text` begins with; of letters, of its first word.
+    /// Bytes of the run of this kind at the start of `text`; for letters, of its first word.
     fn run(self, text: &str) -> usize {
         let end = text.char_indices().find(|(_, c)| Self::of(*c) != self).map_or(text.len(), |(at, _)| at);
         if self != Self::Letters {

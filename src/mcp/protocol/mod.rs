@@ -1,4 +1,4 @@
-//! The protocol: JSON-RPC, stdio, Streamable HTTP, both ends. It knows no tool: what a server offers is a
+//! The protocol: JSON-RPC, stdio and Streamable HTTP, for both ends. It knows no tool: a server offers a
 //! [`service::Service`].
 
 pub mod caller;

@@ -1,8 +1,8 @@
-//! The protocol handler, every era: MCP's methods over a [`Service`]. No transport, no clap.
+//! The protocol handler for every era: MCP's methods over a [`Service`]. It knows no transport and no command line.
 //!
-//! The SDK (`rmcp`) negotiates versions and shapes answers for each era; the same handler serves
-//! stdio and Streamable HTTP. What the SDK leaves to a handler is done here: a call that panics is
-//! answered, a call that is cancelled is dropped with its upstream request, text is sent once.
+//! The SDK (`rmcp`) negotiates versions and shapes answers for each era; the same handler serves stdio and Streamable
+//! HTTP. What the SDK leaves to a handler is done here: a call that panics is answered, a call that is cancelled is
+//! dropped with its upstream request, and text is sent once.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -33,17 +33,17 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server that says it is `pdpp`.
+    /// A server that identifies itself as `pdpp`.
     pub fn new(service: Arc<dyn Service>) -> Self {
         Self { service, info: None }
     }
 
-    /// What a server says that it is.
+    /// How the server identifies itself.
     pub fn implementation() -> Implementation {
         Implementation::new("pdpp", env!("CARGO_PKG_VERSION")).with_title("Personal data (PDPP)")
     }
 
-    /// The same, presenting itself as `info` (the hosted endpoint adds icons).
+    /// The same server, identifying itself as `info` (the hosted endpoint adds icons).
     #[must_use]
     pub fn with_info(mut self, info: Arc<Implementation>) -> Self {
         self.info = Some(info);
@@ -51,8 +51,8 @@ impl Server {
     }
 }
 
-/// Runs one call of the service: to its end, or until it is cancelled (then the future is dropped, and
-/// with it whatever it asked a provider for), or until it panics.
+/// Runs one call of the service until it ends, panics, or is cancelled. On cancellation the future is dropped, and
+/// with it every request to a provider.
 async fn run<T>(call: impl Future<Output = T>, cancelled: &CancellationToken) -> Result<T, ErrorData> {
     tokio::select! {
         biased;
@@ -60,7 +60,7 @@ async fn run<T>(call: impl Future<Output = T>, cancelled: &CancellationToken) ->
             Err(ErrorData::new(ErrorCode(-32000), "The call was aborted: cancelled, or the server is stopping", None))
         }
         done = AssertUnwindSafe(call).catch_unwind() => done.map_err(|_| {
-            ErrorData::internal_error("Internal error in this call; the server goes on. Please report it", None)
+            ErrorData::internal_error("Internal error in this call; the server keeps running. Please report it", None)
         }),
     }
 }
@@ -86,12 +86,12 @@ fn unknown_tool(name: &str, offer: &Offer) -> ErrorData {
     )
 }
 
-/// Refuses a cursor: a list is given whole, so none was ever given out (MCP: `-32602`).
+/// Refuses a cursor: a list is returned whole, so no cursor was ever issued (MCP: `-32602`).
 fn check_cursor(method: &str, request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     match request.and_then(|request| request.cursor).filter(|cursor| !cursor.is_empty()) {
         Some(_) => Err(jsonrpc::invalid_params(
             method,
-            "the cursor is not one of this server: the list has one page",
+            "this server did not issue the cursor: the list has one page",
         )),
         None => Ok(()),
     }
@@ -115,7 +115,7 @@ fn resource_result(uri: &str, contents: ResourceContents) -> ReadResourceResult 
     ReadResourceResult::new(vec![contents])
 }
 
-/// What is said of an error is on one line, whoever said it (R4.9).
+/// Every error is on one line, whatever its source (R4.9).
 fn resource_error(uri: &str, error: ResourceError) -> ErrorData {
     let line = |text: String| text::one_line(&text).into_owned();
     match error {
@@ -144,7 +144,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         let result = self.negotiate_initialize(&request)?;
-        // What was agreed on, not what was asked for, decides the shape of every later answer.
+        // The negotiated version, not the requested one, decides the shape of every later answer.
         request.protocol_version = result.protocol_version.clone();
         context.peer.set_peer_info(request);
         Ok(result)
@@ -170,7 +170,7 @@ impl ServerHandler for Server {
             caller::of_caller(caller_of(&context), refused).await;
             return Err(unknown_tool(&request.name, &offer));
         }
-        // Asked for inside, so that a panic on the way to the future is caught too.
+        // Called inside, so that a panic while the future is created is caught too.
         let arguments = request.arguments.unwrap_or_default();
         let call = async { self.service.call(&request.name, arguments).await };
         let call = caller::of_caller(caller_of(&context), call);

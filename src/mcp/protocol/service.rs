@@ -1,4 +1,4 @@
-//! What a server offers, and what it answers with.
+//! What a server offers, and how it answers.
 
 use std::sync::Arc;
 
@@ -8,27 +8,27 @@ use serde_json::{Map, Value};
 
 use crate::json::write::Written;
 
-/// What a tool call gives back, in the two views that hosts show.
+/// The result of a tool call, in the two views that hosts show.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolAnswer {
-    /// The one text item of `content[]`: stands alone.
+    /// The one text item of `content[]`; complete on its own.
     pub text: String,
-    /// `structuredContent`, an object, written once as it goes over the wire: stands alone too. Absent only where an error
-    /// has nothing that fits the tool's output schema.
+    /// `structuredContent`, an object, written once in the form that is sent; also complete on its own. Absent only
+    /// if an error has nothing that fits the tool's output schema.
     pub structured: Option<Written>,
     /// `isError`.
     pub is_error: bool,
-    /// Records, hits or groups in it, for whoever notes calls.
+    /// Records, hits or groups in the answer, for the access log.
     pub rows: usize,
 }
 
 impl ToolAnswer {
-    /// How many bytes the structured view takes.
+    /// The size of the structured view in bytes.
     pub fn structured_len(&self) -> usize {
         self.structured.as_ref().map_or(0, Written::len)
     }
 
-    /// The structured view, read.
+    /// The structured view, parsed.
     pub fn structured_map(&self) -> Map<String, Value> {
         match self.structured.as_ref().map(Written::read) {
             Some(Value::Object(map)) => map,
@@ -37,7 +37,7 @@ impl ToolAnswer {
     }
 }
 
-/// What a resource read gives back.
+/// The result of a resource read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ResourceContents {
     /// Text, with its media type.
@@ -49,19 +49,19 @@ pub enum ResourceContents {
     },
     /// Bytes.
     Blob {
-        /// The media type, if the provider said one.
+        /// The media type, if the provider named one.
         media_type: Option<String>,
         /// The bytes.
         bytes: Vec<u8>,
     },
 }
 
-/// Why a resource could not be read, as JSON-RPC sees it.
+/// Why a resource could not be read, as JSON-RPC reports it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ResourceError {
-    /// The URI is none of ours, or malformed: `-32602`.
+    /// The URI is not one of ours, or is malformed: `-32602`.
     InvalidUri(String),
-    /// There is no such thing in the grant: `-32002` (legacy eras) or `-32602` (2026-07-28).
+    /// The grant does not contain it: `-32002` (legacy eras) or `-32602` (2026-07-28).
     NotFound {
         /// What happened.
         message: String,
@@ -77,10 +77,10 @@ pub enum ResourceError {
     },
 }
 
-/// What a host is told of a server.
+/// What a server tells a host about itself.
 #[derive(Debug, Clone)]
 pub struct Offer {
-    /// The names of its tools, in the order in which they are listed.
+    /// The names of its tools, in the order of the list.
     pub names: &'static [&'static str],
     /// The tools.
     pub tools: Arc<[Definition]>,
@@ -91,7 +91,7 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// The tool of that name, in this program's own words.
+    /// The tool of that name, as this program's own text.
     pub fn name_of(&self, name: &str) -> Option<&'static str> {
         self.names.iter().find(|known| **known == name).copied()
     }
@@ -99,7 +99,7 @@ impl Offer {
 
 #[cfg(test)]
 impl Offer {
-    /// An offer of tools that have nothing but their names.
+    /// An offer of tools that have only names.
     pub(super) fn of_names(names: &'static [&'static str]) -> Self {
         let tool = |name: &&'static str| Definition::new(*name, "", Arc::new(Map::new()));
         let tools = names.iter().map(tool).collect::<Vec<_>>().into();
@@ -107,17 +107,17 @@ impl Offer {
     }
 }
 
-/// What answers behind the protocol: the tools implement it, tests of the transport have their own.
+/// Answers behind the protocol: the tools implement it, and tests of the transport have their own implementation.
 ///
 /// A returned future may be dropped at any time; doing so aborts its upstream request.
 pub trait Service: Send + Sync + 'static {
-    /// What a host is told. Always the same.
+    /// What a host sees. Always the same.
     fn offer(&self) -> Offer;
 
-    /// Calls a tool of the offer. Never panics on purpose, never fails: an error is an answer.
+    /// Calls a tool of the offer. Never panics on purpose and never fails: an error is an answer.
     fn call(&self, tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer>;
 
-    /// Is told of a call that was refused with `code` before it came to a tool: for whoever notes calls.
+    /// Is notified of a call that was refused with `code` before it reached a tool, for the access log.
     fn refused(&self, tool: &str, code: &str) {
         let _ = (tool, code);
     }

@@ -1,4 +1,5 @@
-//! What carries messages between the SDK's protocol and a client: one type, so that the SDK's loop is in the program once.
+//! What carries messages between the SDK's protocol and a client: a single type, so that the program contains the
+//! SDK's loop once.
 
 use rmcp::RoleServer;
 use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams, ProtocolVersion};
@@ -10,14 +11,14 @@ use crate::mcp::protocol::stdio::connection::Connection;
 
 /// A client, as the SDK sees it.
 pub(super) enum Transport {
-    /// One over standard input and output.
+    /// A client over standard input and output.
     Stdio(Box<Connection>),
-    /// One that says nothing and has gone.
+    /// A client that sends nothing and has gone.
     Gone,
 }
 
 impl Transport {
-    /// Has `server` answer it, as what `peer` said of itself, until it or `stop` ends.
+    /// Lets `server` answer this client, which described itself as `peer`, until it or `stop` ends.
     pub fn serve(
         self,
         server: Server,
@@ -28,8 +29,8 @@ impl Transport {
     }
 }
 
-/// A client of `version` of which nothing else is known, as [`Server`]'s methods want one. The SDK makes one only where it
-/// serves it, so it is served, and has gone. To be called inside a runtime.
+/// A client of `version` about which nothing else is known, as [`Server`]'s methods require. The SDK creates one only
+/// by serving it, so this serves one that has already gone. Must be called inside a runtime.
 pub(super) fn unknown_peer(server: Server, version: ProtocolVersion) -> Peer<RoleServer> {
     let said =
         InitializeRequestParams::new(ClientCapabilities::default(), Implementation::new("unknown", "0"))

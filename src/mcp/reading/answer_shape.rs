@@ -1,11 +1,10 @@
-//! What an answer must hold to be one: a list that is missing is no empty list (R5.5). What is beside it may be
-//! anything.
+//! What an answer must contain: a missing list is not an empty list (R5.5). Anything else may be in it too.
 
 use serde_json::{Map, Value};
 
 use crate::mcp::tool_error::ToolError;
 
-/// The error for an answer whose part `name` (ours, not the provider's) is not as it should be.
+/// The error for an answer whose part `name` (our name, not the provider's) does not have the expected shape.
 pub fn broken(name: &str, came: Option<&Value>, expected: &str) -> ToolError {
     let came = match came {
         None => "is missing",
@@ -18,15 +17,15 @@ pub fn broken(name: &str, came: Option<&Value>, expected: &str) -> ToolError {
     };
     ToolError::new(
         "provider_answer_broken",
-        format!("`{name}` of the provider's answer {came}; expected was {expected}"),
-        "try again once; if it stays so, the provider is not working: tell the user",
+        format!("`{name}` of the provider's answer {came}; expected {expected}"),
+        "try again once; if it persists, the provider is not working: tell the user",
     )
 }
 
 /// The object `key` of a body.
 ///
 /// # Errors
-/// `provider_answer_broken`.
+/// Returns `provider_answer_broken` if it is not an object.
 pub fn object<'a>(body: &'a Map<String, Value>, key: &str) -> Result<&'a Map<String, Value>, ToolError> {
     match body.get(key) {
         Some(Value::Object(object)) => Ok(object),
@@ -34,10 +33,10 @@ pub fn object<'a>(body: &'a Map<String, Value>, key: &str) -> Result<&'a Map<Str
     }
 }
 
-/// A list of objects, `name` in what is said of it.
+/// A list of objects, called `name` in the error.
 ///
 /// # Errors
-/// `provider_answer_broken`.
+/// Returns `provider_answer_broken` if it is not one.
 pub fn objects<'a>(list: Option<&'a Value>, name: &str) -> Result<&'a [Value], ToolError> {
     let Some(Value::Array(items)) = list else { return Err(broken(name, list, "a list")) };
     match items.iter().find(|item| !item.is_object()) {
@@ -46,10 +45,10 @@ pub fn objects<'a>(list: Option<&'a Value>, name: &str) -> Result<&'a [Value], T
     }
 }
 
-/// Checks the data of a record; one that is deleted has none.
+/// Checks the data of a record; a deleted record has none.
 ///
 /// # Errors
-/// `provider_answer_broken`.
+/// Returns `provider_answer_broken` if the data is not an object.
 pub fn record(body: &Map<String, Value>) -> Result<(), ToolError> {
     if body.get("deleted") == Some(&Value::Bool(true)) {
         return Ok(());
@@ -57,10 +56,10 @@ pub fn record(body: &Map<String, Value>) -> Result<(), ToolError> {
     object(body, "data").map(drop)
 }
 
-/// The window of a field, which has a text.
+/// The window of a field; it must contain a text.
 ///
 /// # Errors
-/// `provider_answer_broken`.
+/// Returns `provider_answer_broken` if it does not.
 pub fn window(body: &Map<String, Value>) -> Result<&Map<String, Value>, ToolError> {
     let window = object(body, "window")?;
     match window.get("text") {

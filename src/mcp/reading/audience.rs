@@ -1,26 +1,26 @@
-//! Who reads what is answered, and so what a model is told to do about a grant that is over.
+//! Who reads an answer, and so what a model should do about a grant that has ended.
 
 use std::borrow::Cow;
 
 use crate::advice::Command;
 
-/// Who reads an answer, and so how a grant that is over is approved again.
+/// Who reads an answer, and so how a grant that has ended is approved again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Audience {
-    /// The owner, on the machine that the grant is kept on: by this command, as `pdpp status` gives it.
+    /// The owner, on the machine that keeps the grant: with this command, as `pdpp status` shows it.
     Owner(Command),
-    /// Somebody whose own host got the grant, and has no `pdpp`.
+    /// Someone whose own host got the grant, and who has no `pdpp`.
     #[default]
     Caller,
 }
 
-/// What a model is to do where a command of the owner's helps. Nothing but a command may follow.
+/// What a model should do if a command of the owner helps. Nothing may follow the command.
 pub(in crate::mcp) fn ask_to_run(command: &Command) -> String {
     format!("ask the user to run: {command}")
 }
 
 impl Audience {
-    /// What a model is to do about a grant that is over.
+    /// What a model should do about a grant that has ended.
     pub fn next(&self) -> String {
         match self {
             Self::Owner(renew) => ask_to_run(renew),
@@ -28,7 +28,7 @@ impl Audience {
         }
     }
 
-    /// The same in few words, for a place in a sentence.
+    /// The same in a few words, to use inside a sentence.
     pub fn brief(&self) -> Cow<'_, str> {
         match self {
             Self::Owner(renew) => renew.to_string().into(),

@@ -1,5 +1,5 @@
 //! Where a grant's data comes from. A new kind of place is another implementation of [`Backend`]; the tools, their
-//! checks, bounds, paging and views stay as they are.
+//! checks, limits, paging and views do not change.
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -11,32 +11,33 @@ use crate::provider::http::HttpError;
 use crate::provider::rs::{Blob, Envelope, Refusal, RsError};
 use crate::secret::AccessToken;
 
-/// Answers reads with a grant's bearer: a resource server, a provider's own tools, a store on this machine.
+/// Answers reads with a grant's bearer: a resource server, a provider's own tools, or a store on this machine.
 ///
 /// Dropping a returned future aborts the read.
 pub trait Backend: Send + Sync {
-    /// Answers `request` with the JSON object that a resource server would give.
+    /// Answers `request` with the JSON object that a resource server would return.
     fn read<'a>(
         &'a self,
         bearer: &'a AccessToken,
         request: &'a Request,
     ) -> BoxFuture<'a, Result<Envelope, ReadError>>;
 
-    /// Gives a blob's bytes.
+    /// Returns a blob's bytes.
     fn blob<'a>(
         &'a self,
         bearer: &'a AccessToken,
         blob_id: &'a str,
     ) -> BoxFuture<'a, Result<Blob, ReadError>>;
 
-    /// Whether it gives windows over the JSON text of a value itself. A resource server knows only those of a text, and
-    /// gives a record whole; hosted tools may cut the record before it is seen here.
+    /// Whether the backend itself returns windows over the JSON text of a value. A resource server supports windows
+    /// only over a text, and returns a record whole; hosted tools may cut the record before it arrives here.
     fn cuts_json(&self) -> bool {
         false
     }
 
-    /// Whether it reads several grants with one bearer: a read of one stream has to name the connection then, and a
-    /// search is made in each connection, since what it merges itself may not be walked to the end.
+    /// Whether it reads several grants with one bearer. A read of one stream must then name the connection, and a
+    /// search is made in each connection, because a search that the backend merges itself may not be readable to the
+    /// end.
     fn spans_grants(&self) -> bool {
         false
     }
@@ -45,31 +46,31 @@ pub trait Backend: Send + Sync {
     fn record_url(&self, id: &RecordId) -> Url;
 }
 
-/// Why a backend gave no answer.
+/// Why a backend did not answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ReadError {
-    /// The provider refused, could not be reached, or gave no JSON.
+    /// The provider refused, could not be reached, or did not return JSON.
     #[error(transparent)]
     Provider(#[from] RsError),
-    /// It does not have what was asked for.
+    /// It does not have what was requested.
     #[error("{what}")]
     Unsupported {
         /// What it lacks.
         what: String,
         /// What to do instead.
         next: String,
-        /// The argument that it lacks, where it is one.
+        /// The argument that it does not support, if it is one.
         param: Option<String>,
     },
-    /// It refused the call itself, by a JSON-RPC error.
+    /// It refused the call itself with a JSON-RPC error.
     #[error("{message}")]
     CallRefused {
-        /// What it says.
+        /// Its message.
         message: String,
         /// `error.code`.
         code: Value,
     },
-    /// It answered with something that is not an answer.
+    /// Its answer is not a valid answer.
     #[error("{0}")]
     Broken(String),
 }

@@ -1,12 +1,12 @@
-//! Binary values as descriptors: a megabyte of base64 tells a model nothing (R4.6).
+//! Replaces binary values with descriptors: a megabyte of base64 is useless to a model (R4.6).
 
 use serde_json::{Map, Value, json};
 
-/// Shorter texts are left alone: an id or a hash may look like base64 too.
+/// Shorter texts are left unchanged: an id or a hash may look like base64 too.
 const LEAST_CHARS: usize = 512;
 
-/// Replaces every base64-like text of a record's data by a descriptor, also inside lists and objects.
-/// A `blob_ref` is a descriptor already.
+/// Replaces every base64-like text in a record's data with a descriptor, also inside lists and objects. A `blob_ref`
+/// is already a descriptor.
 pub fn describe(data: &mut Value) {
     let blob_id = data.pointer("/blob_ref/blob_id").and_then(Value::as_str).map(str::to_owned);
     describe_value(data, blob_id.as_deref());

@@ -1,5 +1,5 @@
-//! What the schema declares of a stream: identity fields, roles, connector, connections (R4.7). Read
-//! beside the first read of a stream and kept for a minute, so that a row costs no extra wait.
+//! What the schema declares about a stream: identity fields, roles, connector, connections (R4.7). Read alongside the
+//! first read of a stream and kept for a minute, so that a row costs no extra wait.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use crate::mcp::reading::filter::TestKind;
 use serde_json::{Map, Value};
 
-/// How long a stream's facts are believed.
+/// How long a stream's facts are used.
 const FRESH: Duration = Duration::from_mins(1);
 
-/// How long it is believed that nothing can be learned of a stream: an answer is the poorer for it, so not for long.
+/// How long the failure to read a stream's facts is remembered: it makes answers poorer, so not for long.
 const UNREAD: Duration = Duration::from_secs(5);
 
-/// Most streams remembered.
+/// The maximum number of streams to remember.
 const MOST: usize = 512;
 
-/// What is declared of one stream.
+/// What is declared about one stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StreamFacts {
     /// The kind of source.
@@ -26,15 +26,15 @@ pub struct StreamFacts {
     pub primary_key: Vec<String>,
     /// The field that the stream is ordered by.
     pub cursor_field: Option<String>,
-    /// The fields that it can be sorted by, where the provider says so.
+    /// The fields that it can be sorted by, if the provider names them.
     pub sort_fields: Vec<String>,
-    /// What the provider says that it computes for each group, beside counts.
+    /// What the provider declares that it computes for each group, in addition to counts.
     pub grouped: Vec<String>,
     /// The field with the role `primary-title`.
     pub title_field: Option<String>,
     /// The field with the role `event-time`.
     pub time_field: Option<String>,
-    /// The fields with any declared role, title first, then time, then the others: what tells rows apart.
+    /// The fields with any declared role, which tell rows apart: title first, then time, then the others.
     pub identity: Vec<String>,
     /// The connections that grant the stream: id and label.
     pub connections: Vec<(String, Option<String>)>,
@@ -46,12 +46,12 @@ pub struct StreamFacts {
     pub views: Vec<String>,
 }
 
-/// What is declared of one field.
+/// What is declared about one field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Declared {
-    /// What its values are, where that limits what a filter can hold.
+    /// The type of its values, if it limits what a filter can contain.
     pub kind: Option<Kind>,
-    /// What a filter may test it by.
+    /// The tests that a filter may apply to it.
     pub tests: BTreeSet<TestKind>,
     /// The uses that aggregate may make of it: `sum`, `group_by` …
     pub aggregates: Vec<String>,
@@ -59,7 +59,7 @@ pub struct Declared {
     pub may_be_time: bool,
 }
 
-/// A type whose values have a form.
+/// A type whose values have a fixed form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A moment.
@@ -73,7 +73,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// A declared type; `null` beside it is no other type.
+    /// The kind of a declared type; `null` next to it does not count as another type.
     fn of(declared: &str) -> Option<Self> {
         let mut kinds = declared.split('|').filter(|kind| *kind != "null");
         let kind = match kinds.next()? {
@@ -86,12 +86,12 @@ impl Kind {
         kinds.next().is_none().then_some(kind)
     }
 
-    /// What a property's JSON Schema says by its `format`.
+    /// The kind that a property's JSON Schema declares with `format`.
     fn of_format(property: Option<&Value>) -> Option<Self> {
         Self::of(property?.get("format")?.as_str()?).filter(|kind| matches!(kind, Self::Time | Self::Date))
     }
 
-    /// What it is called in an error.
+    /// Its name in an error.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Time => "timestamp",
@@ -103,12 +103,12 @@ impl Kind {
 }
 
 impl Declared {
-    /// Whether a filter may test it so.
+    /// Whether a filter may apply this test.
     pub fn takes(&self, kind: TestKind) -> bool {
         self.tests.contains(&kind)
     }
 
-    /// From the flags of the compact view, or the same in full.
+    /// Reads the flags of the compact view, or their full form.
     fn of(capability: &Value) -> Self {
         match capability {
             Value::String(flags) => {
@@ -146,7 +146,7 @@ impl Declared {
 }
 
 impl StreamFacts {
-    /// Reads every row of `stream` in a schema body, compact or full; one a connector.
+    /// Reads every row of `stream` in a schema body, compact or full; there is one row per connector.
     pub fn all_from_schema(body: &Map<String, Value>, stream: &str) -> Vec<Self> {
         Self::of_all_streams(body)
             .into_iter()
@@ -223,7 +223,7 @@ pub fn connector_key(connector: &Map<String, Value>) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Connection ids and labels of a stream's row in a schema: its own, or those of its connector where it lists none.
+/// Connection ids and labels of a stream's row in a schema: its own, or its connector's if it lists none.
 pub fn connections_of_stream(
     connector: &Map<String, Value>,
     row: &Map<String, Value>,
@@ -267,21 +267,21 @@ fn role_rank(role: &str) -> u8 {
     }
 }
 
-/// Stream and connection, as asked for.
+/// Stream and connection, as requested.
 type Key = (String, Option<String>);
 
-/// Until when it is believed, and what it said.
+/// The time until which the facts are used, and the facts.
 type Known = (Instant, Arc<Vec<StreamFacts>>);
 
-/// What is remembered.
+/// The remembered facts.
 #[derive(Debug, Default)]
 pub struct Catalog {
     known: Mutex<HashMap<Key, Known>>,
-    /// Those that are asked for now.
+    /// The streams whose facts are being requested now.
     asked: Mutex<HashMap<Key, Weak<Turn>>>,
 }
 
-/// Held by the one who asks for the facts of a stream.
+/// Held by the task that asks for the facts of a stream.
 pub type Turn = tokio::sync::Mutex<()>;
 
 impl Catalog {
@@ -292,7 +292,7 @@ impl Catalog {
         known.get(&key).filter(|(until, _)| Instant::now() < *until).map(|(_, facts)| Arc::clone(facts))
     }
 
-    /// The turn to ask for the facts of a stream: whoever needs them meanwhile waits for the one answer.
+    /// The turn to ask for the facts of a stream: other tasks that need them wait for the one answer.
     pub fn turn(&self, stream: &str, connection: Option<&str>) -> Arc<Turn> {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (stream.to_owned(), connection.map(str::to_owned));
@@ -305,8 +305,8 @@ impl Catalog {
         turn
     }
 
-    /// Remembers what a schema of all streams declares, of `connection` or of all of them; nothing of a stream that it only
-    /// names.
+    /// Remembers what a schema of all streams declares, for `connection` or for all connections; remembers nothing
+    /// about a stream that the schema only names.
     pub fn put_all(&self, connection: Option<&str>, body: &Map<String, Value>) {
         let mut streams: BTreeMap<String, Vec<StreamFacts>> = BTreeMap::new();
         for (stream, facts) in StreamFacts::of_all_streams(body) {
@@ -323,7 +323,7 @@ impl Catalog {
         self.put_for(UNREAD, stream, connection, Vec::new())
     }
 
-    /// Remembers them.
+    /// Remembers the facts of a stream.
     pub fn put(
         &self,
         stream: &str,
@@ -358,7 +358,7 @@ impl Catalog {
     }
 }
 
-/// The facts that apply to one record: those of the connector that has its connection.
+/// The facts that apply to one record: those of the connector with its connection.
 pub fn facts_for<'a>(facts: &'a [StreamFacts], connection: Option<&str>) -> Option<&'a StreamFacts> {
     match facts {
         [only] => Some(only),

@@ -1,12 +1,12 @@
-//! Numbers as they are written: whether a double, as most readers of JSON have, keeps their digits.
+//! Numbers as written: whether a double, which most readers of JSON use, keeps their digits.
 
-/// Whether a double has the value of the JSON number `text`, and is written with the same digits again.
+/// Whether a double holds the exact value of the JSON number `text`, and is written with the same digits again.
 pub fn is_held_by_a_double(text: &str) -> bool {
     // A double holds every number of 15 digits.
     if text.len() <= 15 && !text.contains(['e', 'E']) {
         return true;
     }
-    // Of whole numbers of 16 digits, those that take 53 bits.
+    // Of whole numbers of 16 digits, a double holds those that fit in 53 bits.
     if let Ok(whole) = text.parse::<i64>().map(i64::unsigned_abs)
         && whole < 10_u64.pow(16)
     {
@@ -69,7 +69,7 @@ mod tests {
         #[test]
         fn every_double_and_every_safe_integer_is_held(double in any::<f64>(), integer in -(1i64 << 53) + 1..(1i64 << 53)) {
             prop_assume!(double.is_finite());
-            // Written by the same rule: of two shortest spellings of one double the other counts as rounded.
+            // Written by the same rule: if a double has two shortest spellings, the other one counts as rounded.
             let written = format!("{double:e}");
             prop_assert!(is_held_by_a_double(&written));
             prop_assert!(is_held_by_a_double(&integer.to_string()));

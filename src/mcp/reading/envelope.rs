@@ -1,13 +1,13 @@
-//! What is passed on of an envelope: everything, unchanged, but for the deprecated alias
-//! `connector_instance_id`, URL-shaped `connector_key`s, and binary values (spec Resolutions, "Verbatim").
+//! What is passed on of an envelope: everything, unchanged, except the deprecated alias `connector_instance_id`,
+//! URL-shaped `connector_key`s, and binary values (spec Resolutions, "Verbatim").
 
 use serde_json::{Map, Value, json};
 
 use super::{binary, decimal};
 use crate::mcp::size::{json_len, prefix_on_wire};
 
-/// Prepares the body of any `/v1` answer in place. A record's own `data` is the person's: only its
-/// binary values are touched, never its keys.
+/// Prepares the body of any `/v1` answer in place. A record's own `data` belongs to the person: only its binary
+/// values are replaced, and its keys never change.
 pub fn prepare(body: &mut Map<String, Value>) {
     let is_record = body.get("object").and_then(Value::as_str) == Some("record")
         || (body.contains_key("emitted_at") && body.contains_key("stream") && body.contains_key("id"));
@@ -35,8 +35,8 @@ fn descend(value: &mut Value) {
     }
 }
 
-/// A URL as `connector_key` is replaced by the short key, which `connector_id` has where the provider
-/// sends both; where it does not, the URL is left out: `source.id` is its place.
+/// Replaces a URL in `connector_key` with the short key, which is in `connector_id` if the provider sends both.
+/// Otherwise the URL is removed, because it belongs in `source.id`.
 fn shorten_connector_key(node: &mut Map<String, Value>) {
     let is_url = |value: Option<&Value>| value.and_then(Value::as_str).is_some_and(|key| key.contains("://"));
     if is_url(node.get("connector_key")) {
@@ -50,14 +50,14 @@ fn shorten_connector_key(node: &mut Map<String, Value>) {
     }
 }
 
-/// Most bytes of a list's envelope beside its rows and cursors.
+/// The maximum size of a list's envelope without its rows and cursors, in bytes.
 const ENVELOPE_BYTES: usize = 1_400;
 
-/// Most warnings that are passed on of an envelope that is too long.
+/// The maximum number of warnings that are passed on from an envelope that is too long.
 const MAX_WARNINGS: usize = 3;
 
-/// Bounds the envelope of a list, its rows taken out: what every provider sends stays as it is; of a far
-/// longer one the documented parts stay, and a warning says what is left out.
+/// Limits the envelope of a list, without its rows. What every provider sends stays unchanged. A much longer envelope
+/// keeps its documented parts, and a warning states what is omitted.
 pub fn shorten(body: &mut Map<String, Value>) {
     let cursors = ["next_cursor", "next_changes_since"].map(|key| body.get(key).map_or(0, json_len));
     if json_len(body) <= ENVELOPE_BYTES + cursors.iter().sum::<usize>() {
@@ -92,7 +92,7 @@ pub fn shorten(body: &mut Map<String, Value>) {
     body.insert("meta".into(), Value::Object(meta));
 }
 
-/// Leaves out a bookmark of changes that no call could carry: one that is no text, or longer than `most`.
+/// Removes a bookmark of changes that no call could carry: one that is not a text, or is longer than `most`.
 pub fn check_bookmark(body: &mut Map<String, Value>, most: usize) {
     let is_usable = match body.get("next_changes_since") {
         None | Some(Value::Null) => true,
@@ -101,13 +101,12 @@ pub fn check_bookmark(body: &mut Map<String, Value>, most: usize) {
     };
     if !is_usable {
         body.remove("next_changes_since");
-        let message =
-            "the provider's next_changes_since is no text, or too long for a call: changes cannot be read on";
+        let message = "the provider's next_changes_since is not a text, or too long for a call: later changes cannot be read";
         warn(body, "changes_bookmark_unusable", message);
     }
 }
 
-/// Bounds a list of warnings: the first ones stay, the number of the others is told.
+/// Limits a list of warnings: the first ones stay, and the others are counted.
 pub fn shorten_warnings(warnings: &mut Vec<Value>) {
     if json_len(warnings) <= 1_000 {
         return;
@@ -124,7 +123,7 @@ pub fn shorten_warnings(warnings: &mut Vec<Value>) {
     }
 }
 
-/// Adds a warning of our own to an envelope, before those of the provider, unless one of its code is there.
+/// Adds a warning of our own to an envelope, before the provider's, unless one with its code exists.
 pub fn warn(body: &mut Map<String, Value>, code: &str, message: impl Into<String>) {
     let meta = body.entry("meta").or_insert_with(|| json!({}));
     let Some(meta) = meta.as_object_mut() else { return };
@@ -139,11 +138,11 @@ pub fn warn(body: &mut Map<String, Value>, code: &str, message: impl Into<String
     }
 }
 
-/// Most fields that are named as having numbers written as texts.
+/// The maximum number of fields that are named for having numbers written as texts.
 const MAX_NAMED: usize = 3;
 
-/// Writes the numbers that a double cannot hold as texts, and says so: most hosts read JSON into doubles, and would
-/// show other digits (R5.6).
+/// Writes numbers that a double cannot hold as texts, and warns about it: most hosts read JSON into doubles, and
+/// would show other digits (R5.6).
 pub fn keep_digits(body: &mut Map<String, Value>) {
     let mut found = Vec::new();
     for (name, value) in body.iter_mut() {
@@ -155,13 +154,12 @@ pub fn keep_digits(body: &mut Map<String, Value>) {
     let more = if found.len() > MAX_NAMED { " and others" } else { "" };
     let names =
         found.iter().take(MAX_NAMED).map(|name| prefix_on_wire(name, 30)).collect::<Vec<_>>().join(", ");
-    let message = format!(
-        "{names}{more}: a number with more digits than a double holds is a text here; filter takes it so"
-    );
+    let message =
+        format!("{names}{more}: a number with more digits than a double holds is a text here and in filter");
     warn(body, "numbers_as_text", message);
 }
 
-/// As [`keep_digits`], of one value, which the member `name` holds.
+/// As [`keep_digits`], for one value, which the member `name` holds.
 fn digits_as_text(value: &mut Value, name: &str, found: &mut Vec<String>) {
     match value {
         Value::Number(number) if !decimal::is_held_by_a_double(number.as_str()) => {
@@ -190,7 +188,7 @@ fn short_warning(warning: &Value) -> Value {
     json!({"code": part("code", 40), "message": part("message", 160)})
 }
 
-/// Keeps of a record's `data` the requested fields and the declared identity fields (R3.13).
+/// Keeps the requested fields and the declared identity fields of a record's `data` (R3.13).
 pub fn project(record: &mut Map<String, Value>, fields: &[&str], identity: &[String]) {
     let Some(Value::Object(data)) = record.get_mut("data") else { return };
     data.retain(|name, _| {
@@ -232,7 +230,7 @@ mod tests {
 
     #[test]
     fn r4_8_an_endless_envelope_is_cut_and_says_so() {
-        // With a thousand warnings of it, as much as is read of an answer at all.
+        // With a thousand copies of its warning, as much as can be read from an answer.
         let long = "\u{e0041}".repeat(4_000);
         let warnings =
             (0..1_000).map(|n| json!({"code": format!("w{n}"), "message": long})).collect::<Vec<_>>();

@@ -1,28 +1,28 @@
-//! What records are chosen and ordered by: a filter's conditions, and a sort.
+//! How records are selected and ordered: a filter's conditions, and a sort.
 
 use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// A typed filter: a record has to satisfy every condition.
+/// A typed filter: a record must satisfy every condition.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter(Vec<Condition>);
 
-/// What one field has to satisfy.
+/// What one field must satisfy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
     /// The field's name.
     pub field: String,
-    /// What its value has to be.
+    /// The test for its value.
     pub test: Test,
 }
 
 /// A test of a field's value. The values are texts, numbers or booleans.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Test {
-    /// It is this value.
+    /// The value equals this one.
     Equals(Value),
-    /// It satisfies each of these comparisons.
+    /// The value satisfies each of these comparisons.
     Range(Vec<(Operator, Value)>),
 }
 
@@ -36,7 +36,7 @@ impl Test {
     }
 }
 
-/// A kind of test. A schema declares for each field which of them it takes.
+/// A kind of test. A schema declares for each field which kinds it supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TestKind {
     /// By value.
@@ -46,10 +46,10 @@ pub enum TestKind {
 }
 
 impl TestKind {
-    /// All of them, in the order in which a schema declares them.
+    /// All kinds, in the order in which a schema declares them.
     pub const ALL: [Self; 2] = [Self::Equals, Self::Range];
 
-    /// The flag that declares it in a compact schema. That of a range is followed by `=` and its operators.
+    /// The flag that declares it in a compact schema. A range's flag is followed by `=` and its operators.
     pub const fn flag(self) -> &'static str {
         match self {
             Self::Equals => "eq",
@@ -65,7 +65,7 @@ impl TestKind {
         }
     }
 
-    /// What a field is tested against, as errors call it.
+    /// What a field is tested against, as named in errors.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Equals => "a value",
@@ -88,7 +88,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// All of them, in the order in which they are named to a reader.
+    /// All operators, in the order in which a reader sees them.
     pub const ALL: [Self; 4] = [Self::Gte, Self::Gt, Self::Lte, Self::Lt];
 
     /// Its name on the wire.
@@ -114,8 +114,8 @@ impl fmt::Display for Operator {
 }
 
 impl Filter {
-    /// Reads the JSON object of a `filter` argument that was checked: `{field: value}` or `{field: {operator: bound}}`.
-    /// `None` where a condition is empty or its operator is not known: without it the read would be wider.
+    /// Reads the JSON object of a checked `filter` argument: `{field: value}` or `{field: {operator: bound}}`. `None`
+    /// if a condition is empty or its operator unknown: without that condition, the read would return more.
     pub fn from_json(fields: &Map<String, Value>) -> Option<Self> {
         let bound = |(name, bound): (&String, &Value)| Some((Operator::from_name(name)?, bound.clone()));
         let condition = |(field, value): (&String, &Value)| {
@@ -140,7 +140,7 @@ impl Filter {
         self.0.iter().map(|condition| (condition.field.clone(), value(&condition.test))).collect()
     }
 
-    /// Its conditions, none for no filter.
+    /// Its conditions; empty if there is no filter.
     pub fn conditions(&self) -> &[Condition] {
         &self.0
     }
@@ -195,7 +195,7 @@ impl fmt::Display for Sort {
     }
 }
 
-/// The direction of a stream's own order, where no [`Sort`] names one.
+/// The direction of a stream's own order, if no [`Sort`] names one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// Oldest, or smallest, first.

@@ -1,4 +1,4 @@
-//! One grant, readable: a bearer, a backend, and what has been learned of both.
+//! One readable grant: a bearer, a backend, and what has been learned about both.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,30 +24,30 @@ use crate::provider::url::ProviderUrl;
 use crate::secret::AccessToken;
 use crate::time_text;
 
-/// Gives the bearer when a read needs it: the one way from the credential cache to the tools. Not
-/// called before the first call, because a keyring may be slow or locked.
+/// Returns the bearer when a read needs it: the only way from the credential cache to the tools. Not called before
+/// the first call, because a keyring may be slow or locked.
 pub type BearerSource = Arc<dyn Fn() -> BoxFuture<'static, Result<AccessToken, Error>> + Send + Sync>;
 
-/// The one bearer, always: a caller's own.
+/// Always the same bearer: a caller's own.
 pub fn only(bearer: AccessToken) -> BearerSource {
     Arc::new(move || Box::pin(std::future::ready(Ok(bearer.clone()))))
 }
 
-/// Gives another bearer in the place of one that the resource server calls dead; for one try.
+/// Returns another bearer for one that the resource server calls dead; for one try.
 pub type DeadBearer =
     Arc<dyn Fn(AccessToken) -> BoxFuture<'static, Result<AccessToken, Error>> + Send + Sync>;
 
-/// Longest time for which a provider's `Retry-After` is enforced here.
+/// The longest time for which a provider's `Retry-After` is enforced here.
 const MOST_WAIT: Duration = Duration::from_mins(5);
 
 /// How long a refused credential counts as unusable (R5.4).
 const REFUSED_FOR: Duration = Duration::from_mins(1);
 
-/// How long a grant that did not answer in time is left out where others are asked with it (R6.5): one
-/// slow provider does not slow every call.
+/// How long a grant that did not answer in time is skipped when others are asked with it (R6.5): one slow provider
+/// does not slow down every call.
 const RESTS_FOR: Duration = Duration::from_secs(30);
 
-/// How long a provider has asked to be left alone.
+/// How long a provider has asked not to be called.
 #[derive(Debug, Clone, Copy)]
 struct Wait {
     since: Instant,
@@ -55,7 +55,7 @@ struct Wait {
 }
 
 impl Wait {
-    /// The seconds that are left of what the provider asked for, while that is enforced here.
+    /// The seconds that are left of what the provider requested, while that is enforced here.
     fn left(self, now: Instant) -> Option<u64> {
         let waited = now.saturating_duration_since(self.since);
         let left = self.asked.checked_sub(waited).filter(|left| !left.is_zero() && waited < MOST_WAIT)?;
@@ -63,7 +63,7 @@ impl Wait {
     }
 }
 
-/// One grant, readable.
+/// One readable grant.
 pub struct Reader {
     provider: ProviderUrl,
     grant_id: Option<String>,
@@ -81,7 +81,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A grant behind `backend`, read with what `bearer` gives.
+    /// A grant behind `backend`, read with the bearer from `bearer`.
     pub fn new(
         provider: ProviderUrl,
         grant_id: Option<String>,
@@ -105,7 +105,7 @@ impl Reader {
         }
     }
 
-    /// The same, of a grant that was `issued` once and ends then.
+    /// The same, with the times when the grant was `issued` and when it ends.
     #[must_use]
     pub const fn ending(mut self, ends: Option<Timestamp>, issued: Option<Timestamp>) -> Self {
         self.ends = ends;
@@ -113,27 +113,27 @@ impl Reader {
         self
     }
 
-    /// The same, read for the owner, who asks for the grant again by the command `renew`; for a caller from elsewhere
-    /// without.
+    /// The same, read for the owner, who renews the grant with the command `renew`. Without this, the caller is from
+    /// elsewhere.
     #[must_use]
     pub fn renewed_by(mut self, renew: Command) -> Self {
         self.audience = Audience::Owner(renew);
         self
     }
 
-    /// The same, with a way to another bearer once the resource server calls one dead.
+    /// The same, with a way to get another bearer after the resource server calls one dead.
     #[must_use]
     pub fn instead_of_dead(mut self, another: DeadBearer) -> Self {
         self.instead_of = Some(another);
         self
     }
 
-    /// Who reads what is answered.
+    /// Who reads the answers.
     pub const fn audience(&self) -> &Audience {
         &self.audience
     }
 
-    /// What to tell of an end that is near, as the warning `grant_ends_soon`.
+    /// The text of the warning `grant_ends_soon`, if the end is near.
     pub fn end_warning(&self, now: Timestamp) -> Option<String> {
         let end = self.ends.filter(|end| time_text::is_soon(*end, self.issued, now))?;
         let (when, left) = (time_text::day_and_time(end), time_text::left(end, now).unwrap_or_default());
@@ -154,7 +154,7 @@ impl Reader {
         self.grant_id.as_deref()
     }
 
-    /// Whether the backend gives windows over the JSON text of a value itself.
+    /// Whether the backend itself returns windows over the JSON text of a value.
     pub fn cuts_json(&self) -> bool {
         self.backend.cuts_json()
     }
@@ -172,8 +172,8 @@ impl Reader {
     /// Reads a JSON object.
     ///
     /// # Errors
-    /// The provider's own error with its code kept (R5.1), not explained yet; or a typed one for a provider that gave
-    /// none (R5.5), which says what to do next.
+    /// Returns the provider's own error with its code kept (R5.1), not explained yet; or, if the provider gave none
+    /// (R5.5), a typed error that says what to do next.
     pub async fn read(&self, request: &Request) -> Result<Envelope, ToolError> {
         let scoped = self.of_only_connection(request).await;
         let request = scoped.as_ref().unwrap_or(request);
@@ -181,8 +181,8 @@ impl Reader {
         self.with_bearer(request.route(), &request.streams(), read).await
     }
 
-    /// The read of the one connection that has the stream, where a backend of several grants asks for it (R6.6): nobody
-    /// is asked to choose from one.
+    /// The same read with the only connection that has the stream, if a backend of several grants asks for one
+    /// (R6.6): a caller is not asked to choose from one.
     fn of_only_connection<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Option<Request>> {
         async move {
             let stream = request.stream_of_any_connection().filter(|_| self.spans_grants())?;
@@ -197,13 +197,13 @@ impl Reader {
     /// Reads a blob.
     ///
     /// # Errors
-    /// As [`Reader::read`].
+    /// As for [`Reader::read`].
     pub async fn blob(&self, blob_id: &str) -> Result<Blob, ToolError> {
         let read = |bearer| async move { self.backend.blob(&bearer, blob_id).await };
         self.with_bearer("blobs", &[], read).await
     }
 
-    /// Sends a request with the bearer, and remembers what the answer says of it.
+    /// Sends a request with the bearer, and remembers what the answer shows about the bearer.
     async fn with_bearer<T, F>(
         &self,
         route: &'static str,
@@ -218,13 +218,13 @@ impl Reader {
         call_log::note(self.provider.as_str(), self.grant_id(), route, streams);
         let started = Instant::now();
         let mut answer = send(bearer.clone()).await;
-        // A token that was replaced or ended early: one try with another, where one can be had.
+        // The token was replaced or ended early: try once with another, if there is one.
         if answer.as_ref().is_err_and(|error| error.refusal().is_some_and(refusal::is_inactive))
             && let Some(another) = self.another_bearer(bearer).await
         {
             answer = send(another).await;
         }
-        // The route alone: parameters and bodies are the person's.
+        // Only the route: parameters and bodies are private.
         let outcome = answer.as_ref().map_or_else(ReadError::outcome, |_| "ok");
         tracing::info!(route, outcome, ms = started.elapsed().as_millis(), "read");
         match answer {
@@ -237,13 +237,12 @@ impl Reader {
         }
     }
 
-    /// Whether the provider is known to have only the draft's Core: no schema, search, aggregate or field
-    /// windows.
+    /// Whether the provider is known to support only the draft's Core: no schema, search, aggregate or field windows.
     pub fn is_known_core(&self) -> bool {
         self.is_core.load(Ordering::Relaxed)
     }
 
-    /// Remembers that the provider has only the Core.
+    /// Remembers that the provider supports only the Core.
     pub fn set_core(&self) {
         self.is_core.store(true, Ordering::Relaxed);
     }
@@ -253,17 +252,17 @@ impl Reader {
         is_within(&self.refused, REFUSED_FOR)
     }
 
-    /// Whether it was too slow a short while ago, and has not answered since.
+    /// Whether the provider was too slow recently, and has not answered since.
     pub fn is_resting(&self) -> bool {
         is_within(&self.too_slow, RESTS_FOR)
     }
 
-    /// Remembers that it did not answer in time.
+    /// Remembers that the provider did not answer in time.
     pub fn set_too_slow(&self) {
         set(&self.too_slow, Some(Instant::now()));
     }
 
-    /// What the schema declared of each stream, as far as it was asked.
+    /// What the schema declares about each stream, as far as it was read.
     pub const fn catalog(&self) -> &Catalog {
         &self.catalog
     }
@@ -278,12 +277,12 @@ impl Reader {
         })
     }
 
-    /// Another bearer in the place of a dead one, where one can be had.
+    /// Another bearer instead of a dead one, if there is one.
     async fn another_bearer(&self, dead: AccessToken) -> Option<AccessToken> {
         self.instead_of.as_ref()?(dead).await.ok()
     }
 
-    /// Holds back while the provider has asked to be left alone (R5.5).
+    /// Refuses while the provider has asked not to be called (R5.5).
     fn check_wait(&self) -> Result<(), ToolError> {
         let wait = *self.wait.lock().unwrap_or_else(PoisonError::into_inner);
         match wait.and_then(|wait| wait.left(Instant::now())) {
@@ -292,9 +291,9 @@ impl Reader {
         }
     }
 
-    /// The typed error for what gave no answer. What it says of the credential, and of when to ask again, is
-    /// remembered; what the provider does not say of a candidate and is known here already is filled in, and nothing is
-    /// probed for it (R5.3).
+    /// The typed error for a failed read. Remembers what it shows about the credential and about when to ask again.
+    /// If the provider omits details of a candidate that are already known here, they are filled in, without any
+    /// further request (R5.3).
     fn typed(&self, error: ReadError, stream: Option<&str>) -> ToolError {
         if let Some(refused) = error.refusal() {
             if refusal::is_dead_token(refused) {

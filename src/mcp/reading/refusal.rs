@@ -1,5 +1,5 @@
-//! Why a read gave no answer, as a typed error (R5.1, R5.5). What a provider's refusal means for a call is explained
-//! where the call is known ([`crate::mcp::tools::explanation`]).
+//! Why a read failed, as a typed error (R5.1, R5.5). What a provider's refusal means for a call is explained where
+//! the call is known ([`crate::mcp::tools::explanation`]).
 
 use serde_json::{Map, Value};
 
@@ -15,10 +15,10 @@ use crate::provider::rs::{Refusal, RsError};
 use crate::provider::url::ProviderUrl;
 use crate::text;
 
-/// What to do where a provider answers with what is not an answer.
-const BROKEN: &str = "try again once; if it stays so, the provider is not working: tell the user";
+/// What to do if a provider's answer is not valid.
+const BROKEN: &str = "try again once; if it persists, the provider is not working: tell the user";
 
-/// The typed error for a read that gave no answer.
+/// The typed error for a failed read.
 pub fn typed(error: ReadError, provider: &ProviderUrl) -> ToolError {
     let message = error.to_string();
     match error {
@@ -34,7 +34,7 @@ pub fn typed(error: ReadError, provider: &ProviderUrl) -> ToolError {
             ToolError::new("unsupported_by_provider", message, next).with_some("param", param)
         }
         ReadError::CallRefused { code, .. } => {
-            let next = "correct the call as the message says; schema lists what there is";
+            let next = "correct the call as the message says; schema lists what exists";
             ToolError::new("provider_refused_call", text::one_line(&message).into_owned(), next)
                 .with("jsonrpc_code", code)
         }
@@ -49,8 +49,8 @@ fn refused(refusal: Refusal) -> ToolError {
     if candidates.is_empty() { error } else { error.choose_from(candidates) }
 }
 
-/// Whether the resource server knows no such token (any more), which another token may help against; not
-/// that the grant behind it was revoked or has ended.
+/// Whether the resource server does not know the token (any more), so that another token may help; not whether the
+/// grant behind it was revoked or has ended.
 pub fn is_inactive(refusal: &Refusal) -> bool {
     refusal.status == 401 && matches!(refusal.code.as_str(), "context.active_false" | "invalid_token")
 }
@@ -66,11 +66,11 @@ pub fn rate_limited(seconds: u64) -> ToolError {
     .with("retry_after_seconds", seconds)
 }
 
-/// The credential cannot be used at all: no request was made.
+/// The error for a credential that cannot be used: no request was made.
 pub fn of_credential(error: &Error, audience: &Audience) -> ToolError {
     let because = error.causes().next().map(|cause| format!(": {cause}")).unwrap_or_default();
     let next = match (audience, error.next()) {
-        // One that was taken off this machine is connected, and not renewed.
+        // A grant that was removed from this machine must be connected, not renewed.
         (Audience::Owner(_), Some(next))
             if error.code() == "disconnected" || error.kind() != Kind::NotConnected =>
         {
@@ -87,8 +87,8 @@ pub fn of_credential(error: &Error, audience: &Audience) -> ToolError {
     ToolError::new(error.code(), format!("{}{because}", error.message()), next)
 }
 
-/// Whether a refusal means that the credential itself is of no use any more: not a wrong argument, which some
-/// providers answer with 401 too.
+/// Whether a refusal means that the credential itself no longer works, rather than a wrong argument, which some
+/// providers also answer with 401.
 pub fn is_dead_token(refusal: &Refusal) -> bool {
     match refusal.code.as_str() {
         "grant_revoked" | "grant_expired" => true,
@@ -111,12 +111,12 @@ fn next_for_http(error: &HttpError, provider: &ProviderUrl) -> String {
         }
         HttpError::TooLarge { .. } => "ask for less: a smaller limit, or fields".to_owned(),
         HttpError::Redirected { .. } => {
-            format!("tell the user: {provider} has moved; they connect again with its new URL")
+            format!("tell the user: {provider} has moved; they must connect again with its new URL")
         }
         HttpError::Broken { .. } => "repeat the call once; then tell the user".to_owned(),
         HttpError::Proxy { .. } | HttpError::Network(NetworkError::ProxyVariable { .. }) => {
             let doctor = Command::new("doctor");
-            format!("tell the user: this machine's proxy is in the way; `{doctor}` says more")
+            format!("tell the user: this machine's proxy blocks the connection; `{doctor}` says more")
         }
         HttpError::Network(NetworkError::CaFile { .. }) | HttpError::Setup(_) => {
             "tell the user; the message says what this machine lacks".to_owned()
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_credential_is_told_to_who_can_mend_it() {
         let owner = Audience::Owner(Command::connect("https://p.example").words("--renew"));
-        // What is wrong with a credential is told as the cache does, but to a caller from elsewhere.
+        // A problem with a credential is described as the cache describes it, except to a caller from elsewhere.
         let gone = Error::new(Kind::NotConnected, "secret_missing", "gone").run(Command::connect("x"));
         assert!(of_credential(&gone, &owner).next().ends_with("--renew"));
         assert!(!of_credential(&gone, &Audience::Caller).next().contains("pdpp"));

@@ -1,4 +1,4 @@
-//! What is asked of a backend. A tool makes one of these from its arguments; nobody reads a path back.
+//! The requests to a backend. A tool makes one of these from its arguments; no code parses a path.
 
 use super::filter::{Direction, Filter, Sort};
 use crate::mcp::id::RecordId;
@@ -9,12 +9,12 @@ use crate::provider::rs::Read;
 pub enum Request {
     /// What the grant holds.
     Schema(Schema),
-    /// The names of the granted streams: all that a provider of the draft's Core tells.
+    /// The names of the granted streams: all that a provider of the draft's Core lists.
     Streams {
-        /// Where the list goes on.
+        /// Where the list continues.
         cursor: Option<String>,
     },
-    /// One stream's own metadata, of a provider of the draft's Core.
+    /// One stream's own metadata, from a provider of the draft's Core.
     Stream {
         /// The stream.
         stream: String,
@@ -25,7 +25,7 @@ pub enum Request {
     List(List, Page),
     /// One record.
     Record(Record),
-    /// A window of one of its text fields.
+    /// A window of one text field of a record.
     FieldWindow(FieldWindow),
     /// A number, or groups of them.
     Aggregate(Aggregate),
@@ -34,22 +34,22 @@ pub enum Request {
 /// A schema, of the whole grant or of a part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema {
-    /// How much of it.
+    /// The level of detail.
     pub view: SchemaView,
-    /// One stream.
+    /// Only this stream.
     pub stream: Option<String>,
-    /// One connection.
+    /// Only this connection.
     pub connection: Option<String>,
 }
 
-/// How much a schema says.
+/// The level of detail of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaView {
     /// Flags for each field (R3.1).
     Compact,
-    /// Whatever the provider gives by itself.
+    /// The provider's default.
     Plain,
-    /// Everything, of one stream.
+    /// Everything about one stream.
     Full,
 }
 
@@ -65,11 +65,11 @@ pub enum List {
 /// Which page of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Page {
-    /// Rows at most.
+    /// The maximum number of rows.
     pub limit: Option<u64>,
     /// The provider's own cursor.
     pub cursor: Option<String>,
-    /// One connection.
+    /// Only this connection.
     pub connection: Option<String>,
 }
 
@@ -80,28 +80,28 @@ pub struct Records {
     pub stream: String,
     /// The direction of the stream's own order.
     pub order: Option<Direction>,
-    /// The field that they are sorted by.
+    /// The field to sort by.
     pub sort: Option<Sort>,
-    /// Whether they are counted too: `exact`, `estimated`, `none`.
+    /// Whether to count them too: `exact`, `estimated`, `none`.
     pub count: Option<String>,
-    /// Which of them.
+    /// Which records.
     pub filter: Filter,
-    /// These fields alone; none for all.
+    /// Only these fields; empty for all.
     pub fields: Vec<String>,
     /// A named set of fields.
     pub view: Option<String>,
-    /// The relations that are expanded.
+    /// The relations to expand.
     pub expand: Vec<Expansion>,
-    /// Only what has changed since this bookmark.
+    /// Only what changed since this bookmark.
     pub changes_since: Option<String>,
 }
 
-/// A relation that is expanded.
+/// A relation to expand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expansion {
     /// Its name.
     pub relation: String,
-    /// Related records at most.
+    /// The maximum number of related records.
     pub limit: Option<u64>,
 }
 
@@ -110,9 +110,9 @@ pub struct Expansion {
 pub struct Search {
     /// By words, by meaning, or both.
     pub mode: Option<SearchMode>,
-    /// What is looked for.
+    /// The text to look for.
     pub q: String,
-    /// The streams that are searched; none for all.
+    /// The streams to search; empty for all.
     pub streams: Vec<String>,
     /// Which of their records.
     pub filter: Filter,
@@ -150,28 +150,28 @@ impl SearchMode {
 pub struct Record {
     /// Which one.
     pub id: RecordId,
-    /// These fields alone; none for all.
+    /// Only these fields; empty for all.
     pub fields: Vec<String>,
-    /// The relations that are expanded.
+    /// The relations to expand.
     pub expand: Vec<Expansion>,
 }
 
 /// A window of a text field. Numbers are characters (Unicode scalar values).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldWindow {
-    /// Whose field.
+    /// The record with the field.
     pub id: RecordId,
     /// The field's path.
     pub field: String,
     /// Where the window begins.
     pub offset: Option<u64>,
-    /// How long it is at most.
+    /// The maximum length of the window.
     pub limit: Option<u64>,
-    /// The text that it is around.
+    /// The text to center the window on.
     pub q: Option<String>,
-    /// How much before that text.
+    /// How much to show before that text.
     pub before: Option<u64>,
-    /// How much behind it.
+    /// How much to show after it.
     pub after: Option<u64>,
     /// A place in the JSON text of a value that is not a text: only for a backend that
     /// [cuts JSON](super::backend::Backend::cuts_json).
@@ -183,23 +183,23 @@ pub struct FieldWindow {
 pub struct Aggregate {
     /// The stream.
     pub stream: String,
-    /// What is computed: `count`, `sum` …
+    /// The metric: `count`, `sum` …
     pub metric: String,
-    /// Of which field.
+    /// The field that it is computed from.
     pub field: Option<String>,
-    /// A group of each value of this field.
+    /// Makes one group per value of this field.
     pub group_by: Option<String>,
-    /// A group of each period of this field.
+    /// Makes one group per period of this field.
     pub group_by_time: Option<String>,
     /// The length of a period.
     pub granularity: Option<String>,
-    /// Where periods begin.
+    /// The time zone in which periods begin.
     pub time_zone: Option<String>,
-    /// Groups at most.
+    /// The maximum number of groups.
     pub limit: Option<u64>,
-    /// Of which records.
+    /// Which records.
     pub filter: Filter,
-    /// One connection.
+    /// Only this connection.
     pub connection: Option<String>,
 }
 
@@ -215,7 +215,7 @@ impl Request {
         Self::Schema(Schema { view, stream, connection })
     }
 
-    /// The streams that it names; none for all of them.
+    /// The streams that the request names; empty for all of them.
     pub fn streams(&self) -> Vec<&str> {
         match self {
             Self::Schema(schema) => schema.stream.as_deref().into_iter().collect(),
@@ -229,7 +229,7 @@ impl Request {
         }
     }
 
-    /// The stream that it reads, where it reads one of a grant without naming a connection.
+    /// The stream that it reads, if it reads one stream of a grant without naming a connection.
     pub fn stream_of_any_connection(&self) -> Option<&str> {
         match self {
             Self::List(List::Records(records), page) => page.connection.is_none().then_some(&records.stream),
@@ -243,7 +243,7 @@ impl Request {
         .map(String::as_str)
     }
 
-    /// The same of that connection.
+    /// The same request with that connection.
     #[must_use]
     pub fn of_connection(&self, id: &str) -> Self {
         let mut request = self.clone();
@@ -260,7 +260,7 @@ impl Request {
         request
     }
 
-    /// What it is called in this program's log: the route, without anything that was asked for.
+    /// Its name in this program's log: the route, without any argument.
     pub const fn route(&self) -> &'static str {
         match self {
             Self::Schema(_) => "schema",
@@ -274,7 +274,7 @@ impl Request {
         }
     }
 
-    /// As a resource server takes it.
+    /// The form in which a resource server accepts it.
     pub fn to_wire(&self) -> Read {
         let number = |number: Option<u64>| number.map(|number| number.to_string());
         match self {
@@ -331,7 +331,7 @@ impl Request {
 }
 
 impl List {
-    /// As a resource server takes it, without what says which page.
+    /// The form in which a resource server accepts it, without the page.
     pub fn to_wire(&self) -> Read {
         match self {
             Self::Records(records) => {
@@ -360,18 +360,18 @@ impl List {
         }
     }
 
-    /// Whether a provider pages this list at all: it ranks a hybrid search anew for each page.
+    /// Whether a provider pages this list at all: it ranks a hybrid search again for each page.
     pub fn has_cursors(&self) -> bool {
         !matches!(self, Self::Search(Search { mode: Some(SearchMode::Hybrid), .. }))
     }
 
-    /// Whether it lists changes, which come in an order of their own.
+    /// Whether it lists changes, which have their own order.
     pub const fn is_of_changes(&self) -> bool {
         matches!(self, Self::Records(Records { changes_since: Some(_), .. }))
     }
 }
 
-/// A comma-separated list, where there is anything in it.
+/// Adds a comma-separated list, unless it is empty.
 fn with_list<'a>(read: Read, name: &str, texts: impl Iterator<Item = &'a str>) -> Read {
     let texts = texts.collect::<Vec<_>>();
     if texts.is_empty() { read } else { read.with(name, texts.join(",")) }

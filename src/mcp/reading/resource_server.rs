@@ -1,4 +1,4 @@
-//! A provider's resource server as a backend: one `GET` for each read.
+//! A provider's resource server as a backend: one `GET` per read.
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -32,7 +32,7 @@ impl Backend for ResourceServer {
     }
 }
 
-/// The absolute URL of a record at a resource server that has a read at `url_of`.
+/// The absolute URL of a record at a resource server whose reads have the URLs of `url_of`.
 pub fn record_url(id: &RecordId, url_of: impl FnOnce(&Read) -> Url) -> Url {
     let mut url = url_of(&Read::of(["streams", &id.stream, "records", &id.record]));
     if let Some(connection) = &id.connection {

@@ -8,11 +8,11 @@ use crate::mcp::tool_error::ToolError;
 /// A row of a list: a record or a hit.
 pub type Row = Map<String, Value>;
 
-/// Takes the rows out of an envelope, in the shapes that providers send: `data[]`, `data.results[]`,
+/// Removes the rows from an envelope, in any of the shapes that providers send: `data[]`, `data.results[]`,
 /// `data.data[]` (R6.2).
 ///
 /// # Errors
-/// `provider_answer_broken` where there is no list.
+/// Returns `provider_answer_broken` if there is no list.
 pub fn take_rows(body: &mut Map<String, Value>) -> Result<Vec<Row>, ToolError> {
     let list = match body.get_mut("data") {
         Some(Value::Array(_)) => body.remove("data"),
@@ -32,7 +32,7 @@ pub fn take_rows(body: &mut Map<String, Value>) -> Result<Vec<Row>, ToolError> {
     };
     let rows = list.into_iter().map(|row| match row {
         Value::Object(row) => row,
-        // No row at all: still shown, for nothing disappears.
+        // Not a row at all; still shown, so that nothing disappears.
         other => Map::from_iter([("data".to_owned(), json!({ "value": other }))]),
     });
     Ok(rows.collect())

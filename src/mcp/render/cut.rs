@@ -1,26 +1,26 @@
-//! A record that alone exceeds its bound: its longest values are cut until the rest fits, each with the
-//! call that reads on (R4.8).
+//! A record that alone exceeds its limit: its longest values are cut until the rest fits, each with the call that
+//! continues it (R4.8).
 
 use serde_json::{Map, Value, json};
 
 use super::ladder::{EXPANDED, Field, RecordRef, read_expanded, read_field, read_json};
 use crate::mcp::size::json_len;
 
-/// Lengths, in characters, that texts are cut to, tried in this order.
+/// Lengths, in characters, to which texts are cut, tried in this order.
 const TEXT_CHARS: [usize; 8] = [4000, 2000, 1000, 500, 250, 120, 60, 20];
 
-/// Bytes of small fields that are kept where the fields are too many to be cut one by one.
+/// Bytes of small fields that are kept if there are too many fields to cut one by one.
 const WHOLE_BYTES: [usize; 9] = [32_000, 16_000, 8_000, 4_000, 2_000, 1_000, 500, 200, 0];
 
-/// Names the whole of a record's data in a continuation, where its fields are too many to name.
+/// Names the whole of a record's data in a continuation, if it has too many fields to name.
 pub const WHOLE: &str = "$";
 
-/// Whether data and the calls that read on fit.
+/// Whether the data and the continuation calls fit.
 pub type Fits<'a> = &'a dyn Fn(&Map<String, Value>, &[Field]) -> bool;
 
-/// Cuts the top-level values of `data` until `fits` says that it and the calls that read on fit a result.
-/// Texts keep their beginning; a list or object becomes a descriptor of its size, and reads on as JSON
-/// text. Where not even that fits, nothing is left of the data but one call that reads all of it.
+/// Cuts the top-level values of `data` until `fits` accepts it together with the continuation calls. Texts keep their
+/// beginning; a list or object becomes a descriptor of its size, and is continued as JSON text. If not even that
+/// fits, the data is replaced by one call that reads all of it.
 pub fn to_fit(data: &mut Map<String, Value>, record: RecordRef<'_>, fits: Fits<'_>) -> Vec<Field> {
     let original = std::mem::take(data);
     for chars in TEXT_CHARS {
@@ -30,7 +30,7 @@ pub fn to_fit(data: &mut Map<String, Value>, record: RecordRef<'_>, fits: Fits<'
             return fields;
         }
     }
-    // Too many fields for even their beginnings: what is small stays, while it fits.
+    // Too many fields even for their beginnings: small ones stay while they fit.
     let costs = original.iter().map(|(name, value)| json_len(name) + json_len(value)).collect::<Vec<_>>();
     for budget in WHOLE_BYTES {
         let mut left = budget;
@@ -55,13 +55,13 @@ pub fn to_fit(data: &mut Map<String, Value>, record: RecordRef<'_>, fits: Fits<'
     Vec::new()
 }
 
-/// Most relations of a record that are told apart, and the longest name of one, in bytes.
+/// The maximum number of relations of a record that are named, and the longest name of one, in bytes.
 const MOST_RELATIONS: usize = 8;
 const RELATION_BYTES: usize = 120;
 
-/// Cuts what is expanded beside a record's data where it takes more than `most` bytes: a large relation
-/// becomes a descriptor of its size, and reads on as JSON text. `limit` gives what a relation was expanded
-/// with. A resource server expands what was asked for; whatever else it sends there is counted only.
+/// Cuts the expanded relations of a record if they take more than `most` bytes: a large relation becomes a descriptor
+/// of its size, and is continued as JSON text. `limit` returns the limit that a relation was expanded with. A
+/// resource server expands what was requested; anything else it sends there is only counted.
 pub fn expanded(
     value: &mut Value,
     record: RecordRef<'_>,

@@ -1,4 +1,4 @@
-//! Continuations: for everything cut, the tool call that reads on (R4.3).
+//! Continuations: for everything cut, the tool call that continues reading (R4.3).
 
 use serde_json::{Map, Value, json};
 
@@ -7,20 +7,20 @@ use crate::mcp::call::{Call, Tool};
 use crate::mcp::id::RecordId;
 use crate::mcp::line;
 
-/// One field that is not whole, or is proven match evidence.
+/// One field that is not complete, or is proven match evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
     /// Where it is in the record's data.
     pub path: String,
-    /// What is shown of it, in the ladder itself.
+    /// The part of it that is shown in the ladder itself.
     pub preview: Option<String>,
-    /// Whether what is shown is all.
+    /// Whether the shown part is the whole.
     pub complete: bool,
     /// The call that reads it.
     pub read: Call,
 }
 
-/// The fields of one record that a reader may want to read on in.
+/// The fields of one record that a reader may want to continue reading.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record<F = Field> {
     /// Its handle.
@@ -51,11 +51,11 @@ impl<F: Json> Json for Record<F> {
     }
 }
 
-/// `content_ladder`: the records of which not everything is shown, or where the match is.
+/// `content_ladder`: the records that are not shown completely, or that contain the match.
 pub struct Ladder<T>(Vec<T>);
 
 impl<T: Json> Ladder<T> {
-    /// That of `records`, if there are any.
+    /// The ladder of `records`, if there are any.
     pub fn of(records: Vec<T>) -> Option<Self> {
         (!records.is_empty()).then_some(Self(records))
     }
@@ -72,7 +72,7 @@ pub fn next_line(call: &Call) -> String {
     format!("next: {}", call.to_text())
 }
 
-/// The call that reads a text field on from `offset` (in Unicode scalar values).
+/// The call that continues reading a text field from `offset` (in Unicode scalar values).
 pub fn read_field(id: &RecordRef<'_>, path: &str, offset: usize) -> Call {
     let mut arguments = id.arguments();
     arguments.insert("field_path".into(), json!(path));
@@ -82,8 +82,8 @@ pub fn read_field(id: &RecordRef<'_>, path: &str, offset: usize) -> Call {
     Call { tool: Tool::ReadRecordField, arguments }
 }
 
-/// The call that reads a list, an object or a whole record on, as JSON text, from `offset` (in Unicode
-/// scalar values of that text).
+/// The call that continues reading a list, an object or a whole record as JSON text, from `offset` (in Unicode scalar
+/// values of that text).
 pub fn read_json(id: &RecordRef<'_>, path: &str, offset: usize) -> Call {
     let mut arguments = id.arguments();
     arguments.insert("field_path".into(), json!(path));
@@ -91,15 +91,15 @@ pub fn read_json(id: &RecordRef<'_>, path: &str, offset: usize) -> Call {
     Call { tool: Tool::ReadRecordField, arguments }
 }
 
-/// The call that reads an expanded relation on, as JSON text. `limit` is the one that it was expanded
-/// with: the same records have to come again.
+/// The call that continues reading an expanded relation as JSON text. `limit` is the limit that it was expanded with,
+/// because the same records must come again.
 pub fn read_expanded(id: &RecordRef<'_>, relation: &str, limit: Option<u64>) -> Call {
     let mut call = read_json(id, &format!("{EXPANDED}{relation}"), 0);
     call.arguments.insert("cursor".into(), json!(JsonCursor { offset: 0, limit }.to_string()));
     call
 }
 
-/// What the path of an expanded relation begins with.
+/// The beginning of an expanded relation's path.
 pub const EXPANDED: &str = "expanded.";
 
 /// A cursor of `read_record_field` that goes through the JSON text of a value.
@@ -107,7 +107,7 @@ pub const EXPANDED: &str = "expanded.";
 pub struct JsonCursor {
     /// Where it continues, in Unicode scalar values of that text.
     pub offset: usize,
-    /// The limit of the relation, where it is an expanded one.
+    /// The limit of the relation, if it is an expanded one.
     pub limit: Option<u64>,
 }
 
@@ -119,7 +119,7 @@ impl JsonCursor {
         cursor.starts_with(Self::PREFIX)
     }
 
-    /// Reads one.
+    /// Parses such a cursor.
     pub fn parse(cursor: &str) -> Option<Self> {
         let rest = cursor.strip_prefix(Self::PREFIX)?;
         let (offset, limit) = match rest.split_once(':') {
@@ -137,7 +137,7 @@ impl std::fmt::Display for JsonCursor {
     }
 }
 
-/// How a call names a record: by its handle, or by its parts where no handle can carry it.
+/// How a call names a record: by its handle, or by its parts if no handle can carry it.
 #[derive(Debug, Clone, Copy)]
 pub enum RecordRef<'a> {
     /// The handle.
@@ -147,8 +147,8 @@ pub enum RecordRef<'a> {
 }
 
 impl<'a> RecordRef<'a> {
-    /// The shortest way to name `id` completely: `handle` is its handle, where it has one. A handle that
-    /// could not embed the connection would leave the record ambiguous.
+    /// The shortest way to name `id` completely; `handle` is its handle, if it has one. A handle that could not embed
+    /// the connection would leave the record ambiguous.
     pub fn of(id: &'a RecordId, handle: Option<&'a str>) -> Self {
         match (handle, &id.connection) {
             (Some(handle), None) => Self::Handle(handle),

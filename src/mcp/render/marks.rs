@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// `snippet` as it is if its `<mark>` tags are balanced, else without them.
+/// `snippet` unchanged if its `<mark>` tags are balanced, otherwise without them.
 pub fn balanced(snippet: &str) -> String {
     let mut open = false;
     let mut rest = snippet;
@@ -34,21 +34,22 @@ pub fn plain(snippet: &str) -> String {
     let mut plain = String::with_capacity(snippet.len());
     for piece in snippet.split_inclusive('>') {
         plain.push_str(piece);
-        // Looked at as it grows: taking one tag out may bring the halves of another together.
+        // Checked as the text grows: removing one tag may join the halves of another.
         let kept = plain.strip_suffix("<mark>").or_else(|| plain.strip_suffix("</mark>")).map(str::len);
         plain.truncate(kept.unwrap_or(plain.len()));
     }
     plain
 }
 
-/// The first highlighted text: what stands in the field literally, so that a window can be found by it.
+/// The first highlighted text: it is literally in the field, so that a window can be found by it.
 pub fn first_match(snippet: &str) -> Option<&str> {
     let (_, rest) = snippet.split_once("<mark>")?;
     let (text, _) = rest.split_once("</mark>")?;
     (!text.is_empty() && !text.contains("<mark>")).then_some(text)
 }
 
-/// `snippet` without a tag that was cut in two where it ends (`<mar...`); a highlight that it would have closed is.
+/// `snippet` without a tag that was cut in two at its end (`<mar...`); a highlight that the tag would have closed is
+/// closed.
 fn without_cut_tag(snippet: &str) -> Cow<'_, str> {
     let body = snippet.trim_end_matches(['.', '…']);
     let Some((before, tag)) = body.rfind('<').map(|at| body.split_at(at)) else { return snippet.into() };
@@ -60,8 +61,8 @@ fn without_cut_tag(snippet: &str) -> Cow<'_, str> {
     format!("{before}{}{}", if is_open { "</mark>" } else { "" }, &snippet[body.len()..]).into()
 }
 
-/// At most `max_bytes` of `snippet`, around its first highlight, tags balanced. The flag says whether
-/// all of it is there.
+/// At most `max_bytes` of `snippet`, around its first highlight, with balanced tags. The flag is true if the whole
+/// snippet is returned.
 pub fn excerpt(snippet: &str, max_bytes: usize) -> (String, bool) {
     let snippet = &*without_cut_tag(snippet);
     if snippet.len() <= max_bytes {
@@ -71,7 +72,7 @@ pub fn excerpt(snippet: &str, max_bytes: usize) -> (String, bool) {
     let start = snippet.floor_char_boundary(at.saturating_sub(max_bytes / 4));
     let end = snippet.floor_char_boundary((start + max_bytes).min(snippet.len()));
     let mut cut = snippet[start..end].to_owned();
-    // A tag cut in two is no tag.
+    // A tag that was cut in two is not a tag.
     if let Some(partial) = cut.rfind('<').filter(|at| !cut[*at..].contains('>') && cut.len() - at < 7) {
         cut.truncate(partial);
     }

@@ -1,4 +1,4 @@
-//! What a model reads of an answer: pure functions to its two views, within their bounds.
+//! What a model reads of an answer: pure functions that produce its two views within their limits.
 
 pub mod cut;
 pub mod ladder;

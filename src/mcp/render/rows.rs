@@ -1,5 +1,5 @@
-//! The text view of a page of records: every row named by its complete id, then what is declared to
-//! identify it, then as much of its values as fits (R3.14).
+//! The text view of a page of records: every row is named by its complete id, followed by what is declared to
+//! identify it, then by as much of its values as fits (R3.14).
 
 use std::fmt::Write as _;
 
@@ -9,8 +9,8 @@ use crate::mcp::id::RecordId;
 use crate::mcp::line;
 use crate::mcp::reading::catalog::StreamFacts;
 
-/// How much of each value is shown, in bytes, from everything to little; then only what identifies a
-/// row, then only its id.
+/// How much of each value is shown, in bytes, from everything to little; then only what identifies a row, then only
+/// its id.
 const LEVELS: [Level; 9] = [
     Level::Values(usize::MAX),
     Level::Values(2000),
@@ -33,19 +33,19 @@ enum Level {
 /// A page as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowsText {
-    /// One line a record, each ended by a line break.
+    /// One line per record, each ended by a line break.
     pub lines: String,
-    /// Whether any value is cut or left out, so that the reader must be told how to read on.
+    /// Whether any value is cut or omitted, so that the reader must be told how to continue.
     pub is_cut: bool,
 }
 
-/// How a line names a record: its handle, else its parts.
+/// How a line names a record: by its handle, or by its parts.
 pub fn name(record: &Map<String, Value>, stream: &str) -> String {
     let id = RecordId::of_row(record, stream);
     name_of(id.as_ref(), id.as_ref().and_then(RecordId::handle).as_deref())
 }
 
-/// The same of a record whose `handle` is made already.
+/// The same for a record whose `handle` is already known.
 pub fn name_of(id: Option<&RecordId>, handle: Option<&str>) -> String {
     let mut name = String::new();
     let mut part = |key: &str, value: &str| {
@@ -69,11 +69,11 @@ pub fn name_of(id: Option<&RecordId>, handle: Option<&str>) -> String {
     name
 }
 
-/// What a line says of a row in words of ours: a field of such a name is written in quotes.
+/// Words with which a line describes a row: a field with such a name is quoted.
 const MARKERS: [&str; 8] =
     ["id", "connection_id", "stream", "record_id", "deleted", "null", "cut", "fields_not_shown"];
 
-/// Appends a field's name, which no data can pass off as a word of ours.
+/// Appends a field's name in a form that cannot be mistaken for one of our words.
 fn push_field_name(out: &mut String, name: &str) {
     if MARKERS.contains(&name) {
         line::push_quoted(out, name);
@@ -90,7 +90,7 @@ fn push_name_to(list: &mut String, name: &str) {
     push_field_name(list, name);
 }
 
-/// Appends a record's value under its name; says whether all of it is there.
+/// Appends a record's value under its name; returns whether the value is complete.
 fn push_field(out: &mut String, name: &str, value: &Value, bytes: usize) -> bool {
     out.push(' ');
     push_field_name(out, name);
@@ -98,8 +98,9 @@ fn push_field(out: &mut String, name: &str, value: &Value, bytes: usize) -> bool
     line::push_value(out, value, bytes)
 }
 
-/// Renders `records`, each with its [`name`], within `max_bytes`, at the fullest level that fits; at the last level a page of
-/// very many rows may still exceed it, and the caller asks for fewer. `with_times` shows when each was stored.
+/// Renders `records`, each with its [`name`], within `max_bytes`, at the most detailed level that fits. At the last
+/// level, a page of very many rows may still exceed the limit, and the caller requests fewer. `with_times` shows when
+/// each record was stored.
 pub fn render(
     records: &[(&str, &Map<String, Value>)],
     facts: Option<&StreamFacts>,
@@ -133,14 +134,14 @@ fn render_at(
         is_cut |= !values(&mut lines, record, facts, with_times, level);
         lines.push('\n');
         if lines.len() > enough {
-            // Already too long: the next level is tried, its text is not needed.
+            // Already too long: the next level is tried, and this text is not needed.
             break;
         }
     }
     RowsText { lines, is_cut }
 }
 
-/// Appends a record's values; says whether all of them are whole.
+/// Appends a record's values; returns whether all of them are complete.
 fn values(
     out: &mut String,
     record: &Map<String, Value>,
@@ -168,7 +169,8 @@ fn values(
         .filter_map(|name| data.get_key_value(name))
         .chain(data.iter().filter(|(name, _)| !is_identity(name)));
     for (name, value) in ordered {
-        // The handle has said it, where it is the key: a name that happens to be the same is a name.
+        // If the field is the key, the handle already contains the value. A name that happens to be equal is still
+        // shown.
         if Some(value) == id && value.is_string() && is_key(name) {
             continue;
         }
@@ -186,7 +188,7 @@ fn values(
     }
     if all {
         for (key, value) in record.iter().filter(|(key, _)| is_extra(key, with_times)) {
-            // That a row is cut is what this program notes of it.
+            // This program, not the record, notes that a row is cut.
             if key == "cut" {
                 out.push_str(" cut=");
                 complete &= line::push_value(out, value, bytes.min(400));
@@ -216,12 +218,13 @@ fn values(
     complete
 }
 
-/// Appends what is expanded, a line a related record, each with its own id; says whether all is whole.
+/// Appends the expanded relations, one line per related record, each with its own id; returns whether all are
+/// complete.
 fn related(out: &mut String, of: &Map<String, Value>, relation: &str, value: &Value, level: Level) -> bool {
     let start = format!("\n   expanded {}", line::token(relation));
     let mut record = |number: Option<usize>, record: &Map<String, Value>| {
         let mut record = record.clone();
-        // What a provider does not repeat: related records are of the same source.
+        // Providers do not repeat the connection: related records come from the same source.
         if let Some(connection) = of.get("connection_id").filter(|_| !record.contains_key("connection_id")) {
             record.insert("connection_id".into(), connection.clone());
         }
@@ -258,8 +261,8 @@ fn all_are_records(rows: &Value) -> bool {
     rows.as_array().is_some_and(|rows| !rows.is_empty() && rows.iter().all(has_id))
 }
 
-/// Envelope keys that the line does not already say. When a record was stored is not when it happened, and
-/// tells rows apart only among changes.
+/// Envelope keys that the line does not already contain. The time when a record was stored is not when it happened,
+/// and distinguishes rows only among changes.
 fn is_extra(key: &str, with_times: bool) -> bool {
     (with_times || key != "emitted_at")
         && !matches!(

@@ -1,24 +1,24 @@
-//! Titles: what a person would call a record (R3.34), from declared roles only (R4.7).
+//! Titles: what a person would call a record (R3.34), using only declared roles (R4.7).
 
 use serde_json::{Map, Value};
 
 use crate::mcp::reading::catalog::StreamFacts;
 use crate::text;
 
-/// Longest title, in bytes.
+/// The maximum size of a title in bytes.
 const MAX_BYTES: usize = 120;
 
 /// A time of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When<'a> {
-    /// The record's own.
+    /// The record's own time.
     Own(&'a str),
-    /// When it was stored, where nothing says more: that is not when it happened.
+    /// When it was stored, if nothing else is known: that is not when it happened.
     Stored(&'a str),
 }
 
 impl<'a> When<'a> {
-    /// What it is called in a line, and the time to the minute.
+    /// Its word in a line, and the time to the minute.
     pub fn shown(self) -> (&'static str, &'a str) {
         match self {
             Self::Own(time) => ("time", minute(time)),
@@ -27,8 +27,8 @@ impl<'a> When<'a> {
     }
 }
 
-/// The time of a record or hit (R3.36): the declared one, else the one that the provider calls authored, else what the
-/// stream is ordered by, else when it was stored.
+/// The time of a record or hit (R3.36): the declared one, else the one that the provider calls authored, else the
+/// field that the stream is ordered by, else when it was stored.
 pub fn when<'a>(record: &'a Map<String, Value>, facts: Option<&StreamFacts>) -> Option<When<'a>> {
     let stated = |key: &str| record.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
     let data = record.get("data").and_then(Value::as_object);
@@ -36,7 +36,7 @@ pub fn when<'a>(record: &'a Map<String, Value>, facts: Option<&StreamFacts>) -> 
     let declared = of(facts.and_then(|facts| facts.time_field.as_ref()));
     let ordered =
         || of(facts.and_then(|facts| facts.cursor_field.as_ref())).filter(|text| is_timestamp(text));
-    // `authored_at` and `sent_at` are what a hit itself may carry.
+    // A hit itself may carry `authored_at` and `sent_at`.
     let own = declared.or_else(|| stated("authored_at")).or_else(|| stated("sent_at")).or_else(ordered);
     own.map(When::Own).or_else(|| stated("emitted_at").map(When::Stored))
 }
@@ -70,7 +70,7 @@ pub fn of(record: &Map<String, Value>, facts: Option<&StreamFacts>) -> String {
     shorten(&title)
 }
 
-/// A timestamp to the minute, as people write it; anything else as it is.
+/// A timestamp to the minute, as people write it; any other text unchanged.
 fn minute(time: &str) -> &str {
     if is_timestamp(time) { &time[..16] } else { text::prefix(time, 40) }
 }

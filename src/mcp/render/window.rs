@@ -1,5 +1,5 @@
-//! A window of a text, cut here: for JSON values, and for a provider that has no field windows. It
-//! counts in Unicode scalar values, as resource servers do.
+//! A window of a text that is cut here: for JSON values, and for a provider that has no field windows. It counts in
+//! Unicode scalar values, as resource servers do.
 
 use serde_json::{Map, Value, json};
 
@@ -12,17 +12,17 @@ pub enum Start<'a> {
     Match {
         /// The text.
         q: &'a str,
-        /// Where to look from.
+        /// Where to start looking.
         from: usize,
-        /// Shown before it.
+        /// How much is shown before it.
         before: usize,
-        /// Shown after it.
+        /// How much is shown after it.
         after: usize,
     },
 }
 
-/// The first place of `q` in `text` from the character `from` on, whatever their cases; a character stands for
-/// one, as a resource server counts them.
+/// The first place of `q` in `text` from the character `from` on, ignoring case; each character stands for one, as a
+/// resource server counts them.
 pub fn find(text: &str, q: &str, from: usize) -> Option<usize> {
     let fold = |text: &str| text.chars().map(folded).collect::<String>();
     let rest = text.char_indices().nth(from).map_or("", |(at, _)| &text[at..]);
@@ -31,13 +31,13 @@ pub fn find(text: &str, q: &str, from: usize) -> Option<usize> {
     Some(from + rest[..at].chars().count())
 }
 
-/// A character without its case, where that is one character.
+/// A character with its case folded, if the result is one character.
 fn folded(c: char) -> char {
     let mut lower = c.to_lowercase();
     lower.next().filter(|_| lower.next().is_none()).unwrap_or(c)
 }
 
-/// The `window` object of a field-window answer over `text`; `None` where `q` is not in it.
+/// The `window` object of a field-window answer over `text`; `None` if `q` is not in it.
 pub fn window(text: &str, start: Start<'_>, limit: usize) -> Option<Map<String, Value>> {
     let total = text.chars().count();
     let (from, length, matched) = match start {

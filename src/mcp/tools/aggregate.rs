@@ -22,17 +22,17 @@ use crate::mcp::render::ladder;
 use crate::mcp::size::{Bounds, json_len, prefix_on_wire};
 use crate::mcp::tool_error::ToolError;
 
-/// What a cursor of this tool begins with; the number of groups before it follows. The resource server
-/// has none for groups: it is asked again, and those that were shown are left out.
+/// The beginning of this tool's cursors, followed by the number of groups before it. The resource server has no
+/// cursors for groups: it is asked again, and the groups that were already shown are skipped.
 const CURSOR: &str = "groups:";
 
 /// The arguments of a call.
 pub struct Arguments {
-    /// The call as it was given.
+    /// The call as given.
     pub call: Call,
-    /// What is computed; its limit counts the groups that were shown already too.
+    /// The request; its limit includes the groups that were already shown.
     pub request: Aggregate,
-    /// How many groups were shown already.
+    /// How many groups were already shown.
     shown: usize,
 }
 
@@ -40,7 +40,8 @@ impl Arguments {
     /// Reads a checked call.
     ///
     /// # Errors
-    /// What a provider would refuse or silently leave out; a cursor that this tool did not give.
+    /// Returns an error for what a provider would refuse or silently ignore, and for a cursor that this tool did not
+    /// give.
     pub fn parse(call: Call) -> Result<Self, ToolError> {
         let given = Given(&call);
         let stream = given.stream()?;
@@ -55,7 +56,7 @@ impl Arguments {
             group_by_time: given.text("group_by_time"),
             granularity: given.text("granularity"),
             time_zone: given.text("time_zone"),
-            // Those that were shown come again.
+            // The groups that were already shown come again.
             limit: given
                 .integer("limit")
                 .map(|limit| limit.saturating_add(shown as u64).min(limit.max(MANY))),
@@ -69,7 +70,7 @@ impl Arguments {
 /// Answers a call.
 ///
 /// # Errors
-/// What the schema shows to be wrong; the provider's refusal, not explained yet.
+/// Returns what the schema shows to be wrong, or the provider's refusal, not explained yet.
 pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnswer, ToolError> {
     let Context { reader, bounds } = context;
     let Arguments { call, request, shown } = arguments;
@@ -115,7 +116,7 @@ pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnsw
     Ok(assemble(stream, body, Some(groups), rest.as_ref()))
 }
 
-/// The record that has the least or the greatest value, by the id that fetch takes, where the provider names it.
+/// Names the record with the smallest or largest value by the id that fetch accepts, if the provider identifies it.
 fn name_record(stream: &str, body: &mut Map<String, Value>) {
     let Some(Value::Object(record)) = body.get("record") else { return };
     let handle = RecordId::of_row(record, stream).as_ref().and_then(RecordId::handle);
@@ -125,11 +126,11 @@ fn name_record(stream: &str, body: &mut Map<String, Value>) {
     }
 }
 
-/// Longest id of a record that is named, in bytes.
+/// The maximum size of a record's id that is shown, in bytes.
 const RECORD_BYTES: usize = 400;
 
-/// What a provider would refuse or silently leave out: groups of two kinds, a period without its length,
-/// a length without a period.
+/// Refuses what a provider would refuse or silently ignore: two kinds of groups, a period without its length, a
+/// length without a period.
 fn check_groups(call: &Call) -> Result<(), ToolError> {
     let wrong = |code: &'static str, param: &str, message: &str, next: &str| {
         ToolError::new(code, message.to_owned(), next.to_owned()).with("param", param)
@@ -138,13 +139,13 @@ fn check_groups(call: &Call) -> Result<(), ToolError> {
         [true, true, ..] => Err(wrong(
             "conflicting_arguments",
             "group_by",
-            "group_by makes a group of each value, group_by_time one of each period: a call takes one of them",
+            "group_by makes a group for each value, group_by_time one for each period: a call takes only one",
             "leave one out; for periods of one value leave group_by out and filter by the value",
         )),
         [_, true, false, _] => Err(wrong(
             "missing_argument",
             "granularity",
-            "`group_by_time` goes with `granularity`, the length of a period",
+            "`group_by_time` needs `granularity`, the length of a period",
             &format!(
                 "add granularity, one of {}",
                 surface::choices(Tool::Aggregate, "granularity").join(", ")
@@ -154,10 +155,10 @@ fn check_groups(call: &Call) -> Result<(), ToolError> {
             let error = wrong(
                 "missing_argument",
                 "group_by_time",
-                "`granularity` goes with `group_by_time`, the time field that makes periods",
+                "`granularity` needs `group_by_time`, the time field that makes periods",
                 "name the time field in group_by_time",
             );
-            // Periods are meant, of the field that is named.
+            // The caller wants periods of the field that it names.
             let field = call.arguments.get("group_by").cloned();
             let next = call.with([("group_by", None), ("group_by_time", field)]);
             Err(error.offer(has_group.then_some(next)))
@@ -165,14 +166,14 @@ fn check_groups(call: &Call) -> Result<(), ToolError> {
         [_, false, _, true] => Err(wrong(
             "missing_argument",
             "group_by_time",
-            "`time_zone` says where the periods of `group_by_time` begin, and there are none",
-            "leave time_zone out, or group by a time field; in a filter an offset says the zone",
+            "`time_zone` sets where the periods of `group_by_time` begin, and there are none",
+            "leave time_zone out, or group by a time field; in a filter an offset sets the zone",
         )),
         _ => Ok(()),
     }
 }
 
-/// How many groups were shown already.
+/// How many groups were already shown.
 fn shown_before(call: &Call) -> Result<usize, ToolError> {
     let Some(cursor) = call.text("cursor") else { return Ok(0) };
     let shown = cursor.strip_prefix(CURSOR).and_then(|shown| shown.parse().ok());
@@ -182,7 +183,7 @@ fn shown_before(call: &Call) -> Result<usize, ToolError> {
 fn cursor_is_behind(call: &Call) -> ToolError {
     ToolError::new(
         "invalid_cursor",
-        "there are no groups behind this cursor: they have become fewer, or it belongs to another call",
+        "there are no groups after this cursor: there are fewer now, or it belongs to another call",
         call.with([("cursor", None)]),
     )
     .with("param", "cursor")
@@ -190,21 +191,21 @@ fn cursor_is_behind(call: &Call) -> ToolError {
 
 /// What follows the groups of an answer.
 struct Rest {
-    /// How many did not fit.
+    /// How many groups did not fit.
     groups: usize,
     next: Call,
 }
 
-/// Groups that a provider gives readily; many give no more.
+/// The number of groups that providers return without trouble; many return no more.
 const MANY: u64 = 100;
 
-/// How many groups the provider gave at most: as it says, else as it was asked for.
+/// The maximum number of groups that the provider returned: as it states, otherwise as requested.
 fn limit_of(call: &Call, body: &Map<String, Value>, groups: usize) -> u64 {
     let stated = body.get("limit").and_then(Value::as_u64);
     stated.or_else(|| call.arguments.get("limit")?.as_u64()).unwrap_or(groups as u64)
 }
 
-/// Says that the provider gives fewer groups than were asked for, where some are missing for that.
+/// Warns that the provider returns fewer groups than requested, if some are missing because of that.
 fn warn_of_limit(call: &Call, body: &mut Map<String, Value>) {
     let asked = call.arguments.get("limit").and_then(Value::as_u64);
     let given = body.get("limit").and_then(Value::as_u64);
@@ -212,16 +213,16 @@ fn warn_of_limit(call: &Call, body: &mut Map<String, Value>) {
     if given >= asked || !has_others(body) {
         return;
     }
-    let message = format!("the provider gives at most {given} groups, {asked} were asked for");
+    let message = format!("the provider gives at most {given} groups; {asked} were requested");
     envelope::warn(body, "limit_clamped", message);
 }
 
-/// Whether there are records in groups that the provider did not give.
+/// Whether there are records in groups that the provider did not return.
 fn has_others(body: &Map<String, Value>) -> bool {
     body.get("other_count").is_some_and(|count| count.as_u64() != Some(0))
 }
 
-/// The call for the groups behind the limit, where a higher one was not tried yet.
+/// The call for the groups beyond the limit, unless a higher limit was already tried.
 fn further(call: &Call, body: &Map<String, Value>, groups: usize) -> Option<Rest> {
     let limit = limit_of(call, body, groups);
     let asked = call.arguments.get("limit").and_then(Value::as_u64);
@@ -232,7 +233,7 @@ fn further(call: &Call, body: &Map<String, Value>, groups: usize) -> Option<Rest
     })
 }
 
-/// Drops the last groups where not all fit; the next call begins with them.
+/// Removes the last groups if not all fit; the next call begins with them.
 fn fit(
     call: &Call,
     shown: usize,
@@ -269,23 +270,23 @@ fn fit(
     rest
 }
 
-/// The bytes of the line that says the order of groups.
+/// The bytes of the line that states the order of groups.
 const ORDER_BYTES: usize = 110;
 
-/// Bytes of the structured view and of the text that groups may take.
+/// The bytes of each view that groups may take: the structured view, then the text.
 fn room(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>, bounds: Bounds) -> (usize, usize) {
     let without = assemble(stream, body.clone(), Some(Vec::new()), rest);
     let structured = without.structured_len();
-    // A longer cursor than that of no group.
+    // A cursor may be longer than the one after no groups.
     let (structured, text) = (structured + 20, without.text.len() + 20 + ORDER_BYTES);
     (bounds.structured.saturating_sub(structured), bounds.text.saturating_sub(text))
 }
 
-/// Longest group key that is shown whole, in bytes as they go over the wire.
+/// The maximum size of a group key that is shown whole, in bytes on the wire.
 const KEY_BYTES: usize = 400;
 
-/// Leaves of what is beside the groups what is documented, and that shortly, where it would not leave room
-/// for a group: no honest provider says that much.
+/// Keeps only the documented parts next to the groups, and shortens them, if otherwise no group would fit: no honest
+/// provider sends that much.
 fn prune(stream: &str, body: &mut Map<String, Value>, rest: Option<&Rest>, bounds: Bounds) {
     let is_enough = |room: (usize, usize)| room.0.min(room.1) > KEY_BYTES + 100;
     if is_enough(room(stream, body, rest, bounds)) {
@@ -339,7 +340,7 @@ fn group_line(group: &Value) -> String {
     let key = group.get("key").map_or_else(|| "null".to_owned(), |key| line::value(key, 200).text);
     let mut out = format!("{key}:");
     let Some(fields) = group.as_object() else { return out };
-    // A count alone is what was asked for; beside a value it says of how many.
+    // A count alone is the requested value; next to a value it states how many records the value covers.
     let both = fields.get("value").zip(fields.get("count"));
     if let Some((value, count)) = both {
         let noun = if count.as_u64() == Some(1) { "record" } else { "records" };
@@ -355,7 +356,7 @@ fn group_line(group: &Value) -> String {
     out
 }
 
-/// In which order groups are, where they are in any: by what they are grouped by, by their values, by their counts.
+/// The order of the groups, if there is one: by what they are grouped by, by their values, or by their counts.
 fn order_of(body: &Map<String, Value>, groups: &[Value]) -> Option<String> {
     if groups.len() < 2 {
         return None;
@@ -373,7 +374,7 @@ fn order_of(body: &Map<String, Value>, groups: &[Value]) -> Option<String> {
     if let Some(order) = order_of_values(groups, metric == "sum") {
         return Some(format!("the {order} {} first", line::token(prefix_on_wire(metric, 20))));
     }
-    // Where groups have values, their counts say nothing of the order.
+    // If groups have values, their counts do not determine the order.
     let is_count =
         |group: &Value| if group.get("value").is_some() { None } else { group.get("count")?.as_u64() };
     let counts = groups.iter().map(is_count).collect::<Option<Vec<_>>>();
@@ -383,11 +384,11 @@ fn order_of(body: &Map<String, Value>, groups: &[Value]) -> Option<String> {
     (!keys.is_empty() && keys.is_sorted()).then(|| "in the order of their keys".to_owned())
 }
 
-/// Which of the values of groups come first; nothing where they have none, or are in no order. Sums that are in both orders are
-/// in that of their size: those that are not shown may be positive too.
+/// Which values of groups come first; `None` if they have no values or no order. Sums that fit both orders count as
+/// ordered by size: those that are not shown may be positive too.
 fn order_of_values(groups: &[Value], are_sums: bool) -> Option<&'static str> {
     let mut values = groups.iter().map(|group| group.get("value")).collect::<Option<Vec<_>>>()?;
-    // Those without a value come last in any order.
+    // Groups without a value come last in any order.
     values.truncate(values.iter().rposition(|value| !value.is_null()).map_or(0, |last| last + 1));
     if values.len() < 2 {
         return None;
@@ -471,7 +472,7 @@ fn text(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>) -> String 
                     }
                     Some(_) => " (records in further groups)",
                     None if body.contains_key("granularity") => {
-                        " (records in later groups: narrow with filter, or take a longer granularity)"
+                        " (records in later groups: narrow with filter, or use a longer granularity)"
                     }
                     None => " (records in further groups: narrow with filter)",
                 });
@@ -479,7 +480,7 @@ fn text(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>) -> String 
             out.push('\n');
         }
         if let Some(order) = order_of(body, groups) {
-            let _ = writeln!(out, "{} shown, {order}; limit says how many", counted(groups.len(), "group"));
+            let _ = writeln!(out, "{} shown, {order}; limit sets how many", counted(groups.len(), "group"));
         }
         if let Some(rest) = rest.filter(|rest| rest.groups > 0) {
             let _ =
@@ -521,7 +522,7 @@ mod tests {
             "the counts are not what they are in order of: {shown}"
         );
         assert!(shown.contains("other_count=3 other_value=-7.5 (records in further groups"), "{shown}");
-        // A count alone is what was asked for.
+        // A count alone is the requested value.
         body["groups"] = json!([{"key": "rent", "count": 12}]);
         body["other_value"] = Value::Null;
         let shown = text_of(&body);
@@ -539,7 +540,7 @@ mod tests {
         let (record, text) = named(json!({"stream": "spending", "id": "a/1", "connection_id": "cin_a"}));
         assert_eq!(record, Some(json!("cin_a/spending:a%2F1")));
         assert!(text.contains("\nrecord: id=cin_a/spending:a%2F1 (fetch reads it)"), "{text}");
-        // What no id of a record can be is left out.
+        // Anything that cannot be the id of a record is omitted.
         assert_eq!(named(json!({"id": "x".repeat(2_000), "connection_id": "cin_a"})).0, None);
         assert_eq!(named(json!({"id": 7})).0, None);
     }
@@ -559,7 +560,7 @@ mod tests {
         let none = || Value::Null;
         let by = |metric: &str| json!({"metric": metric, "group_by": "kind"});
         let months = json!({"metric": "count", "group_by_time": "at"});
-        // Counts may fall by chance.
+        // Counts may be descending by chance.
         assert_eq!(
             order(&months, &[("2026-01", 9, none()), ("2026-02", 3, none())]).unwrap(),
             "the earliest first"
@@ -574,7 +575,7 @@ mod tests {
             "in the order of their keys"
         );
         assert_eq!(order(&by("count"), &[("b", 3, none()), ("a", 9, none())]), None);
-        // Not by the counts beside them.
+        // Not by the counts next to them.
         assert_eq!(
             order(&by("sum"), &[("b", 9, json!(1.5)), ("a", 3, json!("-7"))]).unwrap(),
             "the largest sum first"

@@ -1,4 +1,4 @@
-//! What the answers of several tools are made of: counts, warnings, the next page.
+//! Parts that the answers of several tools share: counts, warnings, the next page.
 
 use std::fmt::Write as _;
 
@@ -12,11 +12,11 @@ use crate::mcp::reading::paging::{self, Cursor, MERGED_ORDER, most_length};
 use crate::mcp::size::{Bounds, json_len};
 use crate::mcp::tool_error::ToolError;
 
-/// Most recalls of a merged search that its text tells; the structured view has all that fit.
+/// The maximum number of recalls of a merged search in its text; the structured view has all that fit.
 pub(super) const MAX_RECALLS: usize = 2;
 
-/// What a resource server says of its recall, in words where it says what is known, else as it says it; nothing
-/// is concluded from it (R3.35).
+/// A resource server's report on its recall: known parts in words, others unchanged; nothing is inferred from it
+/// (R3.35).
 pub(super) fn recall_words(recall: &Value) -> String {
     let Some(fields) = recall.as_object() else { return line::value(recall, 200).text };
     let number = |key: &str| fields.get(key).and_then(Value::as_u64);
@@ -44,7 +44,7 @@ pub(super) fn recall_words(recall: &Value) -> String {
     if let Some(cut) = number("truncated_source_count") {
         say(&["truncated_source_count"], format!("{cut} cut off"));
     }
-    // What only says the same again.
+    // Parts that only repeat the rest.
     if complete.is_some() && fields.get("ranking_scope").and_then(Value::as_str) == Some(scope) {
         known.push("ranking_scope");
     }
@@ -66,14 +66,14 @@ pub(super) fn recall_words(recall: &Value) -> String {
     out
 }
 
-/// Whose recall it is, where grants differ.
+/// The grants that a recall belongs to, if the recalls of grants differ.
 fn recall_of(recall: &Value) -> String {
     let Some(grants) = recall.get("grants").and_then(Value::as_array) else { return String::new() };
     let names = grants.iter().filter_map(Value::as_str).take(4).map(|name| line::quoted_cut(name, 60).text);
     format!(" of {}", names.collect::<Vec<_>>().join(", "))
 }
 
-/// As [`counted`], of a provider's number.
+/// As [`counted`], for a provider's number.
 pub(super) fn counted_u64(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
@@ -94,7 +94,7 @@ pub(super) fn meta_lines(out: &mut String, body: &Map<String, Value>) {
         }
         _ => {}
     }
-    // Several grants may each say one.
+    // Several grants may each report one.
     let recalls = meta.get("recall").map_or(&[][..], |recall| match recall {
         Value::Array(several) => several.as_slice(),
         left => std::slice::from_ref(left),
@@ -106,7 +106,7 @@ pub(super) fn meta_lines(out: &mut String, body: &Map<String, Value>) {
         let _ = writeln!(out, "recall of others: {} more", recalls.len() - MAX_RECALLS);
     }
     match meta.get(MERGED_ORDER).and_then(Value::as_str) {
-        Some("in_turns") => out.push_str("order: one of each source in turn, each source in its own order\n"),
+        Some("in_turns") => out.push_str("order: one from each source in turn, each source in its own order\n"),
         Some("titles_then_newest") => out.push_str(
             "order: over all sources, all words in title or actor first, then the others, each newest first\n",
         ),
@@ -130,19 +130,18 @@ pub(super) fn text_of<'a>(body: &'a Map<String, Value>, key: &str) -> Option<&'a
     body.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
-/// The call that gives the next page.
+/// The call that returns the next page.
 pub(super) fn next_page(call: &Call, cursor: Option<&str>) -> Option<Call> {
     Some(call.with([("cursor", Some(json!(cursor?))), ("changes_since", None)]))
 }
 
-/// The longest cursor that a call with these arguments can carry beside them: longer ones would be
-/// refused when they come back.
+/// The longest cursor that a call can carry with these arguments: a longer one would be refused when it comes back.
 pub(super) fn max_cursor(call: &Call, bounds: Bounds) -> usize {
     let reserved = len_of_next(call) + 16;
     (bounds.text.min(bounds.structured) / 4).saturating_sub(reserved)
 }
 
-/// How many bytes the arguments of the next call take beside its cursor.
+/// The bytes of the next call's arguments without its cursor.
 fn len_of_next(call: &Call) -> usize {
     struct Kept<'a>(&'a Map<String, Value>);
     impl Json for Kept<'_> {
@@ -161,11 +160,11 @@ fn len_of_next(call: &Call) -> usize {
 
 /// How many bytes the cursor of a page takes, as JSON.
 pub(super) struct CursorLens {
-    /// The one that stands in its envelope; none takes nothing.
+    /// The cursor in its envelope; none takes no bytes.
     pub(super) theirs: usize,
-    /// Ours at most, where not all rows fit: it may hold the provider's, or the one that led here.
+    /// The maximum size of our cursor, if not all rows fit: it may contain the provider's, or the one that led here.
     pub(super) ours: usize,
-    /// The next call beside it.
+    /// The next call without its cursor.
     pub(super) call: usize,
 }
 
@@ -176,8 +175,8 @@ impl CursorLens {
         // The first page of changes is read again by its bookmark.
         let since = call.arguments.get("changes_since").map_or(0, |since| json_len(since) * 4 / 3);
         let ours = most_length(next).max(most_length(given)) + since;
-        // A page of a walk may give the provider's within one of ours, or its own place where that gives none, however many rows
-        // fit.
+        // A page of a walk may have the provider's cursor within one of ours, or its own place if the provider gives
+        // none, however many rows fit.
         let is_walk = |cursor: &Value| {
             cursor.as_str().is_some_and(|cursor| matches!(Cursor::from_text(cursor), Cursor::Walk(_)))
         };
@@ -191,17 +190,17 @@ impl CursorLens {
     }
 }
 
-/// What is said of a page that has fewer rows than there were, because no more fit a result (R4.8).
+/// The note on a page that has fewer rows than there were, because no more fit a result (R4.8).
 pub(super) fn fitted_note(call: &Call, page: &paging::Page<impl Sized>) -> Option<String> {
     let limit = call.arguments.get("limit").and_then(Value::as_u64);
     let limit = limit.map_or_else(String::new, |limit| format!(" of limit {limit}"));
-    page.is_fitted.then(|| format!("{}{limit} fit a result; next goes on", counted(page.rows.len(), "row")))
+    page.is_fitted.then(|| format!("{}{limit} fit a result; next continues", counted(page.rows.len(), "row")))
 }
 
 /// The bytes that a note may take in either view.
 pub(super) const NOTE_BYTES: usize = 70;
 
-/// Whether the provider answered that there is no such thing: a route, or what it names.
+/// Whether the provider answered that something does not exist: a route, or what it names.
 pub(super) fn is_missing(error: &ToolError) -> bool {
     error.detail("status") == Some(&json!(404))
 }
@@ -211,7 +210,7 @@ pub(super) fn counted(count: usize, noun: &str) -> String {
     counted_u64(count as u64, noun)
 }
 
-/// At most three of `names` that `meant` may be a slip of, the nearest first.
+/// At most three of `names` that `meant` may be a misspelling of, the nearest first.
 pub(super) fn near(meant: &str, names: &[String]) -> Vec<String> {
     const LONGEST: usize = 80;
     let of = |name: &str| name.to_lowercase();
@@ -234,7 +233,7 @@ pub(super) fn near(meant: &str, names: &[String]) -> Vec<String> {
     near.into_iter().take(3).map(|(_, name)| name.clone()).collect()
 }
 
-/// An answer that is one body of `data`, and the call that goes on behind it.
+/// An answer with one body of `data`, and the call that continues it.
 pub(super) fn data_answer(text: String, body: &Map<String, Value>, next: Option<Call>) -> ToolAnswer {
     let structured = Written::object(|members| {
         members.put("data", body);

@@ -1,6 +1,6 @@
-//! A call's arguments, checked: rmcp validates nothing, so every wrong one is found here and answered
-//! with what it must be, and with a corrected call where that means the same. What is left is read into the tool's own
-//! type.
+//! A call's arguments, checked: rmcp validates nothing, so every wrong argument is found here and answered with what
+//! it must be, and with a corrected call if that means the same. The valid arguments are then read into the tool's
+//! own type.
 
 use serde_json::{Map, Value, json};
 
@@ -15,9 +15,9 @@ use crate::mcp::tool_error::ToolError;
 /// Checks the arguments of a call of `tool`; a `null` counts as not given.
 ///
 /// # Errors
-/// All faults at once, with the code of the first: `unknown_argument` naming the known ones (R3.0),
-/// `missing_argument`, `invalid_argument` (never clamped, R3.11), `invalid_filter` and
-/// `invalid_expand_limit` for everything that a resource server would silently ignore (R3.60, R3.61).
+/// Returns all faults at once, with the code of the first: `unknown_argument` with the known ones (R3.0),
+/// `missing_argument`, `invalid_argument` (never clamped, R3.11), and `invalid_filter` or `invalid_expand_limit` for
+/// everything that a resource server would silently ignore (R3.60, R3.61).
 pub fn checked(tool: Tool, mut arguments: Map<String, Value>) -> Result<Call, ToolError> {
     arguments.retain(|_, value| !value.is_null());
     let schema = surface::input_schema(tool);
@@ -38,19 +38,19 @@ pub fn checked(tool: Tool, mut arguments: Map<String, Value>) -> Result<Call, To
     Err(error.offer(next).with("param", first.param.clone()))
 }
 
-/// What a tool reads of a checked call, into its own arguments.
+/// Reads a checked call into the tool's own arguments.
 pub struct Given<'a>(pub &'a Call);
 
 impl Given<'_> {
-    /// A text, not empty; one of those that the input schema lists, where it lists any.
+    /// A text that is not empty, and one of those in the input schema if it lists any.
     pub fn text(&self, name: &str) -> Option<String> {
         self.0.text(name).map(str::to_owned)
     }
 
-    /// A text that has to be there; `form` is what it looks like.
+    /// A required text; `form` shows how to write it.
     ///
     /// # Errors
-    /// `missing_argument`.
+    /// Returns `missing_argument` if it is missing.
     pub fn required_text(&self, name: &str, form: &str) -> Result<String, ToolError> {
         self.text(name).ok_or_else(|| {
             let next = format!("add `{name}`, written as {form}");
@@ -62,38 +62,38 @@ impl Given<'_> {
     /// The stream, checked to be one path segment.
     ///
     /// # Errors
-    /// `missing_argument`, `invalid_argument`.
+    /// Returns `missing_argument` or `invalid_argument` if it is not.
     pub fn stream(&self) -> Result<String, ToolError> {
         let stream = self.required_text("stream", "STREAM")?;
         check_segment("stream", &stream).map_err(|error| bad_name("stream", &error))?;
         Ok(stream)
     }
 
-    /// A whole number, within the bounds of the input schema.
+    /// A whole number within the limits of the input schema.
     pub fn integer(&self, name: &str) -> Option<u64> {
         self.0.arguments.get(name).and_then(whole)
     }
 
-    /// A list of texts, none empty; none where it was not given.
+    /// A list of texts, none of them empty; an empty list if it was not given.
     pub fn texts(&self, name: &str) -> Vec<String> {
         self.0.texts(name).unwrap_or_default().into_iter().map(str::to_owned).collect()
     }
 
-    /// The typed error for an argument that means something only with another one; `corrected` is the
-    /// whole call as it could have been meant.
+    /// The typed error for an argument that has a meaning only with another one; `corrected` is the whole call as it
+    /// could have been intended.
     pub fn lacks(&self, name: &str, other: &str, why: &str, corrected: Call) -> ToolError {
         ToolError::new(
             "missing_argument",
-            format!("`{name}` of {} goes with `{other}`: {why}", self.0.tool),
+            format!("`{name}` of {} needs `{other}`: {why}", self.0.tool),
             corrected,
         )
         .with("param", other)
     }
 
-    /// The typed filter; an empty one where none was given.
+    /// The typed filter; an empty one if none was given.
     ///
     /// # Errors
-    /// `invalid_filter`: a condition that is not known.
+    /// Returns `invalid_filter` for an unknown condition.
     pub fn filter(&self) -> Result<Filter, ToolError> {
         let Some(fields) = self.0.arguments.get("filter").and_then(Value::as_object) else {
             return Ok(Filter::default());
@@ -106,10 +106,10 @@ impl Given<'_> {
         })
     }
 
-    /// The relations that are expanded, each with its limit (R3.61).
+    /// The relations to expand, each with its limit (R3.61).
     ///
     /// # Errors
-    /// `invalid_expand_limit`, `missing_argument` without the `expand` that it limits.
+    /// Returns `invalid_expand_limit`, or `missing_argument` without the `expand` that it limits.
     pub fn expansions(&self) -> Result<Vec<Expansion>, ToolError> {
         let expanded = self.0.texts("expand");
         let limits = self.0.arguments.get("expand_limit").and_then(Value::as_object);
@@ -145,7 +145,7 @@ impl Given<'_> {
     /// The record that `id` names, with `connection_id` taken into account (R3.71).
     ///
     /// # Errors
-    /// `missing_argument`, `invalid_id`, `conflicting_connection`.
+    /// Returns `missing_argument`, `invalid_id` or `conflicting_connection`.
     pub fn record(&self) -> Result<RecordId, ToolError> {
         let text = self.required_text("id", "CONNECTION_ID/STREAM:RECORD_ID")?;
         let mut id = RecordId::parse(&text).map_err(|error| {
@@ -163,7 +163,7 @@ impl Given<'_> {
         match (self.text("connection_id"), &id.connection) {
             (Some(given), Some(embedded)) if given != *embedded => Err(ToolError::new(
                 "conflicting_connection",
-                format!("the id is of connection `{embedded}`, but connection_id says `{given}`"),
+                format!("the id is for connection `{embedded}`, but connection_id is `{given}`"),
                 self.0.with([("connection_id", None)]),
             )
             .with("param", "connection_id")),
@@ -187,7 +187,7 @@ pub fn bad_name(argument: &str, error: &IdError) -> ToolError {
 pub fn foreign_cursor(call: &Call) -> ToolError {
     ToolError::new(
         "invalid_argument",
-        format!("`cursor` of {} must be one that this tool gave with this very call", call.tool),
+        format!("`cursor` of {} must be one that this tool gave for this same call", call.tool),
         "start again without cursor",
     )
     .with("param", "cursor")

@@ -1,5 +1,5 @@
-//! What is refused with what the schema declares, before a provider is asked: it would answer as if nothing were
-//! wrong.
+//! Calls that are refused because of what the schema declares, before a provider is asked: it would answer as if
+//! nothing were wrong.
 
 use serde_json::json;
 
@@ -11,8 +11,8 @@ use crate::mcp::reading::reader::Reader;
 use crate::mcp::reading::request::Expansion;
 use crate::mcp::tool_error::ToolError;
 
-/// Refuses `expand` where the live schema offers none (R3.62); defers to the resource server where the
-/// schema cannot be read or does not know the stream.
+/// Refuses `expand` if the live schema offers no relation (R3.62); leaves it to the resource server if the schema
+/// cannot be read or does not know the stream.
 pub(super) async fn check_expand(
     reader: &Reader,
     call: &Call,
@@ -38,8 +38,8 @@ pub(super) async fn check_expand(
     .with("param", "expand"))
 }
 
-/// Refuses filter values that the declared type of their field cannot hold: the resource server would find
-/// nothing, and say so as if that were true. Costs a call without a filter nothing.
+/// Refuses filter values that the declared type of their field cannot hold: the resource server would find nothing,
+/// and report that as a true result. Costs nothing for a call without a filter.
 pub(super) async fn check_filter(
     reader: &Reader,
     call: &Call,

@@ -8,6 +8,6 @@ use crate::mcp::size::Bounds;
 pub struct Context<'a> {
     /// The grant.
     pub reader: &'a Reader,
-    /// The bounds of each view.
+    /// The size limit of each view.
     pub bounds: Bounds,
 }

@@ -1,6 +1,6 @@
-//! What a provider's refusal means for a call, and what to do next (R5.1, R5.5). The code, the message and the request id
-//! stay the provider's; only the next step is ours. It follows from the status, the code, the call and what the schema
-//! declares, never from the words of a message, which are each provider's own.
+//! What a provider's refusal means for a call, and what to do next (R5.1, R5.5). The code, the message and the
+//! request id stay the provider's; only the next step is ours. It is derived from the status, the code, the call and
+//! what the schema declares, never from the words of a message, which differ from provider to provider.
 
 use std::fmt::Write as _;
 
@@ -16,19 +16,19 @@ use crate::mcp::reading::schema::unsupported;
 use crate::mcp::tool_error::{Candidate, ToolError};
 use crate::provider::rs::Refusal;
 
-/// Most names in one sentence.
+/// The maximum number of names in one sentence.
 const MAX_NAMES: usize = 12;
 
-/// What was asked, as far as an explanation needs it.
+/// The parts of a call that an explanation needs.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
     /// The call.
     pub call: &'a Call,
-    /// The one stream that it is about, where it is about one.
+    /// The one stream that it is about, if there is one.
     pub stream: Option<&'a str>,
-    /// The connection that it names, within an id too.
+    /// The connection that it names, also within an id.
     pub connection: Option<&'a str>,
-    /// The record that it is about, where it is about one.
+    /// The record that it is about, if there is one.
     pub record: Option<&'a RecordId>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Asked<'a> {
         self.stream.unwrap_or_default()
     }
 
-    /// The way of searching, other than by words.
+    /// The search mode, if it is not the lexical one.
     fn mode(&self) -> Option<&str> {
         self.call.text("mode").filter(|mode| self.call.tool == Tool::Search && *mode != "lexical")
     }
@@ -56,7 +56,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The error with what it means for the call. One that is not a provider's refusal says that itself.
+/// The error with its meaning for the call. An error that is not a provider's refusal already explains itself.
 pub async fn explain(reader: &Reader, asked: Asked<'_>, mut error: ToolError) -> ToolError {
     let Some(refusal) = error.take_refusal() else { return restart(error, asked.call) };
     if is_missing(&error)
@@ -77,7 +77,7 @@ pub async fn explain(reader: &Reader, asked: Asked<'_>, mut error: ToolError) ->
     specific(reader, asked, error).await
 }
 
-/// What a provider of the draft's Core lacks.
+/// What a provider of the draft's Core does not support.
 fn of_core(tool: Tool) -> ToolError {
     match tool {
         Tool::Search => {
@@ -88,8 +88,8 @@ fn of_core(tool: Tool) -> ToolError {
     }
 }
 
-/// What the status and the code say by themselves. A wrong argument, a dead token and a narrowed grant look alike on the
-/// wire; each needs another step.
+/// What the status and the code mean on their own. A wrong argument, a dead token and a narrowed grant look alike on
+/// the wire, but each needs a different next step.
 fn generic(reader: &Reader, asked: Asked<'_>, refusal: &Refusal, error: ToolError) -> ToolError {
     let step = step(reader, asked, refusal);
     let error = match param_of(refusal, asked) {
@@ -103,14 +103,14 @@ fn generic(reader: &Reader, asked: Asked<'_>, refusal: &Refusal, error: ToolErro
     error.offer(step.call)
 }
 
-/// The argument that a refusal is about, where the provider does not name it.
+/// The argument that a refusal is about, if the provider does not name it.
 fn param_of(refusal: &Refusal, asked: Asked<'_>) -> Option<&'static str> {
     if refusal.status == 404 && asked.mode().is_some() {
         return Some("mode");
     }
     let is_cursor =
         matches!(refusal.code.as_str(), "invalid_cursor" | "cursor_expired") || refusal.status == 410;
-    // A bookmark is a cursor of the provider's too.
+    // A bookmark is one of the provider's cursors too.
     is_cursor.then(|| if asked.has("changes_since") { "changes_since" } else { "cursor" })
 }
 
@@ -142,7 +142,7 @@ fn step(reader: &Reader, asked: Asked<'_>, refusal: &Refusal) -> Step {
             call: Some(Call::new(Tool::Schema, json!({}))),
         },
         (_, "grant_revoked") => say(format!("the owner has ended this grant; {}", audience.next())),
-        (_, "grant_expired") => say(format!("this grant's time is over; {}", audience.next())),
+        (_, "grant_expired") => say(format!("this grant has expired; {}", audience.next())),
         (_, "grant_refused") => say(audience.next()),
         (_, "ambiguous_connection" | "ambiguous_schema_detail") => {
             say("repeat the call with one of these connection_id values")
@@ -153,7 +153,7 @@ fn step(reader: &Reader, asked: Asked<'_>, refusal: &Refusal) -> Step {
             say("changes_since is \"beginning\" or a next_changes_since that an answer gave")
         }
         (_, "invalid_cursor") => {
-            say("start again without cursor; a cursor goes with the very call that gave it")
+            say("start again without cursor; a cursor works only with the call that gave it")
         }
         (404, code) if code.contains("match") => say(
             "the words are not in that field as one text; try one word of them, or read from offset_chars 0",
@@ -167,12 +167,12 @@ fn step(reader: &Reader, asked: Asked<'_>, refusal: &Refusal) -> Step {
         (401, _) => say(format!("the credential is no longer accepted; {}", audience.next())),
         (403, _) => look("the grant does not allow this; the schema lists what it does"),
         (404, _) if asked.mode().is_some() => {
-            say("this provider has no search of that mode: leave mode out, then search finds words")
+            say("this provider has no search with that mode: leave mode out, then search finds words")
         }
         (404, _) if asked.record.is_some() => say(
             "no such record here, or it was deleted; check id and connection_id with search or query_records",
         ),
-        (404, _) => look("the schema lists what is there"),
+        (404, _) => look("the schema lists what exists"),
         (400 | 409 | 422, _) => look("correct the call; the schema lists what is accepted"),
         (500.., _) => say("the provider failed; repeat the call once, then tell the user"),
         _ => say("tell the user"),
@@ -184,14 +184,14 @@ fn not_text(asked: Asked<'_>) -> Step {
     let fields = asked.call.text("field_path").into_iter().collect::<Vec<_>>();
     match asked.record.and_then(RecordId::handle) {
         Some(id) => Step {
-            hint: Some("that field is no text: fetch reads it whole".to_owned()),
+            hint: Some("that field is not a text: fetch reads it whole".to_owned()),
             call: Some(Call::new(Tool::Fetch, json!({"id": id, "fields": fields}))),
         },
-        None => say("that field is no text; fetch the record instead"),
+        None => say("that field is not a text; fetch the record instead"),
     }
 }
 
-/// What the schema and the call itself tell besides.
+/// Adds what the schema and the call itself show.
 async fn specific(reader: &Reader, asked: Asked<'_>, error: ToolError) -> ToolError {
     let (stream, connection) = (asked.stream(), asked.connection);
     match error.code() {
@@ -206,7 +206,7 @@ async fn specific(reader: &Reader, asked: Asked<'_>, error: ToolError) -> ToolEr
             let facts = reader.facts(stream, None).await;
             let all = if facts.is_empty() { every_stream(reader).await } else { Vec::new() };
             if !all.is_empty() && !all.iter().any(|(name, _)| name == stream) {
-                // No choice of a connection helps where none has the stream.
+                // Choosing a connection does not help if none has the stream.
                 let message = format!("none of the grants here has a stream `{}`", crate::text::prefix(stream, 80));
                 let error = ToolError::new("stream_not_granted", message, "").with("param", "stream");
                 return unknown_stream(error, stream, &all);
@@ -216,17 +216,17 @@ async fn specific(reader: &Reader, asked: Asked<'_>, error: ToolError) -> ToolEr
             };
             error.narrow_candidates(|candidate| has_stream(&candidate.connection_id))
         }
-        // A provider's hosted tools may know of a wrong connection no more than that it is not found.
+        // A provider's hosted tools may report a wrong connection only as not found.
         "context.instance_mismatch" | "not_found" if is_about_the_connection(&error, connection) => {
             let given = asked.call.text("connection_id").or(connection);
             let all = every_stream(reader).await;
             let is_stream = |(name, _): &(String, StreamFacts)| name == stream;
             match given {
-                // Neither the one nor the other: the stream is what no choice of a connection helps with.
+                // Neither the connection nor the stream exists: no choice of a connection helps with the stream.
                 Some(_) if error.code() == "not_found" && !all.is_empty() && !all.iter().any(is_stream) => {
                     unknown_stream(error.choose_from(Vec::new()).without("retry_with"), stream, &all)
                 }
-                // Where the schema cannot be read, what the provider says is all that is known.
+                // If the schema cannot be read, only the provider's own message is known.
                 Some(given) if !all.is_empty() => unknown_connection(error, asked.call, stream, given, &all),
                 _ => error.without("status"),
             }
@@ -236,7 +236,7 @@ async fn specific(reader: &Reader, asked: Asked<'_>, error: ToolError) -> ToolEr
         "invalid_cursor" if asked.has("changes_since") => error
             .about("changes_since")
             .hint(
-                "changes_since is \"beginning\" or a next_changes_since of this very stream; for records since a date \
+                "changes_since is \"beginning\" or a next_changes_since of this same stream; for records since a date \
                  filter its time field: {\"FIELD\":{\"gte\":\"YYYY-MM-DD\"}}",
             ),
         _ if asked.has("cursor") && is_about_the_cursor(&error) => restart(error, asked.call),
@@ -251,13 +251,13 @@ async fn specific(reader: &Reader, asked: Asked<'_>, error: ToolError) -> ToolEr
     }
 }
 
-/// Whether a refusal is about the connection that was named: by its code, or since it tells others to choose from.
+/// Whether a refusal is about the named connection: by its code, or because it lists others to choose from.
 fn is_about_the_connection(error: &ToolError, connection: Option<&str>) -> bool {
     error.code() == "context.instance_mismatch"
         || (connection.is_some() && error.detail("retry_with").is_some())
 }
 
-/// A call that the provider does not take (400): the first of its arguments that the schema, or the call itself, shows
+/// A call that the provider refuses with 400: the first of its arguments that the schema, or the call itself, shows
 /// to be wrong.
 fn misused(error: ToolError, asked: Asked<'_>, facts: &[StreamFacts]) -> ToolError {
     let (call, stream) = (asked.call, asked.stream());
@@ -268,7 +268,7 @@ fn misused(error: ToolError, asked: Asked<'_>, facts: &[StreamFacts]) -> ToolErr
     if call.tool == Tool::Search && !filter.is_empty() && asked.stream.is_none() {
         return error
             .about("streams")
-            .hint("filter of search goes with streams of exactly one name: \"streams\":[\"STREAM\"]")
+            .hint("filter of search needs streams with exactly one name: \"streams\":[\"STREAM\"]")
             .offer(None);
     }
     if let Some(kind) = undeclared_filter(&filter, facts) {
@@ -293,7 +293,7 @@ fn misused(error: ToolError, asked: Asked<'_>, facts: &[StreamFacts]) -> ToolErr
         if asked.has("limit") && !is_grouped {
             return error
                 .about("limit")
-                .hint("limit is how many groups are shown, and there are none")
+                .hint("limit sets how many groups are shown, and there are none")
                 .offer(Some(call.with([("limit", None)])));
         }
         if let Some((param, usage)) = undeclared_use(call, facts) {
@@ -324,16 +324,16 @@ fn misused(error: ToolError, asked: Asked<'_>, facts: &[StreamFacts]) -> ToolErr
     not_for_a_grant(error, asked)
 }
 
-/// What the draft's v0.1 lets a provider take from owners alone, however the schema declares it.
+/// What the draft's v0.1 lets a provider accept from owners only, however the schema declares it.
 const TAKEN_FROM_OWNERS: [&str; 4] = ["filter", "expand", "expand_limit", "view"];
 
-/// Whether the provider names one of those as the argument that it does not take: not a field of it.
+/// Whether the provider names one of those as the argument that it refuses, rather than one of its fields.
 fn names_what_owners_take(error: &ToolError) -> bool {
     let named = error.detail("param").and_then(Value::as_str).map(|param| param.trim_end_matches("[]"));
     error.code() == "invalid_request" && named.is_some_and(|param| TAKEN_FROM_OWNERS.contains(&param))
 }
 
-/// Where a provider does not say which argument is wrong, and the schema shows nothing wrong with any.
+/// The error if a provider does not name the wrong argument, and the schema shows nothing wrong with any.
 fn not_for_a_grant(error: ToolError, asked: Asked<'_>) -> ToolError {
     let is_certain = names_what_owners_take(&error);
     let names = TAKEN_FROM_OWNERS.into_iter().filter(|name| asked.has(name)).collect::<Vec<_>>().join(", ");
@@ -344,13 +344,13 @@ fn not_for_a_grant(error: ToolError, asked: Asked<'_>) -> ToolError {
     let verb = if is_certain { "does not" } else { "may not" };
     error
         .hint(format!(
-            "this provider {verb} take {names} for a grant; leave it out and narrow with fields, sort, limit, aggregate or \
+            "this provider {verb} accept {names} for a grant; leave it out and narrow with fields, sort, limit, aggregate or \
              search"
         ))
         .offer(None)
 }
 
-/// The kind of the first condition of `filter` that its field is declared not to take.
+/// The kind of the first condition in `filter` that its field is declared not to support.
 fn undeclared_filter(filter: &Filter, facts: &[StreamFacts]) -> Option<TestKind> {
     let kinds = filter.conditions().iter().map(|condition| (&condition.field, condition.test.kind()));
     let mut undeclared = kinds.filter(|(field, kind)| {
@@ -360,7 +360,7 @@ fn undeclared_filter(filter: &Filter, facts: &[StreamFacts]) -> Option<TestKind>
     undeclared.next().map(|(_, kind)| kind)
 }
 
-/// The argument of an aggregate whose field is declared not to take that use, and the use.
+/// The argument of an aggregate whose field is declared not to support that use, and the use.
 fn undeclared_use<'a>(call: &'a Call, facts: &[StreamFacts]) -> Option<(&'static str, &'a str)> {
     let metric = call.text("metric").unwrap_or_default();
     [("group_by_time", "group_by_time"), ("group_by", "group_by"), ("field", metric)].into_iter().find(
@@ -377,7 +377,7 @@ fn is_about_the_cursor(error: &ToolError) -> bool {
     matches!(error.code(), "invalid_cursor" | "cursor_expired") || error.detail("status") == Some(&json!(410))
 }
 
-/// Offers the same call from its beginning, where a cursor is of no use.
+/// Offers the same call from its beginning, if a cursor is useless.
 pub fn restart(error: ToolError, call: &Call) -> ToolError {
     if !call.has("cursor") || !is_about_the_cursor(&error) {
         return error;
@@ -385,7 +385,7 @@ pub fn restart(error: ToolError, call: &Call) -> ToolError {
     error.offer(Some(call.with([("cursor", None)])))
 }
 
-/// A record that was not found by a short id: what that form cannot say.
+/// A record that was not found by a short id: what that form cannot express.
 fn missing_record(error: ToolError, call: &Call, id: &RecordId, facts: &[StreamFacts]) -> ToolError {
     if error.detail("status") != Some(&json!(404)) || error.code().contains("match") {
         return error;
@@ -401,17 +401,19 @@ fn missing_record(error: ToolError, call: &Call, id: &RecordId, facts: &[StreamF
     let handle = handle.filter(|handle| RecordId::parse(handle).is_ok());
     let next = handle.map(|handle| call.with([("id", Some(json!(handle))), ("connection_id", None)]));
     error
-        .hint("%XX is decoded in connection_id/stream:record_id alone; in stream:record_id it stands for itself")
+        .hint(
+            "%XX is decoded only in connection_id/stream:record_id; in stream:record_id it stands for itself",
+        )
         .offer(next)
 }
 
-/// The facts of every granted stream, one row a source; none where the schema cannot be read.
+/// The facts of every granted stream, one row per source; empty if the schema cannot be read.
 pub async fn every_stream(reader: &Reader) -> Vec<(String, StreamFacts)> {
     let body = crate::mcp::reading::schema::compact(reader, None, None).await.unwrap_or_default();
     StreamFacts::of_all_streams(&body)
 }
 
-/// A stream that the grant does not hold: the same for every tool.
+/// The error for a stream that the grant does not hold; the same for every tool.
 pub fn unknown_stream(error: ToolError, stream: &str, all: &[(String, StreamFacts)]) -> ToolError {
     let mut names = all.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
     names.sort();
@@ -419,7 +421,7 @@ pub fn unknown_stream(error: ToolError, stream: &str, all: &[(String, StreamFact
     let near = near(stream, &names);
     let error = error.without("status");
     let shown = crate::text::prefix(stream, 80);
-    // A source taken for a stream: its key, its label or its id.
+    // The name of a source instead of a stream: its key, its label or its id.
     let of_source = all.iter().filter(|(_, facts)| is_source(facts, stream)).map(|(name, _)| name.as_str());
     let of_source = joined(of_source.collect());
     if let Some(of_source) = of_source {
@@ -437,7 +439,7 @@ pub fn unknown_stream(error: ToolError, stream: &str, all: &[(String, StreamFact
     error.hint(hint).with("did_you_mean", near).offer(Some(next))
 }
 
-/// Whether `name` is what a source is called: its connector's key, a connection's label or id.
+/// Whether `name` names a source: its connector's key, or a connection's label or id.
 fn is_source(facts: &StreamFacts, name: &str) -> bool {
     let name = name.trim();
     let is = |known: &str| known.eq_ignore_ascii_case(name);
@@ -449,7 +451,8 @@ fn candidates(facts: &StreamFacts) -> impl Iterator<Item = Candidate> + '_ {
     Candidate::of_source(None, facts.connector_key.as_deref(), &facts.connections)
 }
 
-/// A connection that has no such stream, a name taken for an id, or one that is not in the grant at all.
+/// The error for a connection without such a stream, for a name instead of an id, or for a connection that is not in
+/// the grant.
 pub fn unknown_connection(
     error: ToolError,
     call: &Call,
@@ -466,7 +469,7 @@ pub fn unknown_connection(
     let mut known = std::collections::HashSet::new();
     having.retain(|candidate| known.insert(candidate.connection_id.clone()));
     let shown = crate::text::prefix(given, 80);
-    // What the owner calls it, or what kind of source it is.
+    // The owner's name for it, or the kind of source.
     let is = |known: Option<&str>| known.is_some_and(|known| known.eq_ignore_ascii_case(given.trim()));
     let is_named =
         |candidate: &Candidate| is(candidate.label.as_deref()) || is(candidate.connector_key.as_deref());
@@ -479,9 +482,7 @@ pub fn unknown_connection(
     {
         let id = only.connection_id.clone();
         let next = call.with([("connection_id", Some(json!(id)))]);
-        return error
-            .hint(format!("`{shown}` is what it is called; its connection_id is {id}"))
-            .offer(Some(next));
+        return error.hint(format!("`{shown}` is its name; its connection_id is {id}")).offer(Some(next));
     }
     let is_granted = all.iter().any(|(_, facts)| facts.connections.iter().any(|(id, _)| id == given));
     let hint = if is_granted {
@@ -497,8 +498,8 @@ pub fn unknown_connection(
     if having.is_empty() { error } else { error.choose_from(having) }
 }
 
-/// A field that the stream does not have, or the grant does not give: the schema does not tell them apart,
-/// so neither is claimed.
+/// A field that the stream does not have, or that the grant does not include: the schema does not distinguish them,
+/// so the error claims neither.
 async fn unknown_field(reader: &Reader, error: ToolError, asked: Asked<'_>) -> ToolError {
     let stream = asked.stream();
     let facts = reader.facts(stream, asked.connection).await;
@@ -513,7 +514,7 @@ async fn unknown_field(reader: &Reader, error: ToolError, asked: Asked<'_>) -> T
     let shown = crate::text::prefix(&wrong, 80).to_owned();
     let error = error.about(param);
     let schema = Call::new(Tool::Schema, json!({"stream": stream}));
-    // Some sources have it: which one is meant has to be said.
+    // Some sources have it: the caller must choose one.
     let having = facts.iter().filter(|facts| declares(facts, &wrong)).collect::<Vec<_>>();
     if !having.is_empty() {
         return error
@@ -527,7 +528,7 @@ async fn unknown_field(reader: &Reader, error: ToolError, asked: Asked<'_>) -> T
     let mut elsewhere = elsewhere.map(|(name, _)| name).collect::<Vec<_>>();
     elsewhere.dedup();
     elsewhere.truncate(3);
-    let mut hint = format!("`{shown}` is none of the granted fields of `{stream}`");
+    let mut hint = format!("`{shown}` is not a granted field of `{stream}`");
     if !elsewhere.is_empty() {
         let _ = write!(hint, "; a field of that name is in {}", elsewhere.join(", "));
     }
@@ -553,7 +554,7 @@ fn asked_fields(call: &Call) -> Vec<(&'static str, String)> {
     asked
 }
 
-/// What records sort by: the one field that the schema names, or those that it lists.
+/// What records can be sorted by: the one field that the schema names, or those that it lists.
 fn unsorted(error: ToolError, call: &Call, facts: &[StreamFacts]) -> ToolError {
     let text = |name: &str| call.text(name);
     let Some(sort) = text("sort") else { return error };
@@ -562,43 +563,43 @@ fn unsorted(error: ToolError, call: &Call, facts: &[StreamFacts]) -> ToolError {
     let cursor = facts.iter().find_map(|facts| facts.cursor_field.as_deref());
     let Some(cursor) = cursor.or(listed.first().copied()) else { return error };
     if field == cursor || listed.contains(&field) {
-        // A sort names its direction by itself.
+        // A sort includes its direction.
         let sorted = match text("order") {
             Some("desc") if !sort.starts_with('-') => format!("-{field}"),
             Some("asc") if sort.starts_with('-') => {
                 return error
-                    .hint(format!("sort {sort} is descending and order asc is not: give one of them"))
+                    .hint(format!("sort {sort} is descending and order asc is not: give only one"))
                     .offer(None);
             }
             _ => sort.to_owned(),
         };
         let next = call.with([("sort", Some(json!(sorted))), ("order", None)]);
-        return error.hint("sort alone says the direction").offer(Some(next));
+        return error.hint("sort alone sets the direction").offer(Some(next));
     }
     if let Some(names) = joined(listed) {
         return error.hint(format!("records sort by one of {names}; -FIELD descends"));
     }
     let hint = format!(
-        "records sort by {cursor} alone: sort {cursor} or -{cursor}; for the largest or smallest {} take aggregate max or \
+        "records sort by {cursor} only: sort {cursor} or -{cursor}; for the largest or smallest {} use aggregate max or \
          min, then filter by that value",
         crate::text::prefix(field, 80)
     );
     error.hint(hint)
 }
 
-/// A field that takes no such filter, with those that do.
+/// A field that does not support such a filter, with those that do.
 fn unfilterable(error: ToolError, stream: &str, facts: &[StreamFacts], kind: TestKind) -> ToolError {
     let names = names_of(facts, &|declared| declared.takes(kind));
     let what = kind.name();
     let hint = if names.is_empty() {
-        format!("no field of `{stream}` takes {what} as a filter")
+        format!("no field of `{stream}` accepts {what} as a filter")
     } else {
-        format!("that field takes none; these take {what}: {names}. search finds words in texts")
+        format!("that field does not accept {what}; these do: {names}. search finds words in texts")
     };
     error.about("filter").hint(hint).offer(Some(Call::new(Tool::Schema, json!({"stream": stream}))))
 }
 
-/// A field that takes no such aggregation, with those that do.
+/// A field that does not support such an aggregation, with those that do.
 fn unaggregated(
     error: ToolError,
     param: &str,
@@ -609,9 +610,9 @@ fn unaggregated(
     let names =
         names_of(facts, &|declared: &Declared| declared.aggregates.iter().any(|known| known == usage));
     let hint = if names.is_empty() {
-        format!("no field of `{stream}` takes {usage}")
+        format!("no field of `{stream}` accepts {usage}")
     } else {
-        format!("{usage} takes: {names}")
+        format!("{usage} accepts: {names}")
     };
     error.about(param).hint(hint).offer(Some(Call::new(Tool::Schema, json!({"stream": stream}))))
 }
@@ -625,7 +626,7 @@ fn names_of(facts: &[StreamFacts], takes: &dyn Fn(&Declared) -> bool) -> String 
     joined(names.collect()).unwrap_or_default()
 }
 
-/// The first of `names`, each once, and how many more there are; nothing of none.
+/// The first of `names`, each once, and how many more there are; `None` if there are none.
 fn joined(mut names: Vec<&str>) -> Option<String> {
     names.retain(|name| name.len() <= 80);
     names.sort_unstable();
@@ -663,7 +664,7 @@ mod tests {
             text.contains("records sort by one of amount, at; -FIELD descends") && !text.contains("alone"),
             "{text}"
         );
-        // A sort names its direction by itself.
+        // A sort includes its direction.
         let error = unsorted(refused(), &call("amount", Some("desc")), std::slice::from_ref(&several));
         assert_eq!(
             error.next_call(),

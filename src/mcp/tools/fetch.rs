@@ -1,4 +1,4 @@
-//! `fetch`: one record as a document of exactly five keys (R3.40), the shape that ChatGPT expects too.
+//! `fetch`: one record as a document of exactly five keys (R3.40), the shape that ChatGPT also expects.
 
 use serde_json::{Map, Value, json};
 
@@ -22,9 +22,9 @@ use crate::mcp::tool_error::ToolError;
 
 /// The arguments of a call.
 pub struct Arguments {
-    /// The call as it was given.
+    /// The call as given.
     pub call: Call,
-    /// Which record, and what of it.
+    /// Which record, and which parts of it.
     pub request: request::Record,
 }
 
@@ -32,7 +32,7 @@ impl Arguments {
     /// Reads a checked call.
     ///
     /// # Errors
-    /// Those of the id; `invalid_expand_limit`, `missing_argument`.
+    /// Returns the errors of the id, `invalid_expand_limit` or `missing_argument`.
     pub fn parse(call: Call) -> Result<Self, ToolError> {
         let given = Given(&call);
         let request = request::Record {
@@ -47,7 +47,7 @@ impl Arguments {
 /// Answers a call.
 ///
 /// # Errors
-/// What the schema shows to be wrong; the provider's refusal, not explained yet.
+/// Returns what the schema shows to be wrong, or the provider's refusal, not explained yet.
 pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnswer, ToolError> {
     let (reader, request) = (context.reader, &arguments.request);
     let (stream, connection) = (request.id.stream.as_str(), request.id.connection.as_deref());
@@ -72,15 +72,15 @@ fn document(
 ) -> Map<String, Value> {
     let (bounds, asked) = (context.bounds, &request.id);
     let facts = facts_for(facts, text_of(&record, "connection_id").or(asked.connection.as_deref()));
-    // Of a record of which only a text is known, that is it.
+    // If only a text of the record is known, that text is the record.
     let is_text_only = record.remove(TEXT_ONLY).is_some();
     if !request.fields.is_empty() && !is_text_only {
-        // Only what was asked for appears anywhere; identity is in metadata (R3.42).
+        // Only requested fields appear; identity is in metadata (R3.42).
         let fields = request.fields.iter().map(String::as_str).collect::<Vec<_>>();
         envelope::project(&mut record, &fields, &[]);
     }
     let bound = bounds.structured.min(bounds.text);
-    // It is the one that was asked for; where none was, one that is too long to be part of an id is none.
+    // The requested connection. If none was requested, one that is too long to be part of an id is ignored.
     let connection = asked.connection.clone().or_else(|| {
         let stated = text_of(&record, "connection_id").filter(|stated| json_len(stated) <= bound / 16);
         stated.map(str::to_owned)
@@ -109,7 +109,7 @@ fn document(
         metadata.insert("warnings".into(), warnings.clone());
     }
     if let Some(blob) = record.get("data").and_then(|data| data.pointer("/blob_ref/blob_id")?.as_str()) {
-        // No tool gives its bytes (R4.6).
+        // No tool returns its bytes (R4.6).
         metadata.insert("blob".into(), json!(format!("resources/read pdpp://blob/{blob}")));
     }
     let title = title::of(&record, facts);
@@ -146,7 +146,7 @@ fn document(
     let expanded = if is_expanded { body.remove("expanded") } else { None };
     let expanded = expanded.map(|mut expanded| {
         let limit = |relation: &str| request.expand.iter().find(|known| known.relation == relation)?.limit;
-        // JSON inside a JSON string costs its quotes twice.
+        // In JSON inside a JSON string, quotes take twice the room.
         let fields = cut::expanded(&mut expanded, reference, &limit, room / 5);
         (expanded, fields)
     });
@@ -165,14 +165,14 @@ fn document(
     };
     let (text, reads) = cut_body(&body, room, reference, expanded);
     if !fill(text, Some(reads)) {
-        // Endless names beside the data, then an endless id, which a call that reads on would say once more.
+        // First, very long names next to the data; then a very long id, which a continuation call would repeat.
         let (text, reads) = cut_body(&body, room, reference, size.map(|size| (size, Vec::new())));
         let _ = fill(text, Some(reads)) || fill(String::new(), None);
     }
     document
 }
 
-/// What a hostile provider says beside the data may not crowd the data out; nor may the id twice.
+/// What a hostile provider sends next to the data must not crowd out the data; nor must the id, which appears twice.
 fn bound_metadata(document: &mut Map<String, Value>, bound: usize, context: Context<'_>) {
     if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
         if let Some(Value::Array(warnings)) = metadata.get_mut("warnings") {
@@ -196,7 +196,7 @@ fn bound_metadata(document: &mut Map<String, Value>, bound: usize, context: Cont
     if json_len(document) > bound / 2 {
         document.insert("url".into(), json!(context.reader.provider().as_str()));
     }
-    // What the id says again comes last.
+    // Parts that only repeat the id are removed last.
     let parts = [
         "read_more",
         "warnings",
@@ -220,7 +220,7 @@ fn bound_metadata(document: &mut Map<String, Value>, bound: usize, context: Cont
     }
 }
 
-/// A record of one text is that text; any other is its JSON.
+/// A record with a single text becomes that text; any other becomes its JSON.
 fn body_text(body: &Map<String, Value>) -> String {
     match body.values().next() {
         Some(Value::String(text)) if body.len() == 1 => text.clone(),
@@ -228,13 +228,13 @@ fn body_text(body: &Map<String, Value>) -> String {
     }
 }
 
-/// How long `text` is as a JSON string in the text view.
+/// The length of `text` as a JSON string in the text view.
 fn escaped_len(text: &str) -> usize {
     json_len(&text)
 }
 
-/// Shrinks the document until it fits: JSON inside a JSON string costs its quotes twice. `expanded` is
-/// what stands beside the data, cut already.
+/// Shrinks the document until it fits: in JSON inside a JSON string, quotes take twice the room. `expanded` is the
+/// part next to the data, already cut.
 fn cut_body(
     body: &Map<String, Value>,
     room: usize,
@@ -266,7 +266,7 @@ fn cut_body(
     };
     let text = |data: &Map<String, Value>, fields: &[Field]| {
         let data = with_expanded(data);
-        // Beside a call for all of it, even one text is part of a record.
+        // Next to a call for all of it, even a single text is only part of a record.
         let is_whole = fields.iter().any(|field| field.path == cut::WHOLE);
         if is_whole { Value::Object(data).to_string() } else { body_text(&data) }
     };

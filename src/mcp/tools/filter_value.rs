@@ -1,5 +1,5 @@
-//! Filter values against the declared type of their field: what the type cannot hold finds nothing, and a
-//! count of 0 would be believed. Where no type is declared, everything is the resource server's to judge.
+//! Checks filter values against the declared type of their field: a value that the type cannot hold finds nothing,
+//! and a reader would believe a count of 0. If no type is declared, the resource server decides.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -14,7 +14,7 @@ use crate::mcp::reading::filter::{Condition, Filter, Operator, Test};
 pub struct Misfit {
     /// The field.
     pub field: String,
-    /// Its declared type; none where the fault lies elsewhere.
+    /// Its declared type; `None` if the fault is elsewhere.
     pub kind: Option<Kind>,
     /// What is wrong.
     pub message: String,
@@ -22,7 +22,7 @@ pub struct Misfit {
     pub hint: String,
 }
 
-/// The values of `filter` that `facts` say can match nothing, and the filter as it was meant, where that is
+/// The values of `filter` that match nothing according to `facts`, and the corrected filter if the correction is
 /// certain.
 pub fn misfits(filter: &Filter, facts: &[StreamFacts]) -> (Vec<Misfit>, Option<Filter>) {
     let mut misfits = Vec::new();
@@ -51,8 +51,8 @@ pub fn misfits(filter: &Filter, facts: &[StreamFacts]) -> (Vec<Misfit>, Option<F
     (misfits, meant.and_then(|fields| Filter::from_json(&fields)))
 }
 
-/// Whether `filter` has a value that is no time, of a field that may hold times: worth a look at the full schema,
-/// which says so.
+/// Whether `filter` compares a field that may hold times with a value that is not a time: then the full schema, which
+/// declares it, is worth reading.
 pub fn may_misfit(filter: &Filter, facts: &[StreamFacts]) -> bool {
     filter.conditions().iter().any(|Condition { field, test }| {
         let may_be_time =
@@ -61,14 +61,14 @@ pub fn may_misfit(filter: &Filter, facts: &[StreamFacts]) -> bool {
     })
 }
 
-/// The type that every source declares alike.
+/// The type, if every source declares the same one.
 fn kind_of(field: &str, facts: &[StreamFacts]) -> Option<Kind> {
     let mut kinds = facts.iter().filter_map(|facts| facts.fields.get(field)).map(|declared| declared.kind);
     let first = kinds.next()??;
     kinds.all(|kind| kind == Some(first)).then_some(first)
 }
 
-/// The handle of a record where the record's own id belongs: no field holds a handle of ours.
+/// The handle of a record instead of the record's own id: no field holds one of our handles.
 fn handle(field: &str, test: &Test, facts: &[StreamFacts]) -> Option<(Misfit, Value)> {
     let given = match test {
         Test::Equals(value) => value.as_str()?,
@@ -83,13 +83,13 @@ fn handle(field: &str, test: &Test, facts: &[StreamFacts]) -> Option<(Misfit, Va
             field: field.to_owned(),
             kind: None,
             message: format!("`{field}` holds a record's own id, not the handle that names it here"),
-            hint: format!("filter takes {}", json!(id.record)),
+            hint: format!("filter accepts {}", json!(id.record)),
         };
         (misfit, json!(id.record))
     })
 }
 
-/// What is wrong with a condition on a field of that type, and its JSON as it was meant, where that is certain.
+/// What is wrong with a condition on a field of that type, and its corrected JSON if the correction is certain.
 fn misfit_of(kind: Kind, field: &str, test: &Test) -> (Option<Misfit>, Option<Value>) {
     let bounds = match test {
         Test::Equals(value) => {
@@ -138,7 +138,8 @@ fn misfit(kind: Kind, field: &str, why: &str) -> Misfit {
     }
 }
 
-/// Whether a value fits, compared by `operator`, or equal without one: why not, and what was meant where that is certain.
+/// Checks whether a value fits, compared by `operator`, or by equality without one. The error says why not, with the
+/// corrected value if it is certain.
 fn check(kind: Kind, operator: Option<Operator>, value: &Value) -> Result<(), (String, Option<Value>)> {
     let shown = || match value {
         Value::String(text) => format!("`{}`", crate::text::prefix(text, 60)),
@@ -148,7 +149,7 @@ fn check(kind: Kind, operator: Option<Operator>, value: &Value) -> Result<(), (S
         Kind::Number => match value {
             Value::Number(_) => Ok(()),
             Value::String(text) if is_number(text) => Ok(()),
-            _ => Err((format!("{} is no number", shown()), None)),
+            _ => Err((format!("{} is not a number", shown()), None)),
         },
         Kind::Boolean => match value {
             Value::Bool(_) => Ok(()),
@@ -166,7 +167,7 @@ fn check(kind: Kind, operator: Option<Operator>, value: &Value) -> Result<(), (S
         Kind::Date => match value {
             Value::String(text) if date(text).is_some() => Ok(()),
             value => {
-                Err((format!("{} is no date", shown()), meant_time(value, operator).filter(is_date_only)))
+                Err((format!("{} is not a date", shown()), meant_time(value, operator).filter(is_date_only)))
             }
         },
         Kind::Time => match value {
@@ -178,7 +179,7 @@ fn check(kind: Kind, operator: Option<Operator>, value: &Value) -> Result<(), (S
             Value::String(text) if is_moment(&format!("{}Z", text.replacen(' ', "T", 1))) => {
                 Err((format!("{} has no zone: add Z (UTC) or an offset such as +02:00", shown()), None))
             }
-            value => Err((format!("{} is no time", shown()), meant_time(value, operator))),
+            value => Err((format!("{} is not a time", shown()), meant_time(value, operator))),
         },
     }
 }
@@ -195,7 +196,7 @@ fn is_date_only(value: &Value) -> bool {
     }
 }
 
-/// `YYYY-MM-DD` of the calendar.
+/// `YYYY-MM-DD`, if it is in the calendar.
 pub fn date(text: &str) -> Option<Date> {
     let bytes = text.as_bytes();
     let has_form = bytes.len() == 10
@@ -241,7 +242,7 @@ fn days(text: &str) -> Option<Value> {
     Some(json!({"gte": day.to_string(), "lt": day.tomorrow().ok()?.to_string()}))
 }
 
-/// A time written otherwise, where it is certain which: never one that lacks its zone.
+/// A time in another notation, if its meaning is certain: never one without a zone.
 fn meant_time(value: &Value, operator: Option<Operator>) -> Option<Value> {
     let text = match value {
         Value::String(text) => text.trim().to_owned(),

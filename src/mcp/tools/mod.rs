@@ -1,7 +1,7 @@
-//! The six tools: typed arguments, requests, one bounded answer; a file or a folder for each.
+//! The six tools: typed arguments, requests, one answer within limits; a file or a folder for each.
 //!
-//! [`service`] is what a server calls. It parses a call once ([`tool_call`]), picks the grants that it is for, and has the
-//! tool's file answer; what a provider's refusal means is explained in one place ([`explanation`]).
+//! A server calls [`service`]. It parses a call once ([`tool_call`]), picks the grants that it is for, and lets the
+//! tool's own module answer. What a provider's refusal means is explained in one place ([`explanation`]).
 
 pub mod aggregate;
 mod answer_parts;

@@ -32,25 +32,25 @@ use crate::mcp::size::{Bounds, json_len, mean_fits, prefix_on_wire};
 use crate::mcp::tool_error::ToolError;
 use crate::text;
 
-/// The line below rows that are not whole (R4.3).
+/// The line below rows that are not complete (R4.3).
 const HOW_TO_READ_ON: &str = "values ending in … and fields not shown: read_record_field \
-    {\"id\":ID,\"field_path\":FIELD} reads a text on, fetch {\"id\":ID} the record\n";
+    {\"id\":ID,\"field_path\":FIELD} continues a text, fetch {\"id\":ID} reads the record\n";
 
 /// The line below rows with blobs (R4.6).
 const HOW_TO_READ_BLOBS: &str =
-    "blob_ref: no tool gives its bytes; resources/read pdpp://blob/BLOB_ID does\n";
+    "blob_ref: no tool returns its bytes; resources/read pdpp://blob/BLOB_ID does\n";
 
 /// The arguments of a call.
 pub struct Arguments {
-    /// The call as it was given.
+    /// The call as given.
     pub call: Call,
     /// Which records.
     pub records: Records,
-    /// Rows at most.
+    /// The maximum number of rows.
     pub limit: Option<u64>,
-    /// Where to go on.
+    /// Where to continue.
     pub cursor: Option<Cursor>,
-    /// One connection.
+    /// Only this connection.
     pub connection: Option<String>,
 }
 
@@ -58,7 +58,7 @@ impl Arguments {
     /// Reads a checked call.
     ///
     /// # Errors
-    /// What the arguments say together, and cannot mean.
+    /// Returns an error for arguments that contradict each other.
     pub fn parse(call: Call) -> Result<Self, ToolError> {
         let given = Given(&call);
         let stream = given.stream()?;
@@ -96,7 +96,7 @@ impl Arguments {
         Ok(Self { call, records, limit, cursor, connection })
     }
 
-    /// How the provider orders the stream, for merging connections: as asked for, else by its cursor field.
+    /// The provider's order of the stream, for merging connections: as requested, otherwise by its cursor field.
     fn order(&self, facts: &[StreamFacts]) -> Option<Sort> {
         if self.records.changes_since.is_some() {
             return None;
@@ -112,7 +112,7 @@ impl Arguments {
 /// Answers a call.
 ///
 /// # Errors
-/// What the schema shows to be wrong; the provider's refusal, not explained yet.
+/// Returns what the schema shows to be wrong, or the provider's refusal, not explained yet.
 pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnswer, ToolError> {
     let Context { reader, bounds } = context;
     let Arguments { call, records, connection, .. } = arguments;
@@ -145,15 +145,15 @@ pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnsw
     Ok(render(arguments, page, &facts, bounds))
 }
 
-/// A record, with what is made of it once for both views.
+/// A record, with what is computed once for both views.
 struct Record {
     row: Row,
-    /// For the structured view, whose records are as the resource server sent them: an id that has to be encoded, or whose
-    /// connection cannot be a part of it, is nothing that a reader could put together.
+    /// For the structured view, whose records are as the resource server sent them. A reader could not build the
+    /// handle if an id must be encoded, or if its connection cannot be part of it.
     handle: Option<String>,
-    /// What the text calls it.
+    /// Its name in the text.
     name: String,
-    /// The row, as the structured view has it.
+    /// The row in the structured view.
     json: Written,
 }
 
@@ -177,7 +177,7 @@ impl AsRef<Row> for Record {
     }
 }
 
-/// Whether the structured view lists the handles of these.
+/// Whether the structured view lists the handles of these rows.
 fn has_ids(rows: &[Record]) -> bool {
     rows.iter().any(|row| row.handle.is_some())
 }
@@ -185,7 +185,7 @@ fn has_ids(rows: &[Record]) -> bool {
 struct RecordShape<'a> {
     reader: &'a Reader,
     arguments: &'a Arguments,
-    /// Which fields identify a record, where others are taken out (R3.13).
+    /// The fields that identify a record, if other fields are removed (R3.13).
     facts: OnceLock<Arc<Vec<StreamFacts>>>,
     bounds: Bounds,
 }
@@ -257,7 +257,7 @@ impl Shape for RecordShape<'_> {
     }
 }
 
-/// What each of `rows` takes.
+/// The bytes that each of `rows` takes.
 fn sizes(rows: &[Record]) -> Vec<Budget> {
     let has_ids = has_ids(rows);
     let size = |row: &Record| {
@@ -267,13 +267,13 @@ fn sizes(rows: &[Record]) -> Vec<Budget> {
     rows.iter().map(size).collect()
 }
 
-/// Bytes of each view that rows may take.
+/// The bytes of each view that rows may take.
 struct Budget {
     structured: usize,
     text: usize,
 }
 
-/// What is left for rows beside their envelope (with its cursor), the next call and what follows.
+/// The room for rows next to their envelope (with its cursor), the next call and what follows.
 fn budget(body: &Map<String, Value>, next: usize, bounds: Bounds) -> Budget {
     let mut meta = String::new();
     meta_lines(&mut meta, body);
@@ -296,7 +296,7 @@ fn render(arguments: &Arguments, page: Page<Record>, facts: &[StreamFacts], boun
     if let [record] = rows.as_mut_slice() {
         let mut budget = budget(&body, next.as_ref().map_or(0, json_len), bounds);
         let id_len = if has_ids { json_len(record.id()) + 10 } else { 0 };
-        // An endless one is cut, and is whole in the ladder.
+        // A very long id is cut here, and complete in the ladder.
         has_ids &= id_len <= budget.structured / 8;
         budget.structured -= if has_ids { id_len } else { 0 };
         if record.json.len() > budget.structured || record.name.len() > budget.text {
@@ -319,7 +319,7 @@ fn render(arguments: &Arguments, page: Page<Record>, facts: &[StreamFacts], boun
         note: note.as_deref(),
     };
     let text = page_text(&parts, bounds.text);
-    // Where they stand in the envelope.
+    // Their place in the envelope.
     body.insert("data".into(), Value::Null);
     let structured = Written::object(|members| {
         members.put_some("content_ladder", Ladder::of(ladder));
@@ -338,7 +338,7 @@ fn render(arguments: &Arguments, page: Page<Record>, facts: &[StreamFacts], boun
     ToolAnswer { text, structured: Some(structured), is_error: false, rows: rows.len() }
 }
 
-/// Cuts the one record of a page that alone exceeds the bound.
+/// Cuts the only record of a page if it alone exceeds the limit.
 fn cut_row(record: &mut Row, arguments: &Arguments, budget: &Budget) -> Option<ladder::Record> {
     let Records { stream, expand, .. } = &arguments.records;
     let id = RecordId::of_row(record, stream);
@@ -352,7 +352,7 @@ fn cut_row(record: &mut Row, arguments: &Arguments, budget: &Budget) -> Option<l
         let limit = |relation: &str| expand.iter().find(|expansion| expansion.relation == relation)?.limit;
         related = cut::expanded(expanded, reference, &limit, budget.structured / 3);
     }
-    // Nothing but the data and what is expanded is large in an honest record; nothing else may make it larger.
+    // In an honest record, only the data and the expanded relations are large; nothing else may make it larger.
     let mut left_out = Vec::new();
     record.retain(|key, value| {
         let stays = matches!(key.as_str(), "data" | "id" | "stream" | "connection_id")
@@ -367,7 +367,7 @@ fn cut_row(record: &mut Row, arguments: &Arguments, budget: &Budget) -> Option<l
         record.insert("left_out".into(), json!(left_out));
     }
     let envelope_len = json_len(record) - record.get("data").map_or(0, json_len);
-    // The page has this record alone: an endless id need not be said a third time.
+    // The page has only this record: a very long id need not appear a third time.
     let mut label = handle.clone().unwrap_or_else(|| id.record.clone());
     if json_len(&label) > budget.structured / 8 {
         label = format!("{}…", prefix_on_wire(&label, 150));
@@ -377,7 +377,7 @@ fn cut_row(record: &mut Row, arguments: &Arguments, budget: &Budget) -> Option<l
         fields: fields.into_iter().chain(related.iter().cloned()).collect(),
     };
     if let Some(data) = record.get_mut("data").filter(|data| !data.is_object()) {
-        // No provider sends it; what it is can be read as JSON still.
+        // No provider sends this; it can still be read as JSON.
         let size = json_len(data);
         let read = ladder::read_json(&reference, cut::WHOLE, 0);
         *data = json!({"object": "cut", "size_bytes": size});
@@ -392,8 +392,8 @@ fn cut_row(record: &mut Row, arguments: &Arguments, budget: &Budget) -> Option<l
             && name.len() + 60 + lines <= budget.text
     };
     let fields = cut::to_fit(data, reference, &fits);
-    // A record without an id cannot be asked for, and the call for one with an endless id fits nowhere:
-    // that something is missing is told.
+    // A record without an id cannot be requested, and the call for one with a very long id fits nowhere: the answer
+    // states only that something is missing.
     let ladder = (is_named && fits(data, &fields)).then(|| of_fields(fields));
     if ladder.is_none() {
         record.insert("cut".into(), json!(true));
@@ -401,7 +401,7 @@ fn cut_row(record: &mut Row, arguments: &Arguments, budget: &Budget) -> Option<l
     ladder
 }
 
-/// An id that alone takes a whole result reads nothing: its beginning says which one it is.
+/// An id that alone takes a whole result is useless for reading: its beginning identifies it.
 fn cut_names(record: &mut Row, stream: &str, budget: &Budget) {
     if row_text::name(record, stream).len() <= budget.text && json_len(record) <= budget.structured {
         return;
@@ -414,12 +414,12 @@ fn cut_names(record: &mut Row, stream: &str, budget: &Budget) {
     record.insert("cut".into(), json!(true));
 }
 
-/// The line that says how a field goes on.
+/// The line that shows how a field continues.
 fn continues(field: &Field) -> String {
     format!("{} continues: {}\n", line::token(&field.path), field.read.to_text())
 }
 
-/// What the text of a page is made of.
+/// The parts of a page's text.
 struct PageParts<'a> {
     stream: &'a str,
     body: &'a Map<String, Value>,
@@ -447,7 +447,8 @@ fn page_text(parts: &PageParts<'_>, max_bytes: usize) -> String {
         );
     }
     if let Some(bookmark) = text_of(body, "next_changes_since") {
-        let keep = if next.is_some() { " (not yet: changes of pages that follow would be lost)" } else { "" };
+        let keep =
+            if next.is_some() { " (not yet: changes on the pages that follow would be lost)" } else { "" };
         let _ = writeln!(tail, "next_changes_since={}{keep}", line::quoted(bookmark));
     }
     for field in ladder.iter().flat_map(|record| &record.fields) {
@@ -462,7 +463,7 @@ fn page_text(parts: &PageParts<'_>, max_bytes: usize) -> String {
         .first()
         .and_then(|record| facts_for(facts, text_of(&record.row, "connection_id")))
         .or_else(|| facts.first());
-    // When a row was stored says something where changes are read only.
+    // The time of storage matters only when changes are read.
     let with_times = body.contains_key("next_changes_since");
     let named = rows.iter().map(|record| (record.name.as_str(), &record.row)).collect::<Vec<_>>();
     let rendered = row_text::render(&named, facts, with_times, room);

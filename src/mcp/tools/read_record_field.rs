@@ -22,25 +22,25 @@ use crate::mcp::render::window::{self, Start};
 use crate::mcp::size::{json_len, prefix_on_wire, suffix_on_wire};
 use crate::mcp::tool_error::ToolError;
 
-/// Characters of a window when the caller names no limit.
+/// The length of a window when the caller names no limit, in characters.
 const DEFAULT_CHARS: u64 = 4_096;
 
-/// Characters shown before and after a match when the caller names none.
+/// Characters shown before and after a match when the caller gives no numbers.
 const AROUND_CHARS: u64 = 400;
 
-/// Longest window that a provider gives, in characters.
+/// The longest window that a provider returns, in characters.
 const MAX_CHARS: u64 = 16_384;
 
-/// Most windows of a field that one call looks through for a further match: 262,144 characters.
+/// The maximum number of windows in which one call looks for a further match: 262,144 characters.
 const MAX_WINDOWS: usize = 16;
 
 /// The arguments of a call.
 pub struct Arguments {
-    /// The call as it was given.
+    /// The call as given.
     pub call: Call,
     /// Which window of which field.
     pub window: FieldWindow,
-    /// Where a window over the JSON text of the field's value begins, where it is one.
+    /// Where a window over the JSON text of the field's value begins, if it is such a window.
     json: Option<JsonCursor>,
 }
 
@@ -48,7 +48,7 @@ impl Arguments {
     /// Reads a checked call.
     ///
     /// # Errors
-    /// What the arguments say together, and cannot mean; a cursor that this tool did not give.
+    /// Returns an error for arguments that contradict each other, or for a cursor that this tool did not give.
     pub fn parse(call: Call) -> Result<Self, ToolError> {
         let id = record(&call)?;
         let window = field_window(&call, id)?;
@@ -60,7 +60,7 @@ impl Arguments {
 /// Answers a call.
 ///
 /// # Errors
-/// What the record does not have; the provider's refusal, not explained yet.
+/// Returns what the record does not have, or the provider's refusal, not explained yet.
 pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnswer, ToolError> {
     let Context { reader, bounds } = context;
     let window = &arguments.window;
@@ -85,7 +85,7 @@ pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnsw
     Ok(render(arguments, body, bounds.text.min(bounds.structured)))
 }
 
-/// A window over the JSON text of a value: cut by the backend where that can, else here.
+/// A window over the JSON text of a value: cut by the backend if it can do so, otherwise here.
 async fn json_window(
     reader: &Reader,
     arguments: &Arguments,
@@ -96,7 +96,7 @@ async fn json_window(
         let read = Request::FieldWindow(FieldWindow { cursor, ..arguments.window.clone() });
         match reader.read(&read).await {
             Ok(envelope) => return Ok(envelope.body),
-            // It does not know such a cursor: what it gives of the record is cut here.
+            // The provider does not know such a cursor: the record that it returns is cut here.
             Err(error) if error.detail("status") == Some(&json!(400)) => {}
             Err(error) => return Err(error),
         }
@@ -104,9 +104,9 @@ async fn json_window(
     own_window(reader, arguments, Some(json)).await
 }
 
-/// The window around the first match from a character on. A resource server finds the first of the whole field
-/// alone: the field is read on from there, and looked through here. Where that takes too many windows, the answer is
-/// an empty window that says how far it was looked, and goes on there.
+/// The window around the first match from a given character on. A resource server finds only the first match in the
+/// whole field, so the rest of the field is read and searched here. If that takes too many windows, the answer is an
+/// empty window that states how far the search went, and continues there.
 async fn further_match(
     reader: &Reader,
     window: &FieldWindow,
@@ -120,7 +120,7 @@ async fn further_match(
         async move { reader.read(&Request::FieldWindow(read)).await }
     };
     let length = q.chars().count() as u64;
-    // The end of the window before, in which a match may have begun.
+    // The end of the previous window, in which a match may have begun.
     let mut carried = String::new();
     let mut looked_to = from;
     let mut last = Map::new();
@@ -170,11 +170,11 @@ async fn further_match(
     Ok(looked_through(last, from, looked_to, total, NOTHING_YET))
 }
 
-/// What is said where a further match was not found within the windows of one call, and where there is none.
+/// The notes if no further match was found within one call's windows, and if there is none.
 const NOTHING_YET: &str = "q is not in these characters; next_match looks further";
 const NO_MORE: &str = "q is not in these characters: there is no further match";
 
-/// An empty window that says what was looked through.
+/// An empty window that states what was searched.
 fn looked_through(
     mut body: Map<String, Value>,
     from: u64,
@@ -187,14 +187,14 @@ fn looked_through(
     body
 }
 
-/// What is said of a window without a match.
+/// The note on a window without a match.
 fn note_of(window: &Map<String, Value>) -> Option<&'static str> {
     let note = text_of(window, "note")?;
     [NOTHING_YET, NO_MORE].into_iter().find(|known| *known == note)
 }
 
-/// Where a window over the JSON text of a value begins: where the cursor says, and at the beginning for an
-/// expanded relation, which has no other text.
+/// Where a window over the JSON text of a value begins: at the cursor, and at the beginning for an expanded relation,
+/// which has no other text.
 fn json_cursor(call: &Call) -> Result<Option<JsonCursor>, ToolError> {
     let is_expanded = || {
         call.text("field_path").is_some_and(|path| path.starts_with(EXPANDED)) && !call.has("offset_chars")
@@ -225,14 +225,14 @@ async fn read_record(
             envelope => return Ok(envelope?.body),
         }
     }
-    // A name with a dot may be a path or a field's own name, one with a comma would be two names.
+    // A name with a dot may be a path or a field's own name; one with a comma would be two names.
     let is_name = field != WHOLE && !field.contains(['.', ',']);
     let fields = if is_name { &[field][..] } else { &[] };
     Ok(reader.read(&record(fields, Vec::new())).await?.body)
 }
 
-/// A window cut here, of the record itself: over a value's JSON text, or over a text field of a provider
-/// that has no field windows.
+/// A window of the record itself that is cut here: over a value's JSON text, or over a text field of a provider that
+/// has no field windows.
 async fn own_window(
     reader: &Reader,
     arguments: &Arguments,
@@ -263,7 +263,7 @@ async fn own_window(
                 Value::Array(_) => "an array",
                 Value::Object(_) => "an object",
                 Value::Null => "null",
-                _ => "no text",
+                _ => "a number or boolean",
             };
             return Err(ToolError::new(
                 "field_not_text",
@@ -302,7 +302,7 @@ async fn own_window(
 
 /// A field by its path: names joined by dots, list positions as numbers.
 fn value_at<'a>(data: &'a Value, path: &str) -> Option<&'a Value> {
-    // A field whose own name holds a dot comes first.
+    // A field whose own name contains a dot comes first.
     if let Some(value) = data.get(path) {
         return Some(value);
     }
@@ -312,7 +312,7 @@ fn value_at<'a>(data: &'a Value, path: &str) -> Option<&'a Value> {
     })
 }
 
-/// Exactly one way to name the record (R3.51).
+/// The record, which the call must name in exactly one way (R3.51).
 fn record(call: &Call) -> Result<RecordId, ToolError> {
     let given = Given(call);
     let parts = ["stream", "record_id"].map(|name| call.has(name));
@@ -356,15 +356,15 @@ fn field_window(call: &Call, id: RecordId) -> Result<FieldWindow, ToolError> {
     {
         return Err(ToolError::new(
             "conflicting_arguments",
-            "cursor says where a window starts: it goes with neither offset_chars nor q",
-            "leave cursor out, or the others; q with offset_chars is the first match from there on",
+            "cursor sets where a window starts: it excludes offset_chars and q",
+            "leave cursor out, or the others; q with offset_chars finds the first match from there on",
         )
         .with("param", second));
     }
     for name in ["before_chars", "after_chars"] {
         if call.has(name) && !call.has("q") {
             let corrected = call.with([("before_chars", None), ("after_chars", None)]);
-            return Err(given.lacks(name, "q", "it is the surroundings of a match", corrected));
+            return Err(given.lacks(name, "q", "it sets the surroundings of a match", corrected));
         }
     }
     Ok(FieldWindow {
@@ -379,7 +379,7 @@ fn field_window(call: &Call, id: RecordId) -> Result<FieldWindow, ToolError> {
     })
 }
 
-/// Where the window begins, in characters; a cursor of this tool is a number of them.
+/// Where the window begins, in characters; this tool's cursor is such a number.
 fn offset(call: &Call) -> Result<Option<u64>, ToolError> {
     match call.text("cursor") {
         Some(cursor) if JsonCursor::is_meant(cursor) => Ok(None),
@@ -388,15 +388,15 @@ fn offset(call: &Call) -> Result<Option<u64>, ToolError> {
     }
 }
 
-/// The window in both views; where it does not fit it ends earlier and the next call begins there. A match
-/// stays in it: then it begins later too.
+/// The window in both views. If it does not fit, it ends earlier, and the next call begins there. A match stays in
+/// it: the window may then also begin later.
 fn render(arguments: &Arguments, mut body: Map<String, Value>, max_bytes: usize) -> ToolAnswer {
     let mut window = match body.remove("window") {
         Some(Value::Object(window)) => window,
         _ => Map::new(),
     };
     envelope::shorten(&mut body);
-    // An honest window has numbers and flags beside its text.
+    // An honest window has only numbers and flags next to its text.
     window.retain(|key, value| key == "text" || json_len(value) <= 60);
     body.retain(|_, value| json_len(value) <= max_bytes / 8);
     let whole = match window.get("text") {
@@ -408,7 +408,7 @@ fn render(arguments: &Arguments, mut body: Map<String, Value>, max_bytes: usize)
     let start = number(&window, "start_chars").unwrap_or(0);
     let further = next_match(&arguments.call, &window, &whole, start);
     let overhead = {
-        // As if it were cut at both ends, with the calls that read on.
+        // Treated as if it were cut at both ends, with the calls that continue it.
         let mut window = window.clone();
         let end = start.saturating_add(whole.len() as u64);
         for key in ["end_chars", "next_offset_chars", "previous_offset_chars"] {
@@ -422,7 +422,7 @@ fn render(arguments: &Arguments, mut body: Map<String, Value>, max_bytes: usize)
         number(&window, "match_start_chars").and_then(|at| usize::try_from(at.checked_sub(start)?).ok());
     let (skipped, shown) = around_match(&whole, matched.unwrap_or(0), room);
     let skipped = skipped as u64;
-    // Saturating: where the window starts is what the provider says.
+    // Saturating, because the provider states where the window starts.
     let shown_from = start.saturating_add(skipped);
     let end = shown_from.saturating_add(shown.chars().count() as u64);
     if skipped > 0 {
@@ -442,7 +442,7 @@ fn render(arguments: &Arguments, mut body: Map<String, Value>, max_bytes: usize)
     render_window(arguments, &body, &window, further.as_ref(), max_bytes)
 }
 
-/// The call that finds the match after this one; none where the rest of the field is at hand and has none.
+/// The call that finds the match after this one; `None` if the rest of the field is known and has none.
 fn next_match(call: &Call, window: &Map<String, Value>, text: &str, start: u64) -> Option<Call> {
     let q = call.text("q")?;
     let number = |key: &str| window.get(key).and_then(Value::as_u64);
@@ -466,8 +466,8 @@ fn next_match(call: &Call, window: &Map<String, Value>, text: &str, start: u64) 
     Some(call.with([("offset_chars", Some(json!(offset)))]))
 }
 
-/// As much of `text` as fits `room`, from its beginning, or where that would cut out what begins at the
-/// character `at`, from half of the room before it. Gives how many characters are left out before.
+/// As much of `text` as fits `room`, from its beginning. If that would cut off what begins at the character `at`,
+/// starts half of the room before it. Returns how many characters are omitted at the beginning.
 fn around_match(text: &str, at: usize, room: usize) -> (usize, &str) {
     let shown = prefix_on_wire(text, room);
     let Some((split, _)) = text.char_indices().nth(at).filter(|_| at > 0 && shown.len() < text.len()) else {
@@ -506,7 +506,7 @@ fn render_window(
     };
     let (start, end) = (number("start_chars").unwrap_or(0), number("end_chars"));
     let next = number("next_offset_chars").filter(|next| *next > start || end == Some(start)).map(base);
-    // Going back costs the record's id again: not where that is endless.
+    // Going back repeats the record's id: not if the id is very long.
     let previous = number("previous_offset_chars").map(|offset| {
         let mut call = base(offset);
         // Up to where this window begins.
@@ -518,7 +518,7 @@ fn render_window(
     let previous = previous.filter(|call| json_len(&call.to_json()) <= max_bytes / 6);
     let end_of_text =
         if next.is_none() && note_of(window).is_none() && window.get("complete") == Some(&json!(false)) {
-            " (this window is not the whole text, but its end)"
+            " (this window is only the end of the text)"
         } else {
             ""
         };
@@ -599,7 +599,7 @@ mod tests {
             prop_assert!(rest.starts_with(shown));
             let needle = "NEEDLE".chars().take(room / 2).collect::<String>();
             prop_assert!(shown.contains(&needle), "{room}: {shown:?}");
-            // No room is given away: another character would not fit.
+            // No room is wasted: another character would not fit.
             let left_out = skipped > 0 || shown.len() < text.len();
             prop_assert!(!left_out || json_len(&shown) + 3 >= room, "{room}: {shown:?}");
         }

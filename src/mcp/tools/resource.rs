@@ -9,7 +9,7 @@ use crate::mcp::protocol::service::{ResourceContents, ResourceError, Service};
 use crate::mcp::reading::reader::Reader;
 use crate::mcp::tool_error::ToolError;
 
-/// The largest blob that is read, in bytes.
+/// The largest blob that can be read, in bytes.
 pub const MAX_BLOB_BYTES: usize = 8 << 20;
 
 const FIELD_WINDOW_URI: &str = "pdpp://field-window/";
@@ -20,12 +20,12 @@ const BLOB_URI: &str = "pdpp://blob/";
 pub struct Blob {
     /// Its id.
     pub id: String,
-    /// The connection it is of, where several grants are served: `?connection_id=`.
+    /// Its connection, if several grants are served: `?connection_id=`.
     pub connection: Option<String>,
 }
 
 impl Blob {
-    /// Reads a blob's URI; nothing where it is another resource's.
+    /// Parses a blob's URI; `None` if it is another resource's URI.
     pub fn parse(uri: &str) -> Option<Result<Self, ResourceError>> {
         let rest = uri.strip_prefix(BLOB_URI)?;
         let (id, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -39,10 +39,10 @@ impl Blob {
         })
     }
 
-    /// Reads the blob, at most [`MAX_BLOB_BYTES`] of it.
+    /// Reads the blob, at most [`MAX_BLOB_BYTES`].
     ///
     /// # Errors
-    /// [`ResourceError`]: what its grant's backend says.
+    /// Returns the backend's error as [`ResourceError`].
     pub async fn read(&self, reader: &Reader) -> Result<ResourceContents, ResourceError> {
         let blob = reader.blob(&self.id).await.map_err(|error| failed_with(&error))?;
         if blob.bytes.len() > MAX_BLOB_BYTES {
@@ -60,10 +60,10 @@ impl Blob {
     }
 }
 
-/// Reads a resource that is what a tool answers with.
+/// Reads a resource through the tool that returns the same.
 ///
 /// # Errors
-/// [`ResourceError`]: each with what the tool would say.
+/// Returns the tool's error as [`ResourceError`].
 pub async fn read_by_call(service: &dyn Service, uri: &str) -> Result<ResourceContents, ResourceError> {
     let (tool, arguments) = as_call(uri)?;
     let answer = service.call(tool.name(), arguments).await;
@@ -77,7 +77,7 @@ pub async fn read_by_call(service: &dyn Service, uri: &str) -> Result<ResourceCo
     })
 }
 
-/// The tool call that a record, stream or field-window URI stands for.
+/// The tool call for a record, stream or field-window URI.
 fn as_call(uri: &str) -> Result<(Tool, Map<String, Value>), ResourceError> {
     let invalid =
         |why: String| ResourceError::InvalidUri(format!("{why}; resources/templates/list shows the forms"));
@@ -120,10 +120,10 @@ fn as_call(uri: &str) -> Result<(Tool, Map<String, Value>), ResourceError> {
         }
         return Ok((Tool::ReadRecordField, arguments));
     }
-    Err(invalid("this is no pdpp:// resource".to_owned()))
+    Err(invalid("this is not a pdpp:// resource".to_owned()))
 }
 
-/// A typed error, as a resource read tells it.
+/// A typed error in the form of a resource read.
 pub fn failed_with(error: &ToolError) -> ResourceError {
     failed(error.to_structured().get("error").unwrap_or(&Value::Null))
 }

@@ -1,4 +1,4 @@
-//! `search`: records by text, the excerpt that matched first.
+//! `search`: records by text, with the excerpt that matched first.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -36,41 +36,41 @@ use crate::mcp::render::{marks, rows as row_text, title};
 use crate::mcp::size::{Bounds, json_len, mean_fits, prefix_on_wire};
 use crate::mcp::tool_error::ToolError;
 
-/// Most bytes of one value that a hit is shown with beside its excerpt.
+/// The maximum size in bytes of one value that a hit shows in addition to its excerpt.
 const MAX_PART: usize = 400;
 
-/// Most match windows of one hit, and most sources of a page that are named.
+/// The maximum number of match windows of one hit, and of sources of a page that are named.
 const MAX_EVIDENCE: usize = 4;
 const MAX_SOURCES: usize = 10;
 
-/// Longest excerpt of one hit, in bytes; what is cut continues by `read_record_field`.
+/// The maximum size of one hit's excerpt in bytes; the cut rest is read with `read_record_field`.
 const EXCERPT_BYTES: usize = 240;
 
-/// Bytes that the text of most hits takes.
+/// The bytes that the text of most hits takes.
 const LIKELY_TEXT: usize = 512;
 
-/// Longest part of an excerpt that is told again beside the call that reads on, in bytes.
+/// The maximum size in bytes of the part of an excerpt that is repeated next to the continuation call.
 const PREVIEW_BYTES: usize = 32;
 
-/// What is said where more hits exist, and no page follows (R4.3).
+/// The line if more hits exist and no page follows (R4.3).
 const NO_WAY_ON: &str =
-    "the provider pages no further: narrow the search with streams, filter, connection_id or more words\n";
+    "the provider has no more pages: narrow the search with streams, filter, connection_id or more words\n";
 
-/// What is said where no page follows, and the provider did not look at all that matches.
+/// The line if no page follows and the provider did not look at everything that matches.
 const CUT_OFF: &str =
     "some of what matches was cut off: narrow the search with streams, filter, connection_id or more words\n";
 
 /// The arguments of a call.
 pub struct Arguments {
-    /// The call as it was given.
+    /// The call as given.
     pub call: Call,
-    /// What is looked for.
+    /// The search.
     pub search: Search,
-    /// Hits at most.
+    /// The maximum number of hits.
     pub limit: Option<u64>,
-    /// Where to go on.
+    /// Where to continue.
     pub cursor: Option<Cursor>,
-    /// One connection.
+    /// Only this connection.
     pub connection: Option<String>,
 }
 
@@ -78,7 +78,7 @@ impl Arguments {
     /// Reads a checked call.
     ///
     /// # Errors
-    /// `missing_argument`, `invalid_argument`.
+    /// Returns `missing_argument` or `invalid_argument`.
     pub fn parse(call: Call) -> Result<Self, ToolError> {
         let given = Given(&call);
         let search = Search {
@@ -95,7 +95,7 @@ impl Arguments {
         Ok(Self { call, search, limit, cursor, connection })
     }
 
-    /// The one stream that is searched, which a filter needs; nothing of none or several.
+    /// The one stream that is searched, which a filter needs; `None` if there are none or several.
     pub fn stream(&self) -> Option<&str> {
         match self.search.streams.as_slice() {
             [only] => Some(only),
@@ -121,7 +121,7 @@ impl Arguments {
 /// Answers a call.
 ///
 /// # Errors
-/// What the schema shows to be wrong; the provider's refusal, not explained yet.
+/// Returns what the schema shows to be wrong, or the provider's refusal, not explained yet.
 pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnswer, ToolError> {
     let Context { reader, bounds } = context;
     if let Some(stream) = arguments.stream() {
@@ -129,23 +129,24 @@ pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnsw
         check_filter(reader, &arguments.call, &arguments.search.filter, stream, connection).await?;
     }
     let shape = HitShape { readers: &[reader], arguments, bounds };
-    // Over the connections of one grant the resource server merges and pages itself.
+    // Over the connections of one grant, the resource server itself merges and pages.
     let page = paging::read(reader, &arguments.listing(), &shape, || async { Several::default() }).await?;
     Ok(render(&shape, page))
 }
 
-/// How a search over the grants of a package ends.
+/// The outcome of a search over the grants of a package.
 pub enum OverGrants {
-    /// With an answer.
+    /// An answer.
     Answer(ToolAnswer),
-    /// Only this grant can have what is looked for: it is asked alone, for the streams that it may have.
+    /// Only this grant can have what is searched for, so only it is asked, for the streams that it may have.
     OneOf(Arc<Member>, Arguments),
 }
 
-/// Answers a call over all grants that can have one of its streams (R6.2), each asked for those that it may have (R6.3).
+/// Answers a call over all grants that can have one of its streams (R6.2); each is asked for those that it may have
+/// (R6.3).
 ///
 /// # Errors
-/// What is wrong with the call; where every grant failed, what they said (R6.5).
+/// Returns what is wrong with the call, or the grants' errors if every grant failed (R6.5).
 pub async fn over_grants(
     package: &Package,
     arguments: &Arguments,
@@ -219,8 +220,8 @@ pub async fn over_grants(
     }
 }
 
-/// The connections of a grant that has to be searched in each of them, with the streams that each may have; none where
-/// it is searched at once.
+/// The connections of a grant that must be searched one by one, with the streams that each may have; empty if the
+/// grant is searched at once.
 async fn connections_of(member: &Member, streams: &[&str]) -> Vec<(String, Vec<String>)> {
     if !member.reader().spans_grants() {
         return Vec::new();
@@ -233,7 +234,7 @@ async fn connections_of(member: &Member, streams: &[&str]) -> Vec<(String, Vec<S
     member.connections_with(streams)
 }
 
-/// What fails alike in several connections of a grant, once.
+/// An error that several connections of a grant share, once.
 fn once_each<'a>(
     failed: impl Iterator<Item = (&'a Arc<Member>, &'a ToolError)>,
 ) -> Vec<(&'a Arc<Member>, &'a ToolError)> {
@@ -246,7 +247,7 @@ fn once_each<'a>(
     each
 }
 
-/// What goes on around the read of each of several grants.
+/// What is done around the read of each of several grants.
 struct OfGrants<'a> {
     readers: &'a [&'a Reader],
     arguments: &'a Arguments,
@@ -272,14 +273,15 @@ impl BranchHooks for OfGrants<'_> {
 }
 
 struct HitShape<'a> {
-    /// One, or those of the branches of a page.
+    /// One reader, or those of the branches of a page.
     readers: &'a [&'a Reader],
     arguments: &'a Arguments,
     bounds: Bounds,
 }
 
 impl HitShape<'_> {
-    /// Bytes of the structured view and of the text that are left for hits, beside a next call with a `cursor` of so many.
+    /// The bytes of the structured view and of the text that are left for hits, next to a next call with a `cursor`
+    /// of that length.
     fn left(
         &self,
         body: &Map<String, Value>,
@@ -370,8 +372,8 @@ struct Hit {
 }
 
 impl Hit {
-    /// A hit that takes at most about half of a result: one whose id or field names are endless goes
-    /// without its continuations (fetch reads on), then without what its id says again.
+    /// A hit that takes at most about half of a result. One with a very long id or field names first loses its
+    /// continuations (fetch continues), then what only repeats its id.
     fn of(reader: &Reader, row: Row, bounds: Bounds) -> Self {
         let mut draft = Draft::of(reader, &row);
         let mut views = draft.views();
@@ -392,23 +394,23 @@ impl AsRef<Row> for Hit {
     }
 }
 
-/// What a hit is in both views.
+/// A hit in both views.
 struct Views {
-    /// What stands in `results`.
+    /// Its entry in `results`.
     result: Written,
-    /// What stands in the ladder.
+    /// Its entry in the ladder.
     ladder: Option<Written>,
     text: String,
 }
 
 impl Views {
-    /// What it adds to the structured view, in bytes: as if it had a ladder of its own.
+    /// The bytes that it adds to the structured view, as if it had its own ladder.
     fn structured_len(&self) -> usize {
         let around = r#"{"records":[]}"#.len();
         self.result.len() + 1 + self.ladder.as_ref().map_or(0, |ladder| ladder.len() + around)
     }
 
-    /// Whether they take at most so many parts `of` a result.
+    /// Whether they take at most `parts` parts `of` a result.
     fn are_within(&self, bounds: Bounds, parts: usize, of: usize) -> bool {
         self.structured_len() <= bounds.structured * parts / of && self.text.len() <= bounds.text * parts / of
     }
@@ -420,10 +422,10 @@ struct Draft<'a> {
     name: String,
     title: String,
     source: String,
-    /// Whether the id says connection, stream and record.
+    /// Whether the id contains connection, stream and record.
     embeds: bool,
     evidence: Vec<Evidence>,
-    /// A snippet that no proven match stands behind.
+    /// A snippet without a proven match behind it.
     snippet: Option<(String, String)>,
 }
 
@@ -475,7 +477,7 @@ impl<'a> Draft<'a> {
         true
     }
 
-    /// What the result says of `key`, where that is a text.
+    /// The value of `key` in the result, if it is a text.
     fn text_of(&self, key: &str) -> &str {
         match self.result.get(key) {
             Some(Part::Text(text)) => text,
@@ -507,11 +509,11 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// An id that takes most of a result: its beginning says which one it is.
+    /// Shortens an id that takes most of a result: its beginning identifies it.
     fn shorten_id(&mut self, bounds: Bounds) {
         for key in ["id", "connection_id", "stream", "record_id"] {
             let length = self.result.get(key).map_or(0, json_len);
-            // A quarter is for what stands round a hit.
+            // A quarter is reserved for the parts around a hit.
             let is_endless = || length > 3_200 || !self.views().are_within(bounds, 3, 4);
             if length > bounds.text / 4 && is_endless() {
                 let short = format!("{}…", prefix_on_wire(self.text_of(key), 150));
@@ -532,7 +534,7 @@ impl<'a> Draft<'a> {
         let snippet = snippet_of(hit).filter(|_| evidence.is_empty());
 
         let mut name = match &id {
-            // No handle can carry it, but read_record_field takes its parts.
+            // No handle can carry it, but read_record_field accepts its parts.
             Some(_) if handle.is_none() => row_text::name(hit, ""),
             _ => {
                 let said = handle.as_deref().or_else(|| fallback_id(hit)).unwrap_or("");
@@ -601,7 +603,7 @@ impl<'a> Draft<'a> {
         Self { result, name, title, source, embeds, evidence, snippet }
     }
 
-    /// A page knows nothing of those before it: hits are marked, not numbered.
+    /// A page does not know the pages before it, so hits are marked, not numbered.
     fn to_text(&self) -> String {
         let mut out = String::with_capacity(LIKELY_TEXT);
         let mut mark = "- ";
@@ -640,8 +642,8 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Whether a member of a hit repeats what it says elsewhere: its place in the declared order, which is told once; when it was
-/// stored, beside its own time; the fields that its match windows name.
+/// Whether a member of a hit repeats what is elsewhere: its place in the declared order, which is stated once; its
+/// time of storage, next to its own time; the fields that its match windows name.
 fn says_nothing_new(hit: &Map<String, Value>, key: &str, value: &Value, evidence: &[Evidence]) -> bool {
     match key {
         "score" => paging::is_place(value),
@@ -665,7 +667,7 @@ fn evidence_of(hit: &Map<String, Value>, id: &RecordId, handle: Option<&str>) ->
         .filter_map(|excerpt| {
             let field = text_of(excerpt, "field_path")?;
             let preview = text_of(excerpt, "preview_text")?;
-            // The first is what the hit is shown for; more of them get less room.
+            // The first is the reason for showing the hit; further ones get less room.
             let bytes = if shown == 0 { EXCERPT_BYTES } else { EXCERPT_BYTES / 2 };
             shown += 1;
             let (text, whole) = marks::excerpt(preview, bytes);
@@ -675,7 +677,7 @@ fn evidence_of(hit: &Map<String, Value>, id: &RecordId, handle: Option<&str>) ->
             if let Some(literal) = marks::first_match(preview) {
                 read.arguments.insert("q".into(), json!(literal));
             }
-            // The first stands in the hit.
+            // The first is in the hit itself.
             let preview = if shown == 1 { marks::excerpt(&text, PREVIEW_BYTES).0 } else { text.clone() };
             let field = Field { path: field.to_owned(), preview: Some(preview), complete, read };
             Some(Evidence { field, excerpt: text })
@@ -700,12 +702,12 @@ fn id_of_uri(hit: &Map<String, Value>) -> Option<RecordId> {
     Some(id)
 }
 
-/// An id that is no record handle is passed on as it is, never wrapped (R3.70).
+/// An id that is not a record handle is passed on unchanged, never wrapped (R3.70).
 fn fallback_id(hit: &Map<String, Value>) -> Option<&str> {
     text_of(hit, "id").or_else(|| text_of(hit, "record_key")).or_else(|| text_of(hit, "url"))
 }
 
-/// A declared link of the source, else the provider's own URL of the record; always absolute.
+/// A declared link of the source, otherwise the provider's own URL of the record; always absolute.
 fn url_of(reader: &Reader, hit: &Map<String, Value>, id: Option<&RecordId>) -> String {
     let declared = text_of(hit, "source_url").or_else(|| text_of(hit, "url"));
     if let Some(url) = declared
@@ -717,8 +719,8 @@ fn url_of(reader: &Reader, hit: &Map<String, Value>, id: Option<&RecordId>) -> S
     id.map_or_else(|| reader.provider().to_string(), |id| reader.record_url(id).to_string())
 }
 
-/// What a first page without hits is due to, as far as the call shows, and the one call that is worth a try then; nothing
-/// to try where one word is looked for everywhere.
+/// The likely reason for a first page without hits, as far as the call shows it, and the one call that is then worth
+/// a try; nothing to try if one word was searched for everywhere.
 fn nothing_found(hits: usize, arguments: &Arguments) -> Option<String> {
     let call = &arguments.call;
     if hits > 0 || call.has("cursor") {
@@ -726,22 +728,19 @@ fn nothing_found(hits: usize, arguments: &Arguments) -> Option<String> {
     }
     let q = arguments.search.q.as_str();
     let (cause, next) = if call.has("filter") {
-        (
-            "no record that passes the filter is found by these words; without it",
-            call.with([("filter", None)]),
-        )
+        ("these words find no record that passes the filter; without it", call.with([("filter", None)]))
     } else if let Some(plain) = without_operators(q) {
         let next = call.with([("q", Some(json!(plain)))]);
         ("quotes, *, OR and field: may be taken for words; the words alone", next)
     } else if let Some(longest) = longest_of_several(q) {
-        // What belongs together may be told in several records, which refer to each other.
+        // Related facts may be spread over several records that refer to each other.
         let next = call.with([("q", Some(json!(longest)))]);
-        ("no record is found by all of these words together; one of them", next)
+        ("no record contains all of these words; one of them", next)
     } else if call.has("streams") || call.has("connection_id") {
         let next = call.with([("streams", None), ("connection_id", None)]);
-        ("no record in what was searched is found by this word as it is spelled; in all streams", next)
+        ("no record searched contains this word as spelled; in all streams", next)
     } else {
-        return Some("no record is found by this word as it is spelled".to_owned());
+        return Some("no record contains this word as spelled".to_owned());
     };
     Some(if json_len(&next.arguments) <= MAX_PART {
         format!("{cause}: {next}")
@@ -750,7 +749,7 @@ fn nothing_found(hits: usize, arguments: &Arguments) -> Option<String> {
     })
 }
 
-/// The words of a query without what looks like operators; nothing where there are none of them.
+/// The words of a query without what looks like operators; `None` if there are no operators.
 fn without_operators(q: &str) -> Option<String> {
     let has_operator = |word: &str| matches!(word, "OR" | "AND") || word.contains(['"', '*', ':', '(', ')']);
     if !q.split_whitespace().any(has_operator) {
@@ -761,7 +760,7 @@ fn without_operators(q: &str) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// The longest of several words, which is the least common one as a rule.
+/// The longest of several words, which is usually the rarest.
 fn longest_of_several(q: &str) -> Option<&str> {
     let words = q.split_whitespace().collect::<Vec<_>>();
     words.iter().copied().filter(|_| words.len() > 1).max_by_key(|word| word.chars().count())
@@ -800,7 +799,7 @@ fn tail(hits: &[Hit], arguments: &Arguments, body: &Map<String, Value>, next: Op
     out
 }
 
-/// Whether a provider says that it did not look at all that matches.
+/// Whether a provider reports that it did not look at everything that matches.
 fn is_cut_off(body: &Map<String, Value>) -> bool {
     let recall = body.get("meta").and_then(|meta| meta.get("recall"));
     let recalls = recall.map_or(&[][..], |recall| match recall {

@@ -1,4 +1,4 @@
-//! The six tools over the grants that are served: from a call to a bounded answer in both views.
+//! The six tools over the served grants: from a call to an answer within limits in both views.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::mcp::reading::reader::Reader;
 use crate::mcp::size::Bounds;
 use crate::mcp::tool_error::ToolError;
 
-/// What every call is answered with as long as nothing is granted.
+/// The answer to every call as long as nothing is granted.
 pub type Unserved = Arc<dyn Fn() -> ToolError + Send + Sync>;
 
 /// The six tools.
@@ -39,26 +39,26 @@ impl Tools {
         Self::new(Package::of_one(reader), bounds)
     }
 
-    /// The same for a process that answers one call and ends.
+    /// The same for a process that answers one call and then ends.
     #[must_use]
     pub fn for_one_call(self) -> Self {
         Self { package: self.package.for_one_call(), ..self }
     }
 
-    /// The same, where every call is answered by `unserved` as long as nothing is granted, whatever it asks for.
+    /// The same, with `unserved` as the answer to every call as long as nothing is granted.
     #[must_use]
     pub fn or_else(self, unserved: Unserved) -> Self {
         Self { unserved: Some(unserved), ..self }
     }
 
-    /// The answer to every call, where nothing is granted; takes up what has been granted meanwhile.
+    /// The answer to every call if nothing is granted; first picks up what has been granted in the meantime.
     fn unserved(&self) -> Option<ToolError> {
         let unserved = self.unserved.as_ref()?;
         self.package.begin();
         self.package.members().is_empty().then(|| unserved())
     }
 
-    /// How large each view of a result may be.
+    /// The size limit of each view of a result.
     pub const fn bounds(&self) -> Bounds {
         self.bounds
     }
@@ -68,10 +68,10 @@ impl Tools {
         &self.package
     }
 
-    /// Answers a call, or says in a typed way why not.
+    /// Answers a call, or returns a typed error.
     ///
     /// # Errors
-    /// Whatever a tool refuses, and what its provider did.
+    /// Returns a tool's or its provider's refusal.
     pub async fn try_call(&self, tool: &str, arguments: Map<String, Value>) -> Result<ToolAnswer, ToolError> {
         if let Some(error) = self.unserved() {
             return Err(error);
@@ -85,9 +85,9 @@ impl Tools {
         if let Err(error) = answer {
             answer = self.by_filter(&call, error).await;
         }
-        // What is put together of several grants leaves out those that are gone.
+        // An answer merged from several grants omits those that are gone.
         let may_lack = answer.is_err() || call.may_read_all_grants();
-        // Once more where a grant that was asked turns out to be gone, and to have been replaced.
+        // Asked again if a grant turned out to be gone and to have been replaced.
         if may_lack && self.package.is_replaced(&round) {
             answer = self.answer(&call).await;
         }
@@ -98,13 +98,13 @@ impl Tools {
         let members = self.package.members();
         match (members.as_slice(), call) {
             ([], _) => Err(nothing_served()),
-            // A list that several gave goes on as one of several, whoever is left of them.
+            // A list that several grants began continues as one of several, even if only one is left.
             ([only], call) if !is_over_grants(call, only) => self.ask(only, call, false).await,
             (_, ToolCall::Search(search)) if search.connection.is_none() => self.search(search).await,
             (_, ToolCall::Schema(schema)) if schema.connection.is_none() && !schema.is_full => {
                 self.schema(schema, call).await
             }
-            // These are about one grant, which their connection or stream names.
+            // These tools are about one grant, which the connection or the stream identifies.
             (
                 _,
                 ToolCall::Schema(_)
@@ -144,8 +144,8 @@ impl Tools {
         Err(if has_others && member.reader().is_refused() { error.or_next(OR_ANOTHER) } else { error })
     }
 
-    /// Where the connections to choose from are not all able to answer, for the call's filter has a field that they lack: the
-    /// only one that is able is asked, and of several those that are not are no choice.
+    /// If the filter has a field that some of the connections to choose from lack, those are not choices: the only
+    /// one left is asked, or the error lists the remaining ones.
     async fn by_filter(&self, call: &ToolCall, error: ToolError) -> Result<ToolAnswer, ToolError> {
         let (Some(stream), "ambiguous_connection") = (call.stream(), error.code()) else { return Err(error) };
         let filter = Given(call.call()).filter().unwrap_or_default();
@@ -161,7 +161,7 @@ impl Tools {
             let has_all = |facts: &StreamFacts| {
                 filter.conditions().iter().all(|condition| facts.fields.contains_key(&condition.field))
             };
-            // What cannot be read may be able.
+            // A schema that cannot be read does not rule its connection out.
             if facts.is_empty() || facts.iter().any(has_all) {
                 able.push((id.to_owned(), member));
             }
@@ -202,8 +202,8 @@ impl Tools {
         }
     }
 
-    /// The last resort: every tool keeps its bounds by itself, for every answer that makes sense. One that
-    /// does not (a schema with a megabyte where a name belongs) is refused rather than shown beyond them.
+    /// The last resort: every tool keeps its limits itself for every answer that makes sense. An answer that does not
+    /// (a schema with a megabyte in the place of a name) is refused rather than shown beyond the limits.
     fn within_bounds(&self, answer: ToolAnswer, is_index: bool) -> Result<ToolAnswer, ToolError> {
         if is_index
             || answer.is_error
@@ -214,7 +214,7 @@ impl Tools {
         Err(ToolError::new(
             "answer_too_large",
             "The provider's answer does not fit a result, however it is cut",
-            "ask for less (limit, fields, connection_id); if it stays so, tell the user that the provider answers nonsense",
+            "ask for less (limit, fields, connection_id); if it persists, tell the user that the provider's answers make no sense",
         ))
     }
 
@@ -224,7 +224,7 @@ impl Tools {
     }
 }
 
-/// Whether a call of the one grant that is served is answered as one over several.
+/// Whether a call to the only served grant is answered like one over several.
 fn is_over_grants(call: &ToolCall, member: &Member) -> bool {
     let ToolCall::Search(search) = call else { return false };
     search.is_over_grants() || (search.connection.is_none() && member.reader().spans_grants())

@@ -1,4 +1,4 @@
-//! A filter that found nothing, for its value is spelled otherwise in the records: told where one read can show that.
+//! A filter that found nothing because the records spell its value differently: reported if one read can show that.
 
 use serde_json::{Map, Value};
 
@@ -9,10 +9,10 @@ use crate::mcp::reading::reader::Reader;
 use crate::mcp::reading::request::{Aggregate, Request};
 use crate::mcp::size::prefix_on_wire;
 
-/// Groups that are looked at.
+/// The number of groups to look at.
 const MOST: u64 = 100;
 
-/// What a call that found nothing was about.
+/// The call that found nothing.
 pub(super) struct Empty<'a> {
     pub(super) stream: &'a str,
     pub(super) connection: Option<&'a str>,
@@ -20,8 +20,8 @@ pub(super) struct Empty<'a> {
 }
 
 impl Empty<'_> {
-    /// Warns in `body` where records have the value of a condition but for its letters' case. Makes one read at most, and
-    /// none where no field of the filter is declared to be grouped by.
+    /// Warns in `body` if records have a condition's value in different letter case. Makes at most one read, and none
+    /// if no field of the filter is declared to support grouping.
     pub(super) async fn warn(&self, reader: &Reader, facts: &[StreamFacts], body: &mut Map<String, Value>) {
         let Some((condition, text)) = self.filter.conditions().iter().find_map(|condition| {
             let Test::Equals(Value::String(text)) = &condition.test else { return None };
@@ -46,7 +46,7 @@ impl Empty<'_> {
             filter,
             connection: self.connection.map(str::to_owned),
         };
-        // What cannot be read is no news of the call.
+        // A failed read says nothing about the call.
         let Ok(answer) = reader.read(&Request::Aggregate(request)).await else { return };
         if let Some(stored) = spelled_otherwise(&answer.body, text) {
             let short = |text: &str| prefix_on_wire(text, 80).to_owned();
@@ -71,7 +71,7 @@ fn is_grouped(facts: &[StreamFacts], field: &str) -> bool {
     !facts.is_empty() && facts.iter().all(declares)
 }
 
-/// The first key of the groups of `body` that is `text` but for case.
+/// The first key of the groups in `body` that equals `text` except for case.
 fn spelled_otherwise<'a>(body: &'a Map<String, Value>, text: &str) -> Option<&'a str> {
     let groups = body.get("groups")?.as_array()?;
     let mut keys = groups.iter().filter_map(|group| group.get("key")?.as_str());

@@ -1,4 +1,4 @@
-//! A call, parsed once: a variant for each tool, with that tool's own arguments.
+//! A call, parsed once: a variant per tool, with that tool's own arguments.
 
 use serde_json::{Map, Value};
 
@@ -26,11 +26,11 @@ pub enum ToolCall {
 }
 
 impl ToolCall {
-    /// Parses a call of the tool `name`, whose answer has to fit `bounds`.
+    /// Parses a call of the tool `name`, whose answer must fit `bounds`.
     ///
     /// # Errors
-    /// `unknown_tool`, `arguments_too_long`, and whatever is wrong with the arguments: all of it is found before a
-    /// provider is asked, but for what only its schema tells.
+    /// Returns `unknown_tool`, `arguments_too_long`, or what is wrong with the arguments. Everything that does not
+    /// need the provider's schema is found before the provider is asked.
     pub fn parse(name: &str, arguments: Map<String, Value>, bounds: Bounds) -> Result<Self, ToolError> {
         let tool = Tool::from_name(name).ok_or_else(|| {
             ToolError::new("unknown_tool", format!("there is no tool `{name}`"), "tools/list names them all")
@@ -47,7 +47,7 @@ impl ToolCall {
         })
     }
 
-    /// The call as it was given.
+    /// The call as given.
     pub const fn call(&self) -> &Call {
         match self {
             Self::Schema(arguments) => &arguments.call,
@@ -59,7 +59,7 @@ impl ToolCall {
         }
     }
 
-    /// The connection that it names, within an id too.
+    /// The connection that it names, also within an id.
     pub fn connection(&self) -> Option<&str> {
         match self {
             Self::Schema(arguments) => arguments.connection.as_deref(),
@@ -71,7 +71,7 @@ impl ToolCall {
         }
     }
 
-    /// The one stream that it is about, where it is about one.
+    /// The one stream that it is about, if there is one.
     pub fn stream(&self) -> Option<&str> {
         match self {
             Self::Schema(arguments) => arguments.stream.as_deref(),
@@ -83,7 +83,7 @@ impl ToolCall {
         }
     }
 
-    /// What it asks, for an explanation of what went wrong.
+    /// The parts of the call that an explanation of an error needs.
     pub fn asked(&self) -> Asked<'_> {
         let record = match self {
             Self::Fetch(arguments) => Some(&arguments.request.id),
@@ -93,7 +93,7 @@ impl ToolCall {
         Asked { call: self.call(), stream: self.stream(), connection: self.connection(), record }
     }
 
-    /// Whether it asks what there is, and so has to see grants that came meanwhile.
+    /// Whether it asks what exists, and so must see grants that were added in the meantime.
     pub const fn is_discovery(&self) -> bool {
         match self {
             Self::Schema(_) => true,
@@ -105,7 +105,7 @@ impl ToolCall {
         }
     }
 
-    /// Whether its answer may be put together of all grants.
+    /// Whether its answer may be merged from all grants.
     pub const fn may_read_all_grants(&self) -> bool {
         match self {
             Self::Schema(_) | Self::Search(_) => true,
@@ -113,7 +113,7 @@ impl ToolCall {
         }
     }
 
-    /// Whether the answer is the index of a grant, which may grow by its names (R3.3).
+    /// Whether the answer is the index of a grant, which may grow with its names (R3.3).
     pub const fn is_index(&self) -> bool {
         match self {
             Self::Schema(arguments) => arguments.stream.is_none(),
@@ -126,11 +126,11 @@ impl ToolCall {
     }
 }
 
-/// A continuation repeats the arguments: longer ones would leave no room for what is asked for.
+/// A continuation repeats the arguments: longer ones would leave no room for the answer.
 fn check_length(tool: Tool, given: &Map<String, Value>, bounds: Bounds) -> Result<(), ToolError> {
     let bound = bounds.text.min(bounds.structured);
     let most = match tool {
-        // A record's id and a field's name are as long as they are.
+        // The length of a record's id and of a field's name is given.
         Tool::Fetch | Tool::ReadRecordField => bound * 5 / 8,
         Tool::Schema | Tool::QueryRecords | Tool::Aggregate | Tool::Search => bound / 4,
     };
@@ -140,7 +140,7 @@ fn check_length(tool: Tool, given: &Map<String, Value>, bounds: Bounds) -> Resul
     }
     Err(ToolError::new(
         "arguments_too_long",
-        format!("the arguments take {length} bytes of JSON; {tool} takes at most {most} here"),
+        format!("the arguments take {length} bytes of JSON; {tool} accepts at most {most} here"),
         match tool {
             Tool::QueryRecords => "ask for less in one call: fewer fields, a shorter filter",
             Tool::Aggregate => "ask for less in one call: a shorter filter",

@@ -1,4 +1,4 @@
-//! A client over Streamable HTTP. A bearer goes to the one URL that it was made for; a redirect is not followed.
+//! A client over Streamable HTTP. A bearer goes only to the URL that it was created for; redirects are not followed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use crate::secret::AccessToken;
 
 const SESSION: &str = "mcp-session-id";
 
-/// The id of each request: they do not share a connection's order, so that one is as good as another.
+/// The id of every request: requests do not share a connection's order, so one id is enough.
 const ID: u64 = 1;
 
 /// A server behind a URL.
 pub struct HttpClient {
     http: Http,
     endpoint: Url,
-    /// Agreed on at the first request, and again where the server forgets it.
+    /// Negotiated at the first request, and again if the server forgets it.
     session: Mutex<Option<Arc<Session>>>,
 }
 
-/// What was agreed on with the server.
+/// What was negotiated with the server.
 pub struct Session {
-    /// `Mcp-Session-Id`, where it keeps one.
+    /// `Mcp-Session-Id`, if the server keeps one.
     id: Option<HeaderValue>,
     /// The protocol version.
     version: String,
@@ -43,7 +43,7 @@ impl Session {
     }
 }
 
-/// Why a request was not answered.
+/// Why a request got no usable answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum HttpClientError {
     /// No answer at all.
@@ -63,26 +63,26 @@ pub enum HttpClientError {
     /// Something that is not an answer.
     #[error("the server answered with {0}")]
     Broken(&'static str),
-    /// The session is not known any more (404).
+    /// The server no longer knows the session (404).
     #[error("the server forgot the session at once")]
     NoSession,
 }
 
 impl HttpClient {
-    /// A client of the server at `endpoint`.
+    /// A client for the server at `endpoint`.
     pub fn new(http: Http, endpoint: Url) -> Self {
         Self { http, endpoint, session: Mutex::default() }
     }
 
-    /// Where the server is.
+    /// The server's URL.
     pub const fn endpoint(&self) -> &Url {
         &self.endpoint
     }
 
-    /// What is agreed on with the server, agreed on now where it is not yet.
+    /// The negotiated session; negotiates one now if there is none.
     ///
     /// # Errors
-    /// [`HttpClientError`].
+    /// Returns [`HttpClientError`] if the server does not answer as it must.
     pub async fn session(&self, bearer: &AccessToken) -> Result<Arc<Session>, HttpClientError> {
         let mut kept = self.session.lock().await;
         if let Some(session) = kept.as_ref() {
@@ -96,7 +96,7 @@ impl HttpClient {
         let (mut pages, mut next) = (ToolPages::default(), Some(Map::new()));
         while let Some(params) = next {
             let (page, _) = self.exchange(bearer, Some(&session), "tools/list", params.into()).await?;
-            // A list that does not end is cut: what was read of it is offered.
+            // A list that does not end is cut off; the part that was read is offered.
             next = pages.take(Value::Object(page)).unwrap_or_default();
         }
         for mut tool in pages.into_tools() {
@@ -110,10 +110,10 @@ impl HttpClient {
         Ok(session)
     }
 
-    /// Sends one request, once more in a new session where the server has forgotten the old one.
+    /// Sends one request, and sends it again in a new session if the server has forgotten the old one.
     ///
     /// # Errors
-    /// [`HttpClientError`].
+    /// Returns [`HttpClientError`] if the server does not answer as it must.
     pub async fn request(
         &self,
         bearer: &AccessToken,
@@ -126,7 +126,7 @@ impl HttpClient {
             answer => return answer.map(|(result, _)| result),
         }
         let mut kept = self.session.lock().await;
-        // Another request may have opened the next session meanwhile.
+        // Another request may have opened the next session in the meantime.
         if kept.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, &session)) {
             *kept = None;
         }
@@ -151,7 +151,7 @@ impl HttpClient {
         }
     }
 
-    /// Sends one message, and gives a successful answer.
+    /// Sends one message and returns a successful answer.
     async fn send(
         &self,
         bearer: &AccessToken,
@@ -182,7 +182,7 @@ impl HttpClient {
     }
 }
 
-/// The version in the answer to `initialize`, by its date. It goes into a header, so that nothing else is taken.
+/// The version in the answer to `initialize`. It becomes a header, so only a date is accepted.
 fn version_in(begun: &Map<String, Value>) -> Result<&str, HttpClientError> {
     let is_date = |text: &&str| {
         let form =
@@ -198,7 +198,7 @@ fn version_in(begun: &Map<String, Value>) -> Result<&str, HttpClientError> {
     }
 }
 
-/// The JSON-RPC answer in a body of JSON, or in the events of a stream that has ended.
+/// The JSON-RPC answer in a JSON body, or in the events of a stream that has ended.
 fn outcome_in(answer: &Answer) -> Option<Outcome> {
     let media_type =
         answer.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();

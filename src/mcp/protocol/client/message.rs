@@ -1,4 +1,4 @@
-//! The messages that a client sends, and what it reads of an answer.
+//! The messages that a client sends, and what it reads from an answer.
 
 use std::collections::HashSet;
 
@@ -6,16 +6,16 @@ use serde_json::{Map, Value, json};
 
 use crate::json as lenient;
 
-/// The newest version that begins with `initialize`.
+/// The newest version that starts with `initialize`.
 pub(super) const NEWEST_LEGACY: &str = "2025-11-25";
 
-/// Most pages of a list of tools that are read.
+/// The maximum number of pages to read from a list of tools.
 const MAX_PAGES: usize = 100;
 
-/// Places in a line where a message may begin, behind other text.
+/// The maximum number of places in a line where a message may begin after other text.
 const MAX_BEGINNINGS: usize = 16;
 
-/// Most tools that are read.
+/// The maximum number of tools to read.
 const MAX_TOOLS: usize = 5000;
 
 pub(super) fn request(id: u64, method: &str, params: impl Into<Value>) -> Value {
@@ -38,8 +38,8 @@ pub(super) fn client_info() -> Value {
     json!({"name": "pdpp", "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// A line as a message, and what is odd about it: a host may well not read that line. `None` for what is no message: a
-/// program's log, which is common enough to be read past.
+/// Reads a line as a message, and reports what is odd about it: a host may not be able to read that line. `None` for
+/// anything that is not a message: programs often log there, so such lines are skipped.
 pub(super) fn read(line: &[u8]) -> Option<(Map<String, Value>, Option<&'static str>)> {
     let parsed = |line: &[u8]| match lenient::parse(line) {
         Ok(Value::Object(message)) => Some(message),
@@ -49,7 +49,7 @@ pub(super) fn read(line: &[u8]) -> Option<(Map<String, Value>, Option<&'static s
         let is_marked = line.starts_with(lenient::BYTE_ORDER_MARK);
         return Some((message, is_marked.then_some("a byte order mark before its answer")));
     }
-    // Only what can hold an answer is looked at again.
+    // Only a line that can hold an answer is searched.
     let text = String::from_utf8_lossy(line);
     let begins =
         text.match_indices('{').take(MAX_BEGINNINGS).filter(|(at, _)| text[*at..].contains("\"jsonrpc\""));
@@ -60,7 +60,7 @@ pub(super) fn read(line: &[u8]) -> Option<(Map<String, Value>, Option<&'static s
     Some((message, Some(odd)))
 }
 
-/// What the answer to the request `id` holds: its result or its error. `None` for any other message.
+/// The result or error in the answer to request `id`. `None` for any other message.
 pub(super) fn outcome(message: &mut Map<String, Value>, id: u64) -> Option<Outcome> {
     if message.get("id") != Some(&Value::from(id)) || message.contains_key("method") {
         return None;
@@ -79,7 +79,7 @@ pub(super) enum Outcome {
     Result(Value),
     /// `error`.
     Error(Value),
-    /// It has neither, which no answer may.
+    /// It has neither, which is not allowed.
     Neither,
 }
 
@@ -91,10 +91,10 @@ pub(super) struct ToolPages {
 }
 
 impl ToolPages {
-    /// Takes up one page; what to ask for next, or `None` where that was the last.
+    /// Adds one page; returns what to ask for next, or `None` if that was the last page.
     ///
     /// # Errors
-    /// What is wrong with the list.
+    /// Returns what is wrong with the list.
     pub(super) fn take(&mut self, mut page: Value) -> Result<Option<Map<String, Value>>, &'static str> {
         let Some(Value::Array(more)) = page.get_mut("tools").map(Value::take) else {
             return Err("its tools/list answer has no tools");
@@ -108,7 +108,7 @@ impl ToolPages {
         Ok(Some(Map::from_iter([("cursor".to_owned(), Value::from(cursor))])))
     }
 
-    /// All of them.
+    /// All tools.
     pub(super) fn into_tools(self) -> Vec<Value> {
         self.tools
     }

@@ -1,5 +1,5 @@
-//! The other end of the protocol: MCP clients, over a program's standard streams ([`Client`]) and over Streamable HTTP
-//! ([`HttpClient`]). What a server says is data; whoever shows it escapes it.
+//! MCP clients, over a program's standard streams ([`Client`]) and over Streamable HTTP ([`HttpClient`]). What a
+//! server sends is data; the code that displays it escapes it.
 
 mod http;
 mod message;

@@ -1,7 +1,7 @@
-//! A small MCP client over stdio: for `pdpp mcp inspect`, setup's proof, `pdpp mcp call` and the demo.
+//! A small MCP client over stdio: for `pdpp mcp inspect`, the proof in setup, `pdpp mcp call` and the demo.
 //!
-//! The other side is somebody else's program: it gets a process group of its own, bounded time, bounded
-//! output, and is killed with everything it started. What it says is data; the caller escapes it.
+//! The server is someone else's program: it gets its own process group, limited time and limited output, and is
+//! killed with everything that it started. What it sends is data; the caller escapes it.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -19,27 +19,26 @@ use crate::error::{Error, Result};
 use crate::mcp::protocol::jsonrpc::META_PROTOCOL_VERSION;
 use crate::text;
 
-/// What a server may write in its whole life: bytes, and lines that are not the awaited answer.
+/// What a server may write in total: bytes, and lines that are not the awaited answer.
 const MAX_OUTPUT: u64 = 32 << 20;
 const MAX_LINE: u64 = 16 << 20;
 const MAX_OTHER_LINES: usize = 1000;
-/// What is kept of a server's stderr: its end.
+/// How many bytes from the end of a server's stderr are kept.
 const MAX_STDERR: usize = 4 << 10;
-/// How long a server may think about `server/discover`: those of the older eras are known to leave it
-/// unanswered.
+/// How long a server may take to answer `server/discover`: servers of the older eras are known not to answer it.
 const DISCOVER_FOR: Duration = Duration::from_secs(2);
-/// How long a server may take to end after its stdin was closed.
+/// How long a server may take to end after its stdin is closed.
 const END_WITHIN: Duration = Duration::from_millis(500);
 const MODERN: &str = "2026-07-28";
 
 /// What a server said about itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerFacts {
-    /// The protocol era that was agreed on, e.g. `2025-11-25`.
+    /// The negotiated protocol version, e.g. `2025-11-25`.
     pub protocol_version: String,
-    /// `serverInfo`; null if it said none.
+    /// `serverInfo`; null if the server gave none.
     pub info: Value,
-    /// `instructions`; empty if it gave none.
+    /// `instructions`; empty if the server gave none.
     pub instructions: String,
 }
 
@@ -50,16 +49,16 @@ pub struct ServerCommand {
     pub program: OsString,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// Where and with what it starts, if not as its parent did.
+    /// The directory and environment to start in, if they differ from the parent's.
     pub surroundings: Option<Surroundings>,
 }
 
-/// A directory and a whole environment to start a server in.
+/// A directory and a complete environment to start a server in.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
     /// The current directory.
     pub directory: PathBuf,
-    /// Every variable.
+    /// All variables.
     pub environment: Vec<(OsString, OsString)>,
 }
 
@@ -77,29 +76,29 @@ pub struct Client {
     odd: Option<&'static str>,
 }
 
-/// A child with everything it starts; killed when dropped.
+/// A child process with everything that it starts; killed when dropped.
 struct Process {
     child: Child,
     #[cfg(unix)]
     group: Option<rustix::process::Pid>,
-    /// What it and everything that it starts has in its environment.
+    /// The mark in the environment of the child and of everything that it starts.
     mark: Option<String>,
     stderr: Arc<Mutex<Vec<u8>>>,
 }
 
-/// Names a started server in its environment, so that what left its process group (`setsid`) is found.
+/// The variable that marks a started server, so that processes that left its group (`setsid`) can be found.
 const MARK: &str = "PDPP_MCP_CLIENT";
 
 fn mark() -> Option<String> {
     crate::hex::random::<8>().ok()
 }
 
-/// Kills what has `mark` in its environment. Where there is no `/proc`, only the process group is killed.
+/// Kills every process with `mark` in its environment. Without `/proc`, only the process group is killed.
 #[cfg(target_os = "linux")]
 fn kill_marked(mark: &str) {
     use rustix::process::{Pid, Signal, kill_process};
     let entry = format!("{MARK}={mark}").into_bytes();
-    // Again, for what was started meanwhile.
+    // Repeated, for processes that were started in the meantime.
     for _ in 0..3 {
         let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = processes.filter_map(|process| process.file_name().to_str()?.parse::<i32>().ok());
@@ -132,7 +131,7 @@ impl Process {
         }
     }
 
-    /// Kills the whole group: a wrapper like `npx` is not the server itself, and may be gone before it.
+    /// Kills the whole group: a wrapper like `npx` is not the server itself, and may exit before it.
     fn kill(&mut self) {
         #[cfg(unix)]
         if let Some(group) = self.group.take() {
@@ -152,14 +151,14 @@ impl Drop for Process {
 }
 
 impl Client {
-    /// Starts `command`, once, and agrees on a protocol era with it: `initialize` first, `server/discover`
-    /// if it knows only the era without. The other order would have to start it a second time: some servers
-    /// end when the first message is not `initialize`.
+    /// Starts `command` once and negotiates a protocol version: first with `initialize`, then with `server/discover`
+    /// if the server knows only the era without it. The opposite order would have to start it twice: some servers
+    /// exit when the first message is not `initialize`.
     ///
-    /// Everything that is asked of this client has to be done `within` that time from now.
+    /// Everything that is asked of this client must finish `within` that time from now.
     ///
     /// # Errors
-    /// `server_start_failed`, `server_ended`, `server_timeout`, `server_protocol`, `server_output`,
+    /// Returns `server_start_failed`, `server_ended`, `server_timeout`, `server_protocol`, `server_output` or
     /// `server_refused`.
     pub async fn start(command: &ServerCommand, within: Duration) -> Result<Self> {
         let mut client = Self::spawn(command, Instant::now() + within)?;
@@ -175,10 +174,10 @@ impl Client {
         }
     }
 
-    /// Starts `command` and says nothing to it yet: for a caller with an order of its own.
+    /// Starts `command` and sends nothing yet: for a caller that chooses the first message.
     ///
     /// # Errors
-    /// `server_start_failed`.
+    /// Returns `server_start_failed` if it cannot be started.
     pub fn open(command: &ServerCommand, within: Duration) -> Result<Self> {
         Self::spawn(command, Instant::now() + within)
     }
@@ -214,7 +213,7 @@ impl Client {
         Ok(client)
     }
 
-    /// A client over any pair of streams, not yet opened.
+    /// A client over any pair of streams; nothing has been sent yet.
     pub fn over(
         output: impl AsyncRead + Send + Unpin + 'static,
         input: impl AsyncWrite + Send + Unpin + 'static,
@@ -234,30 +233,30 @@ impl Client {
         }
     }
 
-    /// What the server said about itself, once an era is agreed on.
+    /// What the server said about itself, once a version is negotiated.
     pub const fn facts(&self) -> Option<&ServerFacts> {
         self.facts.as_ref()
     }
 
-    /// The last JSON-RPC error that it answered with, as it came: also one that was got over.
+    /// The last JSON-RPC error in its answers, unchanged, even if it was recovered from.
     pub const fn refusal(&self) -> Option<&Value> {
         self.refusal.as_ref()
     }
 
-    /// What it writes that a host may not read, though this client did.
+    /// What the server writes that a host may be unable to read, although this client could.
     pub const fn odd(&self) -> Option<&'static str> {
         self.odd
     }
 
-    /// Gives everything that follows this much time from now.
+    /// Allows this much time from now for everything that follows.
     pub fn allow(&mut self, within: Duration) {
         self.deadline = Instant::now() + within;
     }
 
-    /// Asks in the 2026-07-28 way; whether the server speaks it.
+    /// Asks with `server/discover` (2026-07-28); returns whether the server supports it.
     ///
     /// # Errors
-    /// As [`Self::start`].
+    /// As for [`Self::start`].
     pub async fn discover(&mut self) -> Result<bool> {
         self.modern = true;
         let asked = timeout(DISCOVER_FOR, self.request("server/discover", Map::new())).await;
@@ -279,10 +278,10 @@ impl Client {
         Ok(self.modern)
     }
 
-    /// Asks in the way of 2024-11-05 to 2025-11-25.
+    /// Asks with `initialize` (2024-11-05 to 2025-11-25).
     ///
     /// # Errors
-    /// As [`Self::start`].
+    /// As for [`Self::start`].
     pub async fn initialize(&mut self) -> Result<()> {
         self.modern = false;
         let result = self
@@ -295,10 +294,10 @@ impl Client {
         self.send(&message::initialized()).await
     }
 
-    /// Every tool, all pages.
+    /// Every tool, from all pages.
     ///
     /// # Errors
-    /// As [`Self::start`], and `server_refused`.
+    /// As for [`Self::start`], and `server_refused`.
     pub async fn list_tools(&mut self) -> Result<Vec<Value>> {
         let (mut pages, mut next) = (ToolPages::default(), Some(Map::new()));
         while let Some(params) = next {
@@ -309,10 +308,10 @@ impl Client {
         Ok(pages.into_tools())
     }
 
-    /// Calls a tool: its whole result, `isError` or not.
+    /// Calls a tool and returns its whole result, whether `isError` or not.
     ///
     /// # Errors
-    /// As [`Self::start`], and `server_refused` for a JSON-RPC error.
+    /// As for [`Self::start`], and `server_refused` for a JSON-RPC error.
     pub async fn call_tool(&mut self, name: &str, arguments: Map<String, Value>) -> Result<Value> {
         let mut params = Map::new();
         params.insert("name".into(), name.into());
@@ -320,7 +319,7 @@ impl Client {
         self.request("tools/call", params).await?.map_err(|error| refused("tools/call", &error))
     }
 
-    /// Lets the server end by itself, shortly, then kills what is left of it; it is gone when this returns.
+    /// Gives the server a short time to end, then kills what is left; it is gone when this returns.
     pub async fn close(mut self) {
         self.input = None;
         if let Some(mut process) = self.process.take()
@@ -365,7 +364,7 @@ impl Client {
         self.send(message).await?;
         for _ in 0..MAX_OTHER_LINES {
             let line = self.read_line().await?;
-            // Programs that log to stdout are common enough to read past it.
+            // Programs often log to stdout, so such lines are skipped.
             let Some((mut answer, odd)) = message::read(&line) else { continue };
             self.odd = self.odd.or(odd);
             if let Some(method) = answer.get("method").and_then(Value::as_str) {
@@ -384,7 +383,7 @@ impl Client {
                 None => {}
             }
         }
-        Err(self.explain(Error::failed("server_output", "It wrote too much that is no answer")))
+        Err(self.explain(Error::failed("server_output", "It wrote too much that is not an answer")))
     }
 
     async fn send(&mut self, message: &Value) -> Result<()> {
@@ -406,7 +405,7 @@ impl Client {
             Ok(_) if line.ends_with(b"\n") => Ok(line),
             Ok(_) if line.len() as u64 >= allowed => Err(self.explain(Error::failed(
                 "server_output",
-                "It wrote more than is read (16 MiB a line, 32 MiB in all)",
+                "It wrote more than the limit (16 MiB per line, 32 MiB in total)",
             ))),
             _ => Err(self.ended().await),
         }
@@ -422,7 +421,7 @@ impl Client {
         self.explain(Error::failed("server_ended", how))
     }
 
-    /// Adds the end of the server's stderr, where its own explanation usually is.
+    /// Adds the end of the server's stderr, which usually explains the error.
     fn explain(&self, error: Error) -> Error {
         let Some(process) = &self.process else { return error };
         let tail = process.stderr.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -433,7 +432,7 @@ impl Client {
 }
 
 impl ServerCommand {
-    /// The command as it would be typed, for messages: each word quoted where a shell needs it.
+    /// The command as typed, for messages: each word is quoted if a shell needs it.
     pub fn display(&self) -> String {
         let words = std::iter::once(&self.program).chain(&self.arguments);
         let words = words.map(|word| word.to_string_lossy()).collect::<Vec<_>>();
@@ -466,7 +465,7 @@ fn facts(protocol_version: String, info: Value, result: &Value) -> ServerFacts {
     ServerFacts { protocol_version, info, instructions }
 }
 
-/// A server may ask too: it is alive, and everything else is declined.
+/// Replies to a request from the server: `ping` is answered, everything else is declined.
 fn reply_to(method: &str, id: &Value) -> Value {
     if method == "ping" {
         json!({"jsonrpc": "2.0", "id": id, "result": {}})

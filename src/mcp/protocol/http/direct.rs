@@ -15,7 +15,7 @@ use crate::mcp::protocol::server::Server;
 use crate::mcp::protocol::service::{Offer, Service};
 use crate::mcp::protocol::transport::unknown_peer;
 
-/// What requests are answered with. Of a request or its client it keeps nothing.
+/// Answers requests. Keeps nothing about a request or its client.
 pub(super) struct Direct {
     info: Arc<Implementation>,
     /// A client of each version, in the order of [`ProtocolVersion::KNOWN_VERSIONS`].
@@ -29,7 +29,7 @@ struct List {
     result: Arc<RawValue>,
 }
 
-/// An answer to `tools/list` that may be kept: which of the two it is.
+/// A `tools/list` answer that may be kept: identifies which of the two.
 #[derive(Clone, Copy)]
 pub(super) struct ListKey {
     is_modern: bool,
@@ -40,8 +40,8 @@ impl Direct {
         Self { info: Arc::new(info), peers: OnceLock::new(), lists: Mutex::default() }
     }
 
-    /// Answers one request of a client of `version`. To be dropped with its connection, and with it what it asked a
-    /// provider for.
+    /// Answers one request of a client of `version`. Drop the future together with its connection, which also aborts
+    /// what it asked a provider for.
     pub async fn answer(
         &self,
         service: Arc<dyn Service>,
@@ -50,13 +50,14 @@ impl Direct {
     ) -> Result<ServerResult, ErrorData> {
         let server = Server::new(service).with_info(Arc::clone(&self.info));
         if let ClientRequest::InitializeRequest(initialize) = &request {
-            // Not by the handler: it keeps what was agreed on with its peer, and a peer here is everybody's.
+            // The handler cannot answer this: it stores what was negotiated in its peer, and the peer here is shared
+            // by all clients.
             return server.negotiate_initialize(&initialize.params).map(ServerResult::InitializeResult);
         }
         let mut context = RequestContext::new(RequestId::Number(0), self.peer(&server, version));
         context.meta = std::mem::take(request.get_meta_mut());
         context.extensions = std::mem::take(request.extensions_mut());
-        // In a box: it has room for each method's answer.
+        // Boxed, because the future is large enough for every method's answer.
         Box::pin(server.handle_request(request, context)).await
     }
 
@@ -65,7 +66,7 @@ impl Direct {
         let peers = self.peers.get_or_init(|| {
             known.iter().map(|version| unknown_peer(server.clone(), version.clone())).collect()
         });
-        // One that is not known is in `_meta` too, and refused for that.
+        // An unknown version is in `_meta` too, and is refused there.
         let at = known.iter().position(|known| known == version).unwrap_or_default();
         peers[at].clone()
     }
@@ -90,11 +91,11 @@ impl Direct {
 }
 
 impl ListKey {
-    /// Of a good `tools/list`, as a client of `version` sends it.
+    /// The key of a valid `tools/list` request from a client of `version`.
     pub fn of(request: &ClientRequest, version: &ProtocolVersion, lacks_meta: bool) -> Option<Self> {
         let ClientRequest::ListToolsRequest(list) = request else { return None };
         let has_cursor = list.params.as_ref().is_some_and(|params| params.cursor.is_some());
-        // What a request names for itself comes before the header.
+        // The version that a request names itself takes precedence over the header.
         let named = request.get_meta().protocol_version();
         let version = named.as_ref().unwrap_or(version);
         let is_modern = *version >= ProtocolVersion::V_2026_07_28;

@@ -1,5 +1,5 @@
-//! The public face of an endpoint, from configuration alone: its URLs, its icon and its documents (RFC 9728), and
-//! which hosts and pages a request may name.
+//! The public side of an endpoint, derived only from configuration: its URLs, its icon and its documents (RFC 9728),
+//! and which hosts and pages a request may name.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use url::Url;
 use super::response::put;
 use crate::mcp::protocol::server::Server;
 
-/// The icon, as it is served.
+/// The icon, as served.
 pub const ICON: &str = include_str!("icon.svg");
 pub(super) const ICON_TYPE: &str = "image/svg+xml";
 
@@ -30,7 +30,7 @@ pub struct TrustedHost {
     pub(super) port: Option<u16>,
 }
 
-/// The text names no host.
+/// The text does not name a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a host: write example.org or example.org:8443")]
 pub struct NotAHost;
@@ -50,12 +50,12 @@ impl std::str::FromStr for TrustedHost {
 /// An origin that a browser may call from: `https://app.example`, `http://localhost:*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedOrigin {
-    /// Scheme and host, and the port where it is not the scheme's own.
+    /// Scheme and host, and the port if it is not the scheme's default.
     origin: String,
     any_port: bool,
 }
 
-/// The text is no origin.
+/// The text is not an origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an origin: write https://app.example, or http://localhost:* for every port")]
 pub struct NotAnOrigin;
@@ -86,12 +86,12 @@ impl AllowedOrigin {
     }
 }
 
-/// What one request may cost.
+/// The limits of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// A body at most, in bytes: 413.
+    /// The maximum size of a body in bytes; a larger one gets 413.
     pub body: usize,
-    /// How long a body may take to arrive: 408.
+    /// How long a body may take to arrive; a slower one gets 408.
     pub body_time: Duration,
 }
 
@@ -101,27 +101,28 @@ impl Default for Limits {
     }
 }
 
-/// The public face of an endpoint: from configuration alone, never from a request (R7.6).
+/// The public side of an endpoint, derived only from configuration, never from a request (R7.6).
 #[derive(Debug, Clone)]
 pub struct Endpoint {
-    /// Where clients reach it: `https://host[/path]/mcp`. Also the resource that tokens are for (RFC 8707).
+    /// The URL at which clients reach it: `https://host[/path]/mcp`. Also the resource that tokens are for (RFC
+    /// 8707).
     pub public_url: Url,
-    /// What `Host` may say beside the public URL's own host.
+    /// What `Host` may say in addition to the public URL's own host.
     pub trusted_hosts: Vec<TrustedHost>,
-    /// Which pages may call it; a request without `Origin` comes from no page.
+    /// The origins whose pages may call the endpoint; a request without `Origin` does not come from a page.
     pub allowed_origins: Vec<AllowedOrigin>,
-    /// What a request may cost.
+    /// The limits of one request.
     pub limits: Limits,
 }
 
-/// What the protected-resource documents say of the provider (R7.5).
+/// What the protected-resource documents say about the provider (R7.5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
     /// The provider's own resource: `https://host[/path]`.
     pub provider: Url,
-    /// What the resource is called.
+    /// The name of the resource.
     pub name: String,
-    /// Issuers.
+    /// The issuers.
     pub authorization_servers: Vec<String>,
     /// `…/v1`.
     pub query_base: Url,
@@ -130,7 +131,7 @@ pub struct About {
 }
 
 impl Endpoint {
-    /// An endpoint that trusts its own host only, and no page.
+    /// An endpoint that trusts only its own host, and no page.
     pub fn new(public_url: Url) -> Self {
         Self { public_url, trusted_hosts: Vec::new(), allowed_origins: Vec::new(), limits: Limits::default() }
     }
@@ -143,7 +144,7 @@ impl Endpoint {
         url
     }
 
-    /// Where this resource's metadata is: its own path after the well-known one (RFC 9728 §3.1).
+    /// The URL of this resource's metadata: the well-known path, followed by the resource's own path (RFC 9728 §3.1).
     pub fn metadata_url(&self) -> Url {
         self.at_root(&self.metadata_path())
     }
@@ -153,14 +154,14 @@ impl Endpoint {
         format!("{WELL_KNOWN}{}", self.public_url.path().trim_end_matches('/'))
     }
 
-    /// Where the icon is.
+    /// The URL of the icon.
     pub fn icon_url(&self) -> Url {
         let path = self.public_url.path().trim_end_matches('/');
         let base = path.rsplit_once('/').map_or("", |(base, _)| base);
         self.at_root(&format!("{base}{ICON_PATH}"))
     }
 
-    /// What the provider's own document says of the endpoint, under `pdpp_agent_discovery.mcp`.
+    /// What the provider's own document says about the endpoint, under `pdpp_agent_discovery.mcp`.
     pub fn discovery_hint(&self) -> Value {
         json!({
             "endpoint": self.public_url.as_str(),
@@ -171,12 +172,12 @@ impl Endpoint {
         })
     }
 
-    /// `/.well-known/oauth-protected-resource`: the provider's resource stays at `/v1`, and hints the endpoint.
+    /// `/.well-known/oauth-protected-resource`: the provider's resource stays at `/v1`, with a hint to the endpoint.
     pub fn provider_document(&self, about: &About) -> Value {
         self.document(about, about.provider.as_str().trim_end_matches('/'), &["client"])
     }
 
-    /// `/.well-known/oauth-protected-resource/mcp`: the endpoint as a resource of its own. Never for an owner.
+    /// `/.well-known/oauth-protected-resource/mcp`: the endpoint as a separate resource, never for an owner's token.
     pub fn mcp_document(&self, about: &About) -> Value {
         let kinds: &[&str] = if about.packages { &["client", "mcp_package"] } else { &["client"] };
         self.document(about, self.public_url.as_str(), kinds)
@@ -194,7 +195,7 @@ impl Endpoint {
         })
     }
 
-    /// What `initialize` and `server/discover` say that this is (R7.7).
+    /// How `initialize` and `server/discover` identify this server (R7.7).
     pub(super) fn server_info(&self) -> Implementation {
         let icon =
             Icon::new(self.icon_url().as_str()).with_mime_type(ICON_TYPE).with_sizes(vec!["any".to_owned()]);

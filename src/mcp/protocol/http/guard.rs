@@ -1,4 +1,4 @@
-//! Which requests come through: those that name a host that this is, from a page that may call it.
+//! Which requests are let through: those that name this server as the host, and come from a page that may call it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::refusal::Refusal;
 use super::response::put;
 
 impl Endpoint {
-    /// Whether a request names a host that this is, and comes from a page that may call it.
+    /// Checks that a request names this server as the host, and comes from a page that may call it.
     ///
     /// # Errors
     /// 421 for another host (RFC 9110 §15.5.20), 403 for another origin.
@@ -28,7 +28,7 @@ impl Endpoint {
             return Err(Refusal::new(
                 StatusCode::MISDIRECTED_REQUEST,
                 "misdirected_request",
-                format!("This server has another name: send requests to {}", self.public_url),
+                format!("This server has a different name: send requests to {}", self.public_url),
             ));
         }
         if headers.contains_key(header::ORIGIN) && self.origin(headers).is_none() {
@@ -55,8 +55,8 @@ impl Endpoint {
                 .any(|trusted| trusted.host == named.host && port(trusted.port) == port(named.port))
     }
 
-    /// Whether a request for what only an operator should see names this machine: by an address, by a name without a dot,
-    /// which nobody can register, or by a name that is trusted. A page can have a name of its own lead here.
+    /// Whether a request for an operator's page names this machine by an address, by a name without a dot, which
+    /// nobody can register, or by a trusted name. A hostile page can have its own host name resolve to this machine.
     pub fn is_named_by_operator(&self, headers: &HeaderMap) -> bool {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
@@ -78,8 +78,8 @@ impl Endpoint {
         self.allowed_origins.iter().any(|allowed| allowed.matches(text)).then_some(origin)
     }
 
-    /// Answers with `answer`, if [`Endpoint::check`] lets the request through; tells a page of an allowed origin
-    /// what it may see.
+    /// Answers with `answer` if [`Endpoint::check`] lets the request through, and lists the headers that a page of an
+    /// allowed origin may read.
     pub(super) async fn guarded<F: Future<Output = Response>>(
         &self,
         request: axum::extract::Request,
@@ -104,8 +104,8 @@ impl Endpoint {
     }
 }
 
-/// `routes` behind the checks of [`Endpoint::check`], with CORS (the Fetch standard) for the allowed origins:
-/// for what is served beside [`router`](super::router), which is guarded by itself.
+/// Puts `routes` behind [`Endpoint::check`], with CORS (the Fetch standard) for the allowed origins: for routes in
+/// addition to [`router`](super::router), which has its own guard.
 pub fn guard(endpoint: &Arc<Endpoint>, routes: axum::Router) -> axum::Router {
     let endpoint = Arc::clone(endpoint);
     routes.layer(axum::middleware::from_fn(

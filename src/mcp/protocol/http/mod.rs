@@ -1,13 +1,13 @@
-//! MCP's Streamable HTTP, stateless, every era, over the same [`Server`](super::server::Server) as stdio (R7.1).
+//! MCP's Streamable HTTP, stateless, for every era, over the same [`Server`](super::server::Server) as stdio (R7.1).
 //!
-//! A `POST` holds one message and its answer; nothing is kept between two of them, so nobody's data can meet
-//! somebody else's, and any instance can answer any request. The SDK keeps the protocol; its HTTP service is
-//! not used. That one answers JSON that does not parse with 415, `Accept: */*` with 406 and a malformed
-//! call with "unknown method", and it takes ids of 64 bits only; here lines are read as stdio reads them
-//! ([`jsonrpc`]), so that both transports answer in the same bytes.
+//! A `POST` holds one message and its answer. Nothing is kept between requests, so nobody's data can mix with
+//! another's, and any instance can answer any request. The SDK implements the protocol, but its HTTP service is not
+//! used: it answers invalid JSON with 415, `Accept: */*` with 406 and a malformed call with "unknown method", and it
+//! accepts only ids of 64 bits. Here lines are read as stdio reads them ([`jsonrpc`]), so that both transports answer
+//! in the same bytes.
 //!
-//! Who may read what is asked of a [`Gate`], once a request, before its body is read. Nothing that is public
-//! about the endpoint is taken from a request (R7.6): all of it is in [`Endpoint`].
+//! A [`Gate`] decides who may read what, once per request, before its body is read. Nothing public about the endpoint
+//! comes from a request (R7.6): all of it is in [`Endpoint`].
 
 mod direct;
 mod endpoint;
@@ -40,20 +40,20 @@ use request::{Form, PROTOCOL_VERSION, bearer, check_headers, is_modern, read};
 pub use response::Outcome;
 use response::{EVENTS, JSON, put};
 
-/// Who a bearer is and what it may read. Asked once a request; never for a request without a bearer.
+/// Decides who a bearer is and what it may read. Called once per request, and never for a request without a bearer.
 pub trait Gate: Send + Sync + 'static {
     /// What `bearer` may read, for one request.
     fn admit(&self, bearer: AccessToken) -> BoxFuture<'_, Result<Arc<dyn Service>, Refusal>>;
 
-    /// Told what an admitted request asks for, in words of this program's own, before it is answered: for the
-    /// log of one whose client does not wait for the answer.
+    /// Is notified, before the answer, of what an admitted request asks for, in this program's own words: for the
+    /// log, in case the client does not wait for the answer.
     fn asked(&self, _asked: Asked) {}
 }
 
 /// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked {
-    /// A method that is offered, `notification` or `other`.
+    /// An offered method, `notification` or `other`.
     pub method: &'static str,
     /// The tool, if it is one of the six.
     pub tool: Option<&'static str>,
@@ -79,8 +79,8 @@ impl Asked {
     }
 }
 
-/// The endpoint's routes: `/mcp` (and the public URL's path, where that is another) and `/icon.svg`. `answer` is
-/// [`Mcp::answer`] and what is put round it: a layer would cost each request a box and a route more.
+/// The endpoint's routes: `/mcp` (and the public URL's path, if it differs) and `/icon.svg`. `answer` is
+/// [`Mcp::answer`] with its wrappers: a layer would cost each request another box and another route.
 pub fn router<F>(
     endpoint: &Endpoint,
     answer: impl Fn(axum::extract::Request) -> F + Clone + Send + Sync + 'static,
@@ -91,7 +91,7 @@ where
     let (path, icon) = (endpoint.public_url.path().trim_end_matches('/').to_owned(), endpoint.icon_url());
     let any = axum::routing::any(answer);
     let mut routes = axum::Router::new();
-    // A proxy in front may or may not take the prefix away.
+    // A proxy in front may or may not remove the prefix.
     let with_slash = format!("{path}/");
     let mut paths = vec!["/mcp", "/mcp/", ICON_PATH, path.as_str(), with_slash.as_str(), icon.path()];
     paths.sort_unstable();
@@ -102,7 +102,7 @@ where
     routes
 }
 
-/// What answers at `/mcp` and `/icon.svg`: [`router`] without a router.
+/// Answers at `/mcp` and `/icon.svg`: [`router`] without a router.
 pub struct Mcp {
     endpoint: Arc<Endpoint>,
     gate: Arc<dyn Gate>,
@@ -110,12 +110,12 @@ pub struct Mcp {
 }
 
 impl Mcp {
-    /// An endpoint whose callers `gate` lets in.
+    /// An endpoint whose callers `gate` admits.
     pub fn new(endpoint: Arc<Endpoint>, gate: Arc<dyn Gate>) -> Self {
         Self { direct: Direct::new(endpoint.server_info()), endpoint, gate }
     }
 
-    /// Answers a request to either path, guarded.
+    /// Answers a request to either path, with the guard.
     pub async fn answer(&self, request: axum::extract::Request) -> Response {
         self.endpoint
             .guarded(request, |request| async {
@@ -133,7 +133,7 @@ impl Mcp {
             Err(_) => Refusal::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "internal_error",
-                "Internal error in this request; the server goes on",
+                "Internal error in this request; the server keeps running",
             )
             .response(&self.endpoint),
         };
@@ -145,7 +145,7 @@ impl Mcp {
         let (head, body) = request.into_parts();
         let bearer = bearer(&head.headers)?;
         if head.method != Method::POST {
-            // No session to end (DELETE), no stream to listen on (GET).
+            // There is no session to end (DELETE) and no stream to listen on (GET).
             let refusal = Refusal::new(
                 StatusCode::METHOD_NOT_ALLOWED,
                 "method_not_allowed",
@@ -156,7 +156,7 @@ impl Mcp {
             return Ok(response);
         }
         let form = Form::of(&head.headers)?;
-        // Before the body: who is not let in does not make us hold anything.
+        // Before the body: a caller that is not admitted cannot make this server hold anything.
         let service = self.gate.admit(bearer).await?;
         let body = read(body, self.endpoint.limits).await?;
         Ok(self.serve(service, &head.headers, &body, form).await)
@@ -174,7 +174,7 @@ impl Mcp {
             Ok(Envelope::Notification { method, .. }) => {
                 self.gate.asked(Asked { method: "notification", tool: None });
                 return match check_headers(headers, &method, None) {
-                    // A cancellation too: a request ends with its connection, and ids are nobody's alone.
+                    // A cancellation too: a request ends with its connection, and ids are not unique to one client.
                     Ok(()) => accepted(),
                     Err(error) => error_response(form, None, &error, StatusCode::BAD_REQUEST),
                 };
@@ -184,7 +184,7 @@ impl Mcp {
                     ErrorData::new(ErrorCode(-32700), "Parse error: the body is empty", None)
                 } else {
                     ErrorData::invalid_request(
-                        "This server asks nothing, so there is nothing to answer",
+                        "This server sends no requests, so there is nothing to answer",
                         None,
                     )
                 };
@@ -204,7 +204,7 @@ impl Mcp {
             return refused(&error, StatusCode::BAD_REQUEST);
         }
         let is_modern = match method.as_str() {
-            // No header belongs to it: its era is what its `_meta` names, as no client of an older one does.
+            // It needs no header: its `_meta` names its era, which no client of an older era does.
             "initialize" => jsonrpc::names_its_era(params.as_ref()),
             "server/discover" => true,
             _ => {
@@ -268,7 +268,7 @@ impl Mcp {
     }
 }
 
-/// The version of a request's header; what Streamable HTTP says for one that names none.
+/// The version in a request's header, or the version that Streamable HTTP assumes if there is none.
 fn version(headers: &HeaderMap) -> ProtocolVersion {
     headers
         .get(PROTOCOL_VERSION)
@@ -277,12 +277,12 @@ fn version(headers: &HeaderMap) -> ProtocolVersion {
         .unwrap_or(ProtocolVersion::V_2025_03_26)
 }
 
-/// 16 hex digits, for both ends' logs.
+/// 16 hex digits, for the logs of both ends.
 fn request_id() -> String {
     format!("req_{}", crate::hex::random::<8>().unwrap_or_default())
 }
 
-/// The status of an error: 200 in the eras that have it in the body alone, the nearest one since 2026-07-28.
+/// The status of an error: 200 in eras that report it only in the body; since 2026-07-28, the closest HTTP status.
 fn status_of(is_modern: bool, error: &ErrorData, lacks_meta: bool) -> StatusCode {
     match error.code {
         _ if !is_modern => StatusCode::OK,

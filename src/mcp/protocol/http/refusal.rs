@@ -1,4 +1,4 @@
-//! A request that is not served: its status, what is said of it, and where a token would come from (RFC 6750, R7.2).
+//! A refused request: its status, its message, and where to get a token (RFC 6750, R7.2).
 
 use axum::body::Body;
 use axum::http::{StatusCode, header};
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::endpoint::{Endpoint, ICON_TYPE};
 use super::response::{JSON, Outcome, put};
 
-/// Why a request is not served.
+/// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     status: StatusCode,
@@ -24,27 +24,27 @@ impl Refusal {
         Self { status, oauth: None, code, message: message.into(), retry_after: None }
     }
 
-    /// 401: the token is unknown, expired, revoked, or for somebody else (RFC 6750 §3.1 `invalid_token`).
+    /// 401: the token is unknown, expired, revoked, or issued for something else (RFC 6750 §3.1 `invalid_token`).
     pub fn invalid_token(code: &'static str, message: impl Into<String>) -> Self {
         Self { oauth: Some("invalid_token"), ..Self::new(StatusCode::UNAUTHORIZED, code, message) }
     }
 
-    /// 403: the token is good, for something else (RFC 6750 §3.1 `insufficient_scope`).
+    /// 403: the token is valid, but for something else (RFC 6750 §3.1 `insufficient_scope`).
     pub fn insufficient_scope(code: &'static str, message: impl Into<String>) -> Self {
         Self { oauth: Some("insufficient_scope"), ..Self::new(StatusCode::FORBIDDEN, code, message) }
     }
 
-    /// 503: it cannot be told now who this is, or nothing can be read.
+    /// 503: the token cannot be checked now, or nothing can be read.
     pub fn unavailable(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, code, message)
     }
 
-    /// 429: too much at once; try again in `seconds`.
+    /// 429: too many requests; try again in `seconds`.
     pub fn too_many(code: &'static str, message: impl Into<String>, seconds: u64) -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, code, message).retry_after(seconds)
     }
 
-    /// Says when to try again, in seconds.
+    /// Adds when to try again, in seconds.
     #[must_use]
     pub const fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after = Some(seconds);
@@ -66,7 +66,7 @@ impl Refusal {
         &self.message
     }
 
-    /// The answer, with the challenge where a token would help (R7.2).
+    /// The response, with the challenge if a token would help (R7.2).
     pub fn response(&self, endpoint: &Endpoint) -> Response {
         let kind = match self.status {
             StatusCode::UNAUTHORIZED => "authentication_error",

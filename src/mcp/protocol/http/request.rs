@@ -1,5 +1,5 @@
-//! What is read of a request before it is a message: its bearer, the forms that it brings and takes, its body, and the
-//! headers that say again what the body says.
+//! What is read from a request before its message: its bearer, the media types that it sends and accepts, its body,
+//! and the headers that repeat what the body says.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -18,7 +18,7 @@ pub(super) const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 pub(super) const METHOD: &str = "mcp-method";
 pub(super) const NAME: &str = "mcp-name";
 
-/// The one bearer of a request (RFC 6750 §2.1: in the header, nowhere else).
+/// The one bearer of a request (RFC 6750 §2.1: only in the header).
 pub(super) fn bearer(headers: &HeaderMap) -> Result<AccessToken, Refusal> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let missing = || Refusal::new(StatusCode::UNAUTHORIZED, "authentication_error", "Missing Bearer token");
@@ -28,19 +28,19 @@ pub(super) fn bearer(headers: &HeaderMap) -> Result<AccessToken, Refusal> {
         return Err(missing());
     }
     AccessToken::new(token.trim().to_owned())
-        .map_err(|_| Refusal::invalid_token("invalid_token", "The bearer is no token"))
+        .map_err(|_| Refusal::invalid_token("invalid_token", "The bearer is not a token"))
 }
 
-/// In what form an answer goes out.
+/// The form in which an answer is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Json,
-    /// One event: for a client that takes nothing else.
+    /// One event: for a client that accepts nothing else.
     Events,
 }
 
 impl Form {
-    /// What a request wants, and whether what it brings can be read.
+    /// The form that a request accepts; checks that its body can be read.
     pub(super) fn of(headers: &HeaderMap) -> Result<Self, Refusal> {
         let essence = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let content = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(essence);
@@ -63,7 +63,7 @@ impl Form {
             Err(Refusal::new(
                 StatusCode::NOT_ACCEPTABLE,
                 "not_acceptable",
-                "Answers are application/json or text/event-stream; Accept names neither",
+                "Answers are application/json or text/event-stream, and Accept names neither",
             ))
         }
     }
@@ -103,8 +103,8 @@ pub(super) async fn read(body: Body, limits: Limits) -> Result<Vec<u8>, Refusal>
     })
 }
 
-/// The headers by which a router may read a message without its body have to say what the body says, and a
-/// version has to be one that there is (Streamable HTTP; from 2026-07-28 `Mcp-Method` and `Mcp-Name` too).
+/// Checks that the headers by which a router may read a message without its body agree with the body, and that the
+/// version exists (Streamable HTTP; from 2026-07-28 `Mcp-Method` and `Mcp-Name` too).
 pub(super) fn check_headers(
     headers: &HeaderMap,
     method: &str,
@@ -115,7 +115,7 @@ pub(super) fn check_headers(
         let mut values = headers.get_all(name).iter();
         let Some(value) = values.next() else { return Ok(None) };
         let text = value.to_str().ok().filter(|_| values.next().is_none());
-        text.map(Some).ok_or_else(|| mismatch(format!("{name} has to be there once, as plain text")))
+        text.map(Some).ok_or_else(|| mismatch(format!("{name} must appear exactly once, as plain text")))
     };
     let version = header(PROTOCOL_VERSION)?;
     let asked = params.and_then(|params| params.get("_meta")?.get(jsonrpc::META_PROTOCOL_VERSION)?.as_str());
@@ -123,7 +123,7 @@ pub(super) fn check_headers(
         let asked = params.and_then(|params| params.get("protocolVersion")?.as_str());
         return match (version, asked) {
             (Some(version), Some(asked)) if version != asked => Err(ErrorData::invalid_request(
-                "Invalid Request: MCP-Protocol-Version is not params.protocolVersion",
+                "Invalid Request: MCP-Protocol-Version differs from params.protocolVersion",
                 None,
             )),
             _ => Ok(()),
@@ -131,7 +131,7 @@ pub(super) fn check_headers(
     }
     match (version, asked) {
         (Some(version), Some(asked)) if version != asked => {
-            return Err(mismatch("MCP-Protocol-Version is not the version in _meta".to_owned()));
+            return Err(mismatch("MCP-Protocol-Version differs from the version in _meta".to_owned()));
         }
         (None, Some(_)) => {
             return Err(mismatch("a version in _meta needs the header MCP-Protocol-Version".to_owned()));
@@ -154,11 +154,11 @@ pub(super) fn check_headers(
     if asked.is_none() && !method.starts_with("notifications/") {
         return Err(jsonrpc::invalid_params(
             method,
-            "_meta has to name protocolVersion and the client (2026-07-28)",
+            "_meta must name protocolVersion and the client (2026-07-28)",
         ));
     }
     if header(METHOD)? != Some(method) {
-        return Err(mismatch("Mcp-Method has to be there and to be the body's method".to_owned()));
+        return Err(mismatch("Mcp-Method must be present and match the body's method".to_owned()));
     }
     let name = match method {
         "tools/call" | "prompts/get" => params.and_then(|params| params.get("name")?.as_str()),
@@ -168,17 +168,17 @@ pub(super) fn check_headers(
     if let Some(name) = name
         && header(NAME)?.and_then(decoded).as_deref() != Some(name)
     {
-        return Err(mismatch("Mcp-Name has to be there and to be the body's name or uri".to_owned()));
+        return Err(mismatch("Mcp-Name must be present and match the body's name or uri".to_owned()));
     }
     Ok(())
 }
 
-/// Whether a version is of the era without `initialize`. They are dates, so that later is greater.
+/// Whether a version belongs to the era without `initialize`. Versions are dates, so a later one is greater.
 pub(super) fn is_modern(version: &HeaderValue) -> bool {
     version.to_str().is_ok_and(|version| version >= ProtocolVersion::STANDARD_HEADERS.as_str())
 }
 
-/// A header's text: as it is, or `=?base64?…?=` where it could not travel so.
+/// A header's text: plain, or `=?base64?…?=` if it cannot be sent as plain text.
 fn decoded(value: &str) -> Option<String> {
     use base64::Engine as _;
     let Some(inner) = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) else {

@@ -1,4 +1,4 @@
-//! The endpoint as its callers meet it: requests in, answers out, every era.
+//! The endpoint as its callers see it: requests in, answers out, for every era.
 
 use axum::http::Request;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use crate::mcp::protocol::service::ResourceContents;
 use crate::mcp::protocol::service::ResourceError;
 use crate::mcp::protocol::service::{Offer, ToolAnswer};
 
-/// Says whose it is and what it was asked.
+/// Answers with its owner's name and what it was asked.
 struct Whose(String);
 
 impl Service for Whose {
@@ -130,7 +130,7 @@ async fn r7_1_the_eras_with_initialize_need_no_session() {
         assert_eq!((status, &body["id"]), (200, &json!(7)));
         assert_eq!(body["result"]["content"][0]["text"], "ann fetch {\"a\":1}");
     }
-    // Without the header too, as a client of before 2025-06-18 asks.
+    // Without the header too, as clients before 2025-06-18 ask.
     let (status, body) =
         Asked::post(&json!({"jsonrpc": "2.0", "id": "x", "method": "tools/list"})).json().await;
     assert_eq!((status, body["result"]["tools"].as_array().map(Vec::len)), (200, Some(4)));
@@ -154,7 +154,7 @@ async fn r7_1_the_era_without_initialize_is_served_too() {
     let (status, body) = modern(&asked, "tools/call").with(NAME, "schema").json().await;
     assert_eq!((status, &body["id"]), (200, &json!("i")), "{body}");
     assert_eq!(modern(&asked, "tools/call").with(NAME, "=?base64?c2NoZW1h?=").json().await.0, 200);
-    // What a router reads has to be what is done.
+    // What a router reads must be what is done.
     for (method, name) in [("tools/list", "schema"), ("tools/call", "fetch"), ("tools/call", "=?base64?!?=")]
     {
         let (status, body) = modern(&asked, method).with(NAME, name).json().await;
@@ -169,7 +169,7 @@ async fn r7_1_the_era_without_initialize_is_served_too() {
     assert_eq!((status, &body["error"]["code"]), (400, &json!(-32020)));
     let unknown = json!({"jsonrpc": "2.0", "id": 1, "method": "no/such", "params": {"_meta": meta()}});
     assert_eq!(modern(&unknown, "no/such").json().await.0, 404);
-    // What this era has no more is no method of it; an older client's, which names no era, is.
+    // What this era has dropped is not a method of it, but is one for an older client, which names no era.
     let mut old = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"_meta": meta()}});
     let (status, body) = modern(&old, "initialize").json().await;
     assert_eq!((status, &body["error"]["code"]), (404, &json!(-32601)), "{body}");
@@ -223,7 +223,7 @@ async fn a_list_that_was_written_before_is_the_same_and_is_for_good_requests_alo
     }
 }
 
-/// Says who it is asked by, as the client itself says.
+/// Answers with the client's name, as the client gives it.
 struct SaysBy;
 
 impl Service for SaysBy {
@@ -290,7 +290,7 @@ async fn what_is_no_message_is_told_so() {
         let (status, answer) = asked.json().await;
         assert_eq!((status, &answer["error"]["code"], &answer["id"]), (400, &json!(code), &id), "{body}");
     }
-    // A malformed call is no unknown method, and an id of any length comes back as it went.
+    // A malformed call is not an unknown method, and an id of any length comes back unchanged.
     let long =
         r#"{"jsonrpc":"2.0","id":12345678901234567890123,"method":"tools/call","params":{"arguments":[]}}"#;
     let (status, _, body) = Asked::new("POST", long)
@@ -431,7 +431,7 @@ async fn a_call_that_panics_is_answered() {
     assert_eq!((status, &body["error"]["code"], &body["id"]), (200, &json!(-32603), &json!(3)));
 }
 
-/// A call that never ends by itself, and says when it begins and when it is dropped.
+/// A call that never ends on its own, and reports when it begins and when it is dropped.
 struct Hangs(tokio::sync::mpsc::UnboundedSender<&'static str>);
 
 struct Dropped(tokio::sync::mpsc::UnboundedSender<&'static str>);

@@ -1,4 +1,4 @@
-//! One client: the SDK's transport, with requests that wait, run and are cancelled by their own ids.
+//! One client: the SDK's transport, with requests that wait, run and can be cancelled by their own ids.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -17,13 +17,13 @@ use super::pipes::{Line, Pipes};
 use super::stop::{Ended, FLUSH, GRACE, Stop};
 use crate::mcp::protocol::jsonrpc::{self, Envelope, Id};
 
-/// Bytes of answers that a client may leave unread before no further request is taken up.
+/// Bytes of answers that a client may leave unread before no further request is read.
 pub const MAX_BACKLOG: usize = 4 << 20;
 
-/// Calls that run at once. A resource read counts as `RESOURCE_WEIGHT` of them.
+/// Calls that run at once. A resource read counts as `RESOURCE_WEIGHT` calls.
 pub const MAX_IN_FLIGHT: usize = 256;
 
-/// A blob is at most 8 MiB: four at once bound the memory for them, and leave places for calls.
+/// A blob is at most 8 MiB: four at once limit the memory for them, and leave places for calls.
 const RESOURCE_WEIGHT: usize = 63;
 
 /// Requests, and their bytes, that may wait for a place among [`MAX_IN_FLIGHT`].
@@ -31,7 +31,7 @@ const MAX_WAITING: usize = 1024;
 
 const MAX_WAITING_BYTES: usize = 4 << 20;
 
-/// How long a client may take to read the last answers when something asked us to go.
+/// How long a client may take to read the last answers after this process was asked to stop.
 const FLUSH_STOPPED: Duration = Duration::from_millis(100);
 
 /// A request that waits for its turn.
@@ -41,7 +41,7 @@ struct Waiting {
     bytes: usize,
 }
 
-/// A request that runs.
+/// A running request.
 struct Running {
     id: Id,
     weight: usize,
@@ -54,11 +54,11 @@ pub(in crate::mcp) struct Connection {
     /// Fires when the writer has written something.
     written: watch::Receiver<usize>,
     initialized: bool,
-    /// Set at the end of input: when what still runs is aborted.
+    /// Set at the end of input: when running requests are aborted.
     deadline: Option<Instant>,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
-    /// By the number that the SDK knows a request under.
+    /// By the number under which the SDK knows a request.
     running: HashMap<i64, Running>,
     by_id: HashMap<Id, i64>,
     weight: usize,
@@ -82,7 +82,7 @@ impl Connection {
         }
     }
 
-    /// What a line leads to: an answer at once, a place in the queue, or something to tell the SDK.
+    /// Handles a line: answers at once, queues the request, or returns a message for the SDK.
     fn take(&mut self, line: &Line) -> Option<RxJsonRpcMessage<RoleServer>> {
         match line.envelope() {
             Ok(Envelope::Request { id, method, params }) => {
@@ -91,7 +91,7 @@ impl Connection {
             Ok(Envelope::Notification { method, params }) if method == "notifications/cancelled" => {
                 return self.cancel(params.as_ref().and_then(|params| params.get("requestId"))?);
             }
-            // No other notification means anything here: `notifications/initialized` comes when it comes.
+            // No other notification matters here: `notifications/initialized` may come at any time.
             Ok(Envelope::Notification { .. } | Envelope::Nothing) => {}
             Err(rejected) => self.pipes.out.send(rejected.to_line()),
         }
@@ -100,7 +100,7 @@ impl Connection {
 
     fn take_request(&mut self, id: Id, method: &str, params: Option<Value>, bytes: usize) {
         if self.by_id.contains_key(&id) || self.waiting.iter().any(|waiting| waiting.id == id) {
-            // An error with this id would be taken for the answer to the first.
+            // The client would take an error with this id for the answer to the first request.
             tracing::warn!("a request was ignored: its id is still in use");
             return;
         }
@@ -124,7 +124,7 @@ impl Connection {
         }
     }
 
-    /// A cancelled request is never answered (MCP, cancellation); an unknown id is none of our business.
+    /// A cancelled request is never answered (MCP, cancellation); an unknown id is ignored.
     fn cancel(&mut self, id: &Value) -> Option<RxJsonRpcMessage<RoleServer>> {
         let id = Id::from_value(id)?;
         if let Some(place) = self.waiting.iter().position(|waiting| waiting.id == id) {
@@ -139,7 +139,7 @@ impl Connection {
         )))
     }
 
-    /// Takes a request out of the books; `None` if it is not in them (any more).
+    /// Removes a running request; `None` if it is not running, or not any more.
     fn finish(&mut self, number: i64) -> Option<Id> {
         let Running { id, weight } = self.running.remove(&number)?;
         self.by_id.remove(&id);
@@ -147,7 +147,7 @@ impl Connection {
         Some(id)
     }
 
-    /// The next waiting request that there is room for: a call does not wait behind resource reads.
+    /// The next waiting request that has room: a call does not wait behind resource reads.
     fn start_next(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         if self.pipes.out.backlog() > MAX_BACKLOG {
             return None;
@@ -200,7 +200,7 @@ const fn number(id: &RequestId) -> Option<i64> {
     }
 }
 
-/// As the SDK's `Transport` asks for.
+/// As the SDK's `Transport` requires.
 impl Connection {
     pub(in crate::mcp) fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) {
         if let Some(line) = self.line_of(message) {
@@ -208,8 +208,8 @@ impl Connection {
         }
     }
 
-    /// The SDK drops this future whenever something else happens, so every state is in `self`; it also
-    /// asks again after every answer, which is what frees a place.
+    /// The SDK drops this future whenever something else happens, so all state is in `self`. It also calls again
+    /// after every answer, which is what frees a place.
     pub(in crate::mcp) async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             if self.stop.now.is_cancelled() {

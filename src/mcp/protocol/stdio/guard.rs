@@ -1,4 +1,4 @@
-//! The end of the process, enforced by a thread with its own clock, whatever the others are stuck in.
+//! Enforces the end of the process, from a thread with its own clock, whatever the other threads are stuck in.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use super::stop::{Ended, FLUSH, GRACE, LONGEST_END, Stop};
 use crate::runtime::StopSignals;
 use crate::shutdown;
 
-/// When the process is ended if it has not ended by itself.
+/// When the process is ended if it has not ended on its own.
 const LAST_RESORT: Duration = Duration::from_millis(1100);
 
 const WATCH_EVERY: Duration = Duration::from_millis(250);
 
 const _: () = assert!(WATCH_EVERY.as_millis() + LAST_RESORT.as_millis() < LONGEST_END.as_millis(), "R1.8");
 
-/// Watches, on a thread and a runtime of its own, for everything that ends the process, and ends it if
-/// it does not end by itself.
+/// Watches, on its own thread and runtime, for everything that should end the process, and ends it if it does not end
+/// on its own.
 pub(super) fn watch(stop: Stop) -> std::io::Result<()> {
     let (parent, mut signals) = (parent(), StopSignals::listen());
     std::thread::Builder::new().name("guard".to_owned()).stack_size(256 << 10).spawn(move || {
@@ -30,7 +30,7 @@ pub(super) fn watch(stop: Stop) -> std::io::Result<()> {
                 () = stop.input_ended.cancelled() => tokio::time::sleep(GRACE).await,
             }
             tokio::time::sleep(if stop.now.is_cancelled() { LAST_RESORT } else { FLUSH }).await;
-            // A token on its way may still come, unless somebody wants the process gone.
+            // A token exchange in progress may finish, unless something asks the process to stop.
             if stop.cause() == Ended::EndOfInput && shutdown::PROCESS.is_held() {
                 tokio::select! {
                     () = shutdown::PROCESS.released(shutdown::LONGEST) => tokio::time::sleep(FLUSH).await,
@@ -38,16 +38,16 @@ pub(super) fn watch(stop: Stop) -> std::io::Result<()> {
                 }
             }
         });
-        // Reached only if a call blocks the runtime, or a token is too long on its way: everything else has
-        // ended the process by now.
-        #[allow(clippy::exit, reason = "R1.8: nothing may keep the process")]
+        // Reached only if a call blocks the runtime or a token exchange takes too long: in all other cases the
+        // process has already ended.
+        #[allow(clippy::exit, reason = "R1.8: nothing may keep the process alive")]
         std::process::exit(i32::from(!shutdown::PROCESS.is_held()));
     })?;
     Ok(())
 }
 
-/// Whether the process was started without a stdout. What the standard library opens in its place is for reading
-/// too; a shell's `>/dev/null` is for writing alone.
+/// Whether the process was started without a stdout. The replacement that the standard library opens is also
+/// readable; a shell's `>/dev/null` is only writable.
 #[cfg(unix)]
 pub(super) fn is_stdout_closed() -> bool {
     use rustix::fs::{OFlags, fcntl_getfl};
@@ -75,9 +75,9 @@ fn parent() -> Parent {
 #[cfg(not(unix))]
 fn parent() -> Parent {}
 
-/// Ends when the parent is another than `parent`, nobody can read stdout any more, or stdin has had no
-/// writer for longer than R1.8 allows. The reader sees that last one itself, unless it waits for a
-/// client that reads no answers.
+/// Ends when the parent is no longer `parent`, when nobody can read stdout any more, or when stdin has had no writer
+/// for longer than R1.8 allows. The reader notices the last case itself, unless it waits for a client that reads no
+/// answers.
 #[cfg(unix)]
 async fn left_alone(parent: Parent) -> Ended {
     let mut ticks = tokio::time::interval(WATCH_EVERY);
@@ -91,7 +91,7 @@ async fn left_alone(parent: Parent) -> Ended {
             return Ended::OutputClosed;
         }
         if is_hung_up(&std::io::stdin(), Way::In) {
-            // A tick may have passed already.
+            // One tick may already have passed.
             tokio::time::sleep(GRACE.saturating_sub(WATCH_EVERY)).await;
             if is_hung_up(&std::io::stdin(), Way::In) {
                 return Ended::EndOfInput;
@@ -100,7 +100,7 @@ async fn left_alone(parent: Parent) -> Ended {
     }
 }
 
-/// Windows has neither; a closed stdin and a failed write remain.
+/// Windows supports neither check; a closed stdin and a failed write remain.
 #[cfg(not(unix))]
 async fn left_alone(_parent: Parent) -> Ended {
     std::future::pending().await
@@ -114,10 +114,10 @@ enum Way {
     Out,
 }
 
-/// Whether `stream` is a pipe or socket whose other end is closed, without reading or writing it.
+/// Whether `stream` is a pipe or socket whose other end is closed, determined without reading or writing.
 ///
-/// macOS says nothing of a stream that nothing was asked about, and "no such stream" (`NVAL`) of devices, a terminal's
-/// among them; one that is not there has the null device in its place, by the standard library.
+/// macOS reports nothing about a stream unless an event is requested, and "no such stream" (`NVAL`) for devices,
+/// including terminals. The standard library puts the null device in the place of a missing stream.
 #[cfg(unix)]
 fn is_hung_up(stream: &impl std::os::fd::AsFd, way: Way) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};

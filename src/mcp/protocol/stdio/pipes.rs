@@ -1,5 +1,6 @@
-//! A thread that reads lines of stdin and one that writes lines to stdout: a stuck peer blocks no call. What the peer takes
-//! without being waited for is written without that thread, where the system can do so: to wake it costs each answer some 30 µs.
+//! A thread that reads lines from stdin and one that writes lines to stdout, so that a stuck peer blocks no call. If
+//! the system allows, what the peer accepts without blocking is written without that thread: waking it costs each
+//! answer about 30 µs.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::Arc;
@@ -35,7 +36,7 @@ impl Line {
     }
 }
 
-/// A thread that reads lines, a thread that writes them.
+/// A thread that reads lines, and a thread that writes them.
 pub(super) struct Pipes {
     pub(super) lines: mpsc::Receiver<Line>,
     pub(super) out: Outbox,
@@ -67,7 +68,7 @@ impl Pipes {
         Ok(Self { lines, out })
     }
 
-    /// The same, where `output` is what the thread writes to: past the thread what that takes at once.
+    /// The same, but writes what `output`, the thread's destination, accepts at once without using the thread.
     #[cfg(target_os = "linux")]
     pub(super) fn past_thread(mut self, output: impl std::os::fd::AsFd + Send + Sync + 'static) -> Self {
         let mut is_able = true;
@@ -77,8 +78,8 @@ impl Pipes {
     }
 }
 
-/// Writes as much of `line` as `output` takes without waiting: pipes and sockets, on Linux 6.4 and later. Others are not able to,
-/// and whatever else is wrong the thread finds too.
+/// Writes as much of `line` as `output` accepts without blocking: pipes and sockets, on Linux 6.4 and later. Others
+/// cannot do this, and the thread will find any other error too.
 #[cfg(target_os = "linux")]
 fn write_at_once(output: &impl std::os::fd::AsFd, line: &[u8], is_able: &mut bool) -> usize {
     use rustix::io::{Errno, ReadWriteFlags, pwritev2};
@@ -138,10 +139,10 @@ fn write_lines(
     Ok(())
 }
 
-/// Writes the beginning of a line, as much as is taken without waiting; gives how much that was.
+/// Writes the beginning of a line, as much as is accepted without blocking; returns the number of bytes.
 type AtOnce = Box<dyn FnMut(&[u8]) -> usize + Send + Sync>;
 
-/// What is to be written, counted in bytes until it is. One thread alone sends.
+/// The lines to write, counted in bytes until they are written. Only one thread sends.
 pub(super) struct Outbox {
     to: std::sync::mpsc::Sender<Vec<u8>>,
     pub(super) queued: Arc<watch::Sender<usize>>,
@@ -152,7 +153,7 @@ impl Outbox {
     pub(super) fn send(&mut self, line: Vec<u8>) {
         let mut line = jsonrpc::visible(line);
         line.push(b'\n');
-        // Nothing before it is still to be written.
+        // Nothing is waiting to be written before it.
         if self.backlog() == 0
             && let Some(write) = &mut self.at_once
         {
@@ -171,7 +172,7 @@ impl Outbox {
         *self.queued.borrow()
     }
 
-    /// Waits until everything is written, at most `limit`.
+    /// Waits at most `limit` until everything is written.
     pub(super) async fn flush(&self, limit: Duration) {
         let mut queued = self.queued.subscribe();
         let _ = tokio::time::timeout(limit, queued.wait_for(|queued| *queued == 0)).await;
@@ -204,7 +205,7 @@ mod tests {
         let (mut answers, output) = std::io::pipe().unwrap();
         let same = output.try_clone().unwrap();
         let mut pipes = Pipes::open(std::io::empty(), output, &Stop::default()).unwrap().past_thread(same);
-        // A pipe takes 64 KiB.
+        // A pipe holds 64 KiB.
         let lengths = [10, 100_000, 1, 300_000, 70_000, 5, 3 << 20, 7];
         let line = |n: usize| {
             format!("\"{}\"", char::from(b'a' + u8::try_from(n).unwrap()).to_string().repeat(lengths[n]))

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-/// How long calls in flight may still take after the end of input (R1.8).
+/// How long running calls may take after the end of input (R1.8).
 pub(super) const GRACE: Duration = Duration::from_secs(1);
 
 /// How long a client may take to read the last answers.
 pub(super) const FLUSH: Duration = Duration::from_millis(400);
 
-/// What R1.8 allows between a cause and the end of the process.
+/// The longest time that R1.8 allows between a cause and the end of the process.
 pub(super) const LONGEST_END: Duration = Duration::from_millis(1500);
 
 const _: () = assert!(GRACE.as_millis() + FLUSH.as_millis() < LONGEST_END.as_millis(), "R1.8");
 
-/// Why serving ended. That nobody listens any more is no failure: the exit code is 0.
+/// Why serving ended. It is not a failure if nobody listens any more: the exit code is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// The client closed stdin.
@@ -25,9 +25,9 @@ pub enum Ended {
     Signal,
     /// Nobody reads stdout any more.
     OutputClosed,
-    /// The process that started us is gone.
+    /// The process that started this one is gone.
     ParentGone,
-    /// stdout is there and takes nothing: a full disk, say. A failure.
+    /// stdout is open but refuses output, for example on a full disk. A failure.
     OutputFailed(std::io::ErrorKind),
     /// The process was started with its stdout closed. A failure.
     NoOutput,
@@ -36,7 +36,7 @@ pub enum Ended {
 /// The end, agreed on between threads: the first cause counts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stop {
-    /// Everything is to end now.
+    /// Everything must end now.
     pub(super) now: CancellationToken,
     /// stdin has ended; what was read before is still answered.
     pub(super) input_ended: CancellationToken,

@@ -1,4 +1,4 @@
-//! A tool's result, as what a resource server would have answered.
+//! Converts a tool's result into the answer that a resource server would give.
 
 use serde_json::{Map, Value, json};
 
@@ -7,13 +7,13 @@ use crate::mcp::id::RecordId;
 use crate::mcp::reading::backend::ReadError;
 use crate::provider::rs::Refusal;
 
-/// What marks a record of which a text is known and no more: it is not one of the record's fields.
+/// Marks a record of which only a text is known; it is not one of the record's fields.
 pub(in crate::mcp) const TEXT_ONLY: &str = "\u{0}text_only";
 
 /// The structured output of a result.
 ///
 /// # Errors
-/// The tool's own error; that it gives no structured output.
+/// Returns the tool's own error, or an error if there is no structured output.
 pub(super) fn structured(
     mut result: Map<String, Value>,
     tool: Tool,
@@ -33,7 +33,7 @@ pub(super) fn structured(
     })
 }
 
-/// A tool's own error, as the refusal of a resource server; `said` is its text.
+/// A tool's own error as the refusal of a resource server; `message_text` is its text.
 fn refused(mut structured: Map<String, Value>, message_text: &str) -> ReadError {
     let Some(Value::Object(error)) = structured.remove("error") else {
         let message =
@@ -42,7 +42,8 @@ fn refused(mut structured: Map<String, Value>, message_text: &str) -> ReadError 
     };
     let text = |key: &str| error.get(key).and_then(Value::as_str).map(str::to_owned);
     let number = |value: Option<&Value>| value.and_then(Value::as_u64);
-    // Ours says the status in the error, the reference next to it; a tool may refuse without asking anybody.
+    // Our tools put the status into the error, the reference puts it next to the error. A tool may refuse without
+    // asking a resource server.
     let status = number(error.get("status")).or_else(|| number(structured.get("http_status")));
     Refusal {
         status: status.and_then(|status| u16::try_from(status).ok()).unwrap_or(400),
@@ -56,16 +57,16 @@ fn refused(mut structured: Map<String, Value>, message_text: &str) -> ReadError 
     .into()
 }
 
-/// What a resource server answers at once, put together from the pages of a tool.
+/// A resource server's one answer, assembled from the pages of a tool.
 #[derive(Debug, Default)]
 pub(super) struct Whole {
     body: Option<Map<String, Value>>,
-    /// The one field that a document was asked for: what its text is.
+    /// The one field that was requested of a document: its text is that field.
     field: Option<String>,
 }
 
 impl Whole {
-    /// What answers `call`.
+    /// An empty answer to `call`.
     pub(super) fn of(call: &Call) -> Self {
         let field = match call.texts("fields").as_deref() {
             Some([only]) => Some((*only).to_owned()),
@@ -74,11 +75,11 @@ impl Whole {
         Self { body: None, field }
     }
 
-    /// Takes up one result. The arguments of the call that goes on, where there is more of what a resource server would
-    /// have given at once.
+    /// Adds one result. Returns the arguments of the next call if there is more of what a resource server would have
+    /// returned at once.
     ///
     /// # Errors
-    /// What is missing in it.
+    /// Returns what is missing in the result.
     pub(super) fn take(
         &mut self,
         tool: Tool,
@@ -87,7 +88,7 @@ impl Whole {
         let next = structured.get_mut("next").and_then(|next| next.get_mut("arguments")).map(Value::take);
         let body = body(tool, structured, self.field.as_deref())
             .ok_or_else(|| format!("a {tool} without its data"))?;
-        // The rows of a list go on by the provider's own cursor.
+        // The rows of a list continue with the provider's own cursor.
         let is_part = ["fields_not_shown", "streams_not_shown", "groups_not_shown"]
             .iter()
             .any(|key| body.get(*key).and_then(Value::as_u64).is_some_and(|left| left > 0));
@@ -101,7 +102,7 @@ impl Whole {
         }))
     }
 
-    /// What was put together.
+    /// The assembled body.
     pub(super) fn into_body(self) -> Map<String, Value> {
         let mut body = self.body.unwrap_or_default();
         body.retain(|key, _| {
@@ -125,14 +126,14 @@ fn add(whole: &mut Map<String, Value>, page: Map<String, Value>) {
                     );
                 }
             }
-            // How much is left, and nothing else, is said anew.
+            // Only the number of what is left is replaced.
             (key, value, Some(known)) if key.ends_with("_not_shown") => *known = value,
             _ => {}
         }
     }
 }
 
-/// Adds `row` to the rows that are alike in `names`, part by part, or as a further one.
+/// Merges `row` into the row with the same values of `names`, part by part, or adds it as a further row.
 fn add_named(rows: &mut Vec<Value>, row: Value, names: &[&str]) {
     let is_alike = |known: &&mut Value| names.iter().all(|name| known.get(*name) == row.get(*name));
     let Some(Value::Object(known)) = rows.iter_mut().find(is_alike) else {
@@ -157,7 +158,7 @@ fn add_named(rows: &mut Vec<Value>, row: Value, names: &[&str]) {
     }
 }
 
-/// The body that a resource server would have given; `None` where its data is not there.
+/// The body that a resource server would have returned; `None` if its data is missing.
 fn body(tool: Tool, mut structured: Map<String, Value>, field: Option<&str>) -> Option<Map<String, Value>> {
     let ladder = structured.remove("content_ladder");
     let groups_left = structured.remove("groups_not_shown");
@@ -171,7 +172,7 @@ fn body(tool: Tool, mut structured: Map<String, Value>, field: Option<&str>) -> 
         Tool::Search => {
             let Some(Value::Array(results)) = structured.remove("results") else { return None };
             let mut body = data.unwrap_or_default();
-            // What the tool says of its own answer.
+            // Parts in which the tool describes its own answer.
             body.retain(|key, _| !matches!(key.as_str(), "result_count" | "results_ref"));
             if let Some(Value::Object(meta)) = body.get_mut("meta") {
                 meta.remove("package");
@@ -194,13 +195,13 @@ fn body(tool: Tool, mut structured: Map<String, Value>, field: Option<&str>) -> 
     }
 }
 
-/// A window that has no `data` round it (the reference's), with the record named as a resource server does.
+/// A window without `data` around it (the reference's), with the record named as by a resource server.
 fn window(mut structured: Map<String, Value>) -> Option<Map<String, Value>> {
     let mut body = Map::new();
     for key in ["field", "window"] {
         body.extend(structured.remove_entry(key));
     }
-    // Offsets as texts: a call that reads on has them as numbers.
+    // These are offsets as texts; a call that continues needs them as numbers.
     if let Some(Value::Object(window)) = body.get_mut("window") {
         window.retain(|key, _| !matches!(key.as_str(), "next_cursor" | "previous_cursor"));
     }
@@ -213,10 +214,10 @@ fn window(mut structured: Map<String, Value>) -> Option<Map<String, Value>> {
     body.contains_key("window").then_some(body)
 }
 
-/// Most fields of a document that are named for further reading.
+/// The maximum number of fields of a document that are named for further reading.
 const MAX_FURTHER: usize = 6;
 
-/// The calls that read the fields which a document names, and does not hold.
+/// The calls that read the fields that a document names but does not contain.
 fn further(ladder: Option<&Value>) -> Vec<Value> {
     let windows = ladder.and_then(|ladder| ladder.get("field_windows")?.as_array()).into_iter().flatten();
     let call = |window: &Value| {
@@ -229,15 +230,15 @@ fn further(ladder: Option<&Value>) -> Vec<Value> {
     windows.filter_map(call).take(MAX_FURTHER).collect()
 }
 
-/// A title that says nothing but source, stream and a time, of which it does not say whether it is the record's own
-/// or when it was stored: that time.
+/// The time in a title that consists only of source, stream and a time. It does not state whether that is the
+/// record's own time or when the record was stored.
 fn made_up_title<'a>(row: &Map<String, Value>, title: &'a str) -> Option<&'a str> {
     let text = |key: &str| row.get(key).and_then(Value::as_str);
     let rest = title.strip_prefix(text("display_name")?)?.strip_prefix(" / ")?;
     rest.strip_prefix(text("stream")?)?.strip_prefix(" / ")
 }
 
-/// Takes a title away that was made up of what the row says itself.
+/// Removes a title that only repeats what the row itself contains.
 fn without_made_up_title(row: &mut Map<String, Value>) {
     let Some(Value::String(title)) = row.get("title").cloned() else { return };
     if let Some(time) = made_up_title(row, &title) {
@@ -246,8 +247,8 @@ fn without_made_up_title(row: &mut Map<String, Value>) {
     }
 }
 
-/// A document, as the record that it was made of. Of a record that is not JSON in the document, the text is all there
-/// is: it is `field`, where one was asked for, and `ladder` names others.
+/// A document as the record that it was made from. If the document does not contain the record as JSON, only its text
+/// is known: it becomes `field`, if one was requested, and `ladder` names other fields.
 fn record(
     mut document: Map<String, Value>,
     ladder: Option<&Value>,
@@ -291,7 +292,7 @@ fn record(
     Some(record)
 }
 
-/// A record that was cut to fit says so itself: here its ladder is not passed on.
+/// Marks each record that was cut to fit, because its ladder is not passed on.
 fn mark_cut_rows(body: &mut Map<String, Value>, ladder: Option<&Value>) {
     let records = ladder.and_then(|ladder| ladder.get("records")?.as_array()).into_iter().flatten();
     let is_cut = |record: &&Value| {
@@ -308,8 +309,8 @@ fn mark_cut_rows(body: &mut Map<String, Value>, ladder: Option<&Value>) {
     }
 }
 
-/// A result of `search`, as the hit of a resource server that it was made of; its proven windows come from the
-/// ladder of the answer.
+/// A result of `search` as the resource server's hit that it was made from; its proven windows come from the answer's
+/// ladder.
 fn as_hit(hit: Value, ladder: Option<&Value>) -> Value {
     let Value::Object(mut hit) = hit else { return hit };
     let id = hit.remove("id");
@@ -325,7 +326,7 @@ fn as_hit(hit: Value, ladder: Option<&Value>) -> Value {
         hit.insert("id".to_owned(), id);
     }
     without_made_up_title(&mut hit);
-    // The same as the excerpts, in other words.
+    // The same as the excerpts, in another form.
     hit.remove("match_windows");
     let theirs = hit.get_mut("evidence_excerpts").and_then(Value::as_array_mut).into_iter().flatten();
     for excerpt in theirs.filter_map(Value::as_object_mut) {
@@ -337,7 +338,7 @@ fn as_hit(hit: Value, ladder: Option<&Value>) -> Value {
     let fields = records
         .filter(|record| record.get("id") == id.as_ref())
         .filter_map(|record| record.get("fields")?.as_array());
-    // The ladder has only the beginning of what stands in the hit itself.
+    // The ladder has only the beginning of what is in the hit itself.
     let shown = hit.get("snippet").and_then(|snippet| Some((snippet.get("field")?, snippet.get("text")?)));
     let excerpts = fields.flatten().enumerate().filter_map(|(at, field)| {
         let is_complete = field.get("complete") == Some(&json!(true));
@@ -405,7 +406,7 @@ mod tests {
         assert_eq!(found["data"].to_string(), r#"{"a":1.10,"b":"x"}"#);
         assert_eq!((&found["id"], &found["title"]), (&json!("1"), &json!("T")));
         assert_eq!(found["meta"], json!({"warnings": [{"code": "w"}]}));
-        // The reference names the record in `metadata.id`, and gives one text as it is.
+        // The reference names the record in `metadata.id`, and returns one text unchanged.
         let document =
             json!({"id": "c/s:1", "title": "T", "text": "words", "metadata": {"id": "1", "stream": "s"}});
         let found = |field: Option<&str>| record(object(document.clone()), None, field).unwrap();
@@ -443,7 +444,7 @@ mod tests {
             (&hit["record_key"], &hit["evidence_excerpts"][0]["truncated"]),
             (&json!("1"), &json!(true))
         );
-        // When it was stored is not called when it happened, nor a title.
+        // The time of storage becomes neither the time of the event nor a title.
         assert_eq!((&hit["title"], &hit["emitted_at"]), (&Value::Null, &json!("2024-05-06T07:08:09Z")));
         assert!(hit.get("match_windows").is_none());
     }

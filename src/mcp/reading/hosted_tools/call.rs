@@ -1,4 +1,4 @@
-//! A read, as the call of a tool that gives the same.
+//! Converts a read into the tool call that returns the same.
 
 use serde_json::{Map, Value, json};
 
@@ -10,11 +10,11 @@ use crate::mcp::reading::request::{
     SearchMode,
 };
 
-/// The call that gives what `request` reads, where there is one.
+/// The call that returns what `request` reads, if there is one.
 pub(super) fn of_request(request: &Request) -> Option<Call> {
     match request {
         Request::Schema(schema) => Some(of_schema(schema)),
-        // Only a resource server of the draft's Core is asked so.
+        // Only used with a resource server of the draft's Core.
         Request::Streams { .. } | Request::Stream { .. } => None,
         Request::List(List::Records(records), page) => Some(of_records(records, page)),
         Request::List(List::Search(search), page) => Some(of_search(search, page)),
@@ -24,7 +24,7 @@ pub(super) fn of_request(request: &Request) -> Option<Call> {
     }
 }
 
-/// The arguments of a call, those that are there.
+/// The arguments of a call that have a value.
 #[derive(Default)]
 struct Arguments(Map<String, Value>);
 
@@ -58,7 +58,7 @@ impl Arguments {
             .put("connection_id", page.connection.clone())
     }
 
-    /// By its handle; by its parts where no handle can carry it, which only some tools take.
+    /// Names a record by its handle, or by its parts if no handle can carry it; only some tools accept parts.
     fn put_record(self, id: &RecordId) -> Self {
         match id.handle().filter(|_| id.connection.is_none() || id.is_self_contained()) {
             Some(handle) => self.put("id", Some(handle)),
@@ -75,7 +75,7 @@ impl Arguments {
 }
 
 fn of_schema(schema: &Schema) -> Call {
-    // What a provider adds to the compact view, it adds to one stream alone.
+    // A provider adds to the compact view only when asked for one stream.
     let is_full = schema.view != SchemaView::Compact && schema.stream.is_some();
     Arguments::default()
         .put("stream", schema.stream.clone())

@@ -1,10 +1,10 @@
-//! A provider's own hosted tools as a backend: for a package token, which is for several grants that were approved
-//! together, and so good for nothing but that provider's `/mcp`.
+//! A provider's own hosted tools as a backend: for a package token, which covers several grants that were approved
+//! together and works only at that provider's `/mcp`.
 //!
-//! A tool is one of ours by its exact name, or it is not used. Each read becomes the call that gives the same
-//! (`call`), and its result becomes what a resource server would have answered (`answer`), so that checks, bounds,
-//! paging and views are the same as over a resource server. The bearer goes to that one URL; a redirect is not
-//! followed.
+//! A hosted tool is used only if it has exactly the name of one of ours. Each read becomes the call that returns the
+//! same (`call`), and its result becomes the answer that a resource server would have given (`answer`). So checks,
+//! limits, paging and views are the same as over a resource server. The bearer goes only to that one URL; redirects
+//! are not followed.
 
 mod answer;
 mod call;
@@ -27,18 +27,18 @@ use crate::provider::rs::{Blob, Envelope, ResourceServer, RsError};
 use crate::provider::url::ProviderUrl;
 use crate::secret::AccessToken;
 
-/// Most further pages of one answer that are read for what a resource server gives at once.
+/// The maximum number of further pages that are read to assemble what a resource server returns at once.
 const MAX_PAGES: usize = 20;
 
 /// A provider's hosted tools.
 pub struct HostedTools {
     client: HttpClient,
-    /// For the URLs of records alone: the token is not good for it.
+    /// Used only for the URLs of records: the token does not work there.
     rs: ResourceServer,
 }
 
 impl HostedTools {
-    /// The tools at `{provider}/mcp`: the resource that a package's token is for. `rs` is the provider's resource
+    /// The tools at `{provider}/mcp`, the resource that a package token is for. `rs` is the provider's resource
     /// server, by which records are cited.
     pub fn new(http: Http, provider: &ProviderUrl, rs: ResourceServer) -> Self {
         let mut endpoint = provider.url().clone();
@@ -46,7 +46,7 @@ impl HostedTools {
         Self { client: HttpClient::new(http, endpoint), rs }
     }
 
-    /// The structured output of a call, and of the calls that go on behind it where a resource server gives all at
+    /// The structured output of a call, and of the calls that continue it if a resource server returns everything at
     /// once.
     async fn call(&self, bearer: &AccessToken, call: Call) -> Result<Envelope, ReadError> {
         let session = self.client.session(bearer).await.map_err(|error| self.explain(error))?;
@@ -68,7 +68,7 @@ impl HostedTools {
         answer::structured(result.map_err(|error| self.explain(error))?, call.tool)
     }
 
-    /// Refuses what the provider's tool does not have.
+    /// Refuses a call that the provider's tool does not support.
     fn check(&self, session: &Session, call: &Call) -> Result<(), ReadError> {
         let Some(schema) = session.input_schema(call.tool.name()) else {
             return Err(self.lacks(session, &format!("no tool `{}`", call.tool), None));
@@ -87,11 +87,11 @@ impl HostedTools {
             Tool::ALL.map(Tool::name).into_iter().filter(|name| session.input_schema(name).is_some());
         let first = there.next();
         let next = first.map_or_else(
-            || "tell the user: this provider's hosted tools are not those that are offered here".to_owned(),
+            || "tell the user: this provider's hosted tools are not the ones offered here".to_owned(),
             |first| {
                 let mut names = there.chain([first]).collect::<Vec<_>>();
                 names.sort_unstable();
-                format!("use what is there: {}", names.join(", "))
+                format!("use what it has: {}", names.join(", "))
             },
         );
         let what = format!("{} has {what}", self.client.endpoint());
@@ -119,7 +119,7 @@ impl HostedTools {
                 ReadError::CallRefused { message, code }
             }
             HttpClientError::Broken(what) => self.broken(what),
-            HttpClientError::NoSession => self.broken("that it forgot the session at once"),
+            HttpClientError::NoSession => self.broken("the loss of a new session"),
         }
     }
 }
@@ -133,8 +133,8 @@ impl Backend for HostedTools {
         async move {
             let Some(call) = call::of_request(request) else {
                 let route = request.to_wire().route();
-                let what = format!("{route} is not read through {}", self.client.endpoint());
-                let next = "name a connection_id: one package is then asked alone".to_owned();
+                let what = format!("{route} cannot be read through {}", self.client.endpoint());
+                let next = "name a connection_id: then only one package is asked".to_owned();
                 return Err(ReadError::Unsupported { what, next, param: None });
             };
             self.call(bearer, call).await

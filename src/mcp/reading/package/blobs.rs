@@ -1,4 +1,4 @@
-//! Whose a blob is: its id does not say, but the answer that named it came from one grant.
+//! Which grant a blob belongs to: its id does not show it, but the answer that named it came from one grant.
 
 use std::sync::{Arc, PoisonError};
 
@@ -8,7 +8,7 @@ use super::roster::Package;
 use super::route::candidates_of;
 use crate::mcp::tool_error::ToolError;
 
-/// Most blobs that are remembered.
+/// The maximum number of blobs to remember.
 const MAX_BLOBS: usize = 1_000;
 
 impl Package {
@@ -26,10 +26,10 @@ impl Package {
         blobs.drain(..excess);
     }
 
-    /// The grant whose blob it is: a blob's id does not say, but one grant alone may have named it.
+    /// The grant that the blob belongs to: the id does not name it, but perhaps only one grant has named the blob.
     ///
     /// # Errors
-    /// `ambiguous_connection`, with the connections to choose from; those of a choice by connection.
+    /// Returns `ambiguous_connection` with the connections to choose from, or the errors of a choice by connection.
     pub fn of_blob(&self, id: &str, connection: Option<&str>) -> Result<Arc<Member>, ToolError> {
         let members = self.members();
         if members.len() > 1 && connection.is_none() {
@@ -53,7 +53,7 @@ impl Package {
                 let candidates = candidates_of(usable, None);
                 Err(ToolError::new(
                     "ambiguous_connection",
-                    "several grants are served, and a blob's id does not say whose it is",
+                    "several grants are served, and a blob's id does not name its grant",
                     "name its connection: pdpp://blob/BLOB_ID?connection_id=CONNECTION_ID",
                 )
                 .with("status", 409)
@@ -63,8 +63,8 @@ impl Package {
     }
 }
 
-/// The ids that follow `blob_id` or `/v1/blobs/` in an answer, however its quotes are escaped. A record may
-/// say so of any id; where two grants name the same one, neither is taken.
+/// The ids that follow `blob_id` or `/v1/blobs/` in an answer, however its quotes are escaped. A record may contain
+/// any id this way; if two grants name the same one, neither is used.
 fn blob_ids(text: &str) -> impl Iterator<Item = &str> {
     let is_id = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     ["blob_id", "/v1/blobs/"].into_iter().flat_map(move |mark| {

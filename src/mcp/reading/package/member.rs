@@ -1,4 +1,4 @@
-//! One grant of a package, and what is known of it without asking.
+//! One grant of a package, and what is known about it without asking.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,13 +11,13 @@ use crate::mcp::reading::reader::Reader;
 use crate::mcp::size::prefix_on_wire;
 use crate::mcp::tool_error::{Candidate, ToolError};
 
-/// Most bytes of what is said of a missing grant: a warning of this length is never cut.
+/// The maximum size of the warning about a missing grant, in bytes: a warning of this length is never cut.
 const MAX_WARNING: usize = 156;
 
-/// Least bytes of its label there, where a command beside it is long.
+/// The minimum size of the grant's label in it if a command next to it is long.
 const LEAST_LABEL: usize = 12;
 
-/// What is known of a source without asking: from the index at first, then from the schema.
+/// What is known about a source without asking: first from the index, later from the schema.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KnownSource {
     /// The connector's short key.
@@ -26,12 +26,12 @@ pub struct KnownSource {
     pub connections: Vec<(String, Option<String>)>,
     /// Names of granted streams.
     pub streams: Vec<String>,
-    /// Whether these are all of them.
+    /// Whether these are all granted streams.
     pub has_all_streams: bool,
 }
 
 impl KnownSource {
-    /// The sources of all the streams of a grant, each with its connector's key and its connections.
+    /// The sources of all streams of a grant, each with its connector's key and its connections.
     pub fn of_streams(
         streams: impl IntoIterator<Item = (String, Option<String>, Vec<(String, Option<String>)>)>,
     ) -> Vec<Self> {
@@ -56,26 +56,26 @@ pub struct Member {
     pub(super) label: String,
     pub(super) reader: Reader,
     pub(super) ends: Option<Timestamp>,
-    /// What the index says.
+    /// The sources that the index lists.
     pub(super) indexed: Arc<Vec<KnownSource>>,
-    /// The same, until a schema has said more.
+    /// The same, until a schema adds to it.
     pub(super) known: Mutex<Arc<Vec<KnownSource>>>,
 }
 
 /// Whether a grant has a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Has {
-    /// It has.
+    /// It has the stream.
     Yes,
-    /// Nothing says so.
+    /// Nothing known here decides it.
     Unknown,
-    /// It has not.
+    /// It does not have the stream.
     No,
 }
 
 impl Member {
-    /// A grant behind `reader`. `id` changes when its token is replaced, `label` is for people, `ends`
-    /// is when the grant is of no use any more.
+    /// A grant behind `reader`. `id` changes when its token is replaced, `label` is for people, and `ends` is when
+    /// the grant stops working.
     pub fn new(
         id: String,
         label: String,
@@ -87,17 +87,17 @@ impl Member {
         Self { id, label, reader, ends, known: Mutex::new(Arc::clone(&indexed)), indexed }
     }
 
-    /// What reads it.
+    /// The reader of the grant.
     pub const fn reader(&self) -> &Reader {
         &self.reader
     }
 
-    /// What it is called, for people.
+    /// Its name for people.
     pub fn label(&self) -> &str {
         &self.label
     }
 
-    /// A short name for it in cursors.
+    /// Its short name in cursors.
     pub fn key(&self) -> String {
         let (provider, grant) = self.grant();
         paging::branch_key(provider, grant)
@@ -112,7 +112,7 @@ impl Member {
         Arc::clone(&self.known.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// With what was learned of the same grant under an earlier token, unless the index says something else now.
+    /// Adds what was learned about the same grant under an earlier token, unless the index has changed.
     pub(super) fn taught_by(self, earlier: &Self) -> Self {
         if self.indexed != earlier.indexed {
             return self;
@@ -120,7 +120,7 @@ impl Member {
         Self { known: Mutex::new(earlier.known()), ..self }
     }
 
-    /// Learns what a whole compact schema says.
+    /// Learns from a whole compact schema.
     pub fn learn(&self, body: &Map<String, Value>) {
         let streams = StreamFacts::of_all_streams(body).into_iter();
         let known = KnownSource::of_streams(
@@ -131,7 +131,7 @@ impl Member {
         }
     }
 
-    /// Whether it has the stream, as far as is known here.
+    /// Whether the grant has the stream, as far as is known here.
     pub fn has_stream(&self, stream: &str) -> Has {
         let known = self.known();
         if known.iter().any(|source| source.streams.iter().any(|name| name == stream)) {
@@ -143,8 +143,8 @@ impl Member {
         }
     }
 
-    /// Each of its connections that may have one of `streams` (all without), with those that it may have; none where its
-    /// connections are not known.
+    /// Each connection that may have one of `streams` (all, if none are named), with the streams that it may have;
+    /// empty if the connections are not known.
     pub fn connections_with(&self, streams: &[&str]) -> Vec<(String, Vec<String>)> {
         let mut found: Vec<(String, Vec<String>)> = Vec::new();
         for source in self.known().iter() {
@@ -178,7 +178,7 @@ impl Member {
         self.known().iter().all(|source| source.connections.is_empty())
     }
 
-    /// The connections that could have the stream: those that have it, else those that are not known not to.
+    /// The connections that could have the stream: those known to have it, otherwise those not known to lack it.
     pub(super) fn candidates(&self, stream: Option<&str>) -> Vec<Candidate> {
         let known = self.known();
         let named = |source: &&KnownSource| {
@@ -200,13 +200,13 @@ impl Member {
         candidates
     }
 
-    /// Why it cannot be read, where that is known without asking (R5.4).
+    /// Why the grant cannot be read, if that is known without asking (R5.4).
     pub fn unusable(&self) -> Option<ToolError> {
         let provider = self.reader.provider();
         if self.ends.is_some_and(|end| end <= Timestamp::now()) {
             return Some(ToolError::new(
                 "grant_expired",
-                format!("the grant for {} is over", self.label),
+                format!("the grant for {} has ended", self.label),
                 self.reader.audience().next(),
             ));
         }
@@ -219,22 +219,22 @@ impl Member {
         })
     }
 
-    /// What is said of it where it is missing in an answer.
+    /// The warning about this grant when it is missing from an answer.
     pub(super) fn missing(&self, error: &ToolError) -> Value {
         let next = if error.code() == "disconnected" {
-            // Not on this machine any more: what is not there cannot be renewed.
+            // It is no longer on this machine, so it cannot be renewed.
             format!(": {}", error.next())
         } else if self.unusable().is_some() {
             format!(": {}", self.reader.audience().brief())
         } else {
             String::new()
         };
-        // A command is whole or not there: rather less of the label.
+        // A command is shown whole or not at all: the label is shortened instead.
         let code = prefix_on_wire(error.code(), 40);
-        let room = MAX_WARNING.saturating_sub("nothing of  ()".len() + code.len() + next.len());
+        let room = MAX_WARNING.saturating_sub("nothing from  ()".len() + code.len() + next.len());
         let next = if room < LEAST_LABEL { ": see `pdpp status`" } else { next.as_str() };
         let label = crate::text::prefix(&self.label, room.clamp(LEAST_LABEL, 50));
-        let message = format!("nothing of {label} ({code}){next}");
+        let message = format!("nothing from {label} ({code}){next}");
         json!({"code": "partial_results", "message": prefix_on_wire(&message, MAX_WARNING)})
     }
 }

@@ -1,11 +1,11 @@
-//! Several grants served as one (R6), of whatever providers: who serves chooses none of them.
+//! Several grants served as one (R6), from any providers: nothing here depends on a particular one.
 //!
-//! What names its connection goes to exactly one grant and no other is asked (R6.4): by `connection_id`, said or
-//! within an id. What names none goes to the one grant that has the stream, where what is known here says so;
-//! otherwise the answer says what to choose from, without asking anybody (R5.3, R6.6). `search` and `schema`
-//! ask all grants that can answer, side by side (R6.2).
+//! A call that names its connection, in `connection_id` or within an id, goes to exactly one grant, and no other
+//! grant is asked (R6.4). A call that names none goes to the one grant that has the stream, if what is known here
+//! decides it; otherwise the answer lists what to choose from, without asking any provider (R5.3, R6.6). `search` and
+//! `schema` ask all grants that can answer, in parallel (R6.2).
 //!
-//! A package of one grant is that grant: its calls go straight through.
+//! A package of one grant behaves like that grant: its calls go straight through.
 
 mod blobs;
 mod member;

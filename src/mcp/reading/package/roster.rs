@@ -11,49 +11,49 @@ use crate::error::Result;
 use crate::mcp::reading::paging::Walks;
 use crate::mcp::reading::reader::Reader;
 
-/// How long one grant may take where several are asked (R6.5).
+/// How long one grant may take when several are asked (R6.5).
 pub const DEADLINE: Duration = Duration::from_secs(10);
 
-/// Gives the grants that are served now: at the start, and whenever they may have changed. Reads an index and
-/// nothing slower.
+/// Returns the grants to serve now: at the start, and whenever they may have changed. Reads only an index, nothing
+/// slower.
 pub type Roster = Arc<dyn Fn() -> Result<Vec<Member>> + Send + Sync>;
 
 /// The grants that are served.
 pub struct Package {
-    /// `None` where they never change.
+    /// `None` if the grants never change.
     roster: Option<Roster>,
     members: RwLock<Arc<Vec<Arc<Member>>>>,
     deadline: Duration,
     walks: Walks,
-    /// Whether it was told that every grant has ended.
+    /// Whether the roster reported that every grant has ended.
     is_over: AtomicBool,
-    /// Blobs that were named, and by which grant ([`Member::grant`]): the last ones.
+    /// The last blobs that were named, each with the grant that named it ([`Member::grant`]).
     pub(super) blobs: Mutex<VecDeque<(String, (String, String))>>,
 }
 
-/// The grants as they are when a call begins.
+/// The grants at the beginning of a call.
 pub struct Round {
     members: Arc<Vec<Arc<Member>>>,
     were_refused: Vec<bool>,
 }
 
 impl Package {
-    /// The grants that `roster` gives.
+    /// The grants that `roster` returns.
     ///
     /// # Errors
-    /// Those of the roster: nothing connected, say.
+    /// Returns the errors of the roster, such as that nothing is connected.
     pub fn new(roster: Roster) -> Result<Self> {
         let members = roster()?;
         Ok(Self::of(Some(roster), members))
     }
 
-    /// The same where nothing may be granted yet: what is granted later is taken up with the next call.
+    /// The same when nothing may be granted yet: what is granted later is picked up with the next call.
     pub fn awaiting(roster: Roster) -> Self {
         let members = roster().unwrap_or_default();
         Self::of(Some(roster), members)
     }
 
-    /// One grant, for as long as it is served.
+    /// One grant, which never changes.
     pub fn of_one(reader: Reader) -> Self {
         let label = reader.provider().to_string();
         Self::of(None, vec![Member::new(String::new(), label, reader, None, Vec::new())])
@@ -70,26 +70,26 @@ impl Package {
         }
     }
 
-    /// The same with another time that one grant of several may take.
+    /// The same with a different time limit for one grant of several.
     #[must_use]
     pub const fn with_deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// The same for a process that answers one call and ends.
+    /// The same for a process that answers one call and then ends.
     #[must_use]
     pub fn for_one_call(mut self) -> Self {
         self.walks = Walks::for_one_call();
         self
     }
 
-    /// How long one grant of several may take.
+    /// The time limit for one grant of several.
     pub const fn deadline(&self) -> Duration {
         self.deadline
     }
 
-    /// The walks over several grants whose cursor is too long to be passed on.
+    /// The walks over several grants whose cursor is too long to pass on.
     pub const fn walks(&self) -> &Walks {
         &self.walks
     }
@@ -99,7 +99,7 @@ impl Package {
         Arc::clone(&self.members.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes up grants that were added, replaced or removed. What has not changed keeps all it remembers.
+    /// Picks up grants that were added, replaced or removed. An unchanged grant keeps everything that it remembers.
     pub fn reread(&self) {
         let Some(roster) = &self.roster else { return };
         let known = self.members();
@@ -109,7 +109,7 @@ impl Package {
                 fresh
             }
             Err(error) if error.code() == "not_connected" => Vec::new(),
-            // What is known of them says so to every call.
+            // Each known grant reports its end to every call.
             Err(error) if error.code() == "grant_expired" => {
                 if !self.is_over.swap(true, Ordering::Relaxed) {
                     tracing::warn!(code = error.code(), "every grant that is served has ended");
@@ -136,8 +136,8 @@ impl Package {
         *self.members.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh.collect());
     }
 
-    /// The grants before a call. Another may have been connected since the last one went, and one that was
-    /// refused approved again.
+    /// The grants before a call. Since the last call, another may have been connected, and a refused one approved
+    /// again.
     pub fn begin(&self) -> Round {
         let members = self.members();
         if members.is_empty() || members.iter().any(|member| member.reader().is_refused()) {
@@ -148,8 +148,8 @@ impl Package {
         Round { members, were_refused }
     }
 
-    /// Whether one of the grants of `round`, refused in the call, was replaced meanwhile: by another token, or by
-    /// another grant of its provider, as `pdpp connect --renew` gets one. Then the call is worth another try.
+    /// Whether a grant of `round` that was refused in the call has been replaced in the meantime: by another token,
+    /// or by another grant of its provider, as `pdpp connect --renew` gets one. Then the call is worth another try.
     pub fn is_replaced(&self, round: &Round) -> bool {
         let gone = round.members.iter().zip(&round.were_refused);
         let gone = gone.filter(|(member, was)| member.reader().is_refused() && !**was);
@@ -167,8 +167,8 @@ impl Package {
         })
     }
 
-    /// Every grant that could have one of `streams` (all of them without), split into those to ask and those
-    /// that are known to be of no use now.
+    /// Every grant that could have one of `streams` (any grant, if none are named), split into those to ask and those
+    /// known to be unusable now.
     pub fn able(&self, streams: Option<&[&str]>) -> (Vec<Arc<Member>>, Vec<Failed>) {
         let (mut able, mut unable) = (Vec::new(), Vec::new());
         for member in self.members().iter() {

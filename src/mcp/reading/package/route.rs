@@ -1,4 +1,5 @@
-//! Which one grant a call is for (R6.4), from what is known here; else what to choose from (R5.3, R6.6).
+//! Selects the one grant that a call is for (R6.4) from what is known here; otherwise lists what to choose from
+//! (R5.3, R6.6).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use crate::advice::Command;
 use crate::mcp::call::Call;
 use crate::mcp::tool_error::{Candidate, ToolError};
 
-/// What a call says of the grant that it is for.
+/// What a call reveals about the grant that it is for.
 #[derive(Debug, Clone, Copy)]
 pub struct Target<'a> {
     /// The call.
@@ -27,14 +28,14 @@ impl Package {
     /// The one grant that a call is for (R6.4).
     ///
     /// # Errors
-    /// What to choose from (R5.3, R6.6); that no grant has it; that the one that has it is over.
+    /// Returns what to choose from (R5.3, R6.6), that no grant has it, or that the grant that has it has ended.
     pub fn route(&self, target: Target<'_>) -> Result<Arc<Member>, ToolError> {
         let members = self.members();
         let first = members.first().ok_or_else(nothing_served)?;
         match (target.connection, target.stream) {
             (Some(connection), stream) => self.by_connection(connection, stream),
             (None, Some(stream)) => by_stream(&members, target.call, stream).or_else(|refused| {
-                // Nobody is asked to choose between a grant and one that is gone.
+                // A caller is not asked to choose a grant that is gone.
                 self.reread();
                 match self.members().as_slice() {
                     [] => Err(refused),
@@ -63,7 +64,7 @@ impl Package {
             return Err(of_two_providers(connection, &providers));
         }
         if found.is_empty() {
-            // Nothing says whose it is; where only one grant's connections are unknown, it can only be its.
+            // Nothing names its grant; if the connections of only one grant are unknown, it must belong to that one.
             let members = self.members();
             let mut unknown = members.iter().filter(|member| member.knows_no_connection());
             return match (unknown.next(), unknown.next()) {
@@ -76,20 +77,20 @@ impl Package {
                 .with("param", "connection_id")),
             };
         }
-        // Grants of one provider that share a connection: one that has the stream, and can be read.
+        // Grants of one provider that share a connection: prefer one that has the stream and can be read.
         found.sort_by_key(|member| {
             (stream.map(|stream| member.has_stream(stream)), member.unusable().is_some())
         });
         let member = found.swap_remove(0);
         match member.unusable() {
-            // One that was refused is asked again: it may have been approved again.
+            // A refused grant is asked again: it may have been approved again.
             Some(why) if !member.reader().is_refused() => Err(why.or_next(OR_ANOTHER)),
             _ => Ok(member),
         }
     }
 }
 
-/// The grant that has the stream, where only one has; else what to choose from (R5.3, R6.6).
+/// The grant that has the stream, if there is only one; otherwise what to choose from (R5.3, R6.6).
 fn by_stream(members: &[Arc<Member>], call: &Call, stream: &str) -> Result<Arc<Member>, ToolError> {
     let mut able =
         members.iter().filter(|member| member.has_stream(stream) != Has::No).cloned().collect::<Vec<_>>();
@@ -112,7 +113,7 @@ fn by_stream(members: &[Arc<Member>], call: &Call, stream: &str) -> Result<Arc<M
                 && matches!(named.as_slice(), [named] if named.connection_id == only.connection_id)
         })
     {
-        // Several grants of one account: a choice would not tell them apart.
+        // Several grants of one account: a choice could not tell them apart.
         return Ok(Arc::clone(usable[0]));
     }
     let providers = |connection: &str| {
@@ -120,15 +121,12 @@ fn by_stream(members: &[Arc<Member>], call: &Call, stream: &str) -> Result<Arc<M
     };
     let clear = candidates.iter().find(|candidate| providers(&candidate.connection_id).len() < 2);
     if let (None, Some(shared)) = (clear, candidates.first()) {
-        // Naming it would not say which is meant either.
+        // Naming the connection would not identify the grant either.
         return Err(of_two_providers(&shared.connection_id, &providers(&shared.connection_id)));
     }
     let mut error = ToolError::new(
         "ambiguous_connection",
-        format!(
-            "{} grants may have a stream `{stream}`, and the call does not say which is meant",
-            able.len()
-        ),
+        format!("{} grants may have a stream `{stream}`, and the call does not say which one", able.len()),
         match clear {
             Some(first) => format!(
                 "repeat the call with one of these connection_id values, e.g. {}",
@@ -151,7 +149,7 @@ fn by_stream(members: &[Arc<Member>], call: &Call, stream: &str) -> Result<Arc<M
     Err(error.choose_from(candidates))
 }
 
-/// The connections of several grants, each once however many grants share it.
+/// The connections of several grants, each listed once however many grants share it.
 pub(super) fn candidates_of<'a>(
     members: impl IntoIterator<Item = &'a Arc<Member>>,
     stream: Option<&str>,
@@ -170,18 +168,18 @@ fn providers_of<'a>(members: impl IntoIterator<Item = &'a Arc<Member>>) -> BTree
     members.into_iter().map(|member| member.reader().provider().as_str()).collect()
 }
 
-/// A connection that cannot be told from another provider's (R6.7).
+/// The error for a connection that cannot be distinguished from another provider's (R6.7).
 fn of_two_providers(connection: &str, providers: &BTreeSet<&str>) -> ToolError {
     let named = providers.iter().copied().take(3).collect::<Vec<_>>();
     let serve = named.iter().map(|url| Command::new("mcp serve").option("--provider", *url).to_string());
     ToolError::new(
         "ambiguous_provider",
         format!(
-            "the connection `{connection}` is one of {}: which is meant is never guessed",
-            named.join(" and of ")
+            "the connection `{connection}` exists at {}: the choice is never guessed",
+            named.join(" and at ")
         ),
         format!(
-            "tell the user: serve one of them at a time, with {}; or take a grant that is not needed off this computer, with {}",
+            "tell the user: serve one of them at a time, with {}; or remove a grant that is not needed from this computer, with {}",
             serve.collect::<Vec<_>>().join(" or "),
             Command::new("disconnect"),
         ),

@@ -1,4 +1,4 @@
-//! The schemas of several grants: asked side by side, put together as one.
+//! The schemas of several grants, read in parallel and merged into one.
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use crate::mcp::tool_error::ToolError;
 
 /// What the grants of a package hold together.
 pub struct PackageSchema {
-    /// The compact schemas of those that answered, as one.
+    /// The compact schemas of the grants that answered, merged.
     pub body: Map<String, Value>,
-    /// Each grant's name in a cursor, and how many streams it gave: none where it did not answer.
+    /// Each grant's name in a cursor, and how many streams it returned: none if it did not answer.
     pub parts: Vec<(String, usize)>,
-    /// How many answered.
+    /// How many grants answered.
     pub answered: usize,
-    /// Those that did not, and why.
+    /// The grants that did not, and why.
     pub missing: Vec<Failed>,
 }
 
 impl Package {
-    /// Asks `able` for its schema, or for that of one stream, each within the deadline. `missing` are those that are
-    /// known to be of no use now.
+    /// Asks `able` for their schemas, or for the schema of one stream, each within the deadline. `missing` are the
+    /// grants known to be unusable now.
     pub async fn schema(
         &self,
         able: &[Arc<Member>],
@@ -75,8 +75,8 @@ fn rows_in(body: &Map<String, Value>) -> usize {
     streams.flatten().filter(|row| row.is_object()).count()
 }
 
-/// The schemas of several grants as one: their connectors, each with the grant or the provider where nothing
-/// else tells two of them apart.
+/// Merges the schemas of several grants: lists their connectors, each with the grant or the provider if nothing else
+/// distinguishes two of them.
 fn merged(bodies: Vec<(Arc<Member>, Map<String, Value>)>, mut warnings: Vec<Value>) -> Map<String, Value> {
     let mut connectors: Vec<(Arc<Member>, Value)> = Vec::new();
     for (member, mut body) in bodies {

@@ -1,5 +1,5 @@
-//! Walks over data that changes from page to page (R3.15, R4.8, R6.2): every row that is there from the beginning to the
-//! end is shown once, in order, and no row twice; and a page costs one read.
+//! Walks over data that changes between pages (R3.15, R4.8, R6.2): every row that exists from the beginning to the
+//! end is shown once, in order, no row is shown twice, and a page costs one read.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -21,27 +21,27 @@ use crate::provider::rs::{Blob, Envelope};
 use crate::provider::url::ProviderUrl;
 use crate::secret::AccessToken;
 
-/// The rows of each connection, the newest first: a keyset cursor stands behind the last row that it was given with.
+/// The rows of each connection, newest first: a keyset cursor points behind the last row of its page.
 #[derive(Debug, Default)]
 struct Rows {
     connections: Vec<BTreeSet<u32>>,
-    /// Those that are there from the beginning.
+    /// The rows that existed from the beginning.
     always: BTreeSet<u32>,
-    /// Those that were there once.
+    /// All rows that ever existed.
     ever: BTreeSet<u32>,
-    /// Whether it pages over all connections itself.
+    /// Whether the provider pages over all connections itself.
     merges: bool,
-    /// How many rows of a page it gives at most, whatever the limit: some each time, as a tool that fits a result.
+    /// The maximum rows per page, whatever the limit: a different number each time, like a tool that fits its result.
     fits: Vec<usize>,
-    /// How long its cursors are.
+    /// The length of its cursors.
     pad: usize,
-    /// Whether it says that a list goes on, and never where.
+    /// Whether it reports that a list continues, but never gives a cursor.
     has_no_cursors: bool,
-    /// What was asked for since the last page: the connection, and the rows that were sent.
+    /// The reads since the last page: the connection, and the number of rows that were sent.
     reads: Vec<Asked>,
 }
 
-/// A read: of which connection, and how many rows were sent.
+/// A read: its connection, and how many rows were sent.
 type Asked = (Option<usize>, usize);
 
 const BOOKMARK: &str = "since:1";
@@ -63,12 +63,12 @@ impl Rows {
         }
     }
 
-    /// Changes them, as far as `shown` was shown.
+    /// Makes a change; `shown` are the rows shown so far.
     fn change(&mut self, change: &Change, shown: &[u32]) {
         match *change {
             Change::Insert(connection, key) => {
                 let connection = connection % self.connections.len();
-                // A row that is gone does not come again.
+                // A deleted row does not come back.
                 if self.ever.insert(key) {
                     self.connections[connection].insert(key);
                 }
@@ -118,7 +118,7 @@ impl Rows {
         let (rows, has_more) = if let Some(connection) = connection {
             cut(of(connection))
         } else if is_apart {
-            // So many of each, and no cursor.
+            // That many from each connection, and no cursor.
             let parts = all.map(|connection| cut(of(connection))).collect::<Vec<_>>();
             let has_more = parts.iter().any(|(_, has_more)| *has_more);
             (parts.into_iter().flat_map(|(rows, _)| rows).collect(), has_more)
@@ -151,9 +151,9 @@ enum Change {
     Newest(usize),
     /// Any row.
     Delete(usize),
-    /// So many of those that were shown, the last ones.
+    /// That many of the shown rows, the last ones.
     DeleteShown(usize),
-    /// So many of those that come next.
+    /// That many of the rows that come next.
     DeleteBehind(usize),
 }
 
@@ -212,7 +212,7 @@ impl Provider {
     }
 }
 
-/// Shows rows of this many bytes in all; a row has as many as its key says.
+/// Shows rows of this many bytes in total; a row's key is its size.
 struct Room {
     bytes: usize,
     cursor: usize,
@@ -268,7 +268,7 @@ fn list(is_search: bool) -> List {
     List::Records(Records { stream: "notes".to_owned(), ..Records::default() })
 }
 
-/// A walk over one grant: what was read for each page, and the keys that each shows.
+/// A walk over one grant: the reads for each page, and the keys that each page shows.
 struct Walked {
     pages: Vec<(Vec<Asked>, Vec<u32>)>,
 }
@@ -288,7 +288,7 @@ async fn walk(provider: &Provider, list: List, limit: u64, room: &Room, changes:
     loop {
         let mut list = list.clone();
         if let (List::Records(records), Some(_)) = (&mut list, &cursor) {
-            // As the call of the next page says it.
+            // As the call for the next page does.
             records.changes_since = None;
         }
         let cursor_of_call = cursor.as_deref().map(Cursor::from_text);
@@ -311,7 +311,7 @@ async fn walk(provider: &Provider, list: List, limit: u64, room: &Room, changes:
     }
 }
 
-/// That every row which was there all the time was shown once, in order, and no other twice.
+/// Checks that every row that existed all the time was shown once, in order, and no other row twice.
 fn shown_once(shown: &[u32], provider: &Provider, in_order: bool) -> Result<(), TestCaseError> {
     let rows = provider.0.lock().unwrap();
     let mut once = shown.to_vec();
@@ -400,11 +400,12 @@ proptest! {
         for (at, (reads, keys)) in walked.pages.iter().enumerate() {
             let left = |of: &BTreeSet<u32>| of.iter().any(|key| !shown[..before].contains(key));
             let unscoped = reads.iter().filter(|(connection, _)| connection.is_none()).count();
-            // A list that began as one goes on as one.
+            // A list that began as one list continues as one.
             prop_assert!(unscoped == usize::from(at == 0) || (unscoped, reads.len()) == (1, 1), "{:?}", reads);
             for (connection, keys) in connections.iter().enumerate() {
                 let of = reads.iter().filter(|(of, _)| *of == Some(connection)).count();
-                // The second page finds out where a connection ends of which the first one had as many rows as it may.
+                // If the first page already has all the rows of a connection that it may have, the second page
+                // discovers its end.
                 prop_assert!(of <= usize::from(at <= 1 || left(keys)), "{:?}", reads);
             }
             before += keys.len();
@@ -425,7 +426,7 @@ proptest! {
         let provider = Provider(Arc::new(Mutex::new(rows)));
         let walked = wait(walk(&provider, list(is_search), limit, &Room { bytes, cursor: 4_096 }, &[]));
         let shown = walked.shown();
-        // Such a provider gives no more than what the call asked for.
+        // Such a provider returns no more than the call asked for.
         let most = usize::try_from(limit).unwrap();
         prop_assert!(shown.len() >= all.min(most), "{} of {}", shown.len(), all);
         prop_assert_eq!(shown.iter().collect::<BTreeSet<_>>().len(), shown.len());
@@ -434,7 +435,7 @@ proptest! {
     #[test]
     fn r4_8_a_burst_of_new_rows_repeats_nothing_and_is_not_shown(
         keys in prop::collection::btree_set(0u32..2_000, 0..40),
-        // With those that were shown no more than a provider gives at once: behind that they are out of sight.
+        // Together with the shown rows, no more than a provider returns at once: rows beyond that are out of sight.
         bursts in prop::collection::vec(0usize..25, 0..3),
         limit in 25u64..100,
         bytes in 4usize..150,
@@ -457,7 +458,7 @@ proptest! {
         let mut rows = Rows::new(connections, false);
         rows.pad = pad;
         let provider = Provider(Arc::new(Mutex::new(rows)));
-        // A place in each connection has no room here.
+        // There is no room for a place in each connection here.
         let walked = wait(walk(&provider, list(false), limit, &Room { bytes, cursor: 460 }, &[]));
         shown_once(&walked.shown(), &provider, false)?;
     }
@@ -542,13 +543,13 @@ async fn walk_grants(
         for (at, provider) in providers.iter().enumerate() {
             let mut rows = provider.0.lock().unwrap();
             reads += std::mem::take(&mut rows.reads).len();
-            // The rows of each are its own, whichever grants read them.
+            // The rows of a provider are its own, whichever grants read them.
             let is_first = providers[..at].iter().all(|other| !Arc::ptr_eq(&other.0, &provider.0));
             for change in changes.get(pages.len()).into_iter().flatten().filter(|_| is_first) {
                 let own = shown.iter().copied().filter(|key| rows.ever.contains(key)).collect::<Vec<_>>();
                 let last = rows.connections.len() - 1;
                 match *change {
-                    // Keys of other grants are not taken.
+                    // Keys that belong to other grants are skipped.
                     Change::Insert(_, key) if key as usize % providers.len() == at => {
                         rows.change(&Change::Insert(last, key + 4_000), &own);
                     }

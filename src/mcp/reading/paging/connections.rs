@@ -1,4 +1,4 @@
-//! A list over several connections of one grant, which the provider does not page over itself: read apart and
+//! A list over several connections of one grant that the provider does not page over itself: read separately and
 //! merged, in the declared order or in turns (R3.15).
 
 use std::cmp::Ordering;
@@ -23,15 +23,15 @@ pub(super) fn positions(connections: Vec<String>) -> Vec<Position> {
 
 /// A list over several connections, as far as it was read.
 pub(super) struct Apart<'a> {
-    /// Where each connection stands.
+    /// The position in each connection.
     pub positions: Vec<Position>,
-    /// The order of the merge; they take turns without one.
+    /// The order of the merge; without one, the connections take turns.
     pub order: Option<&'a Sort>,
-    /// What the provider gave when it was asked for all of them at once.
+    /// The provider's answer to a read of all connections at once.
     pub unscoped: Option<Answer>,
 }
 
-/// Reads several connections apart and merges them.
+/// Reads several connections separately and merges them.
 pub(super) async fn merged<S: Shape>(
     reader: &Reader,
     listing: &Listing,
@@ -55,14 +55,14 @@ pub(super) async fn merged<S: Shape>(
         for (index, position) in live.iter().zip(begun) {
             positions[*index] = position;
         }
-        // One that says that it goes on, and not where, ends here; but for one that was asked for fewer rows than the call did.
+        // A list that continues without a cursor ends here, unless it was asked for fewer rows than the call wants.
         for (answer, index) in answers.iter_mut().zip(&live) {
             let is_narrowed = positions[*index].is_narrower_than(limit) && !answer.rows.is_empty();
             answer.has_more = answer.cursor.is_some() || (answer.has_more && is_narrowed);
         }
         answers
     };
-    // Those that are at their end are not asked again.
+    // Connections at their end are not asked again.
     let before = positions.iter().filter(|position| position.is_done).map(|position| position.count).sum();
     let mut body = merged_body(unscoped.as_ref(), &answers, before);
     body.remove("links");
@@ -83,7 +83,7 @@ pub(super) async fn merged<S: Shape>(
         rows.into_iter().map(|row| shape.ready(row)).collect::<Vec<_>>()
     };
     let mut rows = rows_of(&turns);
-    // One whose place takes room already.
+    // Connections whose place already takes up room.
     let begun = (0..live.len()).filter(|at| !answers[*at].rows.is_empty());
     let begun = begun.max_by_key(|at| positions[live[*at]].cursor.as_ref().map(String::len));
     let begun = begun.filter(|at| positions[live[*at]].cursor.is_some());
@@ -109,7 +109,7 @@ pub(super) async fn merged<S: Shape>(
             after = after.into_iter().map(|position| position.with_room(room, limit)).collect();
         }
         let has_more = after.iter().any(|position| !position.is_done);
-        // Each page that follows has to have room for its place, too.
+        // Each following page must have room for its place, too.
         let later = after.iter().map(Position::most_briefly).collect();
         let is_too_long = has_more && walk_of(later).encode().len() > shape.max_cursor();
         let next = has_more.then(|| walk_of(after).encode_within(shape.max_cursor()));
@@ -118,7 +118,7 @@ pub(super) async fn merged<S: Shape>(
             && live.len() > 1
             && let Some(one) = begun.or(turns.first().map(|(answer, _)| *answer))
         {
-            // No cursor could hold a place in each: then one is read to its end after the other.
+            // No cursor could hold a place in each connection, so they are read one after the other.
             is_one_alone = true;
             turns = (0..answers[one].rows.len()).map(|row| (one, row)).take(most).collect();
             rows = rows_of(&turns);
@@ -127,7 +127,7 @@ pub(super) async fn merged<S: Shape>(
             fit = shape.fit(&body, &rows).clamp(1, rows.len());
             continue;
         }
-        // How long the cursor is, is known only now: fewer rows may fit beside it.
+        // Only now is the cursor's length known: fewer rows may fit next to it.
         body.insert("next_cursor".into(), json!(next));
         let fits = shape.fit(&body, &rows[..fit]).max(1);
         if next.is_none() || fits >= fit {
@@ -147,8 +147,8 @@ fn warn_of_order(body: &mut Map<String, Value>) {
     );
 }
 
-/// The rows of each connection, where `answer` to a read of all of them has what a read of each would have given: as many
-/// as were asked for of each, or all.
+/// The rows of each connection, if `answer` to a read of all of them contains what separate reads would have
+/// returned: as many as were requested from each, or all.
 fn parts(answer: &Answer, positions: &[Position], limit: u64) -> Option<Vec<Answer>> {
     if answer.has_more && answer.rows.len() as u64 <= limit {
         return None;
@@ -158,7 +158,7 @@ fn parts(answer: &Answer, positions: &[Position], limit: u64) -> Option<Vec<Answ
     };
     let of = |position: &Position| {
         let mut rows = answer.rows.iter().filter(|row| is_of(row, position)).cloned().collect::<Vec<_>>();
-        // Fewer than were asked for are all of them.
+        // Fewer than requested means all of them.
         let has_more = answer.has_more && rows.len() as u64 >= limit;
         let page = Passed::default().take_from(&mut rows, has_more);
         Answer { body: Map::new(), rows, page, has_more, cursor: None, is_ranked: false }
@@ -168,17 +168,17 @@ fn parts(answer: &Answer, positions: &[Position], limit: u64) -> Option<Vec<Answ
     is_whole.then_some(parts)
 }
 
-/// The position behind `used` rows of `answer`.
+/// The position after `used` rows of `answer`.
 fn advance(position: &Position, answer: &Answer, used: usize) -> Position {
     if used == answer.rows.len() && (answer.cursor.is_some() || !answer.has_more) {
         return position.next_page(answer.cursor.as_ref(), &answer.page.left);
     }
-    // Of more that the provider has, and gives no cursor for, the page itself is asked for again.
+    // If the provider has more but gives no cursor, the page itself is requested again.
     position.behind(&answer.page, used)
 }
 
-/// One envelope for several: counts added up with those `before`, of connections at their end, warnings once, without the one that says that the provider
-/// could not page over several connections.
+/// One envelope for several: counts are added up with those `before`, from connections at their end; each warning is
+/// kept once, except the one that the provider could not page over several connections.
 fn merged_body(
     unscoped: Option<&Map<String, Value>>,
     answers: &[Answer],
@@ -203,7 +203,7 @@ fn merged_body(
                     count.insert("value".into(), json!(now.saturating_add(before)));
                 }
                 (Some((now, before)), Some(count)) => *count = json!(now.saturating_add(before)),
-                // That of one connection is not that of all.
+                // The count of one connection is not the count of all.
                 (None, _) | (_, None) => {
                     meta.remove("count");
                     meta.remove("count_accuracy");
@@ -214,8 +214,8 @@ fn merged_body(
     body
 }
 
-/// Which row of which list comes when: in `order`, else in turns. In order, nothing comes after the end of a list that
-/// goes on on its next page: what is there may come before it.
+/// The order in which the rows of the lists come: by `order`, otherwise in turns. In an order, nothing may come after
+/// the end of a list that continues on its next page, because its next rows may come first.
 fn interleave(lists: &[(&[Row], bool)], order: Option<&Sort>) -> Vec<(usize, usize)> {
     let mut at = vec![0usize; lists.len()];
     let mut turns = Vec::with_capacity(lists.iter().map(|(list, _)| list.len()).sum());
@@ -224,7 +224,7 @@ fn interleave(lists: &[(&[Row], bool)], order: Option<&Sort>) -> Vec<(usize, usi
         let open = (0..lists.len()).filter(is_open);
         let next = match order {
             Some(_) if (0..lists.len()).any(|list| lists[list].1 && !is_open(&list)) => None,
-            // The first among equals, so that the same rows come in the same order.
+            // The first among equals, so that the same rows always come in the same order.
             Some(order) => open.min_by(|left, right| {
                 compare(&lists[*left].0[at[*left]], &lists[*right].0[at[*right]], order).then(left.cmp(right))
             }),
@@ -272,7 +272,7 @@ mod tests {
         let lists: [(&[Row], bool); 2] = [(&left, false), (&right, false)];
         assert_eq!(interleave(&lists, Some(&order)), [(0, 0), (1, 0), (0, 1), (1, 1), (1, 2)]);
         assert_eq!(interleave(&lists, None), [(0, 0), (1, 0), (0, 1), (1, 1), (1, 2)]);
-        // The next page of the left list may begin before what is left of the other.
+        // The next page of the left list may begin before the rest of the other list.
         let goes_on: [(&[Row], bool); 2] = [(&left, true), (&right, false)];
         assert_eq!(interleave(&goes_on, Some(&order)), [(0, 0), (1, 0), (0, 1)]);
         let ascending = Sort { is_descending: false, ..order };

@@ -1,5 +1,4 @@
-//! The cursors that are ours: a walk written out, or the name of one that is kept here because it is too long for a
-//! call to carry.
+//! Our own cursors: a walk written out, or the name of a walk that is kept here because a call could not carry it.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -14,49 +13,52 @@ use crate::mcp::reading::rows::Row;
 use crate::mcp::size::json_len;
 use crate::mcp::tool_error::ToolError;
 
-/// What our own cursors begin with; no provider's would.
+/// The beginning of our own cursors; no provider uses it.
 const PREFIX: &str = "pdpp1.";
 
-/// What a cursor begins with whose walk is kept here.
+/// The beginning of a cursor whose walk is kept here.
 pub(super) const KEPT_PREFIX: &str = "pdpp1.w-";
 
-/// Longest cursor of several grants that a model is asked to copy, in bytes: a longer one is kept here under a short name.
+/// The maximum size of a cursor over several grants that a model has to copy, in bytes: a longer one is kept here
+/// under a short name.
 const LONGEST_COPIED: usize = 1_000;
 
-/// How many bytes of a cursor name a row that was shown.
+/// How many bytes of a cursor identify a row that was shown.
 const SEEN_BYTES: usize = 6;
 
-/// Pages of fewer rows than this ask for one more than fits in the mean: one row less would be much of them.
+/// Pages of fewer rows than this request one row more than fits on average: one row less would be a large part.
 const FEW: usize = 6;
 
-/// Most rows of a page that providers give.
+/// The maximum number of rows per page that providers return.
 const MOST_ROWS: u64 = 100;
 
-/// Most rows that a cursor names as shown, of all its places; those before them are counted. Whoever types the next call
-/// copies them.
+/// The maximum number of shown rows that a cursor identifies, over all its places; earlier ones are only counted. The
+/// caller must copy them into the next call.
 const MOST_MARKS: usize = 12;
 
-/// As many may be named of each place.
+/// At least this many may be identified for each place.
 const LEAST_MARKS: usize = 3;
 
-/// Most of them that the page did not have when it was last read.
+/// The maximum number of them that were missing when the page was last read.
 const MOST_MISSING: usize = 4;
 
-/// Rows of the provider's page that were shown already. The page is read again, and may have other rows by then.
+/// The rows of a provider's page that were already shown. The page is read again, and may have different rows by
+/// then.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Passed {
-    /// How many came before those that have a mark.
+    /// How many rows came before the marked ones.
     pub(super) counted: usize,
-    /// The last of them, each by a number for its id.
+    /// The last of the shown rows, each as a number made from its id.
     pub(super) marks: Vec<u32>,
-    /// The row that came behind them and was not shown.
+    /// The first row after them, which was not shown.
     pub(super) next: Option<u32>,
-    /// Whether they were shown of the page before, and may come on this one: it had other rows when it was read again.
+    /// Whether they were shown on the previous page and may appear on this one, because the previous page had changed
+    /// when it was read again.
     pub(super) is_carried: bool,
 }
 
 impl Passed {
-    /// How many.
+    /// The number of shown rows.
     pub(super) const fn len(&self) -> usize {
         self.counted.saturating_add(self.marks.len())
     }
@@ -65,13 +67,13 @@ impl Passed {
         self.len() == 0
     }
 
-    /// What takes as long as that many rows do at most.
+    /// The longest value for that many rows.
     pub(super) fn most(rows: usize) -> Self {
         let marks = rows.min(MOST_MARKS);
         Self { counted: rows - marks, marks: vec![u32::MAX; marks], next: Some(u32::MAX), is_carried: false }
     }
 
-    /// The same with the last `most` named.
+    /// The same with the last `most` rows marked.
     fn naming(mut self, most: usize) -> Self {
         let excess = self.marks.len().saturating_sub(most);
         self.marks.drain(..excess);
@@ -81,15 +83,15 @@ impl Passed {
         self
     }
 
-    /// The same in few bytes: a number alone, which is right as long as nothing comes or goes. Of those of the page before nothing
-    /// can be said so.
+    /// The same in a few bytes: only a number, which is right as long as no rows come or go. Rows of the previous
+    /// page cannot be expressed this way.
     fn briefly(&self) -> Self {
         let counted = if self.is_carried { 0 } else { self.len() };
         Self { counted, ..Self::default() }
     }
 
-    /// Takes them out of `rows`, those of the provider's page, and what came among them meanwhile; whatever came or went, what
-    /// is left was not shown. The list may go on behind them, as `goes_on` says.
+    /// Removes the shown rows from `rows`, the provider's page, together with those that were inserted among them;
+    /// whatever changed, the remaining rows were not shown. `goes_on`: whether the list continues after this page.
     pub(super) fn take_from(&self, rows: &mut Vec<Row>, goes_on: bool) -> Again {
         let numbers = rows.iter().map(mark).collect::<Vec<_>>();
         if numbers.get(self.counted..self.len()) == Some(self.marks.as_slice()) {
@@ -100,8 +102,8 @@ impl Passed {
         let first = numbers.iter().position(|number| self.marks.contains(number));
         let next = numbers.iter().position(|number| Some(*number) == self.next);
         let is_lost = self.next.is_some() && next.is_none();
-        // What stands before the first of them is counted, or came among those that are. Where none of them is there, a page
-        // may be shorter than it was; else so much is gone that the count says nothing.
+        // Rows before the first marked one are counted, or were inserted among those that are. If no marked row is
+        // left, the page may be shorter than before; otherwise so many rows are gone that the count is useless.
         let is_short = goes_on && numbers.len() < self.len();
         let counted = first.or(next).unwrap_or(if is_short { self.counted } else { 0 });
         let counted = if self.counted > 0 { counted } else { 0 };
@@ -109,21 +111,21 @@ impl Passed {
         let beyond = if is_beyond { self.counted.saturating_sub(numbers.len()) } else { 0 };
         let mut left = Self { counted: beyond, next: None, is_carried: true, ..self.clone() };
         let is_shown = |(at, number): (usize, &u32)| {
-            // Each mark is one row: a provider may give two of the same name.
+            // Each mark stands for one row: a provider may return two with the same name.
             let marked = left.marks.iter().position(|mark| mark == number);
             marked.map(|marked| left.marks.remove(marked));
             marked.is_some() || at < counted
         };
         let mut shown = numbers.iter().enumerate().map(is_shown).collect::<Vec<_>>();
         let place = match next {
-            // All that came before it came meanwhile, where nothing that was shown is behind it.
+            // If no shown row comes after it, all rows before it were inserted in the meantime.
             Some(next) if !shown[next..].contains(&true) => next,
             next => place_behind(&shown).min(next.unwrap_or(usize::MAX)),
         };
         shown[..place].fill(true);
         let mut each = shown.iter();
         rows.retain(|_| each.next() != Some(&true));
-        // What is neither on its page nor on the next one is gone.
+        // A row that is on neither page is gone.
         if self.is_carried && rows.len() == numbers.len() {
             left = Self::default();
         }
@@ -131,8 +133,9 @@ impl Passed {
     }
 }
 
-/// Where a page goes on of which these rows were `shown`: behind most of them, with the fewest of the others before it. Those
-/// came meanwhile; and where a shown row moved to the end instead, none of those is passed over that it moved behind.
+/// Where a page continues after the `shown` rows: behind as many of them as possible, with as few others as possible
+/// before it. The others were inserted in the meantime. If a shown row moved to the end instead, none of the rows
+/// that it moved past is skipped.
 fn place_behind(shown: &[bool]) -> usize {
     let (mut place, mut score, mut best) = (0, 0, 0);
     for (at, is_shown) in shown.iter().enumerate() {
@@ -149,11 +152,11 @@ fn place_behind(shown: &[bool]) -> usize {
 pub(super) struct Again {
     /// A mark for each of its rows.
     numbers: Vec<u32>,
-    /// Which of them were shown already, or came before the place where it goes on.
+    /// Which rows were already shown, or come before the place where the walk continues.
     shown: Vec<bool>,
-    /// Those that were shown of it, or may have come to it, and are not on it: they may be on the page that follows.
+    /// Rows that were shown from this page, or may have moved to it, and are missing: they may be on the next page.
     pub(super) left: Passed,
-    /// Whether the row is not on it that was to come next.
+    /// Whether the row that should come next is missing.
     pub(super) is_lost: bool,
 }
 
@@ -163,7 +166,7 @@ impl Again {
         self.shown.iter().filter(|shown| **shown).count()
     }
 
-    /// What was shown of it with the next `used` rows that were not.
+    /// The shown rows, together with the next `used` rows that were not shown before.
     fn with(&self, used: usize) -> Passed {
         let mut new = 0;
         let here = self.numbers.iter().zip(&self.shown).filter(|(_, shown)| {
@@ -171,7 +174,7 @@ impl Again {
             **shown || new <= used
         });
         let mut marks = here.map(|(number, _)| *number).collect::<Vec<_>>();
-        // Those that are missing, the last of them: what came before them may have put them on the page that follows.
+        // The last of the missing rows: rows inserted before them may have moved them to the next page.
         let missing = &self.left.marks[self.left.marks.len().saturating_sub(MOST_MISSING)..];
         let excess = (marks.len() + missing.len()).saturating_sub(MOST_MARKS);
         marks.drain(..excess.min(marks.len()));
@@ -182,81 +185,80 @@ impl Again {
     }
 }
 
-/// Most pages of walks that are kept.
+/// The maximum number of pages of walks to keep.
 const MAX_KEPT: usize = 256;
 
-/// Where a walk stands in one list.
+/// The position of a walk in one list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Position {
-    /// The grant, where it is one of several.
+    /// The grant, if there are several.
     pub(super) grant: Option<String>,
-    /// How many rows of it were shown, where grants take turns.
+    /// How many of its rows were shown, if grants take turns.
     pub(super) shown: usize,
-    /// The connection, where it is one of several.
+    /// The connection, if there are several.
     pub(super) connection: Option<String>,
     /// The provider's cursor.
     pub(super) cursor: Option<String>,
-    /// Rows of the page that were shown already.
+    /// Rows of the page that were already shown.
     pub(super) passed: Passed,
-    /// How many rows fit a result by their mean size, where those of the page before were too many for one.
+    /// How many rows fit a result by their average size, if the previous page had too many for one.
     pub(super) room: Option<usize>,
-    /// The bookmark that the page begins at, where it is the first one of changes: a call names it with no cursor.
+    /// The bookmark at which the page begins, if it is the first page of changes: a call gives it without a cursor.
     pub(super) since: Option<String>,
     /// Whether nothing follows.
     pub(super) is_done: bool,
-    /// How many rows there were, of a grant that is done: it is not asked again.
+    /// The number of rows of a grant that is done and is not asked again.
     pub(super) count: Option<u64>,
 }
 
 impl Position {
-    /// How many rows to ask for so that `limit` of them, or as many as fit, follow those that were shown: at most what a
-    /// provider gives.
+    /// How many rows to request so that `limit` of them, or as many as fit, follow the shown ones: at most what a
+    /// provider returns.
     pub(super) fn limit(&self, limit: u64) -> u64 {
         let room = self.room.map_or(limit, |room| limit.min(room as u64));
         room.saturating_add(self.passed.len() as u64).min(limit.max(MOST_ROWS))
     }
 
-    /// Whether fewer rows than `limit` are asked for, because no more would fit.
+    /// Whether fewer rows than `limit` are requested because no more would fit.
     pub(super) fn is_narrower_than(&self, limit: u64) -> bool {
         self.room.is_some_and(|room| (room as u64) < limit)
     }
 
-    /// The same, where `room` rows fit a result of up to `limit`.
+    /// The same, if `room` rows fit a result of up to `limit` rows.
     pub(super) fn with_room(self, room: usize, limit: u64) -> Self {
         let room = if room < FEW { room.max(1) + 1 } else { room };
         Self { room: Some(room).filter(|room| !self.is_done && (*room as u64) < limit), ..self }
     }
 
-    /// The same page, of which `used` more rows were shown.
+    /// The same page after `used` more rows were shown.
     pub(super) fn behind(&self, page: &Again, used: usize) -> Self {
         Self { passed: page.with(used), ..self.clone() }
     }
 
-    /// The provider's next page, where those that are `left` may be, which were shown already; none follows without a cursor.
+    /// The provider's next page, which may contain the already shown rows in `left`; without a cursor, none follows.
     pub(super) fn next_page(&self, cursor: Option<&String>, left: &Passed) -> Self {
         let is_done = cursor.is_none();
         let passed = if is_done { Passed::default() } else { left.clone() };
         Self { cursor: cursor.cloned(), passed, since: None, is_done, ..self.clone() }
     }
 
-    /// The same place in few bytes.
+    /// The same place in a few bytes.
     pub(super) fn briefly(&self) -> Self {
         Self { passed: self.passed.briefly(), room: None, ..self.clone() }
     }
 
-    /// The longest place on the same page, in few bytes.
+    /// The longest place on the same page, in a few bytes.
     pub(super) fn most_briefly(&self) -> Self {
         let counted = if self.is_done { 0 } else { 99 };
         Self { passed: Passed { counted, ..Passed::default() }, room: None, ..self.clone() }
     }
 
-    /// Whether the page that follows `shown` rows of this one can be had as more rows of it, without a cursor of its own.
+    /// Whether the page after `shown` rows of this one can be read as more rows of this page, without its own cursor.
     pub(super) const fn can_widen(shown: usize, limit: u64) -> bool {
         (shown as u64).saturating_add(limit) <= MOST_ROWS
     }
 
-    /// Each part after a point and a letter, which is a capital where the text is not plain.
-    /// `most` rows are named.
+    /// Writes each part after a point and a letter, a capital if the text is encoded. At most `most` rows are marked.
     fn write(&self, most: usize, out: &mut String) {
         let passed = self.passed.clone().naming(most);
         let texts = [("g", &self.grant), ("s", &self.connection), ("c", &self.cursor), ("b", &self.since)];
@@ -310,7 +312,7 @@ impl Position {
                     position.passed.marks = marks_of(text)?;
                 }
                 "x" => position.passed.next = Some(u32::from_str_radix(text, 16).ok()?),
-                // Whatever a cursor says, a page has a row.
+                // Whatever a cursor claims, a page has at least one row.
                 "r" => position.room = Some(number()?.max(1)),
                 "n" => position.count = Some(text.parse().ok()?),
                 "d" if text.is_empty() => position.is_done = true,
@@ -321,7 +323,7 @@ impl Position {
     }
 }
 
-/// A number for a row's id, the same in every process; of those without an id each is like the other.
+/// A number made from a row's id, the same in every process; all rows without an id get the same number.
 fn mark(row: &Row) -> u32 {
     let id = RecordId::of_row(row, "");
     let number =
@@ -336,22 +338,22 @@ fn marks_of(text: &str) -> Option<Vec<u32>> {
     is_whole.then(|| marks.iter().map(|mark| u32::from_be_bytes(*mark)).collect())
 }
 
-/// What our own cursor remembers: positions, and which query they belong to.
+/// The content of our own cursor: positions, and which query they belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Walk {
     pub(super) query: u32,
     pub(super) positions: Vec<Position>,
-    /// Rows that another grant may give again, by [`seen_number`].
+    /// Rows that another grant may return again, by [`seen_number`].
     pub(super) seen: Vec<u64>,
 }
 
-/// A row as a walk remembers it.
+/// The number by which a walk remembers a row.
 pub(super) fn seen_number<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
     hash(parts) >> (64 - 8 * SEEN_BYTES)
 }
 
 impl Walk {
-    /// Not packed as a whole: most of it are cursors, which are packed already.
+    /// Not compressed as a whole: it consists mostly of cursors, which are already compact.
     pub(super) fn encode(&self) -> String {
         let mut out = format!("{PREFIX}{:x}", self.query);
         let places = self.positions.iter().filter(|position| !position.passed.is_empty()).count();
@@ -369,7 +371,7 @@ impl Walk {
         out
     }
 
-    /// As [`Walk::encode`], within `most` bytes where it can be said so briefly.
+    /// As [`Walk::encode`], within `most` bytes if the short form allows it.
     pub(super) fn encode_within(&self, most: usize) -> String {
         let whole = self.encode();
         if whole.len() <= most {
@@ -378,17 +380,17 @@ impl Walk {
         Self { positions: self.positions.iter().map(Position::briefly).collect(), ..self.clone() }.encode()
     }
 
-    /// Whether it is a place in the query of that fingerprint, read from one grant.
+    /// Whether it is a place in the query with that fingerprint, read from one grant.
     pub(super) fn is_of_one_grant(&self, query: u32) -> bool {
         self.is_of(query, 256) && self.positions.iter().all(|at| at.grant.is_none())
     }
 
-    /// Whether it is a place in the query of that fingerprint, read from several grants.
+    /// Whether it is a place in the query with that fingerprint, read from several grants.
     pub(super) fn is_of_grants(&self, query: u32) -> bool {
         self.is_of(query, 4_096) && self.positions.iter().all(|at| at.grant.is_some())
     }
 
-    /// One that was made here has a place.
+    /// A walk that was created here has at least one place.
     fn is_of(&self, query: u32, most: usize) -> bool {
         self.query == query && (1..=most).contains(&self.positions.len())
     }
@@ -412,14 +414,14 @@ impl Walk {
     }
 }
 
-/// The cursor of a call, as far as it says by itself where it leads.
+/// The cursor of a call, as far as its text shows where it leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cursor {
-    /// The provider's own, passed on as it is.
+    /// The provider's own cursor, passed on unchanged.
     Provider(String),
     /// One of ours.
     Walk(Walk),
-    /// The name of one of ours that is kept here: its cursor would be too long for a call to carry.
+    /// The name of one of ours that is kept here, because a call could not carry it.
     Kept(String),
     /// One of ours that cannot be read.
     Damaged,
@@ -447,7 +449,7 @@ impl Cursor {
     }
 }
 
-/// How long a cursor of ours is at most that holds `cursor`, in bytes.
+/// The maximum size of our cursor around `cursor`, in bytes.
 pub fn most_length(cursor: Option<&Value>) -> usize {
     match cursor {
         Some(Value::String(cursor)) if cursor.starts_with(PREFIX) => cursor.len() + 100,
@@ -456,12 +458,12 @@ pub fn most_length(cursor: Option<&Value>) -> usize {
     }
 }
 
-/// Our cursors end with the process that gave them where they were too long to be passed on.
+/// The error for a kept cursor: those too long to pass on end with the process that issued them.
 pub(super) fn expired_cursor() -> ToolError {
     ToolError::new(
         "cursor_expired",
         format!(
-            "the place that this cursor names is not kept any more: the server was started again, or {MAX_KEPT} other pages \
+            "the place that this cursor names is no longer kept: the server was restarted, or {MAX_KEPT} other pages \
              were read since"
         ),
         "start again without cursor",
@@ -473,22 +475,22 @@ pub(super) fn invalid_cursor() -> ToolError {
     unfit_cursor("the cursor is damaged or belongs to another call")
 }
 
-/// As `invalid_cursor`, with what may be wrong with it.
+/// The error `invalid_cursor`, with what may be wrong with it.
 pub(super) fn unfit_cursor(what: &str) -> ToolError {
     ToolError::new(
         "invalid_cursor",
         what,
-        "start again without cursor; a cursor goes with the very call that gave it",
+        "start again without cursor; a cursor works only with the call that gave it",
     )
     .with("param", "cursor")
 }
 
-/// Walks whose cursor would be too long to pass on, by name: the last 256 pages. They end with the
-/// process, and the name says which process it was, so that another never takes it for one of its own.
+/// Walks whose cursor would be too long to pass on, by name: the last 256 pages. They end with the process. The name
+/// identifies the process, so that no other process mistakes it for one of its own.
 #[derive(Default)]
 pub struct Walks {
     kept: Mutex<Kept>,
-    /// Whether the process ends after a call.
+    /// Whether the process ends after one call.
     is_for_one_call: bool,
 }
 
@@ -496,24 +498,24 @@ pub struct Walks {
 struct Kept {
     process: Option<String>,
     next: u64,
-    /// Written out, one allocation a page: what is kept long among what lives short pins the memory round it, and a
-    /// walk is many small strings.
+    /// Each page is one string, so one allocation: long-lived data among short-lived data pins the memory around it,
+    /// and a walk consists of many small strings.
     pages: VecDeque<(u64, Box<str>)>,
 }
 
 impl Walks {
-    /// Those of a process that answers one call: what it keeps nobody can ask for.
+    /// For a process that answers one call: no later call can ask for what it keeps.
     pub(crate) fn for_one_call() -> Self {
         Self { is_for_one_call: true, ..Self::default() }
     }
 
-    /// How long a cursor over several grants is at most, where a call can carry one of `most`. Longer ones are kept here under
-    /// a short name. Whoever types the next call copies it whole.
+    /// The maximum size of a cursor over several grants if a call can carry `most` bytes. Longer ones are kept here
+    /// under a short name, because the caller must copy the cursor whole.
     pub(super) fn longest(&self, most: usize) -> usize {
         if self.is_for_one_call { most } else { most.min(LONGEST_COPIED) }
     }
 
-    /// Whether the process ends after a call, so that nothing that it keeps is found again.
+    /// Whether the process ends after one call, so that nothing it keeps can be found again.
     pub(super) const fn are_for_one_call(&self) -> bool {
         self.is_for_one_call
     }
@@ -554,7 +556,7 @@ pub(super) fn hash<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
 /// A shorter one: its halves folded.
 pub(super) fn short_hash<'a>(parts: impl IntoIterator<Item = &'a str>) -> u32 {
     let hash = hash(parts);
-    #[allow(clippy::cast_possible_truncation, reason = "the lower half is meant")]
+    #[allow(clippy::cast_possible_truncation, reason = "only the lower half is needed")]
     let folded = (hash ^ (hash >> 32)) as u32;
     folded
 }
@@ -640,19 +642,19 @@ mod tests {
         assert_eq!(left(&three, &["d", "e"]), (of(&["d", "e"]), 0, 3));
         assert_eq!(left(&three, &["a"]), (of(&[]), 1, 2));
         assert_eq!(left(&three, &["c", "b", "a", "d"]), (of(&["d"]), 3, 0));
-        // More came than were shown; and one that was shown moved to the end.
+        // More rows were inserted than were shown, and a shown one moved to the end.
         assert_eq!(left(&shown(&["a"]), &["n", "o", "a", "d"]), (of(&["n", "o", "d"]), 1, 0));
         assert_eq!(left(&three, &["a", "b", "d", "e", "c"]), (of(&["d", "e"]), 3, 0));
-        // All of them moved behind the row that was to come next.
+        // All of them moved behind the row that should come next.
         let before_d = Passed { next: Some(mark(&row("d"))), ..three.clone() };
         assert_eq!(left(&before_d, &["d", "e", "a", "b", "c"]), (of(&["d", "e"]), 3, 0));
-        // Two of the same name are two rows.
+        // Two rows with the same name are two rows.
         assert_eq!(left(&shown(&["a"]), &["n", "a", "a"]), (of(&["n", "a"]), 1, 0));
-        // Those that were shown of the page before: none of them came on this one.
+        // Rows shown on the previous page: none of them is on this page.
         let carried = Passed { is_carried: true, ..three };
         assert_eq!(left(&carried, &["c", "d"]), (of(&["d"]), 1, 2));
         assert_eq!(left(&carried, &["d", "e"]), (of(&["d", "e"]), 0, 0));
-        // More than a cursor names: the first of them are counted.
+        // More than a cursor marks: the first ones are counted.
         let ids = (0..50).map(|at| format!("r{at:02}")).collect::<Vec<_>>();
         let ids = ids.iter().map(String::as_str).collect::<Vec<_>>();
         let many = shown(&ids[..40]);
@@ -662,12 +664,12 @@ mod tests {
         assert_eq!(left(&many, &[&["n"], ids.as_slice()].concat()), (of(&ids[40..]), 41, 0));
         assert_eq!(left(&many, &ids[..3]), (of(&[]), 3, 37));
         assert_eq!(left(&many, &ids[..20]), (of(&[]), 20, 20));
-        // A list that ends is no shorter page: they are gone.
+        // A list that ends is not a shorter page: the rows are gone.
         assert_eq!(of_page(&many, &["x", "y"], false).0, of(&["x", "y"]));
-        // The row that was to come next says where it goes on, too.
+        // The row that should come next also shows where to continue.
         let before_40 = Passed { next: Some(mark(&row("r40"))), ..many.clone() };
         assert_eq!(left(&before_40, &[&ids[..20], &["n"], &ids[40..]].concat()).0, of(&ids[40..]));
-        // None of those that it names is left: rather twice than never.
+        // None of the marked rows is left: better to show some twice than never.
         let others = [&ids[..1], &["n"; 40]].concat();
         assert_eq!(left(&many, &others), (of(&others), 0, MOST_MARKS));
     }

@@ -1,5 +1,6 @@
-//! A list over several grants (R6.2): asked side by side, and merged in the order that all of them declare, else in turns.
-//! The cursor also holds what was shown of grants of one provider, so that a row that two of them give is shown once.
+//! A list over several grants (R6.2): asked in parallel, and merged in the order that all of them declare, otherwise
+//! in turns. The cursor also identifies what was shown from grants of one provider, so that a row that two of them
+//! return is shown once.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -19,23 +20,23 @@ use crate::mcp::reading::reader::Reader;
 use crate::mcp::reading::rows::Row;
 use crate::mcp::tool_error::ToolError;
 
-/// Most rows of a walk that are remembered as shown.
+/// The maximum number of rows of a walk that are remembered as shown.
 const MAX_SEEN: usize = 4_000;
 
-/// Where a row of several grants says which one it is from; taken from the rows before anything is shown.
+/// The member in which a row of several grants names its branch; removed before anything is shown.
 const BRANCH: &str = "\u{0}branch";
 
 /// One grant's part of a list over several.
 pub struct Branch<'a> {
-    /// Names the grant in a cursor: short, the same in every process.
+    /// The grant's name in a cursor: short, and the same in every process.
     pub key: String,
     /// The grant.
     pub reader: &'a Reader,
-    /// What it is called where grants say different things.
+    /// The grant's label, used where the grants' statements differ.
     pub label: &'a str,
-    /// The list, as this grant is asked for it.
+    /// The list as requested from this grant.
     pub listing: Listing,
-    /// Whether another grant may give the same rows.
+    /// Whether another grant may return the same rows.
     pub has_rival: bool,
 }
 
@@ -44,30 +45,32 @@ pub fn branch_of(row: &Row) -> Option<usize> {
     row.get(BRANCH).and_then(Value::as_u64).and_then(|branch| usize::try_from(branch).ok())
 }
 
-/// A short name for a grant: the same in every process.
+/// A short name for a grant, the same in every process.
 pub fn branch_key(provider: &str, grant_id: &str) -> String {
     format!("{:08x}", short_hash([provider, grant_id]))
 }
 
-/// A grant that gave nothing for a page, and why.
+/// A grant that returned nothing for a page, and why.
 pub type Missing = (usize, ToolError);
 
-/// What is done for a branch beside its read, within the same deadline: a grant that is silent costs its time
-/// once.
+/// What is done for a branch in addition to its read, within the same deadline: a grant that does not answer costs
+/// its time only once.
 pub trait BranchHooks: Sync {
-    /// Refuses the call, for every grant, before the one at `branch` is asked.
+    /// Checks the call before the branch at `branch` is asked; an error refuses it for every grant.
     fn check(&self, branch: usize) -> BoxFuture<'_, Result<(), ToolError>>;
 
-    /// What the refusal of the one at `branch` means.
+    /// Explains the refusal from the grant at `branch`.
     fn explain(&self, branch: usize, error: ToolError) -> BoxFuture<'_, ToolError>;
 }
 
-/// The page of `whole` over several grants: asked side by side, each within `deadline`, and merged (R6.2). A grant that fails does not fail the page (R6.5): it is given back, and is asked
-/// again on the next page while others have more. `warn` tells of those that are missing in this one, within
-/// the envelope, so that what fits beside it is right.
+/// The page of `whole` over several grants: asked in parallel, each within `deadline`, and merged (R6.2). A grant
+/// that fails does not fail the page (R6.5): it is returned in the list of missing ones, and is asked again on the
+/// next page while others have more. `warn` puts the warnings about missing grants into the envelope, so that what
+/// fits next to it is calculated correctly.
 ///
 /// # Errors
-/// `invalid_cursor`, `cursor_expired`, those of [`BranchHooks::check`]; the grants' own error where all of them failed.
+/// Returns `invalid_cursor`, `cursor_expired`, the errors of [`BranchHooks::check`], or the grants' own error if all
+/// of them failed.
 pub async fn read_branches<S: Shape>(
     branches: &[Branch<'_>],
     whole: &Listing,
@@ -93,7 +96,7 @@ pub async fn read_branches<S: Shape>(
     }
 
     let merged = how_merged(&positions, &answers);
-    // A rival that is gone may have given it on an earlier page.
+    // A grant that is gone may have returned the same row on an earlier page.
     let may_repeat = |(at, _): &(usize, Answer)| branches[of[*at]].has_rival || !walk.seen.is_empty();
     let may_repeat = answers.iter().map(may_repeat).collect::<Vec<_>>();
     let key = |list: usize, row: &Row| {
@@ -112,7 +115,7 @@ pub async fn read_branches<S: Shape>(
     let warnings = not_served_now(lost).into_iter().chain(warn(&missing)).collect();
     let bodies =
         answers.iter().map(|(at, answer)| (branches[of[*at]].label, &answer.body)).collect::<Vec<_>>();
-    // Those that are at their end are not asked again.
+    // Grants at their end are not asked again.
     let done = positions.iter().filter(|position| position.is_done);
     let counts = Counts {
         before: done.map(|position| position.count).sum(),
@@ -121,7 +124,7 @@ pub async fn read_branches<S: Shape>(
     let mut body = together::envelope_of(&bodies, warnings, merged, &counts);
     let query = whole.fingerprint();
     let longest = walks.longest(shape.max_cursor()).max(LEAST_CURSOR);
-    // One that is too long is kept here under a short name, which nobody could ask for once the process is over.
+    // A cursor that is too long is kept here under a short name, which is useless once the process has ended.
     let new = if may_repeat.iter().any(|may| *may) { rows.len() } else { 0 };
     let likely = likely_length(&walk.seen, &positions, &answers, new, query);
     let is_kept = likely > longest && !walks.are_for_one_call();
@@ -142,7 +145,7 @@ pub async fn read_branches<S: Shape>(
         used(list) == answer.rows.len() && answer.has_more && answer.cursor.is_none()
     };
     let is_stuck = answers.iter().enumerate().any(is_stuck);
-    // Where a cursor of the provider would be too much, more rows of the page before it are asked for.
+    // If a provider's cursor would take too much room, more rows of the page before it are requested.
     let behind = |widens: bool| {
         let mut after = positions.clone();
         for (list, (at, answer)) in answers.iter().enumerate() {
@@ -151,8 +154,7 @@ pub async fn read_branches<S: Shape>(
         after
     };
     let positions = behind(false);
-    // Grants that fail are tried again as long as there is something else to show; they never keep a walk
-    // from ending.
+    // Failed grants are tried again as long as there is something else to show; they never keep a walk from ending.
     let goes_on = answers.iter().any(|(at, _)| !positions[*at].is_done);
     let next = goes_on.then(|| {
         let walk = Walk { query, positions, seen: walk.seen };
@@ -171,10 +173,10 @@ pub async fn read_branches<S: Shape>(
     Ok(Ok(page(longest, body, rows, goes_on || is_stuck, next.flatten())))
 }
 
-/// Room for a cursor that there always is: for the name of one that is kept.
+/// Room for a cursor that is always reserved: for the name of a kept one.
 const LEAST_CURSOR: usize = 100;
 
-/// How the rows of these answers are merged: in the order that hits are declared to be in, where all are.
+/// How the rows of these answers are merged: in the order that the hits are declared to have, if all are.
 fn how_merged(positions: &[Position], answers: &[(usize, Answer)]) -> Merged {
     let has_none = |answer: &Answer| answer.rows.is_empty() && !answer.has_more;
     let mut some = answers.iter().map(|(_, answer)| answer).filter(|answer| !has_none(answer)).peekable();
@@ -187,8 +189,8 @@ fn how_merged(positions: &[Position], answers: &[(usize, Answer)]) -> Merged {
     }
 }
 
-/// The position behind `used` rows of `answer`. Where it `widens` and that can be, the page that follows is had as more rows
-/// of this one.
+/// The position after `used` rows of `answer`. If it `widens` and that is possible, the next page is read as more
+/// rows of this one.
 fn advanced(position: &Position, answer: &Answer, used: usize, limit: u64, widens: bool) -> Position {
     let shown = answer.page.shown() + used;
     let is_widened = widens && used > 0 && answer.cursor.is_some() && Position::can_widen(shown, limit);
@@ -202,7 +204,7 @@ fn advanced(position: &Position, answer: &Answer, used: usize, limit: u64, widen
     after
 }
 
-/// Which row of which answer comes when, in the order that all of them are in.
+/// The order of the rows of all answers, if each of them is in the declared order.
 fn by_rank(answers: &[(usize, Answer)]) -> Vec<(usize, usize)> {
     let lists = answers.iter().map(|(_, answer)| ranked::List {
         rows: &answer.rows,
@@ -211,7 +213,7 @@ fn by_rank(answers: &[(usize, Answer)]) -> Vec<(usize, usize)> {
     ranked::merged(&lists.collect::<Vec<_>>())
 }
 
-/// That a list goes on without `lost` of the grants that it began with: each is told of once.
+/// The warning that a list continues without `lost` of the grants that it began with; each is reported once.
 fn not_served_now(lost: usize) -> Option<Value> {
     let these = match lost {
         0 => return None,
@@ -219,22 +221,22 @@ fn not_served_now(lost: usize) -> Option<Value> {
         several => format!("{several} grants that this list began with"),
     };
     let message =
-        format!("nothing more of {these}: disconnected, or renewed; without cursor the list begins anew");
+        format!("nothing more from {these}: disconnected, or renewed; without cursor the list restarts");
     Some(json!({"code": "partial_results", "message": message}))
 }
 
-/// What a page shows of the answers.
+/// The rows that a page shows from the answers.
 struct Picked {
     rows: Vec<Row>,
-    /// For each row: how many turns there were with it, whose it is, and its number where another may give it again.
+    /// For each row: the number of turns up to it, its answer, and its number if another grant may return it again.
     ends: Vec<(usize, usize, Option<u64>)>,
-    /// Whose row came at each turn, one that was shown already too.
+    /// Whose row came at each turn, even if it was already shown.
     turns: Vec<usize>,
-    /// Whether there was such a one.
+    /// Whether any row was already shown.
     repeats: bool,
 }
 
-/// Up to `most` of the rows in this order, without those that were `seen`, by their `key`.
+/// Picks up to `most` rows in this order, without those already `seen`, by their `key`.
 fn pick(
     answers: &[(usize, Answer)],
     order: Vec<(usize, usize)>,
@@ -261,11 +263,11 @@ fn pick(
     picked
 }
 
-/// Asks all that are not at their end, side by side; their positions are where they begin. Which gave an answer, and which
-/// gave none.
+/// Asks all grants that are not at their end, in parallel; moves their positions to where they begin. Returns those
+/// that answered and those that did not.
 ///
 /// # Errors
-/// Those of [`BranchHooks::check`], which are everybody's.
+/// Returns the errors of [`BranchHooks::check`], which concern every grant.
 async fn ask_all(
     branches: &[Branch<'_>],
     of: &[usize],
@@ -289,7 +291,7 @@ async fn ask_all(
         }
     });
     let (mut answers, mut missing) = (Vec::new(), Vec::new());
-    // A call that is wrong is refused at once, whoever has not answered yet.
+    // A wrong call is refused at once, even if other grants have not answered yet.
     let asked = try_join_all(asks).await?;
     for (at, answer) in live.iter().zip(asked) {
         match answer {
@@ -303,10 +305,10 @@ async fn ask_all(
     Ok((answers, missing))
 }
 
-/// Asks one of several grants, all that belongs to it within `deadline`: its answer or its own error.
+/// Asks one of several grants and does everything for it within `deadline`: its answer or its own error.
 ///
 /// # Errors
-/// Those of [`BranchHooks::check`], which are everybody's.
+/// Returns the errors of [`BranchHooks::check`], which concern every grant.
 async fn ask_branch(
     at: usize,
     branch: &Branch<'_>,
@@ -349,7 +351,7 @@ fn start_over_grants(branches: &[Branch<'_>], whole: &Listing, walks: &Walks) ->
     })
 }
 
-/// As long as the cursor will be at most, for what fits beside it: it names up to `new` more rows as shown.
+/// The maximum length of the cursor, to calculate what fits next to it: it identifies up to `new` more rows as shown.
 fn likely_length(
     seen: &[u64],
     positions: &[Position],
@@ -374,12 +376,12 @@ fn too_slow(reader: &Reader, what: &str) -> ToolError {
     ToolError::new(
         "provider_timeout",
         format!("{} {what}", reader.provider()),
-        "repeat the call in a minute; connection_id of another source leaves it out",
+        "repeat the call in a minute, or name another source's connection_id",
     )
 }
 
-/// Which row of which answer comes when: the grant that has shown the fewest comes first, also from page to
-/// page, so that small pages do not end with the first grant.
+/// The order of rows in turns: the grant that has shown the fewest comes first, also across pages, so that small
+/// pages do not end with the first grant.
 fn take_turns(positions: &[Position], answers: &[(usize, Answer)]) -> Vec<(usize, usize)> {
     let mut turns = answers
         .iter()
@@ -392,7 +394,7 @@ fn take_turns(positions: &[Position], answers: &[(usize, Answer)]) -> Vec<(usize
     turns.into_iter().map(|(_, list, row)| (list, row)).collect()
 }
 
-/// What tells that two grants gave the same row: provider, connection, stream and record.
+/// Identifies the same row from two grants: provider, connection, stream and record.
 fn row_key(row: &Row, reader: &Reader) -> Option<u64> {
     let id = RecordId::of_row(row, "")?;
     let connection = id.connection?;

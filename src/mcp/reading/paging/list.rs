@@ -1,4 +1,4 @@
-//! A list, the page that is asked for, and one answer of the provider.
+//! A list, the requested page, and one answer of the provider.
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, try_join};
@@ -12,7 +12,7 @@ use crate::mcp::reading::request::{self, List, Records, Request};
 use crate::mcp::reading::rows::{Row, take_rows};
 use crate::mcp::tool_error::ToolError;
 
-/// Rows of a page when the caller names no limit and several lists are merged: what providers give.
+/// Rows per page when the caller names no limit and several lists are merged: the number that providers return.
 pub(super) const DEFAULT_LIMIT: u64 = 25;
 
 /// A list to page through.
@@ -20,7 +20,7 @@ pub(super) const DEFAULT_LIMIT: u64 = 25;
 pub struct Listing {
     /// The list.
     pub list: List,
-    /// Rows asked for.
+    /// The number of rows requested.
     pub limit: Option<u64>,
     /// Where to continue.
     pub cursor: Option<Cursor>,
@@ -31,27 +31,27 @@ pub struct Listing {
 /// A page.
 #[derive(Debug, Clone)]
 pub struct Page<R> {
-    /// The envelope, without its rows and with `next_cursor` and `has_more` as they are for the caller.
+    /// The envelope, without its rows, with the caller's `next_cursor` and `has_more`.
     pub body: Map<String, Value>,
-    /// Its rows, as [`Shape::ready`] made them.
+    /// Its rows, prepared by [`Shape::ready`].
     pub rows: Vec<R>,
     /// Where the next page begins.
     pub next: Option<String>,
-    /// Whether there were more rows for it than fit a result.
+    /// Whether it has fewer rows than it could, because no more fit a result.
     pub is_fitted: bool,
 }
 
-/// What the caller of [`read`](super::read) does with a page.
+/// How the caller of [`read`](super::read) treats a page.
 pub trait Shape: Sync {
-    /// A row with what is made of it once: to see whether it fits, and to show it.
+    /// A row with what is computed from it once: to see whether it fits, and to show it.
     type Ready: AsRef<Row>;
 
-    /// Reads what has to be known before a page is prepared: beside the page, and never failing it.
+    /// Reads what must be known before a page is prepared: in parallel with the page, and without ever failing it.
     fn learn(&self) -> BoxFuture<'_, ()> {
         std::future::ready(()).boxed()
     }
 
-    /// Prepares a body as it came: what is passed on of it, and the value of `keep`, which a merge goes by.
+    /// Prepares a body as it arrived: removes what is not passed on, but keeps the field `keep`, which a merge needs.
     fn prepare(&self, body: &mut Map<String, Value>, keep: Option<&str>);
 
     /// Makes a row ready to be shown.
@@ -60,7 +60,7 @@ pub trait Shape: Sync {
     /// How many of `rows`, from the first, fit a result with this envelope; at least one.
     fn fit(&self, body: &Map<String, Value>, rows: &[Self::Ready]) -> usize;
 
-    /// How many rows of the mean size of `rows` fit a result with this envelope.
+    /// How many rows of the average size of `rows` fit a result with this envelope.
     fn room(&self, body: &Map<String, Value>, rows: &[Self::Ready]) -> usize;
 
     /// The longest cursor that a result can carry, in bytes.
@@ -68,7 +68,7 @@ pub trait Shape: Sync {
 }
 
 impl Listing {
-    /// The same with one more field than was asked for; nothing where it is there already.
+    /// The same with one more field than was requested; `None` if the field is already included.
     pub(super) fn with_field(&self, field: &str) -> Option<Self> {
         let mut listing = self.clone();
         let List::Records(Records { fields, .. }) = &mut listing.list else { return None };
@@ -82,14 +82,14 @@ impl Listing {
     pub(super) fn request_at(&self, position: &Position, limit: Option<u64>) -> Request {
         let mut list = self.list.clone();
         if let (List::Records(records), Some(_)) = (&mut list, &position.cursor) {
-            // With a cursor the reference repeats the first page for ever if changes_since goes along.
+            // With a cursor, the reference repeats the first page for ever if changes_since is sent too.
             records.changes_since = None;
         }
         let connection = position.connection.as_ref().or(self.connection.as_ref()).cloned();
         Request::List(list, request::Page { limit, cursor: position.cursor.clone(), connection })
     }
 
-    /// A number that tells one query's cursors from another's.
+    /// A number that distinguishes one query's cursors from another's.
     pub(super) fn fingerprint(&self) -> u32 {
         let read = self.list.to_wire();
         let parameters = read.query.iter().filter(|(name, _)| name != "changes_since");
@@ -97,8 +97,8 @@ impl Listing {
         short_hash(parts.chain(&self.connection).map(String::as_str))
     }
 
-    /// The place `next` as a caller gets it, in `most` bytes: a provider's cursor as it is, but for one that looks like ours, and
-    /// one with something to remember beside it, which go within one of ours.
+    /// The place `next` in the form that a caller gets, in `most` bytes: a provider's cursor unchanged, unless it
+    /// looks like ours or something must be remembered with it; then it is wrapped in one of ours.
     pub(super) fn passed_on(&self, next: Position, most: usize) -> Option<String> {
         let cursor = next.cursor.clone()?;
         let is_plain = next.passed.is_empty() && matches!(Cursor::from_text(&cursor), Cursor::Provider(_));
@@ -106,18 +106,18 @@ impl Listing {
             return Some(cursor);
         }
         let ours = Walk { query: self.fingerprint(), positions: vec![next], seen: Vec::new() }.encode();
-        // How many rows fit is a hint alone.
+        // How many rows fit is only a hint.
         Some(if is_plain && ours.len() > most { cursor } else { ours })
     }
 
-    /// The rows that a page at `position` may have: as the call says; what providers give by themselves where a list
-    /// without cursors goes on.
+    /// The number of rows that a page at `position` may have: as the call requests; for a list without cursors that
+    /// continues, the provider's default.
     pub(super) fn limit_of_page(&self, position: &Position) -> Option<u64> {
         let goes_on = !position.passed.is_empty() && !self.list.has_cursors();
         self.limit.or(goes_on.then_some(DEFAULT_LIMIT))
     }
 
-    /// The bookmark of the changes that it lists.
+    /// The bookmark from which it lists changes.
     pub(super) fn since(&self) -> Option<&String> {
         match &self.list {
             List::Records(records) => records.changes_since.as_ref(),
@@ -134,10 +134,10 @@ impl Listing {
         listing
     }
 
-    /// Where the page begins, in each list that it is made of.
+    /// Where the page begins, in each list that it consists of.
     ///
     /// # Errors
-    /// `invalid_cursor`, `cursor_expired`.
+    /// Returns `invalid_cursor` or `cursor_expired` if the cursor cannot be used.
     pub(super) fn start(&self) -> Result<Vec<Position>, ToolError> {
         match &self.cursor {
             None => Ok(vec![Position::default()]),
@@ -153,24 +153,24 @@ impl Listing {
     }
 }
 
-/// Most pages of the provider that are read for one of ours, where all rows of the others were shown already.
+/// The maximum number of provider pages to read for one of ours, if all rows of the earlier ones were already shown.
 const MOST_PAGES: usize = 8;
 
 /// One answer of the provider.
 pub(super) struct Answer {
     pub(super) body: Map<String, Value>,
-    /// Those that were not shown yet.
+    /// The rows that were not shown yet.
     pub(super) rows: Vec<Row>,
-    /// The page that they are of, with those that were.
+    /// The whole page, including rows that were already shown.
     pub(super) page: Again,
     pub(super) has_more: bool,
     pub(super) cursor: Option<String>,
-    /// Whether they are in the order that hits are declared to be in.
+    /// Whether the rows are in the order that the hits are declared to have.
     pub(super) is_ranked: bool,
 }
 
-/// What follows at `position`, of which up to `limit` rows are shown, and where it begins: further on, where all rows of that
-/// page were shown already.
+/// The rows that follow at `position`, of which up to `limit` are shown, and where they begin: further on if all rows
+/// of that page were already shown.
 pub(super) async fn ask(
     reader: &Reader,
     listing: &Listing,
@@ -182,8 +182,8 @@ pub(super) async fn ask(
     let mut position = position.clone();
     for _ in 1..MOST_PAGES {
         let mut answer = ask_once(reader, listing, &position, limit, shape, keep).await?;
-        // So many rows have come, perhaps, that a page of as many as fit ends before the one that was to come next: it is read
-        // once more, whole.
+        // Perhaps so many rows were inserted that a page of as many as fit ends before the row that should come next:
+        // it is read again, whole.
         if answer.page.is_lost && !position.passed.is_empty() && position.room.take().is_some() {
             answer = ask_once(reader, listing, &position, limit, shape, keep).await?;
         }
@@ -215,7 +215,7 @@ async fn ask_once(
     envelope::shorten(&mut body);
     let has_more = body.get("has_more").and_then(Value::as_bool);
     let cursor = body.get("next_cursor").and_then(Value::as_str).filter(|cursor| !cursor.is_empty());
-    // One that leads back to its own page would be walked for ever.
+    // A cursor that leads back to its own page would be followed for ever.
     let cursor = cursor.filter(|cursor| position.cursor.as_deref() != Some(*cursor));
     let cursor = cursor.filter(|_| has_more != Some(false)).map(str::to_owned);
     let has_more = has_more.unwrap_or(cursor.is_some());
@@ -223,7 +223,7 @@ async fn ask_once(
     Ok(Answer { body, rows, page, has_more, cursor, is_ranked })
 }
 
-/// The page of these rows, whose cursor takes `most` bytes.
+/// The page with these rows, whose cursor may take `most` bytes.
 pub(super) fn page<R>(
     most: usize,
     mut body: Map<String, Value>,
@@ -231,7 +231,7 @@ pub(super) fn page<R>(
     has_more: bool,
     next: Option<String>,
 ) -> Page<R> {
-    // A cursor that no call could carry is none.
+    // A cursor that no call could carry is useless.
     let next = next.filter(|next| next.len() <= most);
     body.insert("has_more".into(), json!(has_more));
     match &next {

@@ -1,16 +1,18 @@
-//! Paging: one opaque cursor, whatever stands behind a list.
+//! Paging: one opaque cursor, whatever is behind a list.
 //!
-//! Here is a list of one grant: a page passes the provider's own cursor on, as it is. Where rows of the provider's page
-//! did not fit a result, the `cursor` is ours: it holds the provider's, and which rows of that page were shown. The
-//! next page asks for the same rows again and shows those that follow, so that each page costs one read (R4.8). From then
-//! on each page asks for as many as fit by their mean size, which the cursor holds too: no other process or page knows of it. Over
-//! several `connections` it holds a position in each (R3.15), and over several `grants` (R6.2) too.
+//! This module reads a list of one grant. A page passes the provider's own cursor on unchanged. If rows of the
+//! provider's page did not fit a result, the `cursor` is ours: it holds the provider's cursor and identifies which
+//! rows of that page were shown. The next page requests the same rows again and shows those that follow, so that each
+//! page costs one read (R4.8). From then on, each page requests as many rows as fit by their average size. The cursor
+//! holds that number too, because it is known to no other process or page. Over several `connections`, the cursor
+//! holds a position in each (R3.15), and over several `grants` (R6.2) as well.
 //!
-//! Every row that is there from the beginning of a walk to its end is shown once, in order, whatever comes or goes between
-//! the pages: as far as the provider's own cursor stands behind a row rather than a number of rows, and one of the last
-//! rows that our cursor names, or the one that was to come next, is still there. It names all of them where there are few; of
-//! many, where all that it names are gone, some may come twice. What no cursor can do: a row that comes before the
-//! place of the walk is not shown, as a rule, and one that moves over that place may come twice or not at all.
+//! Every row that exists from the beginning of a walk to its end is shown once, in order, whatever is inserted or
+//! deleted between the pages. This holds if the provider's own cursor points behind a row rather than a number of
+//! rows, and if one of the last rows that our cursor identifies, or the one that should come next, still exists. The
+//! cursor identifies all shown rows if they are few. If they are many and all that it identifies are gone, some rows
+//! may come twice. No cursor can do more: a row that is inserted before the current place is usually not shown, and a
+//! row that moves across that place may come twice or not at all.
 
 #[cfg(test)]
 mod changing;
@@ -37,16 +39,16 @@ pub use list::{Listing, Page, Shape};
 pub use ranked::is_place;
 pub use together::MERGED_ORDER;
 
-/// What reading several connections apart needs to know, asked for only then.
+/// What is needed to read several connections separately; requested only then.
 #[derive(Debug, Clone, Default)]
 pub struct Several {
-    /// The connections of the list, where the provider cannot page over all of them itself.
+    /// The connections of the list, if the provider cannot page over all of them itself.
     pub connections: Vec<String>,
-    /// How their rows are put in order; otherwise they take turns.
+    /// The order of their rows; without one, they take turns.
     pub order: Option<Sort>,
 }
 
-/// Whether a provider put the rows of several connections one after the other: in no order then.
+/// Whether a provider put the rows of several connections one after the other, so that they are in no common order.
 fn is_side_by_side(rows: &[Row]) -> bool {
     let mut connections: Vec<Option<&Value>> = rows.iter().map(|row| row.get("connection_id")).collect();
     connections.dedup();
@@ -57,7 +59,7 @@ fn is_side_by_side(rows: &[Row]) -> bool {
 /// Reads the page of `listing` that fits `shape`.
 ///
 /// # Errors
-/// `invalid_cursor`, `cursor_expired`, and those of [`Reader::read`].
+/// Returns `invalid_cursor`, `cursor_expired`, or the errors of [`Reader::read`].
 pub async fn read<'a, S, F, C>(
     reader: &Reader,
     listing: &Listing,
@@ -81,7 +83,7 @@ where
         let is_stuck = answer.has_more || is_side_by_side(&answer.rows);
         let is_over_several =
             listing.list.has_cursors() && listing.connection.is_none() && !listing.list.is_of_changes();
-        // One that was begun as one list goes on so.
+        // A walk that began as one list continues as one.
         let is_first = position.cursor.is_none() && position.passed.is_empty();
         if is_over_several && is_first && answer.cursor.is_none() && is_stuck {
             let Several { connections, order } = several().await;
@@ -99,16 +101,16 @@ where
     connections::merged(reader, listing, shape, apart).await
 }
 
-/// A page of one list. Rows that do not fit are shown by the next page, which asks for the same page of the provider
-/// and leaves out those that were shown: one read for a page (R4.8).
+/// A page of one list. Rows that do not fit are shown by the next page, which requests the same page from the
+/// provider and omits those that were shown: one read per page (R4.8).
 fn single<S: Shape>(listing: &Listing, shape: &S, position: &Position, answer: Answer) -> Page<S::Ready> {
     let Answer { body, rows, page: again, has_more, cursor, .. } = answer;
     let mut rows = rows.into_iter().map(|row| shape.ready(row)).collect::<Vec<_>>();
-    // What the provider sends beyond the limit was not asked for, and its cursor is behind it.
+    // Rows that the provider sends beyond the limit were not requested, and its cursor points behind them.
     let most = listing.limit.map_or(rows.len(), |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let fit = shape.fit(&body, &rows).clamp(1, rows.len().max(1)).min(most);
     let is_last = fit >= rows.len();
-    // Rows that were not asked for, because they would not have fit, follow too.
+    // Rows that were not requested, because they would not have fit, follow too.
     let is_narrowed = listing.limit.is_some_and(|limit| position.is_narrower_than(limit));
     let is_fitted = fit < most && (!is_last || (is_narrowed && has_more));
     let room = listing.limit.filter(|_| listing.list.has_cursors() && (!is_last || is_narrowed));
@@ -123,8 +125,8 @@ fn single<S: Shape>(listing: &Listing, shape: &S, position: &Position, answer: A
         let since = listing.since().filter(|_| position.cursor.is_none()).cloned();
         with_room(Position { since, ..position.behind(&again, shown) })
     };
-    // Of a list without cursors, more are asked for from its beginning, up to what a provider gives. One that has them may give
-    // none behind fewer rows than the call asked for.
+    // A list without cursors is read again from its beginning with more rows, up to what a provider returns. A list
+    // with cursors may have none after fewer rows than the call asked for.
     let is_without_cursor = !listing.list.has_cursors() || (is_narrowed && cursor.is_none());
     let is_widened = is_last && has_more && is_without_cursor && !rows.is_empty();
     let can_widen = |limit: u64| position.limit(limit) < behind().limit(limit);
@@ -211,8 +213,8 @@ mod tests {
         assert_eq!(again.passed_on(at("plain"), 4_096).as_deref(), Some("plain"));
     }
 
-    /// A list of `rows` records, of which each answer gives as many as the next of `fits` says: a tool that fits its results
-    /// by their size.
+    /// A list of `rows` records. Each answer has as many as the next number in `fits`, like a tool that fits its
+    /// results by size.
     struct Tool {
         rows: usize,
         fits: Vec<usize>,
@@ -249,7 +251,7 @@ mod tests {
         }
     }
 
-    /// Shows so many rows.
+    /// Shows that many rows.
     struct Fits(usize);
 
     pub(super) struct Ready(pub(super) Row);
@@ -282,7 +284,7 @@ mod tests {
         }
     }
 
-    /// The ids of each page of a walk to its end.
+    /// The ids on each page of a walk to its end.
     async fn pages(tool: Tool, limit: u64, fit: usize) -> Vec<Vec<String>> {
         let provider = "https://provider.example".parse::<ProviderUrl>().unwrap();
         let reader = Reader::new(provider, None, tool, only(AccessToken::new("t".to_owned()).unwrap()));

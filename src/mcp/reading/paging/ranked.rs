@@ -1,6 +1,6 @@
-//! The order that a provider may declare for its hits: those with all words in titles and actors first, then the others,
-//! each the newest first. It names the order in `meta.recall.order`, and each hit's place in its `score`. Lists in this order
-//! are merged in it, so that several accounts read like one.
+//! The order that a provider may declare for its hits: first those with all words in titles and actors, then the
+//! others, each newest first. The provider names the order in `meta.recall.order`, and each hit's place in its
+//! `score`. Lists in this order are merged in it, so that several accounts read like one.
 
 use std::cmp::Reverse;
 
@@ -11,7 +11,7 @@ use crate::mcp::reading::rows::Row;
 /// The name of the order.
 pub(super) const TITLES_THEN_NEWEST: &str = "titles_then_newest";
 
-/// The place of a hit: its group, then its time, the newest first. What has no time comes last.
+/// The place of a hit: its group, then its time, newest first. A hit without a time comes last.
 type Place = (u64, Reverse<Option<i64>>);
 
 /// Whether this envelope declares the order.
@@ -20,13 +20,13 @@ pub(super) fn is_declared(body: &Map<String, Value>) -> bool {
     order.and_then(Value::as_str) == Some(TITLES_THEN_NEWEST)
 }
 
-/// Whether each of these rows has a place, and none is before the one that precedes it.
+/// Whether each of these rows has a place, and none belongs before its predecessor.
 pub(super) fn is_kept(rows: &[Row]) -> bool {
     let places = rows.iter().map(place).collect::<Option<Vec<_>>>();
     places.is_some_and(|places| places.is_sorted())
 }
 
-/// Whether the `score` of a hit says its place in the order, and nothing else.
+/// Whether the `score` of a hit contains only its place in the order.
 pub fn is_place(score: &Value) -> bool {
     score.get("kind").and_then(Value::as_str) == Some(TITLES_THEN_NEWEST)
 }
@@ -38,15 +38,16 @@ fn place(row: &Row) -> Option<Place> {
     Some((score.get("value")?.as_u64()?, Reverse(time)))
 }
 
-/// One of these lists: its rows, and whether more of them follow on its next page.
+/// One of these lists: its rows, and whether more follow on its next page.
 pub(super) struct List<'a> {
     pub(super) rows: &'a [Row],
     pub(super) goes_on: bool,
 }
 
-/// Which row of which list comes when. Nothing comes after the end of a list that goes on: its next rows may come first.
+/// The order of the rows of all lists. Nothing comes after the end of a list that continues: its next rows may come
+/// first.
 pub(super) fn merged(lists: &[List<'_>]) -> Vec<(usize, usize)> {
-    // Of the same place and time, as one provider has them: by stream, then the greatest key.
+    // Rows with the same place and time come as one provider orders them: by stream, then by the greatest key.
     let key = |row: &Row| {
         let text = |name: &str| row.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         (place(row), text("stream"), Reverse(text("record_key")))
@@ -108,7 +109,7 @@ mod tests {
         let merged_of = |goes_on| merged(&[List { rows: &left, goes_on }, list(&right)]);
         assert_eq!(merged_of(false), [(1, 0), (0, 0), (1, 1)]);
         assert_eq!(merged_of(true), [(1, 0), (0, 0)]);
-        // One that has a page without rows, and says that more follow, keeps nobody from going on.
+        // A list whose page is empty but continues does not block the others.
         assert_eq!(
             merged(&[List { rows: &[], goes_on: true }, list(&right)]),
             [(0, 0), (0, 1)].map(|(_, row)| (1, row))

@@ -1,44 +1,44 @@
-//! One envelope for the lists of several grants: what they all say alike, their counts added up, what each says of its
-//! recall, their warnings, and the order that their rows were merged in.
+//! One envelope for the lists of several grants: what they all agree on, the sum of their counts, what each reports
+//! about its recall, their warnings, and the order in which their rows were merged.
 
 use serde_json::{Map, Value, json};
 
 use super::ranked::TITLES_THEN_NEWEST;
 use crate::mcp::reading::envelope;
 
-/// The member of `meta` that says in which order the rows of several grants come.
+/// The member of `meta` that names the order of the rows of several grants.
 pub const MERGED_ORDER: &str = "merged_order";
 
-/// Members of a recall that are added up where several grants say the same but for them.
+/// Members of a recall that are added up if several grants agree on the rest.
 const COUNTS: [&str; 4] =
     ["ranked_candidate_count", "titled_count", "sources_searched_count", "truncated_source_count"];
 
-/// Most grants that are named for one recall; the others are counted.
+/// The maximum number of grants that are named for one recall; the others are counted.
 const MAX_NAMED: usize = 3;
 
-/// Most bytes of a grant's label.
+/// The maximum size of a grant's label in bytes.
 const LABEL_BYTES: usize = 40;
 
 /// How the rows of several grants are merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Merged {
-    /// There is but one.
+    /// There is only one grant.
     Alone,
-    /// As each declares its own order to be.
+    /// In the order that each of them declares.
     Ranked,
-    /// One of each, each in its own order.
+    /// In turns, each in its own order.
     InTurns,
 }
 
-/// What is known of the number of rows beside what the grants say.
+/// What is known about the number of rows in addition to the grants' own counts.
 pub(super) struct Counts {
-    /// The rows of the grants that are not asked any more; nothing where one of them did not say it.
+    /// The rows of the grants that are not asked any more; `None` if one of them did not report it.
     pub(super) before: Option<u64>,
-    /// Whether every grant answered, and none of them gave what another one did.
+    /// Whether every grant answered, and no two returned the same row.
     pub(super) is_exact: bool,
 }
 
-/// How many rows an envelope says that there are.
+/// The number of rows that an envelope reports.
 pub(super) fn count_of(body: &Map<String, Value>) -> Option<u64> {
     let count = body.get("meta")?.get("count")?;
     count.as_u64().or_else(|| count.get("value")?.as_u64())
@@ -92,8 +92,8 @@ pub(super) fn envelope_of(
     body
 }
 
-/// The sum of counts that are all numbers, or all numbers of a kind; nothing where one is neither. What several grants
-/// gave is in it as often as they did.
+/// The sum of counts that are all numbers, or all numbers with a kind; `None` otherwise. A row that several grants
+/// returned is counted once for each.
 fn added_up(counts: &[&Value], known: &Counts) -> Option<Value> {
     let (first, rest) = counts.split_first()?;
     let sum = |of: fn(&Value) -> Option<u64>| {
@@ -112,8 +112,8 @@ fn added_up(counts: &[&Value], known: &Counts) -> Option<Value> {
     Some(count)
 }
 
-/// What the grants say of their recall: what several say alike is said once, their numbers added up; and by whom, where
-/// not all of them say so (R3.35).
+/// What the grants report about their recall: a report that several share appears once, with its numbers added up,
+/// and with the names of those grants unless all of them share it (R3.35).
 fn recall_of(recalls: &[(&str, Option<&Value>)]) -> Option<Value> {
     let mut groups: Vec<(Value, Value, Vec<&str>)> = Vec::new();
     for (label, recall) in recalls {
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!((&meta["count"], &meta["count_accuracy"]), (&json!(10), &json!("exact")));
         let meta = together(&[number(5, "exact"), number(2, "lower_bound")], false);
         assert_eq!((&meta["count"], &meta["count_accuracy"]), (&json!(7), &json!("estimated")));
-        // A row that two of them gave is in both counts.
+        // A row that two of them returned is in both counts.
         let meta = together(&[number(5, "exact"), number(5, "exact")], true);
         assert_eq!((&meta["count"], &meta["count_accuracy"]), (&json!(10), &json!("estimated")));
         let kind = |count: u64| json!({"count": {"kind": "exact", "value": count}});
@@ -212,7 +212,7 @@ mod tests {
                 {"complete": false, "ranked_candidate_count": 7, "sources_searched_count": 1, "grants": ["Label 1"]},
             ])
         );
-        // One of two says nothing of it.
+        // One of the two reports nothing.
         assert_eq!(
             together(&[json!({}), json!({"recall": "part"})], false)["recall"],
             json!([{"recall": "part", "grants": ["Label 1"]}])

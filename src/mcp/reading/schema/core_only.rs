@@ -1,5 +1,5 @@
-//! The schema of a provider that has only the draft's Core: put together from its list of streams and
-//! each stream's metadata.
+//! The schema of a provider that supports only the draft's Core: assembled from its list of streams and each stream's
+//! metadata.
 
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
@@ -11,13 +11,13 @@ use crate::mcp::reading::request::Request;
 use crate::mcp::reading::rows::take_rows;
 use crate::mcp::tool_error::ToolError;
 
-/// Most pages of the list of streams that are read.
+/// The maximum number of pages to read from the list of streams.
 const MAX_PAGES: usize = 50;
 
-/// A schema body of the compact kind. With `stream`, its metadata is read too; without, names suffice.
+/// A schema body in the compact form. With `stream`, the stream's metadata is read too; without it, names suffice.
 ///
 /// # Errors
-/// Those of [`Reader::read`]; `provider_answer_broken` for a list that is none.
+/// Returns the errors of [`Reader::read`], or `provider_answer_broken` for a list that is not one.
 pub async fn assemble(
     reader: &Reader,
     stream: Option<&str>,
@@ -93,7 +93,7 @@ pub async fn assemble(
     Ok(projection::compact(body, stream, connection))
 }
 
-/// A stream's own metadata; nothing where the provider does not give it.
+/// A stream's own metadata; `None` if the provider does not return it.
 async fn detail(reader: &Reader, stream: &str, connection: Option<&str>) -> Option<Map<String, Value>> {
     let (stream, connection) = (stream.to_owned(), connection.map(str::to_owned));
     let mut body = reader.read(&Request::Stream { stream, connection }).await.ok()?.body;

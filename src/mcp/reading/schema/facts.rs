@@ -1,4 +1,4 @@
-//! What the schema declares of a stream, remembered for a minute (R4.7).
+//! What the schema declares about a stream, remembered for a minute (R4.7).
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use crate::mcp::reading::reader::Reader;
 use crate::mcp::reading::request::{Request, SchemaView};
 
 impl Reader {
-    /// What is already known of a stream, without a read.
+    /// What is already known about a stream, without a read.
     pub fn known_facts(&self, stream: &str, connection: Option<&str>) -> Option<Arc<Vec<StreamFacts>>> {
         self.catalog().get(stream, connection)
     }
 
-    /// What the schema declares of a stream; empty where it cannot be read, which never fails a call.
+    /// What the schema declares about a stream; empty if it cannot be read, which never fails a call.
     pub async fn facts(&self, stream: &str, connection: Option<&str>) -> Arc<Vec<StreamFacts>> {
         if let Some(facts) = self.catalog().get(stream, connection) {
             return facts;
@@ -32,8 +32,8 @@ impl Reader {
         }
     }
 
-    /// What the full schema declares, which says more of a field's values (`format`) than the compact one; nothing
-    /// where it cannot be read.
+    /// What the full schema declares, which describes a field's values (`format`) in more detail than the compact
+    /// one; empty if it cannot be read.
     pub async fn full_facts(&self, stream: &str, connection: Option<&str>) -> Vec<StreamFacts> {
         match self.read(&Request::schema(SchemaView::Plain, Some(stream), connection)).await {
             Ok(full) => StreamFacts::all_from_schema(&full.body, stream),
@@ -41,14 +41,14 @@ impl Reader {
         }
     }
 
-    /// What the schema declares now: asked every time (R3.62). `None` where it cannot be read.
+    /// What the schema declares now: read every time (R3.62). `None` if it cannot be read.
     pub async fn live_facts(&self, stream: &str, connection: Option<&str>) -> Option<Arc<Vec<StreamFacts>>> {
         let schema = compact(self, Some(stream), connection).await.ok()?;
         let facts = StreamFacts::all_from_schema(&schema, stream);
         Some(self.catalog().put(stream, connection, facts))
     }
 
-    /// Whether the provider has only the Core, asked once where it is not known yet.
+    /// Whether the provider supports only the Core; asked once, if it is not known yet.
     pub async fn is_core(&self) -> bool {
         if !self.is_known_core() {
             let _ = compact(self, None, None).await;

@@ -1,4 +1,4 @@
-//! A grant's schema, whatever the provider has to tell it with.
+//! A grant's schema, from whatever source the provider has for it.
 
 mod core_only;
 mod facts;
@@ -13,12 +13,13 @@ use crate::mcp::reading::reader::Reader;
 use crate::mcp::reading::request::{Request, SchemaView};
 use crate::mcp::tool_error::ToolError;
 
-/// The compact schema of the grant, or of one stream or connection of it (R3.1): as the provider gives
-/// it; projected from the full one where it has no compact view (R3.2); put together from `/v1/streams`
-/// where it has no schema at all.
+/// The compact schema of the grant, or of one stream or connection of it (R3.1): as the provider returns it;
+/// projected from the full one if the provider has no compact view (R3.2); assembled from `/v1/streams` if it has no
+/// schema at all.
 ///
 /// # Errors
-/// Those of [`Reader::read`]; `provider_answer_broken` for one without the streams that it has to hold.
+/// Returns the errors of [`Reader::read`], or `provider_answer_broken` for a schema without the streams that it must
+/// contain.
 pub async fn compact(
     reader: &Reader,
     stream: Option<&str>,
@@ -29,12 +30,12 @@ pub async fn compact(
     }
     let body = match reader.read(&Request::compact_schema(stream, connection)).await {
         Ok(envelope) => envelope.body,
-        // It rejects the compact view: the full schema is projected.
+        // The provider rejects the compact view: the full schema is projected.
         Err(error) if error.detail("status") == Some(&json!(400)) => {
             reader.read(&Request::schema(SchemaView::Plain, stream, connection)).await?.body
         }
         Err(error) if error.detail("status") == Some(&json!(404)) => {
-            // A provider of the draft's Core has no schema; any other 404 stands as it is.
+            // A provider of the draft's Core has no schema; any other 404 is passed on unchanged.
             return match core_only::assemble(reader, stream, connection).await {
                 Ok(body) => {
                     reader.set_core();
@@ -49,8 +50,8 @@ pub async fn compact(
     Ok(projection::compact(with_streams(body)?, stream, connection))
 }
 
-/// The compact schema of one grant, as it is passed on: with the warning that the grant ends soon. What it declares is
-/// remembered, in the place of what was: a call that follows need not ask again.
+/// The compact schema of one grant, as it is passed on: with the warning that the grant ends soon. Its declarations
+/// replace the remembered ones, so that a following call need not ask again.
 ///
 /// # Errors
 /// Those of [`compact`].
@@ -74,15 +75,15 @@ pub async fn of_grant(
     Ok(body)
 }
 
-/// Adds to the warnings of the envelope that the grant ends soon: both views show those.
+/// Adds the warning that the grant ends soon to the envelope: both views show warnings.
 pub fn warn_of_end(reader: &Reader, body: &mut Map<String, Value>) {
     if let Some(message) = reader.end_warning(jiff::Timestamp::now()) {
         envelope::warn(body, "grant_ends_soon", message);
     }
 }
 
-/// Checks that every connector has its streams: none is left out unsaid. A hosted `schema` of very many gives them
-/// as plain names, or only their number.
+/// Checks that every connector lists its streams, so that none is omitted silently. A hosted `schema` of very many
+/// streams gives them as plain names, or only their number.
 fn with_streams(mut body: Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
     answer_shape::objects(body.get("connectors"), "connectors")?;
     let connectors = body.get_mut("connectors").and_then(Value::as_array_mut).into_iter().flatten();
@@ -107,7 +108,7 @@ fn with_streams(mut body: Map<String, Value>) -> Result<Map<String, Value>, Tool
     Ok(body)
 }
 
-/// The typed error for what a Core-only provider does not have.
+/// The typed error for what a Core-only provider does not support.
 pub fn unsupported(what: &str, instead: &str) -> ToolError {
     ToolError::new(
         "unsupported_by_provider",

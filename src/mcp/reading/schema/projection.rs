@@ -1,10 +1,10 @@
-//! The compact view of a schema, made here for a provider that has none (R3.2).
+//! The compact view of a schema, created here for a provider that has none (R3.2).
 
 use crate::mcp::reading::filter::{Operator, TestKind};
 use serde_json::{Map, Value, json};
 
-/// The compact form of a schema body: as it is where the provider made it, else projected. Scoped to
-/// `stream` and `connection` where the provider ignored those.
+/// The compact form of a schema body: unchanged if the provider made it, otherwise projected. Restricted to `stream`
+/// and `connection` if the provider ignored those.
 pub fn compact(
     mut body: Map<String, Value>,
     stream: Option<&str>,
@@ -47,7 +47,7 @@ fn grants(list: Option<&Value>, connection: &str) -> bool {
         Some(list) => list
             .iter()
             .any(|granted| granted.get("connection_id").and_then(Value::as_str) == Some(connection)),
-        // A provider that lists none has scoped the answer itself.
+        // A provider that lists none has restricted the answer itself.
         None => true,
     }
 }
@@ -66,7 +66,7 @@ fn scope_connections(connector: &mut Map<String, Value>, connection: &str) {
     }
 }
 
-/// The connections that every stream has move to the connector; a stream with others keeps its own.
+/// Moves the connections that every stream has to the connector; a stream with other connections keeps its own.
 fn hoist_connections(connector: &mut Map<String, Value>) {
     let Some(Value::Array(streams)) = connector.get("streams") else { return };
     let mut all: Vec<Value> = match connector.get("granted_connections") {
@@ -149,7 +149,7 @@ fn compact_row(row: &mut Map<String, Value>) {
     });
 }
 
-/// What the query of a stream may say beside what every provider does, and its compact row too.
+/// What a stream's query may declare in addition to what every provider supports, and its compact row too.
 const BEYOND: [&str; 2] = ["sort_fields", "grouped_metrics"];
 
 /// A field's capabilities as the compact view writes them: `t=string,role=actor,eq,r=gte|lt,lex,s,a=sum`.

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-/// Most entries of a list argument, and most keys of an object argument.
+/// The maximum number of entries in a list argument, and of keys in an object argument.
 pub(super) const MAX_ENTRIES: usize = 200;
 
-/// Longest text that is read as something else than a text (JSON, a condition).
+/// The maximum size of a text that is parsed as something other than a text (JSON, a condition).
 pub(super) const MAX_READ_BYTES: usize = 2_000;
 
 /// What is wrong with one argument.
@@ -15,19 +15,19 @@ pub struct Fault {
     pub code: &'static str,
     /// The argument.
     pub param: String,
-    /// What it must be.
+    /// What the argument must be.
     pub message: String,
-    /// What helps, where that is more than the message.
+    /// Further help, if the message is not enough.
     pub hint: Option<String>,
 }
 
 /// What to do with a wrong value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Meant {
-    /// Say it so: the same call.
+    /// Replace it with this value: the call means the same.
     So(Value),
-    /// Leave the argument out: it said nothing.
+    /// Leave the argument out: it had no effect.
     Nothing,
-    /// Only the caller knows.
+    /// Only the caller knows the right value.
     Unknown,
 }

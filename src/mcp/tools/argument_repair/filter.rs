@@ -1,4 +1,4 @@
-//! A `filter` in the ways in which it is written elsewhere, as the one that is taken here.
+//! Reads a `filter` written as other systems write it, and converts it to the accepted form.
 
 use serde_json::{Map, Value, json};
 
@@ -6,20 +6,20 @@ use super::fault::{Fault, MAX_ENTRIES, MAX_READ_BYTES, Meant};
 use crate::mcp::reading::filter::Operator;
 use crate::mcp::tools::filter_value;
 
-/// A comparison, in whatever way it was written.
+/// A comparison, however it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Comparison {
-    /// It is the value.
+    /// Equal to the value.
     Equals,
-    /// It satisfies the operator.
+    /// Satisfies the operator.
     Bound(Operator),
-    /// It is a value of a list.
+    /// Equal to one value of a list.
     In,
-    /// It lies between two values, or is either of them.
+    /// Between two values, or equal to either of them.
     Between,
 }
 
-/// How an operator is written elsewhere.
+/// How other systems write an operator.
 const fn spellings(operator: Operator) -> &'static [&'static str] {
     match operator {
         Operator::Gte => &[">=", "ge", "since", "from", "greater_than_or_equal"],
@@ -29,7 +29,7 @@ const fn spellings(operator: Operator) -> &'static [&'static str] {
     }
 }
 
-/// What is meant by a comparison that is written as elsewhere. Never another direction.
+/// The meaning of a comparison that is written as in other systems. Never the opposite direction.
 fn comparison(written: &str) -> Option<Comparison> {
     let word = written.trim().trim_start_matches('$').to_ascii_lowercase();
     let is_meant =
@@ -45,7 +45,7 @@ fn comparison(written: &str) -> Option<Comparison> {
     })
 }
 
-/// What a filter is, as said in its errors.
+/// The form of a filter, for its errors.
 const FILTER: &str = "filter must be an object of field: value, or field: {gte|gt|lte|lt: value}";
 
 pub(super) fn filter(value: &Value) -> Option<(Fault, Meant)> {
@@ -85,12 +85,12 @@ pub(super) fn filter(value: &Value) -> Option<(Fault, Meant)> {
     Some((Fault { code: "invalid_filter", param: "filter".to_owned(), message, hint }, meant))
 }
 
-/// A filter that was read from another form, corrected in its turn.
+/// Corrects a filter that was converted from another form.
 fn again(fields: &Map<String, Value>) -> Meant {
     if fields.is_empty() { Meant::Unknown } else { conditions(fields, &mut Vec::new()) }
 }
 
-/// The conditions of a filter with their faults; what was meant is the whole filter.
+/// Checks the conditions of a filter and collects their faults; the corrected value is the whole filter.
 fn conditions(fields: &Map<String, Value>, faults: &mut Vec<(String, Option<String>)>) -> Meant {
     let mut meant = Some(Map::new());
     for (written, value) in fields {
@@ -123,8 +123,8 @@ fn conditions(fields: &Map<String, Value>, faults: &mut Vec<(String, Option<Stri
     meant.map_or(Meant::Unknown, |fields| Meant::So(Value::Object(fields)))
 }
 
-/// The field that a key names, and the operator where the wire's form was taken for a name:
-/// `filter[a]`, `a[gte]`, `filter[a][gte]`.
+/// The field that a key names, and the operator if the wire's form was used as a name: `filter[a]`, `a[gte]`,
+/// `filter[a][gte]`.
 pub(super) fn plain_name(written: &str) -> Option<(String, Option<Comparison>)> {
     if !written.contains(['[', ']']) {
         return (!written.is_empty()).then(|| (written.to_owned(), None));
@@ -144,7 +144,7 @@ pub(super) fn plain_name(written: &str) -> Option<(String, Option<Comparison>)> 
     }
 }
 
-/// The value or range that a field is compared with; `None` where only the caller knows.
+/// The value or range that a field is compared with; `None` if only the caller knows it.
 fn condition(field: &str, value: &Value, faults: &mut Vec<(String, Option<String>)>) -> Option<Value> {
     let mut wrong = |why: String, hint: Option<&str>| faults.push((why, hint.map(str::to_owned)));
     match value {
@@ -216,7 +216,7 @@ fn condition(field: &str, value: &Value, faults: &mut Vec<(String, Option<String
             _ => {
                 wrong(
                     format!("the value for `{field}` is a list"),
-                    Some("one value a call: make a call for each, or a range"),
+                    Some("one value per call: make a call for each, or use a range"),
                 );
                 None
             }
@@ -229,9 +229,9 @@ fn condition(field: &str, value: &Value, faults: &mut Vec<(String, Option<String
     }
 }
 
-const NULL: &str = "null cannot be filtered: take the count of all less the counts of the values";
+const NULL: &str = "null cannot be filtered: subtract the counts of the values from the count of all";
 
-/// The upper end of a `between`, which is part of it: of a date the whole day.
+/// The upper end of a `between`, which is inclusive: for a date, the whole day.
 fn end(most: &Value) -> (Operator, Value) {
     let day = most.as_str().and_then(filter_value::date);
     match day.and_then(|day| day.tomorrow().ok()) {
@@ -242,12 +242,12 @@ fn end(most: &Value) -> (Operator, Value) {
 
 fn about_operator(written: &str) -> Option<&'static str> {
     match written.trim_start_matches('$').to_ascii_lowercase().as_str() {
-        "in" => Some("one value a call: make a call for each, or a range"),
+        "in" => Some("one value per call: make a call for each, or use a range"),
         "contains" | "like" | "ilike" | "regex" | "match" | "startswith" | "starts_with" | "icontains" => {
             Some("filter compares whole values; search finds words inside them")
         }
         "ne" | "not" | "!=" | "neq" | "nin" | "not_in" => {
-            Some("there is no `not`: take the count of all less that of the value")
+            Some("there is no `not`: subtract the value's count from the count of all")
         }
         "or" | "and" => Some("all fields of a filter must hold; for `or` make a call for each"),
         _ => None,
@@ -292,7 +292,7 @@ fn text_filter(text: &str) -> Option<Map<String, Value>> {
     Some(fields)
 }
 
-/// A value, or what it is compared by, as it is written in a filter.
+/// A value with its comparison, as a filter writes it.
 fn compared(compare: Comparison, value: Value) -> Value {
     match compare {
         Comparison::Equals => value,
@@ -302,7 +302,7 @@ fn compared(compare: Comparison, value: Value) -> Value {
     }
 }
 
-/// Adds a condition; `None` where the field has one already that a further bound does not complete.
+/// Adds a condition; `None` if the field already has one that a further bound does not complete.
 fn add_condition(fields: &mut Map<String, Value>, field: String, value: Value) -> Option<()> {
     match (fields.get_mut(&field), value) {
         (None, value) => {

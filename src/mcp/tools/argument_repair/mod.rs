@@ -1,7 +1,8 @@
-//! What a wrong argument was meant to be: a correction is offered only where it keeps the meaning of the
-//! call, else a sentence says what to do. Pure functions over one call's arguments.
+//! Works out what a wrong argument was supposed to be: a correction is offered only if it keeps the meaning of the
+//! call; otherwise a sentence says what to do. Pure functions over one call's arguments.
 //!
-//! Here are a call and the names in it; `value` has the values of its arguments, `filter` that of `filter`.
+//! This file handles a call and the names in it; `value` handles the values of its arguments, `filter` that of
+//! `filter`.
 
 mod fault;
 mod filter;
@@ -20,7 +21,7 @@ pub use value::{take, whole};
 /// The faults of a call, and the call that means the same and has none.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Checked {
-    /// In the order in which they should be told.
+    /// In the order in which to report them.
     pub faults: Vec<Fault>,
     /// The corrected call.
     pub corrected: Option<Call>,
@@ -28,12 +29,12 @@ pub struct Checked {
 
 /// Checks the arguments of a call against the tool's input schema; a `null` counts as not given.
 pub fn check(tool: Tool, schema: &Map<String, Value>, given: &Map<String, Value>) -> Checked {
-    // Most calls are: for them no other one is put together.
+    // Most calls are right: no second call is built for them.
     if is_right(tool, schema, given) {
         return Checked::default();
     }
     let checked = faults_and_correction(tool, schema, given);
-    // A correction that is refused in turn is none.
+    // A correction that would itself be refused is not offered.
     let is_sound = |call: &Call| {
         let schema = if call.tool == tool { schema } else { surface::input_schema(call.tool) };
         is_right(call.tool, schema, &call.arguments)
@@ -122,7 +123,7 @@ fn faults_and_correction(tool: Tool, schema: &Map<String, Value>, given: &Map<St
         });
         corrected = None;
     }
-    // A record named by its parts is one id, which says its connection.
+    // A record named by its parts becomes one id, which contains its connection.
     if let (Some(corrected), Some(Value::String(id))) = (&mut corrected, renamed.get("id"))
         && given.contains_key("record_id")
         && id.contains('/')
@@ -138,7 +139,7 @@ fn faults_and_correction(tool: Tool, schema: &Map<String, Value>, given: &Map<St
     Checked { faults, corrected }
 }
 
-/// Words given to a tool that reads one stream: `search` finds them. Only where nothing else is asked.
+/// Words given to a tool that reads one stream: `search` finds them. Only if the call asks for nothing else.
 fn as_search(tool: Tool, given: &Map<String, Value>) -> Option<Map<String, Value>> {
     if tool != Tool::QueryRecords {
         return None;
@@ -209,7 +210,7 @@ fn record_handle(record: &Value, given: &Map<String, Value>) -> Option<Value> {
     id.handle().filter(|_| id.is_self_contained()).map(Value::from)
 }
 
-/// Whether an unknown argument asks for what is done without it.
+/// Whether an unknown argument asks for what happens anyway.
 fn says_nothing(name: &str, value: &Value) -> bool {
     match name {
         "offset" | "skip" => *value == json!(0),
@@ -223,7 +224,7 @@ fn says_nothing(name: &str, value: &Value) -> bool {
 fn about_unknown(tool: Tool, name: &str) -> Option<&'static str> {
     Some(match (tool, name) {
         (_, "offset" | "skip" | "page") => {
-            "there is no offset: go on with the next call that an answer gives"
+            "there is no offset: continue with the next call that an answer gives"
         }
         (Tool::QueryRecords, "q" | "query" | "search") => "search finds words; filter compares whole values",
         (Tool::Aggregate, "q" | "query" | "search") => {
@@ -261,7 +262,7 @@ mod tests {
         checked(Tool::from_name(tool).unwrap(), given.as_object().cloned().unwrap()).unwrap_err()
     }
 
-    /// What readers of one view guessed: the call, the code, a part of the error, the arguments offered.
+    /// Guesses by readers of one view: the call, the code, a part of the error, and the offered arguments.
     #[test]
     #[allow(clippy::too_many_lines, reason = "a table")]
     fn r5_2_a_corrected_call_means_the_same_or_is_not_offered() {
@@ -320,7 +321,7 @@ mod tests {
                 "query_records",
                 json!({"stream": "s", "connection_id": ["w", "p"]}),
                 "invalid_argument",
-                "one connection a call",
+                "one connection per call",
                 none.clone(),
             ),
             (
@@ -362,7 +363,7 @@ mod tests {
                 "query_records",
                 json!({"streams": ["s", "t"]}),
                 "unknown_argument",
-                "one stream a call",
+                "one stream per call",
                 none.clone(),
             ),
             (
@@ -426,7 +427,7 @@ mod tests {
                 "aggregate",
                 json!({"stream": "s", "metric": "count", "group_by": ["a", "b"]}),
                 "invalid_argument",
-                "one field a call",
+                "one field per call",
                 none.clone(),
             ),
             ("search", json!({"query": "ferry"}), "unknown_argument", "`q` here", json!({"q": "ferry"})),
@@ -464,7 +465,7 @@ mod tests {
                 "read_record_field",
                 json!({"id": "c/s:r", "field_path": "body", "limit_chars": 50_000}),
                 "invalid_argument",
-                "reads on",
+                "of an answer continues",
                 json!({"id": "c/s:r", "field_path": "body", "limit_chars": 16_384}),
             ),
             (
@@ -574,7 +575,7 @@ mod tests {
             let mut names = schema["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
             names.extend(others.map(str::to_owned));
             let given = prop::collection::hash_map(prop::sample::select(names), any_json(), 0..5);
-            // Often enough, what has to be there is.
+            // In many of the cases, the required arguments are included.
             (given, any::<bool>()).prop_map(move |(given, is_complete)| {
                 let mut given = given.into_iter().collect::<Map<_, _>>();
                 let schema = surface::input_schema(tool);
@@ -588,11 +589,11 @@ mod tests {
         })
     }
 
-    /// Which way each field is bounded, and by what, however it is written.
+    /// The direction and the value of each bound of a field, however it is written.
     fn directions(filter: &Value) -> Vec<(String, bool, String)> {
         let mut all = Vec::new();
         for (field, value) in filter.as_object().into_iter().flatten() {
-            // A bracket too many is left out too.
+            // An extra bracket is dropped too.
             let field = field.trim_start_matches("filter[").trim_start_matches('[');
             let field = field.trim_end_matches(']').trim_end_matches("[gte");
             for (name, bound) in value.as_object().into_iter().flatten() {
@@ -608,8 +609,7 @@ mod tests {
     }
 
     proptest! {
-        /// An offered call is never refused in its turn, and drops nothing that it was given unless that
-        /// said nothing.
+        /// An offered call is never refused itself, and drops no argument unless that argument had no effect.
         #[test]
         fn r5_2_an_offered_call_is_accepted((tool, given) in any_call()) {
             if let Err(error) = checked(tool, given.clone())

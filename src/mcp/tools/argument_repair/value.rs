@@ -1,4 +1,4 @@
-//! One argument's value beside what the input schema says of it: a text, one of a list, a number, a list.
+//! Checks one argument's value against the input schema: a text, one of a list, a number, a list.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::fault::{Fault, MAX_ENTRIES, MAX_READ_BYTES, Meant};
 use super::filter::{filter, plain_name};
 use crate::mcp::call::Tool;
 
-/// Longest text argument, in bytes; a URL has to carry it.
+/// The maximum size of a text argument in bytes; a URL must carry it.
 const MAX_TEXT_BYTES: usize = 8 << 10;
 
 pub(super) fn choices(spec: &Map<String, Value>) -> Option<Vec<&str>> {
@@ -63,7 +63,7 @@ pub(super) fn fault_of(
     }
 }
 
-/// A text: what it must be, and what was meant.
+/// Checks a text: what it must be, and the corrected value.
 fn text(name: &str, value: &Value, is_required: bool) -> Option<(&'static str, Meant)> {
     const TEXT: &str = "a text";
     match value {
@@ -99,18 +99,18 @@ fn text(name: &str, value: &Value, is_required: bool) -> Option<(&'static str, M
 fn about_text(name: &str, value: &Value) -> Option<&'static str> {
     Some(match name {
         "connection_id" if value.is_array() => {
-            "one connection a call; without connection_id all connections of a connector are read"
+            "one connection per call; without connection_id all connections of a connector are read"
         }
-        "stream" if value.is_array() => "one stream a call; search takes several",
-        "group_by" | "group_by_time" | "field" if value.is_array() => "one field a call",
+        "stream" if value.is_array() => "one stream per call; search takes several",
+        "group_by" | "group_by_time" | "field" if value.is_array() => "one field per call",
         "sort" => "records sort by one field",
-        "id" if value.is_array() => "one record a call",
+        "id" if value.is_array() => "one record per call",
         "q" if *value == json!("") => "the words to find",
         _ => return None,
     })
 }
 
-/// `-field` for the ways in which a direction is written elsewhere; nothing where it is right already.
+/// `-field` for the ways in which other systems write a direction; `None` if it is already right.
 fn sort(text: &str) -> Option<Meant> {
     let text = text.trim();
     if let Some(field) = text.strip_prefix('+') {
@@ -214,7 +214,7 @@ fn about_choice(name: &str, value: &Value) -> Option<&'static str> {
         "metric" if matches!(word.as_str(), "median" | "percentile" | "stddev") => {
             Some("not computed here: read the values with query_records, fields and limit")
         }
-        "granularity" => Some("take the next shorter one and add its groups up"),
+        "granularity" => Some("use the next shorter one and add up its groups"),
         _ => None,
     }
 }
@@ -252,15 +252,15 @@ fn about_integer(tool: Tool, name: &str, meant: &Meant, most: Option<u64>) -> Op
             Some("further pages come with the next call of an answer")
         }
         (Tool::QueryRecords, "limit") if *meant == Meant::Unknown => {
-            Some("for a number alone: aggregate, metric count")
+            Some("for just a number: aggregate, metric count")
         }
-        (Tool::ReadRecordField, "limit_chars") if is_most => Some("the next call of an answer reads on"),
+        (Tool::ReadRecordField, "limit_chars") if is_most => Some("the next call of an answer continues"),
         _ => None,
     }
 }
 
-/// Takes a value as the input schema has it where nothing is lost: a list or a whole number written as JSON text, as
-/// some hosts send all of them; and as absent what is empty and says nothing by that.
+/// Converts a value to the form in the input schema if nothing is lost: a list or a whole number written as JSON
+/// text, as some hosts send them. Treats an empty value that has no meaning as absent.
 pub fn take(properties: &Map<String, Value>, arguments: &mut Map<String, Value>) {
     arguments.retain(|name, value| !(*value == json!("") && MEANS_ABSENT.contains(&name.as_str())));
     for (name, value) in arguments.iter_mut() {
@@ -274,10 +274,10 @@ pub fn take(properties: &Map<String, Value>, arguments: &mut Map<String, Value>)
     }
 }
 
-/// Arguments that an empty text leaves out.
+/// Arguments that an empty text omits.
 const MEANS_ABSENT: [&str; 5] = ["cursor", "sort", "view", "order", "connection_id"];
 
-/// A whole number: `5.0` is one too, because JSON has one number type.
+/// A whole number: `5.0` is one too, because JSON has only one number type.
 pub fn whole(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_number()?.to_string().strip_suffix(".0")?.parse().ok())
 }
@@ -285,7 +285,7 @@ pub fn whole(value: &Value) -> Option<u64> {
 fn list(value: &Value) -> Option<(&'static str, Meant)> {
     const LIST: &str = "a list of texts";
     let read = |text: &str| {
-        // JSON written as a text is what models send by mistake.
+        // Models send JSON written as a text by mistake.
         let json =
             Some(text).filter(|text| text.len() <= MAX_READ_BYTES && text.trim_start().starts_with('['));
         json.and_then(|text| serde_json::from_str::<Value>(text).ok())
@@ -305,7 +305,7 @@ fn list(value: &Value) -> Option<(&'static str, Meant)> {
     if items.is_empty() {
         return Some(("a list of at least one text", Meant::Unknown));
     }
-    // A comma separates names on the wire, so a name cannot hold one.
+    // A comma separates names on the wire, so a name cannot contain one.
     let is_right = |item: &Value| {
         item.as_str().is_some_and(|name| !name.is_empty() && !name.contains(',') && name != "*")
     };
@@ -360,11 +360,11 @@ fn expand_limit(value: &Value) -> Option<(Fault, Meant)> {
         let number = match integer(limit, 1, Some(1000)) {
             None => Some(limit.clone()),
             Some(Meant::So(number)) if whole(&number).is_some_and(|number| number < 1000) => {
-                wrong.push(format!("the limit of `{relation}` is something else"));
+                wrong.push(format!("the limit of `{relation}` is not one"));
                 Some(number)
             }
             Some(_) => {
-                wrong.push(format!("the limit of `{relation}` is something else"));
+                wrong.push(format!("the limit of `{relation}` is not one"));
                 None
             }
         };

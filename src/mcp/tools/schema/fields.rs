@@ -1,4 +1,4 @@
-//! A stream's fields and what each can do, from every source that has it, within the bounds.
+//! A stream's fields and what each supports, from every source that has it, within the size limits.
 
 use std::fmt::Write as _;
 
@@ -17,35 +17,35 @@ use crate::mcp::tools::arguments::foreign_cursor;
 
 /// What the flags of a compact field mean.
 const LEGEND: &str = "flags: t=type, role=declared meaning, eq=filter {\"field\":value}, r=ops: filter {\"field\":{op:value}}, \
-lex=searched by search, sem=by its mode semantic, a=aggregate uses (group_by with count only), \
-g=false: not granted, declared=readable only; records sort by the sort field alone, and fields names none of what expand adds\n";
+lex=searched by search, sem=by its semantic mode, a=aggregate uses (group_by with count only), \
+g=false: not granted, declared=readable only; records sort by the sort field only; fields cannot name what expand adds\n";
 
-/// The same where a provider says more of sorting and of groups.
+/// The same if a provider declares more about sorting and groups.
 const LEGEND_OF_MORE: &str = "flags: t=type, role=declared meaning, eq=filter {\"field\":value}, r=ops: filter {\"field\":{op:value}}, \
-lex=searched by search, sem=by its mode semantic, s=sort (records without it last), \
-a=aggregate uses (group_by with count, and with what groups says), g=false: not granted, declared=readable only, \
-values=what eq can ask for; fields names none of what expand adds\n";
+lex=searched by search, sem=by its semantic mode, s=sort (records without it last), \
+a=aggregate uses (group_by with count, or as groups says), g=false: not granted, declared=readable only, \
+values=what eq can match; fields cannot name what expand adds\n";
 
-/// What the flags of these rows mean.
+/// The legend for these rows.
 fn legend(rows: &[Row]) -> &'static str {
     if rows.iter().any(Row::says_more) { LEGEND_OF_MORE } else { LEGEND }
 }
 
-/// What a cursor of one stream begins with; the number of fields before it follows.
+/// The beginning of a cursor of one stream, followed by the number of fields before it.
 const CURSOR: &str = "fields:";
 
-/// The text, the body and the call that goes on.
+/// The text, the body and the call that continues.
 type Described = (String, Map<String, Value>, Option<Call>);
 
-/// How many fields were shown already.
+/// How many fields were already shown.
 pub(super) fn shown_before(call: &Call) -> Result<usize, ToolError> {
     let Some(cursor) = call.text("cursor") else { return Ok(0) };
     let shown = cursor.strip_prefix(CURSOR).and_then(|shown| shown.parse().ok());
     shown.ok_or_else(|| foreign_cursor(call))
 }
 
-/// Every row of a stream with its fields, within the bounds: where several sources do not fit, one call
-/// for each; where one is too wide, the fields that fit, and the call that goes on behind them.
+/// Every row of a stream with its fields, within the size limits. If several sources do not fit, the answer has one
+/// call for each; if one source is too large, the answer has the fields that fit and the call for the rest.
 pub(super) fn describe(
     call: &Call,
     mut body: Map<String, Value>,
@@ -74,7 +74,7 @@ pub(super) fn describe(
     let (text, body, next) = page_of_fields(call, &rows, body, &meta, shown, bounds);
     if text.is_empty() {
         let again = call.with([("cursor", None)]);
-        return Err(ToolError::new("invalid_cursor", "there are no fields behind this cursor", again)
+        return Err(ToolError::new("invalid_cursor", "there are no fields after this cursor", again)
             .with("param", "cursor"));
     }
     Ok((text, body, next))
@@ -102,8 +102,7 @@ fn by_connection(
     (text, body, next)
 }
 
-/// The fields from the one after `shown`, as many as fit both views; at least one, or nothing where there
-/// are none.
+/// The fields from the one after `shown`, as many as fit both views; at least one, or none if there are none.
 fn page_of_fields(
     call: &Call,
     rows: &[Row],
@@ -119,7 +118,7 @@ fn page_of_fields(
     body.remove("connectors");
     let mut text_left = bounds.text.saturating_sub(legend.len() + meta.len() + likely + 100);
     let mut left = bounds.structured.saturating_sub(json_len(&body) + likely + 120);
-    // What stands above the fields of a row may take a third of either.
+    // The part above the fields of a row may take a third of either view.
     let (heading, declared) = (text_left / 3, left / 3);
     let (mut text, mut connectors) = (String::new(), Vec::new());
     let (mut at, mut skipped) = (0, 0);
@@ -147,7 +146,7 @@ fn page_of_fields(
             let (line_len, size) =
                 if is_new { (line.len() + above.0, size + above.1) } else { (line.len(), size) };
             let fits = line_len <= text_left && size <= left;
-            // The first one always comes: it is bounded by itself, and a walk has to get on.
+            // The first field is always included: its size is limited, and a walk must make progress.
             if !(fits || is_new && connectors.is_empty()) {
                 if !is_new {
                     stream.extend((!values.is_empty()).then(|| (VALUES.to_owned(), Value::Object(values))));
@@ -198,7 +197,7 @@ fn page_of_fields(
     (text, body, next)
 }
 
-/// Appends lines while they fit; says how many were left out.
+/// Appends lines while they fit; states how many were omitted.
 fn push_while_fits(out: &mut String, lines: impl Iterator<Item = String>, room: usize) {
     let mut left_out = 0usize;
     for line in lines {
@@ -213,7 +212,7 @@ fn push_while_fits(out: &mut String, lines: impl Iterator<Item = String>, room: 
     }
 }
 
-/// Flags say little to a reader of the structured view without what they mean.
+/// Flags mean little to a reader of the structured view without the legend.
 pub(super) fn answer_with_legend(text: String, body: &Map<String, Value>, next: Option<Call>) -> ToolAnswer {
     let legend = [LEGEND, LEGEND_OF_MORE].map(str::trim_end).into_iter().find(|legend| text.contains(legend));
     let structured = Written::object(|members| {
@@ -246,7 +245,7 @@ mod tests {
         (text, body)
     }
 
-    /// Requirement O6.1, and what a stream cannot do is said before a call.
+    /// Requirement O6.1; also, what a stream does not support is known before a call.
     #[test]
     fn o6_1_the_schema_says_beforehand_what_sorts_and_what_groups_give() {
         let more = json!({"sort_fields": ["at", "amount"], "grouped_metrics": ["sum", "min", "max"],
@@ -254,12 +253,12 @@ mod tests {
         let (text, _) = described(&more, Bounds::default());
         assert!(text.contains("\nsort: FIELD or -FIELD, one of at, amount\n"), "{text}");
         assert!(text.contains("\ngroups: count, or one of sum, min, max with field\n"), "{text}");
-        assert!(text.contains("\nexpand: parent (the one of accounts)\n"), "{text}");
-        // Values are data of records: quoted, in one line.
+        assert!(text.contains("\nexpand: parent (one of accounts)\n"), "{text}");
+        // Values are record data: quoted, on one line.
         let values = r#"  kind: t=string,eq,a=group_by values: "rent", "food, \"drink\"\n  at: t=x", …"#;
         assert!(text.contains(&format!("\n{values}\n")), "{text}");
-        assert!(text.contains("s=sort") && text.contains("fields names none of what expand adds"), "{text}");
-        assert!(text.contains("sem=by its mode semantic"), "{text}");
+        assert!(text.contains("s=sort") && text.contains("fields cannot name what expand adds"), "{text}");
+        assert!(text.contains("sem=by its semantic mode"), "{text}");
         let answer = answer_with_legend(text.clone(), &body(&more), None);
         let structured = answer.structured.unwrap().into_string();
         assert!(structured.contains("s=sort (records without it last)"), "{structured}");
@@ -267,8 +266,7 @@ mod tests {
         let (text, _) = described(&json!({}), Bounds::default());
         assert!(text.contains("\nsort: at or -at\n") && !text.contains("groups:"), "{text}");
         assert!(
-            text.contains("records sort by the sort field alone")
-                && text.contains("group_by with count only")
+            text.contains("records sort by the sort field only") && text.contains("group_by with count only")
         );
         assert!(!text.contains("s=sort"), "{text}");
     }
@@ -292,7 +290,7 @@ mod tests {
         let row = &page["connectors"][0]["streams"][0];
         let shown = row["field_capabilities"].as_object().unwrap();
         assert!(shown.len() < 120 && row["field_values"].as_object().unwrap().keys().eq(shown.keys()));
-        // What no honest provider says is not passed on in the lines.
+        // What no honest provider sends is not shown in the lines.
         let more =
             json!({"field_values": {"kind": {"values": ["y".repeat(400)], "complete": true}, "at": "z"}});
         assert!(!described(&more, Bounds::default()).0.contains("values:"));

@@ -33,7 +33,7 @@ pub(super) async fn full(
             return Err(ToolError::new(
                 "ambiguous_connection",
                 format!(
-                    "{} sources have a stream `{stream}`: detail full is for one of them",
+                    "{} sources have a stream `{stream}`: detail full describes one of them",
                     candidates.len()
                 ),
                 "repeat the call with one of these connection_id values",
@@ -48,7 +48,7 @@ pub(super) async fn full(
     let shown = shown_before(call)?;
     let read = Request::schema(SchemaView::Full, Some(stream), connection);
     let mut body = reader.read(&read).await?.body;
-    // The full one may list streams without connectors.
+    // The full schema may list streams without connectors.
     match (body.get("connectors"), body.get("streams")) {
         (None, Some(streams)) => drop(answer_shape::objects(Some(streams), "streams")?),
         (connectors, _) => {
@@ -59,14 +59,14 @@ pub(super) async fn full(
     }
     envelope::prepare(&mut body);
     warn_of_end(reader, &mut body);
-    // The same rows twice would be twice the context (R3.8).
+    // The same rows twice would cost twice the context (R3.8).
     if body.contains_key("connectors") {
         body.remove("streams");
     }
     let whole = json_len(&body);
     let fits = |body: &Map<String, Value>| {
         let json = write::text(body);
-        // What counts for this view counts every hidden character as escaped.
+        // The measure of this view counts every hidden character as escaped.
         (json_len(body) + 12 <= bounds.structured && json.len() <= bounds.text).then_some(json)
     };
     if shown == 0
@@ -74,7 +74,7 @@ pub(super) async fn full(
     {
         return Ok(data_answer(json, &body, None));
     }
-    // Most of a raw schema says what a field cannot do; without that it is as exhaustive.
+    // Most of a raw schema lists what a field does not support; without that it is just as complete.
     let mut without_noes = Value::Object(body.clone());
     drop_noes(&mut without_noes);
     if shown == 0
@@ -82,7 +82,7 @@ pub(super) async fn full(
         && let Some(json) = fits(&body)
     {
         let text =
-            format!("{json}\ncapabilities that a field does not have are left out ({whole} bytes with them)");
+            format!("{json}\ncapabilities that a field does not have are omitted ({whole} bytes with them)");
         if text.len() <= bounds.text {
             return Ok(data_answer(text, &body, None));
         }
@@ -98,7 +98,7 @@ pub(super) async fn full(
     Ok(answer_with_legend(format!("{note}\n{text}"), &body, next))
 }
 
-/// Takes out capabilities that are declared and usable by nobody, and what is empty then.
+/// Removes capabilities that are neither declared nor usable, and whatever is empty as a result.
 fn drop_noes(value: &mut Value) {
     match value {
         Value::Object(map) => {

@@ -12,18 +12,19 @@ use crate::mcp::size::Bounds;
 use crate::mcp::tool_error::ToolError;
 use crate::mcp::tools::answer_parts::data_answer;
 
-/// How a schema over the grants of a package ends.
+/// The outcome of a schema call over the grants of a package.
 pub enum OverGrants {
-    /// With an answer.
+    /// An answer.
     Answer(ToolAnswer),
-    /// Only this grant can have the stream: it is asked alone.
+    /// Only this grant can have the stream, so only it is asked.
     OneOf(Arc<Member>),
 }
 
 /// Answers a call over all grants that can have its stream.
 ///
 /// # Errors
-/// That no grant has it; where every grant failed, what they said (R6.5); a cursor that is not of these grants.
+/// Returns an error if no grant has it, if every grant failed (with their errors, R6.5), or if the cursor does not
+/// belong to these grants.
 pub async fn over_grants(
     package: &Package,
     call: &Call,
@@ -40,7 +41,7 @@ pub async fn over_grants(
     }
     let schema = package.schema(&able, unable, stream).await;
     let parts = Parts::of(schema.parts);
-    // Nothing is left to show of those that answered: what is left is of those that did not.
+    // Nothing is left to show from the grants that answered: the rest belongs to those that did not.
     let is_over = stream.is_none() && parts.is_at_end(call.text("cursor"));
     if schema.answered == 0 || (is_over && !schema.missing.is_empty()) {
         return Err(all_failed(&schema.missing));
@@ -52,7 +53,7 @@ pub async fn over_grants(
     if Row::all(&schema.body).is_empty() {
         return Err(ToolError::new(
             "stream_not_granted",
-            format!("no grant that is served holds a stream `{stream}`"),
+            format!("no grant served here holds a stream `{stream}`"),
             "schema {} lists the granted streams",
         )
         .with("param", "stream"));

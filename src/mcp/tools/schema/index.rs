@@ -1,4 +1,4 @@
-//! The index of a grant, or of several: the names of all streams, and where they do not fit, pages of them.
+//! The index of one or several grants: the names of all streams, or pages of them if they do not fit.
 
 use std::fmt::Write as _;
 
@@ -14,35 +14,35 @@ use crate::mcp::size::{Bounds, json_len};
 use crate::mcp::tool_error::ToolError;
 use crate::mcp::tools::answer_parts::{counted, data_answer, meta_lines};
 
-/// Bound of both views together for the index of a grant of up to 500 streams (R3.3).
+/// The size limit of both views together for the index of a grant with up to 500 streams (R3.3).
 const INDEX_BYTES: usize = 16_000;
 
-/// Streams up to which that bound holds; beyond them it grows by their names.
+/// The number of streams up to which that limit applies; beyond it, the index grows with their names.
 const INDEX_STREAMS: usize = 500;
 
-/// What a cursor of the index begins with; a grant's key, a dot and the number of its streams before it follow.
+/// The beginning of a cursor of the index, followed by a grant's key, a dot and the number of its streams before it.
 pub(super) const CURSOR: &str = "streams:";
 
 const OF_ONE: &str = "fields, filters, sorting and aggregation of one: schema {\"stream\":STREAM}\n";
 
-/// How many streams each of several grants has in an index over all of them, in their order. A cursor names
-/// a place within one grant: it stays right when another one is silent meanwhile.
+/// How many streams each grant has in an index over several grants, in their order. A cursor names a place within one
+/// grant: it stays right when another grant does not answer in the meantime.
 #[derive(Debug, Clone, Default)]
 pub struct Parts(Vec<(String, usize)>);
 
 impl Parts {
-    /// Grants by their keys; none of a grant that is missing.
+    /// The grants by their keys; a grant that is missing has none.
     pub fn of(grants: impl IntoIterator<Item = (String, usize)>) -> Self {
         Self(grants.into_iter().collect())
     }
 
-    /// Whether nothing of those that are there comes behind `cursor`.
+    /// Whether none of the existing streams comes after `cursor`.
     pub fn is_at_end(&self, cursor: Option<&str>) -> bool {
         let all = self.0.iter().map(|(_, streams)| streams).sum::<usize>();
         cursor.and_then(|cursor| self.place(cursor)) == Some(all)
     }
 
-    /// How many streams come before `cursor`; nothing if it is of other grants.
+    /// How many streams come before `cursor`; `None` if it belongs to other grants.
     fn place(&self, cursor: &str) -> Option<usize> {
         let (key, within) = cursor.strip_prefix(CURSOR)?.split_once('.')?;
         let within = within.parse::<usize>().ok()?;
@@ -51,7 +51,7 @@ impl Parts {
         Some(before + within.min(self.0[at].1))
     }
 
-    /// The cursor behind the first `at` streams.
+    /// The cursor after the first `at` streams.
     fn cursor(&self, mut at: usize) -> String {
         for (key, streams) in &self.0 {
             if at < *streams {
@@ -63,8 +63,8 @@ impl Parts {
     }
 }
 
-/// The index. The names of one grant's streams are all there, however many (R3.3); over several grants it also
-/// grows by what tells those apart, and goes on where that is more than a result takes.
+/// The index. It has the names of all of one grant's streams, however many (R3.3). Over several grants it also grows
+/// with what distinguishes them, and continues on further pages if that is too much for one result.
 pub(super) fn show_index(
     call: &Call,
     mut body: Map<String, Value>,
@@ -85,7 +85,7 @@ pub(super) fn show_index(
         if parts.is_none() || text.len() <= most {
             let room = (INDEX_BYTES + beyond).saturating_sub(text.len()).min(bounds.structured);
             let mut next = None;
-            // An index: the field dump is what the scoped call is for.
+            // An index: the fields are in the scoped call.
             if json_len(&body) + 12 > room {
                 next = strip_to_names(&mut body, room.saturating_sub(200));
             }
@@ -99,7 +99,7 @@ pub(super) fn show_index(
 fn no_such_place(call: &Call) -> ToolError {
     ToolError::new(
         "invalid_cursor",
-        "there are no streams behind this cursor, or its grant is not served any more",
+        "there are no streams after this cursor, or its grant is no longer served",
         call.with([("cursor", None)]),
     )
     .with("param", "cursor")
@@ -197,8 +197,8 @@ fn index_text(call: &Call, rows: &[Row], body: &Map<String, Value>) -> String {
     text
 }
 
-/// Leaves of each connector its names: streams as rows of `name` only, then as plain names, then (of the
-/// last connectors) only how many there are, with the call that names them.
+/// Reduces each connector to names: streams as rows with only `name`, then as plain names, then (for the last
+/// connectors) only their number, with the call that names them.
 pub(super) fn strip_to_names(body: &mut Map<String, Value>, room: usize) -> Option<Call> {
     let connectors = |body: &mut Map<String, Value>, reduce: &dyn Fn(&mut Map<String, Value>)| {
         if let Some(Value::Array(connectors)) = body.get_mut("connectors") {
@@ -239,7 +239,7 @@ pub(super) fn strip_to_names(body: &mut Map<String, Value>, room: usize) -> Opti
             next = Some(call).filter(|call| json_len(&call.to_json()) <= 180);
         }
     }
-    // Of very many connections the ids say more than some with their labels.
+    // With very many connections, their ids are more useful than some of them with labels.
     if json_len(body) + 12 > room {
         connectors(body, &|connector| {
             if let Some(list) = connector.remove("granted_connections") {
@@ -248,7 +248,7 @@ pub(super) fn strip_to_names(body: &mut Map<String, Value>, room: usize) -> Opti
             }
         });
     }
-    // Names are what grows; nothing else may.
+    // Only the names may grow.
     if json_len(body) + 12 > room
         && let Some(Value::Array(connectors)) = body.remove("connectors")
     {

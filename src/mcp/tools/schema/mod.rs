@@ -1,4 +1,4 @@
-//! `schema`: an index of the whole grant, or all of one stream's capabilities.
+//! `schema`: an index of the whole grant, or everything that one stream supports.
 
 mod fields;
 mod full;
@@ -24,13 +24,13 @@ use scoped::scoped;
 
 /// The arguments of a call.
 pub struct Arguments {
-    /// The call as it was given.
+    /// The call as given.
     pub call: Call,
-    /// One stream.
+    /// Only this stream.
     pub stream: Option<String>,
-    /// One connection.
+    /// Only this connection.
     pub connection: Option<String>,
-    /// Whether everything is asked for: `detail: full`.
+    /// Whether everything is requested: `detail: full`.
     pub is_full: bool,
 }
 
@@ -38,7 +38,7 @@ impl Arguments {
     /// Reads a checked call.
     ///
     /// # Errors
-    /// `stream_required`; a cursor that this tool did not give, or gave with another call.
+    /// Returns `stream_required`, or an error for a cursor that this tool did not give, or gave for another call.
     pub fn parse(call: Call) -> Result<Self, ToolError> {
         let given = Given(&call);
         let (stream, connection) = (given.text("stream"), given.text("connection_id"));
@@ -47,9 +47,8 @@ impl Arguments {
         }
         let is_of_index = call.text("cursor").is_some_and(|cursor| cursor.starts_with(CURSOR));
         if call.has("cursor") && stream.is_none() && !is_of_index {
-            return Err(
-                foreign_cursor(&call).hint("a cursor of fields goes with the stream that it was given for")
-            );
+            return Err(foreign_cursor(&call)
+                .hint("a cursor of fields works only with the stream that it was given for"));
         }
         let is_full = call.text("detail") == Some("full");
         if is_full && stream.is_none() {
@@ -68,7 +67,7 @@ impl Arguments {
 /// Answers a call.
 ///
 /// # Errors
-/// A stream that the grant does not hold; the provider's refusal, not explained yet.
+/// Returns an error for a stream that the grant does not hold, or the provider's refusal, not explained yet.
 pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnswer, ToolError> {
     let connection = arguments.connection.as_deref();
     match arguments.stream.as_deref() {

@@ -1,4 +1,4 @@
-//! One stream of one connector: what both the index and the fields are made of.
+//! One stream of one connector, from which both the index and the fields are built.
 
 use std::fmt::Write as _;
 
@@ -11,11 +11,12 @@ use crate::mcp::size::{json_len, prefix_on_wire};
 use crate::mcp::tool_error::Candidate;
 use crate::mcp::tools::answer_parts::text_of;
 
-/// Most bytes of a field's name and of its flags, and of a stream's name in the index: only nonsense is longer.
+/// The maximum size in bytes of a field's name, of its flags, and of a stream's name in the index: only nonsense is
+/// longer.
 const NAME_BYTES: usize = 300;
 
-/// What a provider may say of a stream beside what every one does: the fields that it can be sorted by, what is computed for
-/// each group, and the values of fields that have few.
+/// What a provider may declare about a stream in addition to what every provider declares: the fields that it can be
+/// sorted by, what is computed for each group, and the values of fields that have few.
 const SORT_FIELDS: &str = "sort_fields";
 const GROUPED: &str = "grouped_metrics";
 pub(super) const VALUES: &str = "field_values";
@@ -25,9 +26,9 @@ pub(super) struct Row {
     pub(super) stream: String,
     pub(super) connector_key: Option<String>,
     pub(super) connections: Vec<(String, Option<String>)>,
-    /// What its connector says beside its streams.
+    /// What its connector has in addition to its streams.
     pub(super) connector: Map<String, Value>,
-    /// Grant and provider, where several are served and these tell rows apart.
+    /// Grant and provider, if several are served and these distinguish rows.
     pub(super) origin: String,
     pub(super) declared: Map<String, Value>,
 }
@@ -60,18 +61,18 @@ impl Row {
         rows
     }
 
-    /// Its name, for a list of names.
+    /// Its name in a list of names.
     pub(super) fn name(&self) -> String {
         line::token(&short(&self.stream))
     }
 
-    /// Into how many parts it can be divided: its fields, or itself where it has none.
+    /// The number of parts into which it can be divided: its fields, or itself if it has none.
     pub(super) fn units(&self) -> usize {
         self.fields().count().max(1)
     }
 
-    /// What connector and stream declare beside the fields, within `room` bytes: the documented parts, the
-    /// most needed first, and the names of those that do not fit.
+    /// What connector and stream declare in addition to the fields, within `room` bytes: the documented parts, the
+    /// most important first, and the names of those that do not fit.
     pub(super) fn bounded(&self, room: usize) -> (Map<String, Value>, Map<String, Value>) {
         const OF_STREAM: [&str; 8] = [
             "name",
@@ -153,12 +154,12 @@ impl Row {
         self.declared.get("field_capabilities").and_then(Value::as_object).into_iter().flatten()
     }
 
-    /// Whether it says more of sorting and of groups than every provider does.
+    /// Whether it declares more about sorting and groups than every provider does.
     pub(super) fn says_more(&self) -> bool {
         self.declared.contains_key(SORT_FIELDS) || self.declared.contains_key(GROUPED)
     }
 
-    /// The values that a field is said to have, as many as are no nonsense.
+    /// The declared values of a field, unless they are nonsense.
     pub(super) fn values(&self, field: &str) -> Option<Value> {
         let said = self.declared.get(VALUES)?.get(field)?;
         let mut room = NAME_BYTES;
@@ -206,7 +207,7 @@ impl Row {
                 format!(" (expand_limit up to {})", line::value(most, 40).text)
             });
             let of = relation.get("local_key").and(relation.get("stream")).and_then(Value::as_str);
-            let of = of.map_or_else(String::new, |stream| format!(" (the one of {})", line::token(stream)));
+            let of = of.map_or_else(String::new, |stream| format!(" (one of {})", line::token(stream)));
             usable.then(|| format!("{}{many}{of}", line::token(name)))
         });
         let relations = relations.collect::<Vec<_>>();
@@ -238,7 +239,7 @@ impl Row {
 
 pub(super) const NO_FIELDS: &str = "  no field list is given: query_records shows the fields\n";
 
-/// A field's line; its [`Row::values`] are quoted, since they are record data.
+/// A field's line; its [`Row::values`] are quoted, because they are record data.
 pub(super) fn field_line(name: &str, flags: &Value, values: Option<&Value>) -> String {
     let flags = flags.as_str().map_or_else(|| line::value(flags, NAME_BYTES).text, line::rest_of_line);
     let mut out = format!("  {}: {flags}", line::token(name));
@@ -252,7 +253,7 @@ pub(super) fn field_line(name: &str, flags: &Value, values: Option<&Value>) -> S
     out
 }
 
-/// A name that is shown whole unless it is endless.
+/// A name, shown whole unless it is very long.
 pub(super) fn short(name: &str) -> String {
     if json_len(&name) <= NAME_BYTES {
         name.to_owned()
@@ -269,7 +270,7 @@ pub(super) fn short_flags(flags: &Value) -> Value {
     }
 }
 
-/// What a schema says beside its streams may not crowd them out.
+/// The parts of a schema next to its streams must not crowd the streams out.
 pub(super) fn bound_envelope(body: &mut Map<String, Value>) {
     if let Some(Value::Array(connectors)) = body.get_mut("connectors") {
         for connector in connectors.iter_mut().filter_map(Value::as_object_mut) {

@@ -27,7 +27,7 @@ pub(super) async fn scoped(
     Ok(answer_with_legend(text, &body, next))
 }
 
-/// The schema of a stream that is not there is empty, which looks like a stream without fields.
+/// The schema of a stream that does not exist is empty, and would look like a stream without fields.
 pub(super) async fn not_granted(
     reader: &Reader,
     call: &Call,
@@ -36,7 +36,7 @@ pub(super) async fn not_granted(
 ) -> ToolError {
     let all = every_stream(reader).await;
     if let Some(connection) = connection.filter(|_| all.iter().any(|(name, _)| name == stream)) {
-        let message = format!("connection `{connection}` gives no stream `{stream}`");
+        let message = format!("connection `{connection}` has no stream `{stream}`");
         let error = ToolError::new("stream_not_granted", message, Call::new(Tool::Schema, json!({})));
         return unknown_connection(error, call, stream, connection, &all);
     }
