@@ -11,10 +11,10 @@ const OURS: [&str; 8] = ["SY", "BA", "OW", "CO", "S-1-5-18", "S-1-5-32-544", "S-
 /// without a list is open to everyone.
 #[cfg_attr(not(windows), allow(dead_code, reason = "asked on Windows"))]
 fn others(sddl: &str, me: &str) -> Vec<String> {
-    let Some((_, list)) = sddl.split_once("D:") else { return vec!["everybody".to_owned()] };
+    let Some((_, list)) = sddl.split_once("D:") else { return vec!["everyone".to_owned()] };
     let list = list.split("S:").next().unwrap_or_default();
     if list.contains("NO_ACCESS_CONTROL") {
-        return vec!["everybody".to_owned()];
+        return vec!["everyone".to_owned()];
     }
     let mut found = Vec::new();
     // Type, flags, rights, two identities of objects, and the account.
@@ -158,12 +158,12 @@ mod tests {
             ("(XA;;FX;;;S-1-1-0;(@User.Title==\"PM\"))", &["S-1-1-0"]),
             ("(A;;0x0;;;WD)(A;;;;;BU)", &[]),
             ("", &[]),
-            ("NO_ACCESS_CONTROL", &["everybody"]),
+            ("NO_ACCESS_CONTROL", &["everyone"]),
         ] {
             let sddl = format!("O:{ME}G:BAD:{list}");
             assert_eq!(others(&sddl, ME), expected, "{list}");
         }
-        assert_eq!(others(&format!("O:{ME}"), ME), ["everybody"]);
+        assert_eq!(others(&format!("O:{ME}"), ME), ["everyone"]);
         assert_eq!(others("D:(A;;FA;;;LA)S:(AU;SAFA;FA;;;WD)", "LA"), Vec::<String>::new());
     }
 

@@ -22,7 +22,7 @@ pub struct Reach {
 pub struct Weak {
     /// The file or folder, with links resolved.
     pub path: PathBuf,
-    /// The reason: "belongs to user 1000", "can be written by everybody".
+    /// The reason: "belongs to user 1000", "can be written by everyone".
     pub why: String,
 }
 
@@ -40,7 +40,7 @@ pub fn changeable(path: &Path, who: &Reach) -> Option<Weak> {
         } else if is_sticky {
             return None;
         } else if mode & 0o002 != 0 {
-            format!("can be written by everybody (mode {:03o})", mode & 0o777)
+            format!("can be written by everyone (mode {:03o})", mode & 0o777)
         } else if mode & 0o020 != 0 && who.groups.contains(&found.gid()) {
             format!("can be written by group {} (mode {:03o})", found.gid(), mode & 0o777)
         } else {

@@ -69,7 +69,7 @@ pub(super) fn show(event: &Event<'_>, ui: &Ui) {
                 ui.warn(&format!("the grant gives more {than}: {}", one_line(more)));
             }
             for beside in &difference.beside {
-                ui.explain(&format!("The grant also gives what the provider may require: {}", one_line(beside)));
+                ui.explain(&format!("The grant also gives this, possibly because the provider requires it: {}", one_line(beside)));
             }
             for less in &difference.less {
                 ui.explain(&format!("The grant gives less {than}: {}", one_line(less)));

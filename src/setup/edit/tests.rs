@@ -95,7 +95,7 @@ fn jsonc_keeps_comments_and_trailing_commas() {
         "/* a */ {\"mcpServers\": {/* b */\"o\": {}/* c */,/* d */}} // e",
     ] {
         round_trip(Format::Jsonc, text);
-        assert!(read(Format::Json, text).is_err(), "{text} is no strict JSON");
+        assert!(read(Format::Json, text).is_err(), "{text} is not strict JSON");
     }
 }
 
@@ -111,7 +111,7 @@ fn a_control_character_in_a_string_is_no_strict_json() {
             assert_eq!(error.at(), Some(at), "{error} for {text:?}");
             assert!(put(Format::Json, Some(&text), place(Format::Json), &fields()).is_err(), "{text:?}");
             assert!(take(Format::Json, &text, place(Format::Json)).is_err(), "{text:?}");
-            assert!(serde_json::from_str::<Value>(&text).is_err(), "a strict parser says so too: {text:?}");
+            assert!(serde_json::from_str::<Value>(&text).is_err(), "a strict parser agrees: {text:?}");
         }
     }
     for (text, at) in
