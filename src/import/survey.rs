@@ -961,12 +961,12 @@ pub fn unusable(typed: &Path, error: io::Error) -> Error {
             let path = shell_word(&typed.display().to_string()).into_owned();
             failed.hint(if cfg!(windows) {
                 format!(
-                    "Close the program that has it open, or give yourself permission to read it; then \
-                     run the command again: icacls {path}"
+                    "Close the program that has it open, or give yourself permission to read it (see icacls {path}); \
+                     then run the same command again"
                 )
             } else {
                 format!(
-                    "Give yourself permission to read it, then run the command again: chmod -R u+rX {path}"
+                    "Give yourself permission to read it with chmod -R u+rX {path}, then run the same command again"
                 )
             })
         }

@@ -108,7 +108,7 @@ pub fn since(text: &str, zone: TimeZone) -> Result<i64> {
         Ok(text.parse::<jiff::civil::DateTime>()?.to_zoned(zone)?.timestamp())
     };
     let at = moment().map_err(|error| {
-        Error::new(Kind::Usage, "date_invalid", format!("`{text}` is neither a day nor a time of day"))
+        Error::new(Kind::Usage, "date_invalid", format!("`{text}` is neither a day nor a day with a time"))
             .because(error)
             .hint("--since 2026-01-31, or --since 2026-01-31T18:30")
     })?;

@@ -94,8 +94,8 @@ fn known_paths(socket: &Socket, args: &Args, ui: &Ui) -> Result<Vec<PathBuf>> {
         return Err(Error::new(Kind::Usage, "import_nothing", message).hint(hint));
     }
     ui.explain(
-        "A service keeps your own data. With your passphrase it lists what was imported before. Files \
-         of these that still exist are handed to it again, and it asks for your passphrase once more.",
+        "A service keeps your own data. With your passphrase it lists what was imported before. The \
+         files that still exist are handed to it again, and it asks for your passphrase once more.",
     );
     let told = Caller::begin(socket)?.ask(&Asked::Sources, None, &mut Typing(ui))?;
     let Told::Sources { paths } = told else {
@@ -108,7 +108,7 @@ fn known_paths(socket: &Socket, args: &Args, ui: &Ui) -> Result<Vec<PathBuf>> {
         ui.note(&format!("No longer there; the imported records stay:{}", gone.concat()));
     }
     if here.is_empty() {
-        let message = "Nothing that was imported before still exists here";
+        let message = "None of the files that were imported before still exist here";
         let error = Error::new(Kind::Usage, "import_nothing", message);
         return Err(error.run(Command::new("import <export>")));
     }
