@@ -1,5 +1,5 @@
-//! What an owner sees and steers: status, disconnect, doctor, the access log, the way out of a network.
-//! Through the real binary, against a made-up provider and against the sandbox.
+//! What an owner sees and controls: status, disconnect, doctor, the access log, access through a network's proxy.
+//! Through the real binary, against a fake provider and against the sandbox.
 
 mod networks;
 mod next;
@@ -32,7 +32,7 @@ fn connect(env: &TestEnv, url: &str) {
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
-/// The answers of `mcp serve` to these calls, one after the other, and what it said on stderr.
+/// The answers of `mcp serve` to these calls, one after the other, and its stderr output.
 fn serve(env: &TestEnv, more: &[&str], calls: &[(&str, Value)]) -> (Vec<Value>, String) {
     let mut child = env
         .pdpp(&[&["mcp", "serve"], more].concat())
@@ -161,7 +161,7 @@ fn a_token_whose_file_is_gone_is_reported_without_asking_anybody() {
     );
     assert!(credential["next"].as_str().unwrap().ends_with("--renew"), "{credential}");
     assert_eq!(provider.seen("").len(), before);
-    // A keyring is not asked for what only it knows.
+    // No command asks a keyring for what only the keyring knows.
     let path = env.cache_dir().join("index.json");
     let mut index: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     index["credentials"][0]["store"] = json!("keyring");
@@ -262,7 +262,7 @@ fn nothing_is_ended_where_nobody_says_so() {
     assert_eq!(env.run(&["mcp", "call", "schema"]).code, Some(0));
 }
 
-/// While its provider is away a grant cannot be ended there. Its token is what ends it later, so that is kept.
+/// While its provider is away, a grant cannot be ended there. Its token is needed to end it later, so it is kept.
 #[test]
 fn a_grant_whose_provider_is_away_is_kept_to_be_ended() {
     for more in [&["--yes"][..], &["--all", "--yes"]] {
@@ -277,12 +277,12 @@ fn a_grant_whose_provider_is_away_is_kept_to_be_ended() {
         let ran = env.run(&["status"]);
         assert!(ran.code == Some(78) && ran.stdout.contains("not ended at its provider yet"), "{ran:?}");
         assert_eq!(env.run(&["mcp", "call", "schema"]).code, Some(78), "no agent reads with it");
-        // It is given up where somebody says so.
+        // It is given up if the owner asks for that.
         let ran = env.run(&["disconnect", "--forget", "--yes"]);
         assert!(ran.code == Some(1) && ran.stderr.contains("code: not_ended_at_provider"), "{ran:?}");
         assert_eq!(Cache::open(&env.cache_dir()).unwrap().ending().unwrap(), []);
     }
-    // One that answers again: nobody has to say it twice.
+    // A provider that answers again: the owner need not repeat the command.
     let (env, provider) = connected(Switches {
         server: |metadata, urls| metadata["revocation_endpoint"] = json!(format!("{}/revoke", urls.issuer)),
         instead: Some(("/revoke", Instead::ServerError)),
@@ -292,7 +292,7 @@ fn a_grant_whose_provider_is_away_is_kept_to_be_ended() {
     provider.switch(|switches| switches.instead = Some(("/revoke", Instead::OtherJson)));
     let ran = env.run(&["disconnect"]);
     assert!(ran.code == Some(0) && ran.stdout.contains("its tokens are revoked at the provider"), "{ran:?}");
-    // One whose time is over has nothing left to end.
+    // An expired grant has nothing left to end.
     let (env, provider) = connected(Switches {
         token: |token, _| token["grant"]["expires_at"] = json!(jiff::Timestamp::now()),
         ..Switches::default()
@@ -304,7 +304,7 @@ fn a_grant_whose_provider_is_away_is_kept_to_be_ended() {
 
 #[test]
 fn a_grant_that_its_provider_cannot_end_is_a_failure_though_it_is_deleted_here() {
-    // The made-up provider has no way to end one.
+    // The fake provider has no way to end a grant.
     let (env, provider) = connected(Switches::default());
     let ran = env.run(&["disconnect", "--yes"]);
     assert!(ran.code == Some(1) && ran.stderr.contains("code: not_ended_at_provider"), "{ran:?}");
@@ -329,7 +329,7 @@ fn disconnect_revokes_tokens_where_the_provider_offers_that() {
     let sent =
         |token: &str, hint: &str| json!({"token": token, "token_type_hint": hint, "client_id": "cli_1"});
     let bodies: Vec<_> = provider.seen("/revoke").into_iter().map(|seen| seen.body).collect();
-    // The refresh token first: it is what could get another access token.
+    // The refresh token first, because it could get another access token.
     assert_eq!(bodies, [sent(REFRESH, "refresh_token"), sent(TOKEN, "access_token")]);
 }
 
@@ -343,7 +343,7 @@ fn disconnect_sends_no_token_to_another_authorization_server() {
     std::fs::write(&path, index.replace(&provider.urls().issuer, &other.urls().issuer)).unwrap();
     let ran = env.run(&["disconnect", "--yes", "--json"]);
     let ended = &json_of(&ran)["disconnected"][0];
-    // The token itself says whose it is.
+    // The token itself names its owner.
     assert_eq!((&ended["ended_at_provider"], &ended["code"]), (&json!("no"), &json!("secret_foreign")));
     let seen = [provider.seen("/revoke"), other.seen("")].concat();
     assert!(seen.is_empty(), "{seen:?}");
@@ -444,7 +444,7 @@ fn what_agents_read_is_noted_without_what_it_says() {
     assert_eq!(none["kept"]["last"], entries[1]["time"]);
     assert_eq!(env.run(&["log", "--since", "soon"]).code, Some(2));
 
-    // Off for one server, and off until it is turned on.
+    // Off for one server, and off until it is turned on again.
     serve(&env, &["--no-access-log"], &calls);
     assert_eq!(env.run(&["log", "--off"]).stdout, "The access log is off.\n");
     serve(&env, &[], &calls);
@@ -493,7 +493,7 @@ fn the_end_of_the_only_grant_is_reported_once_while_it_is_served() {
     };
     let info = json!({"name": "host", "version": "1"});
     ask("initialize", json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}));
-    // Its end is brought forward, rather than waited for.
+    // The test moves its end forward instead of waiting for it.
     let path = env.cache_dir().join("index.json");
     let mut index: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     index["credentials"][0]["grant_expires_at"] = json!("2026-01-01T00:00:00Z");

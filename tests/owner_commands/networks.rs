@@ -1,4 +1,4 @@
-//! A proxy and a company's own certificate authority: made-up ones, on loopback.
+//! A proxy and a company's own certificate authority, both fakes on loopback.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use crate::connect::provider::{Provider, Switches};
 use crate::support::env::{Ran, TestEnv};
 
-/// A name that nothing resolves: only a proxy gets there.
+/// A name that nothing resolves: only a proxy reaches it.
 const PROVIDER: &str = "https://provider.test/me";
 
-/// A provider that speaks TLS with a certificate of its own authority, and has its metadata only.
+/// A provider that speaks TLS with a certificate of its own authority, and has only its metadata.
 fn tls_provider(env: &TestEnv) -> (SocketAddr, PathBuf) {
     let made = rcgen::generate_simple_self_signed(["provider.test".to_owned()]).unwrap();
     let ca_file = env.home().join("company.pem");
@@ -67,7 +67,7 @@ fn head(stream: &mut impl Read) -> String {
     String::from_utf8(head).unwrap()
 }
 
-/// A proxy that opens every tunnel to `to`, or answers each `CONNECT` with another status; and what it was asked.
+/// A proxy that opens every tunnel to `to`, or answers each `CONNECT` with another status; records its requests.
 fn proxy(to: SocketAddr, status: &'static str) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -93,7 +93,7 @@ fn proxy(to: SocketAddr, status: &'static str) -> (SocketAddr, Arc<Mutex<Vec<Str
     (address, asked)
 }
 
-/// What the doctor finds about the provider.
+/// What the doctor reports about the provider.
 fn provider_check(ran: &Ran) -> Value {
     let report: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
     let checks = report["checks"].as_array().unwrap();
@@ -118,7 +118,7 @@ fn a_provider_is_reached_through_a_proxy_and_trusted_by_a_named_authority() {
     assert!(request.to_lowercase().contains("proxy-authorization: basic "), "{request}");
     assert!(!format!("{ran:?}").contains("canary"), "{ran:?}");
 
-    // The usual variable does the same.
+    // The usual variable has the same effect.
     let mut command = env.pdpp(&[&doctor[..], &["--ca-file", ca_file]].concat());
     let ran = Ran::from(command.env("HTTPS_PROXY", &proxy).output().unwrap());
     assert_eq!(provider_check(&ran)["level"], "ok", "{ran:?}");
@@ -156,7 +156,7 @@ fn a_proxys_failure_is_told_apart_from_the_providers() {
         assert!(message.contains(words) && message.contains(&address.to_string()), "{message}");
         assert!(!format!("{ran:?}").contains("canary"));
     }
-    // Nobody there.
+    // Nothing listens there.
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let ran = env.run(&["doctor", PROVIDER, "--json", "--proxy", &format!("http://{gone}")]);
     let found = provider_check(&ran);
@@ -197,7 +197,7 @@ fn wrong_options_are_typed_errors_that_repeat_no_password() {
     assert_eq!(provider_check(&ran)["code"], "ca_file_invalid", "{ran:?}");
     let ran = env.run(&["connect", PROVIDER, "--no-browser", "--ca-file", "/no/such/file.pem"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("code: ca_file_invalid"), "{ran:?}");
-    // Nothing is taken off this machine by a command that could not reach the provider for that.
+    // A command that could not reach the provider removes nothing from this machine.
     let (env, _provider) = super::connected(super::Switches::default());
     for command in ["disconnect", "status"] {
         let more: &[&str] = if command == "disconnect" { &["--all", "--yes"] } else { &["--check"] };

@@ -8,11 +8,11 @@ use crate::support::env::{Ran, TestEnv};
 
 /// What follows a failing command line.
 enum Next {
-    /// This command, and it works.
+    /// This command, which works.
     Works(&'static str),
     /// This command, which needs something that only a person knows, or changes something.
     Typed(&'static str),
-    /// No command of this program's helps; why.
+    /// No command of this program helps; why.
     Not(&'static str),
 }
 use Next::{Not, Typed, Works};
@@ -175,7 +175,7 @@ fn every_failure_with_grants_has_a_next_step() {
     for name in ["--grant grt_made_up_1 ", "--grant grt_other_one_that_is_long ", "(Paper diary 2)"] {
         assert!(ran.stderr.contains(name), "{name}: {ran:?}");
     }
-    // The whole command, in JSON too; a made-up option of it is not lost.
+    // The complete command, in JSON too; one of its options, a made-up one, is not lost.
     let ran = env.run(&["mcp", "call", "schema", "{}", "--json", "--grant", "Paper"]);
     assert_eq!(json_of(&ran)["error"]["next"], "pdpp mcp call schema '{}' --json --grant 'Paper diary'");
 }

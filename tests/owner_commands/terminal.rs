@@ -1,4 +1,4 @@
-//! What a person sees while something is waited for.
+//! What a person sees while a command waits.
 #![cfg(target_os = "linux")]
 
 use std::fs::File;
@@ -11,7 +11,7 @@ use super::connected;
 use crate::connect::provider::Switches;
 use crate::support::env::TestEnv;
 
-/// What `status --check` writes to its stderr where that is a terminal.
+/// What `status --check` writes to its stderr if that is a terminal.
 fn at_a_terminal(env: &TestEnv) -> String {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&ours).unwrap();
@@ -41,7 +41,7 @@ fn a_dumb_terminal_is_told_what_is_waited_for_once_and_a_pipe_nothing() {
     assert!(!cleared.contains('\n'), "{said:?}");
 }
 
-/// It reads from a person's terminal, where nothing comes.
+/// It reads from a person's terminal, where nothing is typed.
 #[test]
 fn a_server_on_a_terminal_says_what_it_waits_for() {
     let env = TestEnv::new();

@@ -1,4 +1,4 @@
-//! What a person types: names of grants, commands that were advised, scripts that read JSON, broken machines.
+//! What a person types: names of grants, commands from advice, scripts that read JSON, broken machines.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{connect, connected, json_of};
 use crate::connect::provider::{Instead, Provider, Switches};
 use crate::support::env::{Ran, TestEnv};
 
-/// Two grants of one provider, whose sources are called the same.
+/// Two grants of one provider, whose sources have the same name.
 fn two_grants() -> (TestEnv, Provider) {
     let (env, provider) = connected(Switches::default());
     provider.switch(|switches| switches.grant_id = "grt_other_one_that_is_long");
@@ -68,7 +68,7 @@ fn advised_commands_name_the_grant_where_a_provider_has_several() {
     provider.switch(|switches| switches.instead = None);
     let mut words: Vec<&str> = next.split(' ').skip(1).collect();
     words.push("--no-browser");
-    // The old grant is replaced, and keeps its name.
+    // The old grant is replaced, and the new one keeps its name.
     let ran = env.run(&words);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let labels = json_of(&env.run(&["status", "--json"]))["credentials"].clone();
@@ -90,13 +90,13 @@ fn advised_commands_have_the_options_that_were_given() {
     }
     let ran = env.run(&["doctor", "--cache-dir", dir, "--json"]);
     assert!(ran.stdout.contains(&format!("pdpp {option} connect <provider-url>")), "{ran:?}");
-    // In a tool's answer too, and relative to where it was typed.
+    // In a tool's answer too, and relative to the directory where it was typed.
     let ran = env.run(&["connect", provider.url(), "--no-browser", "--cache-dir", "home/else where"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     provider.switch(|switches| switches.instead = Some(("/v1/schema?view=compact", Instead::Unauthorized)));
     let ran = env.run(&["mcp", "call", "schema", "--cache-dir", "home/else where"]);
     assert!(ran.stdout.contains(&format!("pdpp {option} connect {}", provider.url())), "{ran:?}");
-    // The usual place needs no words, and a password is not repeated.
+    // The default place needs no options, and a password is not repeated.
     let usual = env.cache_dir();
     let ran = env.run(&["disconnect", "x", "--cache-dir", usual.to_str().unwrap()]);
     assert!(ran.stderr.contains("next: pdpp status\n"), "{ran:?}");
@@ -160,7 +160,7 @@ fn a_result_that_is_lost_is_a_failure_whatever_it_was() {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {stderr}");
         assert!(stderr.contains("code: output_failed"), "{arguments:?}: {stderr}");
-        // A reader that has gone is no failure.
+        // A reader that has gone away is not a failure.
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let output = env.pdpp(&["--help"]).stdout(writer).output().unwrap();
@@ -168,7 +168,7 @@ fn a_result_that_is_lost_is_a_failure_whatever_it_was() {
     }
 }
 
-/// A host that cannot be answered is no end of a conversation.
+/// A host that cannot be answered does not end a conversation.
 #[cfg(target_os = "linux")]
 #[test]
 fn r1_8_serving_without_a_stdout_that_takes_something_is_a_failure() {
@@ -186,7 +186,7 @@ fn r1_8_serving_without_a_stdout_that_takes_something_is_a_failure() {
         assert_eq!(output.status.code(), Some(1), "{to}: {stderr}");
         assert!(stderr.contains("code: output_failed"), "{to}: {stderr}");
     }
-    // Nobody is there to read it: that is how a host goes.
+    // Nobody reads it: this is how a host disconnects.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let output = env.pdpp(&["mcp", "serve"]).stdout(writer).output().unwrap();
@@ -207,7 +207,7 @@ fn a_damaged_index_is_deleted_and_reported_as_damaged() {
             assert!(report.contains(part), "{part} in {report}");
         }
         assert_eq!(std::fs::read_dir(env.cache_dir().join("secrets")).unwrap().count(), 0);
-        // What it was about is gone with it, so that a person can begin anew.
+        // Its records are gone with it, so that a person can start again.
         assert_eq!(env.run(&["status"]).code, Some(78));
         assert_eq!(env.run(&["disconnect", "--all", "--yes"]).code, Some(0));
     }
@@ -252,7 +252,7 @@ fn doctor_says_that_a_hosts_configuration_is_damaged() {
     let file = env.home().join(".cursor/mcp.json");
     let next = format!("Fix line 1, column 16 of {}, then: pdpp mcp setup cursor", file.display());
     assert_eq!(found["next"], next);
-    // What setup would leave alone has a step of its own.
+    // A file that setup would leave alone has a separate next step.
     for (text, next) in [
         (r#"{"mcpServers": {"pdpp": {"command": "npx"}}}"#, "pdpp mcp setup cursor --name pdpp-2"),
         (

@@ -1,4 +1,4 @@
-//! Which call of ours produces a recorded request.
+//! Which of our calls produces a recorded request.
 
 use std::fmt::Write as _;
 
@@ -13,19 +13,19 @@ pub enum Call {
     Resource { uri: String },
 }
 
-/// What a recorded exchange is to the adapter. Every one is exactly one of these.
+/// What a recorded exchange is to the adapter: exactly one of these.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Class {
-    /// The call that the adapter answers by sending this request, and the recording is the answer.
+    /// The call that the adapter answers by sending this request, with the recording as the answer.
     Reached(Call),
-    /// A whole schema: what a provider that does not know `view=compact` answers to the call (R3.2).
+    /// A whole schema: the answer of a provider that does not know `view=compact` (R3.2).
     Projected(Call),
-    /// A page that two connections gave together, without a cursor: the adapter reads each apart and
-    /// walks both (R3.15).
+    /// A page that two connections gave together, without a cursor: the adapter reads each separately and walks both
+    /// (R3.15).
     Merged(Call),
-    /// The call that would send this request is refused before anything but a schema is read. With why.
+    /// The call that would send this request is refused before anything except a schema is read. With the reason.
     Refused(Call, &'static str),
-    /// No argument of any tool leads here. With why.
+    /// No argument of any tool leads here. With the reason.
     Unreachable(&'static str),
     /// Not a read with a grant's bearer.
     Outside(&'static str),
@@ -35,7 +35,7 @@ const NO_LISTING: &str = "streams and connectors are read through schema; there 
 const NO_VIEW: &str = "schema has no argument for another view than compact and full";
 const NO_PART: &str = "a blob is read whole; resources/read has no range and no HEAD";
 
-/// Classifies one exchange from nothing but its request, and whether its rows are of one connection.
+/// Classifies one exchange from its request alone, and whether its rows belong to one connection.
 pub fn classify(exchange: &Exchange) -> Class {
     if !exchange.is_grant_read() {
         return Class::Outside(match &exchange.bearer {
@@ -212,7 +212,7 @@ fn search(exchange: &Exchange, mode: &'static str) -> Class {
     Class::Reached(call)
 }
 
-/// Parameters that no argument of ours stands for, or only in a form that is refused.
+/// Parameters that none of our arguments stands for, or only in a form that is refused.
 fn wrong_shape(exchange: &Exchange) -> Option<&'static str> {
     const KNOWN: [&str; 21] = [
         "limit",
@@ -260,7 +260,7 @@ impl Exchange {
     }
 }
 
-/// The record handle that a host passes: self-contained with a connection, the legacy form without.
+/// The record handle that a host passes: self-contained if there is a connection, else the legacy form.
 pub fn handle(connection: Option<&str>, stream: &str, id: &str) -> String {
     match connection {
         Some(connection) => self_contained(connection, stream, id),
@@ -268,9 +268,9 @@ pub fn handle(connection: Option<&str>, stream: &str, id: &str) -> String {
     }
 }
 
-/// R3.70, R3.73, written apart from the code under test: `{connection_id}/{stream}:{record_id}` with
-/// exactly the reserved and neutralised characters of the record id (and the second dot of two)
-/// percent-encoded, upper case.
+/// R3.70, R3.73, written independently of the code under test: `{connection_id}/{stream}:{record_id}` with exactly
+/// the reserved and neutralised characters of the record id (and the second dot of two) percent-encoded, in upper
+/// case.
 pub fn self_contained(connection: &str, stream: &str, id: &str) -> String {
     let mut out = format!("{connection}/{stream}:");
     let mut after_dot = false;
@@ -297,7 +297,7 @@ impl Arguments {
         self.0.insert(key.to_owned(), value.into());
     }
 
-    /// A boolean or number where it reads as one, else text.
+    /// A boolean or a number if it can be read as one, else text.
     fn scalar(&mut self, key: &str, value: &str) {
         self.0.insert(key.to_owned(), scalar(value));
     }
@@ -307,7 +307,7 @@ impl Arguments {
         list.as_array_mut().unwrap().extend(value.split(',').map(Value::from));
     }
 
-    /// `filter[f]`, `filter[f][op]`, `expand`, `expand_limit[rel]`; anything else as it is, to be refused.
+    /// `filter[f]`, `filter[f][op]`, `expand`, `expand_limit[rel]`; anything else unchanged, to be refused.
     fn relation_or_filter(&mut self, key: &str, value: &str) {
         let parts: Vec<&str> = key.split(['[', ']']).filter(|part| !part.is_empty()).collect();
         match parts.as_slice() {

@@ -1,6 +1,6 @@
-//! Whether an answer of the adapter says what the provider said: pure functions from a recorded body
-//! and an answer to a list of differences. Nothing the provider sent may be missing from either view,
-//! nothing it did not send may be in the structured one.
+//! Whether an answer of the adapter contains what the provider sent: pure functions from a recorded body and an
+//! answer to a list of differences. Neither view may lack anything that the provider sent, and the structured view
+//! may contain nothing else.
 
 use std::collections::BTreeMap;
 
@@ -22,12 +22,12 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The call that goes on from here: in both views the same.
+    /// The call that reads on from here: the same in both views.
     pub fn next(&self) -> Option<&Value> {
         Some(&self.structured["next"]).filter(|next| next.is_object())
     }
 
-    /// How many rows, hits or buckets the structured view has.
+    /// The number of rows, hits or buckets in the structured view.
     pub fn rows(&self) -> usize {
         let data = &self.structured["data"];
         let mut lists = [&self.structured["results"], &data["data"], &data["groups"]].into_iter();
@@ -35,7 +35,7 @@ impl Answer {
     }
 }
 
-/// What differs; empty when the answer is right.
+/// The differences; empty if the answer is right.
 #[derive(Debug, Default)]
 pub struct Differences(pub Vec<String>);
 
@@ -46,7 +46,7 @@ impl Differences {
         }
     }
 
-    /// `needle` has to be in the text view.
+    /// `needle` must be in the text view.
     fn shown(&mut self, answer: &Answer, what: &str, needle: &str) {
         self.check(shows(&answer.text, needle), || format!("text: no {what} {needle:?}"));
     }
@@ -55,7 +55,8 @@ impl Differences {
         self.check(same(got, sent), || format!("{what}: {} instead of {}", brief(got), brief(sent)));
     }
 
-    /// That a page leads where the provider's does: by its cursor, or by one of ours that holds it and how many rows fit.
+    /// A page must lead where the provider's page leads: with its cursor, or with one of ours that contains that
+    /// cursor and the number of rows that fit.
     fn leads_on(&mut self, got: &Value, sent: &Value) {
         let holds = |got: &str, sent: &str| {
             let room = got.rsplit_once(".r").filter(|(_, room)| room.parse::<usize>().is_ok());
@@ -70,8 +71,8 @@ impl Differences {
     }
 }
 
-/// Whether `text` shows `needle` in one of the forms that a reader can take it from: as it is, with its
-/// hidden characters escaped, or as a JSON string's inside.
+/// Whether `text` shows `needle` in a form that a reader can use: unchanged, with its hidden characters escaped, or
+/// as the inside of a JSON string.
 fn shows(text: &str, needle: &str) -> bool {
     if text.contains(needle) || text.contains(&*text::one_line(needle)) {
         return true;
@@ -89,7 +90,7 @@ fn brief(value: &Value) -> String {
     }
 }
 
-/// JSON equality with numbers compared by their digits; an exponent may be spelled differently.
+/// JSON equality with numbers compared by their digits; an exponent may be written differently.
 fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => spelled(left) == spelled(right),
@@ -108,7 +109,7 @@ fn spelled(number: &serde_json::Number) -> String {
     number.to_string().to_ascii_lowercase().replace("e+", "e")
 }
 
-/// The fields of a record that are there only in part, with a call that reads the rest:
+/// The fields of a record that are only partly present, with a call that reads the rest:
 /// `content_ladder.records[]{id, fields[]{field_path, complete, read}}` (R4.3).
 fn cut_fields(answer: &Answer) -> BTreeMap<String, Vec<String>> {
     let mut cut: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -126,8 +127,8 @@ fn cut_fields(answer: &Answer) -> BTreeMap<String, Vec<String>> {
     cut
 }
 
-/// `got` has to be `sent` but for what the Resolutions take out: the deprecated alias, URL-shaped
-/// connector keys (replaced by a short one) and, where `is_cut` says so, the rest of a long value.
+/// `got` must equal `sent`, except for what the Resolutions remove: the deprecated alias, URL-shaped connector keys
+/// (replaced by a short one) and, if `is_cut` reports it, the rest of a long value.
 fn verbatim(found: &mut Differences, at: &str, got: &Value, sent: &Value, is_cut: &dyn Fn(&str) -> bool) {
     match (got, sent) {
         (Value::Object(got), Value::Object(sent)) => {
@@ -174,7 +175,7 @@ fn complete(_: &str) -> bool {
     false
 }
 
-/// What every envelope's text says (R3.0): counts and warnings. Cursors are compared where pages are.
+/// What every envelope's text states (R3.0): counts and warnings. Cursors are compared with the pages.
 fn envelope_in_text(found: &mut Differences, answer: &Answer, envelope: &Value) {
     for warning in envelope["meta"]["warnings"].as_array().into_iter().flatten() {
         for part in ["code", "message"] {
@@ -192,7 +193,7 @@ fn envelope_in_text(found: &mut Differences, answer: &Answer, envelope: &Value) 
     }
 }
 
-/// A reader of the text alone can go on: every cursor, and the very call that the structured view names.
+/// A reader of the text alone can read on: it has every cursor, and the same call that the structured view names.
 fn cursors_in_text(found: &mut Differences, answer: &Answer, envelope: &Value) {
     if let Some(next) = answer.next() {
         found.shown(answer, "next call", next["tool"].as_str().unwrap_or_default());
@@ -208,14 +209,14 @@ fn cursors_in_text(found: &mut Differences, answer: &Answer, envelope: &Value) {
     }
 }
 
-/// A success has to be one.
+/// A success must be reported as one.
 fn succeeded(found: &mut Differences, answer: &Answer) -> bool {
     found.check(!answer.is_error, || format!("an error: {}", text::prefix(&answer.text, 400)));
     !answer.is_error
 }
 
-/// Pages of `query_records` against one recorded list. `merged`: rows of several connections, whose
-/// order is only kept within each, and whose cursors and warnings are the adapter's own.
+/// Pages of `query_records` compared with one recorded list. `merged`: rows of several connections, whose order is
+/// only kept within each, and whose cursors and warnings are the adapter's own.
 pub fn records(pages: &[Answer], sent: &Value, merged: bool) -> Differences {
     let mut found = Differences::default();
     let mut rows = Vec::new();
@@ -274,7 +275,7 @@ pub fn records(pages: &[Answer], sent: &Value, merged: bool) -> Differences {
     found
 }
 
-/// Every row once, none invented, in the provider's order (within each connection when merged).
+/// Every row once, none invented, in the provider's order (within each connection if merged).
 fn order(found: &mut Differences, got: &[&str], sent: &[(String, &Value)], merged: bool) {
     let connection = |handle: &str| handle.split('/').next().unwrap_or_default().to_owned();
     let by_connection = |handles: Vec<&str>| {
@@ -301,8 +302,8 @@ fn row_handle(row: &Value) -> String {
     self_contained(text("connection_id"), text("stream"), text("id"))
 }
 
-/// Pages of `aggregate` against a recorded one: value or every bucket, and what was left over, in both
-/// views. Where not all buckets fit one result, the calls that it names give the others.
+/// Pages of `aggregate` compared with a recorded one: the value or every bucket, and the remainder, in both views. If
+/// one result cannot hold all buckets, the calls that it names return the others.
 pub fn aggregate(pages: &[Answer], sent: &Value) -> Differences {
     let mut found = Differences::default();
     let mut groups = Vec::new();
@@ -349,7 +350,7 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(|c: char| !(c.is_alphanumeric() || c == '.' || c == '-')).filter(|word| !word.is_empty())
 }
 
-/// Pages of `search` against one recorded list of hits.
+/// Pages of `search` compared with one recorded list of hits.
 pub fn search(pages: &[Answer], sent: &Value) -> Differences {
     let mut found = Differences::default();
     let mut handles = Vec::new();
@@ -394,7 +395,7 @@ pub fn search(pages: &[Answer], sent: &Value) -> Differences {
     found
 }
 
-/// A flattened hit: what R3.31 asks for, each from the hit, and nothing beside it.
+/// A flattened hit: what R3.31 requires, all of it from the hit, and nothing else.
 fn hit_is_sent(found: &mut Differences, id: &str, result: &Value, hit: &Value) {
     let Some(fields) = result.as_object() else { return };
     for (key, from) in [("stream", "stream"), ("connection_id", "connection_id"), ("record_id", "record_key")]
@@ -414,7 +415,7 @@ fn hit_is_sent(found: &mut Differences, id: &str, result: &Value, hit: &Value) {
             "id" | "title" | "url" | "connector_key" | "record_id" | "stream" | "connection_id" => {}
             _ => match hit.get(key) {
                 Some(sent) => {
-                    // Excerpts are bounded again here; what is there has to be the provider's.
+                    // Excerpts are bounded again here; the remaining text must be the provider's.
                     let mut differences = Differences::default();
                     verbatim(&mut differences, key, value, sent, &|at| at.ends_with("text"));
                     found.0.extend(differences.0.into_iter().map(|difference| format!("{id}: {difference}")));
@@ -430,9 +431,9 @@ fn hit_handle(hit: &Value) -> String {
     self_contained(text("connection_id"), text("stream"), text("record_key"))
 }
 
-/// `fetch` against a recorded record: the five keys, the same object in the text, every value of the
-/// record in the document, digit for digit, or with a call that reads it. `has_schema`: whether the
-/// connector's short key can be known where the record has a URL.
+/// `fetch` compared with a recorded record: the five keys, the same object in the text, every value of the record in
+/// the document, digit for digit, or with a call that reads it. `has_schema`: whether the connector's short key can
+/// be known if the record has a URL.
 pub fn fetch(answer: &Answer, sent: &Value, has_schema: bool) -> Differences {
     let mut found = Differences::default();
     if !succeeded(&mut found, answer) {
@@ -467,7 +468,7 @@ pub fn fetch(answer: &Answer, sent: &Value, has_schema: bool) -> Differences {
         })
     };
     match whole.as_object().map(|fields| fields.iter().collect::<Vec<_>>()).as_deref() {
-        // A record of one text is that text.
+        // The document of a record with one text is that text.
         Some([(name, Value::String(value))]) => {
             let may = text == value || (value.starts_with(text) && is_cut(name));
             found.check(may, || {
@@ -503,7 +504,7 @@ fn metadata(found: &mut Differences, metadata: &Value, sent: &Value, has_schema:
     }
 }
 
-/// `read_record_field` against a recorded window: the text inline in both views, and where to go on.
+/// `read_record_field` compared with a recorded window: the text inline in both views, and the call to read on.
 pub fn window(answer: &Answer, sent: &Value) -> Differences {
     let mut found = Differences::default();
     if !succeeded(&mut found, answer) {
@@ -512,7 +513,7 @@ pub fn window(answer: &Answer, sent: &Value) -> Differences {
     let (got, sent_window) = (&answer.structured["data"]["window"], &sent["window"]);
     let whole = sent_window["text"].as_str().unwrap_or_default();
     let part = got["text"].as_str().unwrap_or_default();
-    // A window larger than one result is cut; it then says where it ends, and goes on from there.
+    // A window larger than one result is cut; it then states where it ends, and continues from there.
     let is_cut = part != whole;
     if is_cut {
         found
@@ -537,8 +538,8 @@ pub fn window(answer: &Answer, sent: &Value) -> Differences {
     found
 }
 
-/// `schema` against a recorded compact or full body: verbatim where it is small enough to be, else every
-/// stream, connection and (in a scoped answer) field named.
+/// `schema` compared with a recorded compact or full body: verbatim if it is small enough, else with the name of
+/// every stream, connection and (in a scoped answer) field.
 pub fn schema(answer: &Answer, sent: &Value, scoped: bool) -> Differences {
     let mut found = Differences::default();
     if !succeeded(&mut found, answer) {
@@ -568,15 +569,15 @@ pub fn schema(answer: &Answer, sent: &Value, scoped: bool) -> Differences {
     found
 }
 
-/// A structured schema that is the provider's own, whole.
+/// A structured schema that is the provider's own, complete.
 pub fn schema_is_verbatim(answer: &Answer, sent: &Value) -> Differences {
     let mut found = Differences::default();
     verbatim(&mut found, "data", &answer.structured["data"], sent, &complete);
     found
 }
 
-/// Whether the structured schema is the provider's own, but for the capabilities that a field does not
-/// have, and says so.
+/// Whether the structured schema is the provider's own, except for the capabilities that a field does not have, and
+/// states this.
 pub fn schema_is_whole_but_for_noes(answer: &Answer, sent: &Value) -> bool {
     fn without_noes(value: &Value) -> Value {
         match value {
@@ -600,8 +601,8 @@ pub fn schema_is_whole_but_for_noes(answer: &Answer, sent: &Value) -> bool {
     found.0.is_empty() && answer.text.contains("are left out")
 }
 
-/// An RS refusal: code, message, param and request id in the text; the same in the structured view
-/// where there is one (R5.1, R5.2).
+/// A refusal by the resource server: code, message, param and request id in the text; the same in the structured view
+/// if there is one (R5.1, R5.2).
 pub fn refusal(answer: &Answer, sent: &Value) -> Differences {
     let mut found = Differences::default();
     found.check(answer.is_error, || "not an error".into());
@@ -623,7 +624,7 @@ pub fn refusal(answer: &Answer, sent: &Value) -> Differences {
     found
 }
 
-/// A refusal of the adapter's own: typed, complete in the text (R5.2).
+/// A refusal by the adapter: typed, and complete in the text (R5.2).
 pub fn own_refusal(answer: &Answer) -> Differences {
     let mut found = Differences::default();
     found.check(answer.is_error, || format!("not refused: {}", text::prefix(&answer.text, 200)));

@@ -1,5 +1,5 @@
-//! `pdpp connect` against recorded flows: what it prints, what it leaves in the cache, and what it
-//! leaves when the owner says no.
+//! `pdpp connect` against recorded flows: what it prints, what it leaves in the cache, and what it leaves when the
+//! owner refuses.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ struct Flow {
     ran: Ran,
 }
 
-/// Runs `pdpp connect` against the flow in `dir`, whose `POST`s come in the order of `steps`.
+/// Runs `pdpp connect` against the flow in `dir`, whose `POST`s arrive in the order of `steps`.
 fn flow(exchanges: Vec<Exchange>, steps: &[&str], arguments: &[&str]) -> Flow {
     let env = TestEnv::new();
     let provider = Provider::start_flow(exchanges, steps);
@@ -31,7 +31,7 @@ fn own_flow(name: &str, steps: &[&str], arguments: &[&str]) -> Flow {
 }
 
 impl Flow {
-    /// It ended well: the token is in the cache, in the secret store only, and good for its provider.
+    /// It succeeded: the token is in the cache, in the secret store only, and valid for its provider.
     #[track_caller]
     fn connected(&self, placeholder: &str, grant: &str) -> Value {
         assert_eq!(self.ran.code, Some(0), "{:#?}", self.ran);
@@ -56,7 +56,7 @@ impl Flow {
         let index = std::fs::read_to_string(index).unwrap();
         assert!(index.contains(grant) && index.contains(&self.provider.url()), "{index}");
         assert!(!index.contains("secret-"), "{index}");
-        // R8.1: proven by one compact schema read, with the new token.
+        // R8.1: one compact schema read with the new token proves it.
         let proof: Vec<_> = self.provider.log().into_iter().filter(|asked| asked.bearer.is_some()).collect();
         assert_eq!(proof.len(), 1, "{proof:#?}");
         assert_eq!(proof[0].uri, "/v1/schema?view=compact");
@@ -64,7 +64,7 @@ impl Flow {
         report
     }
 
-    /// It was refused: its own code and exit code, and nothing of a credential is left.
+    /// It was refused: it has a specific code and exit code, and leaves nothing of a credential.
     #[track_caller]
     fn refused(&self, code: &str, exit: i32) {
         assert_eq!(self.ran.code, Some(exit), "{:#?}", self.ran);
@@ -117,7 +117,7 @@ fn a_forgotten_client_is_registered_again_once() {
         "04_agent_connect",
         "05_poll_pending",
         "06_poll_approved",
-        // The second time the client id is remembered, and no longer known.
+        // The second time, the client id is remembered, but the provider does not know it any more.
         "09_par_unknown_client",
         "01_register",
         "03_par",
@@ -162,7 +162,7 @@ fn reference_device_code() {
     let steps = ["01_register_201", "02_device_authorization_200", "03_token_pending_400", "08_token_200"];
     let more = ["--flow", "device-code", "--source", "https://registry.pdpp.dev/connectors/slack"];
     let flow = flow(exchanges, &steps, &more);
-    // The recording has one read, of a stream: the proof's own is not in it.
+    // The recording has one read, of a stream: the proof's own read is not in it.
     assert_eq!(flow.provider.steps_left(), [""; 0], "{:#?}", flow.ran);
     assert!(flow.ran.stderr.contains("06789D"), "the code is shown: {}", flow.ran.stderr);
     say("reference: device-code-grant-scoped was run up to the token");
@@ -196,7 +196,7 @@ fn an_expiry_is_reported_and_stores_nothing() {
     own_flow("connect-ran-out", &steps, &[]).refused("expired", 77);
 }
 
-/// A recorded flow with the discovery documents beside it, which its own directory lacks.
+/// A recorded flow with the discovery documents, which its own directory lacks.
 fn recorded(name: &str) -> Option<Vec<Exchange>> {
     let dir: PathBuf = reference().or_else(|| {
         say(&format!("{name}: not beside this clone, not run"));

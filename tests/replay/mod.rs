@@ -1,6 +1,6 @@
-//! The adapter in front of recorded exchanges: what a provider answered, a host has to be told, in both
-//! views, and nothing beside it. The project's own made-up exchanges always; those of a real provider
-//! too where they lie beside the clone.
+//! The adapter in front of recorded exchanges: a host must receive what a provider answered, in both views, and
+//! nothing else. The project's own made-up exchanges always run; those of a real provider run too if they are next to
+//! the clone.
 
 mod classify;
 mod compare;
@@ -16,7 +16,7 @@ use classify::{Class, classify};
 
 use crate::support::provider::{Exchange, Provider, Served, token};
 
-/// Says something past the test harness's capture: which exchanges a run covered has to be seen.
+/// Prints past the test harness's capture, because the exchanges that a run covered must be visible.
 fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "replay: {line}");
 }
@@ -25,9 +25,9 @@ fn own() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/exchanges")
 }
 
-/// The recordings of a real provider; not part of the clone.
+/// The recordings of a real provider; they are not part of the clone.
 fn reference() -> Option<PathBuf> {
-    // A worktree lies one level deeper than a clone.
+    // A worktree is one level deeper than a clone.
     let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1).take(2);
     above.map(|dir| dir.join("shared/fixtures/reference")).find(|dir| dir.is_dir())
 }

@@ -1,4 +1,4 @@
-//! Every recorded read, made again through the real server, and its answer held against the recording.
+//! Every recorded read, made again through the real server, and its answer compared with the recording.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -34,7 +34,7 @@ fn own_reads_are_answered_as_recorded() {
     run("own", &own(), DEFAULT);
 }
 
-/// R4.8: what does not fit is behind the calls that an answer names, however small the bound.
+/// R4.8: the calls that an answer names return what does not fit, however small the bound.
 #[test]
 fn r4_8_own_reads_are_answered_as_recorded_within_any_bound() {
     run("own, least bound", &own(), LEAST);
@@ -49,7 +49,7 @@ fn reference_reads_are_answered_as_recorded() {
     }
 }
 
-/// Puts a grant of `provider` into the cache of `env`; its token is the placeholder's.
+/// Puts a grant of `provider` into the cache of `env`; its token belongs to the placeholder.
 pub fn connect(env: &TestEnv, provider: &Provider, placeholder: &str) {
     let cache = Cache::open(&env.cache_dir()).unwrap();
     let url = provider.url();
@@ -99,7 +99,7 @@ fn run(name: &str, dir: &Path, bounds: Bounds) {
         let mut found = check(&mut grant.session, &provider, exchange, &class, call, bounds);
         asked(&mut found, &provider.log(), exchange, &class);
         failures.extend(found.0.into_iter().map(|found| format!("{}: {found}", exchange.name)));
-        // A dead token, or a provider that wants to be left alone, is remembered for a while.
+        // A dead token, or a provider that asks to be left alone, is remembered for a while.
         if matches!(exchange.status, 401 | 403 | 429) {
             grants.remove(&placeholder);
         }
@@ -108,7 +108,7 @@ fn run(name: &str, dir: &Path, bounds: Bounds) {
     assert!(failures.is_empty(), "{} differences\n{}", failures.len(), failures.join("\n"));
 }
 
-/// What the provider was asked: the recorded request (or parts of it) and schema reads, nothing else.
+/// The requests to the provider: the recorded request (or parts of it) and schema reads, nothing else.
 fn asked(found: &mut Differences, log: &[Asked], exchange: &Exchange, class: &Class) {
     let mut reached = 0;
     for asked in log {
@@ -123,7 +123,7 @@ fn asked(found: &mut Differences, log: &[Asked], exchange: &Exchange, class: &Cl
         reached += usize::from(is_focus);
     }
     match class {
-        // Only an empty schema says that a stream is not granted.
+        // Only an empty schema shows that a stream is not granted.
         Class::Refused(..) => {
             let is_schema = exchange.segments == ["v1", "schema"];
             found.check(reached == 0 || is_schema, || "refused, but the provider was asked".into());
@@ -180,7 +180,7 @@ fn check(
     found
 }
 
-/// A page without what no provider sends: that numbers are texts, and a place in a hybrid search.
+/// A page without what no provider sends: the mark that numbers are texts, and the rank in a hybrid search.
 fn without_own(mut page: Answer, is_hybrid: bool) -> Answer {
     if let Some(Value::Array(warnings)) = page.structured.pointer_mut("/data/meta/warnings") {
         warnings.retain(|warning| warning["code"] != "numbers_as_text");
@@ -210,7 +210,8 @@ fn success(
     let first = &pages[0];
     match name {
         "query_records" => {
-            // Two connections either come as the provider merged them, or read apart and walked together.
+            // Two connections are either returned as the provider merged them, or read separately and walked
+            // together.
             let as_sent = first.structured["data"]["meta"]["warnings"] == sent["meta"]["warnings"];
             compare::records(pages, sent, matches!(class, Class::Merged(_)) && !as_sent)
         }
@@ -226,7 +227,7 @@ fn success(
             if fits && !matches!(class, Class::Projected(_)) {
                 found.0.extend(compare::schema_is_verbatim(first, sent).0);
             } else if !fits {
-                // Either all that a field can do is there, or a call shows the rest.
+                // Either everything that a field can do is listed, or a call shows the rest.
                 let all_it_can = compare::schema_is_whole_but_for_noes(first, sent);
                 let goes_on = first.text.contains("schema {");
                 found.check(all_it_can || goes_on, || {
@@ -238,7 +239,7 @@ fn success(
     }
 }
 
-/// The pages of a list: what does not fit one result is behind the call that it names (R4.8).
+/// The pages of a list: the call that a result names returns what does not fit (R4.8).
 fn follow(
     session: &mut Session,
     name: &str,
@@ -279,7 +280,7 @@ fn candidates(found: &mut Differences, answer: &Answer, sent: &Value) {
     }
 }
 
-/// R5.5: what kind of refusal it is shows in the next step.
+/// R5.5: the next step shows the kind of refusal.
 fn refusal(answer: &Answer, provider: &Provider, exchange: &Exchange, sent: &Value) -> Differences {
     let mut found = compare::refusal(answer, sent);
     let reconnect = format!("pdpp connect {}", provider.url());

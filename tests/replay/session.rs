@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::compare::Answer;
 use crate::support::env::TestEnv;
 
-/// Longer than any bound of the binary's own; reached only when it hangs.
+/// Longer than any limit of the binary; reached only when it hangs.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// One running server.
@@ -55,7 +55,7 @@ impl Session {
         session
     }
 
-    /// Calls a tool. Its structured answer has to fit the tool's output schema (R2.8).
+    /// Calls a tool. Its structured answer must match the tool's output schema (R2.8).
     pub fn call(&mut self, tool: &str, arguments: &Map<String, Value>) -> Answer {
         let response = self.request("tools/call", &json!({"name": tool, "arguments": arguments}));
         let result = &response["result"];
@@ -79,7 +79,7 @@ impl Session {
         answer
     }
 
-    /// Reads a resource: its one item, or the JSON-RPC error as an answer that is one.
+    /// Reads a resource: its one item, or the JSON-RPC error as an error answer.
     pub fn read_resource(&mut self, uri: &str) -> Result<Value, Answer> {
         let response = self.request("resources/read", &json!({"uri": uri}));
         match response.get("error") {
@@ -113,7 +113,7 @@ impl Session {
 
     fn send(&mut self, message: &Value) {
         let stdin = self.stdin.as_mut().unwrap();
-        // A server that went away is told by the missing answer, with its stderr.
+        // A missing answer shows that the server went away; the failure includes its stderr.
         let _ = writeln!(stdin, "{message}");
         let _ = stdin.flush();
     }

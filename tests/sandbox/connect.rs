@@ -1,4 +1,4 @@
-//! From a program's question to the owner's answer.
+//! From a program's request to the owner's answer.
 
 use pdpp::sandbox::Config;
 use pdpp::vault::Vault;
@@ -63,7 +63,7 @@ fn attribute(tag: &str, name: &str) -> Option<String> {
 }
 
 impl Page {
-    /// By the link that the owner was told.
+    /// With the link that the owner received.
     pub fn open(app: &Vault, approval_url: &str) -> Self {
         let link = filled::owner_link(approval_url).expect("the owner was told");
         let opened = ask(app, "GET", link.strip_prefix(BASE).unwrap(), &[], b"");
@@ -99,7 +99,7 @@ impl Page {
         fields
     }
 
-    /// The form as it is at first.
+    /// The form in its first state.
     pub fn fields(&self) -> Vec<(String, String)> {
         Self::ticked(&self.html)
     }
@@ -126,7 +126,7 @@ impl Page {
         ask(app, "POST", &format!("{}/{action}", self.target), &headers, form.finish().as_bytes())
     }
 
-    /// What the form comes to, as it is shown before the decision.
+    /// The summary of the form, shown before the decision.
     pub fn summary(&self, app: &Vault, fields: &[(String, String)]) -> String {
         let sent = self.send(app, "review", fields);
         assert_eq!(sent.status, 303, "{}", sent.text());
@@ -135,14 +135,14 @@ impl Page {
         shown.text()
     }
 
-    /// Looks at the summary and approves it.
+    /// Opens the summary and approves it.
     pub fn approve(&self, app: &Vault, fields: &[(String, String)]) -> Answer {
         let summary = self.summary(app, fields);
         self.send(app, "approve", &[digest(&summary)])
     }
 }
 
-/// What a summary's form names it by.
+/// What identifies a summary in its form.
 pub fn digest(summary: &str) -> (String, String) {
     let digest = summary.split("name=\"digest\" value=\"").nth(1).unwrap();
     ("digest".to_owned(), digest.split('"').next().unwrap().to_owned())
@@ -185,18 +185,19 @@ fn the_owner_is_asked_and_approves() {
         assert!(after.contains(part), "{part}: {after}");
     }
     assert!(after.contains(body["grant_id"].as_str().unwrap()));
-    // What is decided stays decided.
+    // A decision is final.
     let denied = page.send(app, "deny", &[]);
     assert_eq!(denied.status, 409);
     assert!(denied.text().contains("Already approved"));
     assert_eq!(poll(app, &attempt).status, 200);
-    // The page after it ends it.
+    // The page after it ends the session.
     assert_eq!(page.send(app, "end", &[]).status, 303);
     assert!(page.get(app, "").text().contains("Access ended"));
     assert_eq!(get(app, token, "/v1/schema").code(), "grant_revoked");
 }
 
-/// What a client that asks for everything says of its purpose is shown, and what it leaves out is not made up.
+/// The page shows what a client that asks for everything states about its purpose, and does not invent what the
+/// client leaves out.
 #[test]
 fn a_request_for_everything_can_say_what_for() {
     let app = shared();
@@ -236,7 +237,7 @@ fn the_owner_narrows() {
     let app = shared();
     let attempt = begin(app, "Reader");
     let page = Page::open(app, attempt["approval_url"].as_str().unwrap());
-    // Of the work mailbox's messages, subject only; of the private one, nothing, though its boxes stay ticked.
+    // Of the work mailbox's messages, only the subject; of the private one, nothing, although its boxes stay ticked.
     let number = page.html.split("value=\"cin_mail_work\"").nth(1).unwrap();
     let number = number.split("name=\"stream\" checked value=\"").nth(1).unwrap().split('"').next().unwrap();
     let subject = page
@@ -282,7 +283,7 @@ fn the_owner_narrows() {
     assert!(again.text().contains("Nothing would be shared"));
 }
 
-/// O7.7: a day narrows what has a time, and leaves out what has none.
+/// O7.7: a day narrows records with a time, and leaves out those without one.
 #[test]
 fn o7_7_a_day_leaves_out_what_it_cannot_narrow() {
     let app = shared();
@@ -300,7 +301,8 @@ fn o7_7_a_day_leaves_out_what_it_cannot_narrow() {
     );
 }
 
-/// O7.7: nor does a request for all with a bound in time ask for it; one that names such a stream is for what is not here.
+/// O7.7: a request for everything with a bound in time does not ask for them either; one that names such a stream is
+/// for something that is not here.
 #[test]
 fn o7_7_a_request_for_all_with_a_bound_leaves_out_what_has_no_time() {
     let app = shared();
@@ -324,7 +326,7 @@ fn o7_7_a_request_for_all_with_a_bound_leaves_out_what_has_no_time() {
     }
 }
 
-/// O7.6: a set ticks at once what belongs together, and no bank.
+/// O7.6: a set ticks at once what belongs together, and never a bank.
 #[test]
 fn o7_6_sets_tick_accounts_and_fields_at_once() {
     let app = shared();
@@ -352,7 +354,7 @@ fn o7_6_sets_tick_accounts_and_fields_at_once() {
     assert!(page.summary(app, &text).contains(" body text,"));
 }
 
-/// O7.9: what is approved is what was shown.
+/// O7.9: what was shown is what is approved.
 #[test]
 fn o7_9_a_decision_is_about_what_was_shown_last() {
     let app = shared();
@@ -364,7 +366,7 @@ fn o7_9_a_decision_is_about_what_was_shown_last() {
         (303, Some(format!("{BASE}{}", page.target).as_str()))
     );
     let narrow = page.summary(app, &page.with_accounts(&["cin_bank_fjord"]));
-    // In another tab, meanwhile.
+    // In another tab, at the same time.
     let wide = page.summary(app, &page.everything());
     let answer = page.send(app, "approve", &[digest(&narrow)]);
     assert_eq!(answer.status, 409);
@@ -427,7 +429,7 @@ fn a_form_from_elsewhere_decides_nothing() {
     assert_eq!(send(&[own, ("origin", BASE)], &page.csrf).status, 303);
 }
 
-/// O7.11, O7.4: whoever was not told the link sees what they would see of a request that is not there.
+/// O7.11, O7.4: a person without the link sees the same as for a request that does not exist.
 #[test]
 fn o7_11_without_the_owners_link_nothing_is_decided_or_told() {
     let app = shared();
@@ -464,7 +466,7 @@ fn o7_11_without_the_owners_link_nothing_is_decided_or_told() {
     assert_eq!(poll(app, &attempt).status, 202, "nothing is decided");
 }
 
-/// A link is opened once: whoever comes second learns that somebody was first.
+/// A link can be opened once: the second person to open it learns that someone was first.
 #[test]
 fn o7_11_a_link_is_good_once() {
     let app = shared();
@@ -479,7 +481,7 @@ fn o7_11_a_link_is_good_once() {
     assert!(second.header("set-cookie").is_none() && second.text().contains("no longer works"));
 }
 
-/// O7.12: a `request_uri` that somebody saw is worth nothing.
+/// O7.12: a `request_uri` that another person saw is worth nothing.
 #[test]
 fn o7_12_a_request_uri_has_one_attempt_bound_to_its_client() {
     let app = shared();
@@ -506,7 +508,7 @@ fn o7_12_a_request_uri_has_one_attempt_bound_to_its_client() {
     assert_eq!(poll(app, &attempt).status, 200);
 }
 
-/// O7.11: asking for what is there and for what is not looks the same to a program.
+/// O7.11: to a program, a request for existing data looks the same as one for missing data.
 #[test]
 fn o7_11_a_request_tells_nothing_of_what_is_there() {
     let app = shared();
@@ -524,7 +526,7 @@ fn o7_11_a_request_tells_nothing_of_what_is_there() {
     ] {
         let pushed = push(app, &client, &streams, source);
         assert_eq!(pushed.status, there.status, "{}", pushed.text());
-        // The owner is told.
+        // The owner is notified.
         let page = Page::open(app, pushed.json()["authorization_url"].as_str().unwrap());
         assert!(
             page.html.contains("It asks for data that does not exist here") && page.html.contains("Unknown "),
@@ -536,7 +538,7 @@ fn o7_11_a_request_tells_nothing_of_what_is_there() {
     }
 }
 
-/// O7.13: what a page of another site can send without asking is not taken.
+/// O7.13: requests that a page of another site can send without asking are refused.
 #[test]
 fn o7_13_a_web_page_can_send_nothing() {
     let app = shared();
@@ -586,7 +588,8 @@ fn o7_13_a_web_page_can_send_nothing() {
     assert_eq!(own.status, 201, "{}", own.text());
 }
 
-/// O7.13: metadata is bounded, and so are clients that come to nothing; those with a grant or a request stay.
+/// O7.13: metadata is bounded, and so is the number of clients without a result; those with a grant or a request
+/// stay.
 #[test]
 fn o7_13_registrations_are_bounded_and_nobody_is_refused() {
     let app = life();
@@ -614,7 +617,7 @@ fn o7_13_registrations_are_bounded_and_nobody_is_refused() {
     assert_eq!(poll(&app, &waiting).status, 202);
     let unknown = push(&app, &idle, &json!([{ "name": "*" }]), BASE);
     assert_eq!(unknown.code(), "invalid_client");
-    // An hour later those that came to nothing are gone.
+    // An hour later, the clients without a result are gone.
     app.store()
         .write::<_, rusqlite::Error>(|db, _| {
             db.execute("UPDATE client SET issued_ms = issued_ms - 3600001", [])
@@ -686,7 +689,7 @@ fn a_pushed_request_names_its_source() {
     assert_eq!(grant["streams"][0]["time_constraint"]["field"], "received_at");
     assert!(!grant["streams"][0]["fields"].as_array().unwrap().contains(&"snippet".into()));
 
-    // Bounds that the request has are never widened, whatever days the form says.
+    // The bounds of a request are never widened, whatever days the form sends.
     let bounded = json!([{ "name": "messages", "instance_ids": ["cin_mail_work"],
         "time_range": { "since": "2026-02-01T00:00:00Z", "until": "2026-03-01T12:00:00Z" } }]);
     for (days, since, until) in [
@@ -713,7 +716,7 @@ fn a_pushed_request_names_its_source() {
         );
     }
 
-    // Leaving the accounts out asks for none of several: the owner has to tick one.
+    // Leaving out the accounts does not choose one of several: the owner must tick one.
     let open = push(app, &client_id, &json!([{ "name": "*" }]), mail).json();
     let page = Page::open(app, open["authorization_url"].as_str().unwrap());
     assert!(!page.fields().iter().any(|(name, _)| name == "connection"));
@@ -801,13 +804,13 @@ fn introspection_is_for_the_resource_server() {
     assert_eq!(active["authorization_details"][0]["streams"], body["grant"]["streams"]);
     assert_eq!(introspect(&good, "made-up").json(), json!({ "active": false }));
     assert_eq!(introspect(&good, handle.vault().owner_token()).json()["pdpp_token_kind"], "owner");
-    // The owner's token exists so that refusing it can be tested.
+    // The owner's token exists so that a test can check its refusal.
     let refused = get(app, handle.vault().owner_token(), "/v1/schema");
     assert_eq!((refused.status, refused.code().as_str()), (403, "owner_token_not_accepted"));
     handle.stop();
 }
 
-/// What it does not read narrows nothing, and the owner would grant everything.
+/// A limit that the provider does not read narrows nothing, and the owner would grant everything.
 #[test]
 fn details_are_refused_where_they_belong_to_a_pushed_request() {
     let asked = json!({

@@ -1,8 +1,8 @@
-//! Every recorded exchange with the reference provider, asked of the sandbox: statuses, error codes,
-//! keys and JSON types are compared. What differs has to be on the allow-list with a reason, and what is
-//! on the allow-list has to differ.
+//! Every recorded exchange with the reference provider, repeated with the sandbox: statuses, error codes, keys and
+//! JSON types are compared. A difference must be on the allow-list with a reason, and an entry of the allow-list must
+//! be a difference.
 //!
-//! The recordings are not part of this repository. Where they are not beside it, this says so.
+//! The recordings are not part of this repository. If they are not next to it, the test prints this.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::support::filled;
 
 const ALLOWED: &str = include_str!("../fixtures/sandbox-differences.txt");
 
-/// What the reference answers as the draft's Core says: asked of a sandbox that is Core only.
+/// What the reference answers according to the draft's Core: requested from a sandbox that is Core only.
 const CORE: [&str; 7] = [
     "records_expand_client_rejected",
     "records_expand_limit_client_rejected",
@@ -40,7 +40,7 @@ fn recordings() -> Option<PathBuf> {
 #[test]
 fn differences_from_the_recordings_are_known() {
     let Some(recordings) = recordings() else {
-        // Straight to stderr: the harness shows a passing test's prints to nobody.
+        // Straight to stderr, because the harness hides a passing test's prints.
         use std::io::Write as _;
         let notice = "NOT RUN: sandbox::diff, as there are no recordings of the reference beside this clone";
         writeln!(std::io::stderr(), "{notice}").unwrap();
@@ -78,7 +78,7 @@ fn differences_from_the_recordings_are_known() {
     assert!(stale.is_empty(), "on the allow-list, but there is no such difference:\n{}", stale.join("\n"));
 }
 
-/// By name, within their directory in the order they were made.
+/// By name, and within their directory in the order in which they were recorded.
 fn exchanges(root: &Path) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
     let mut directories = vec![root.to_owned()];
@@ -125,7 +125,7 @@ impl Allowed {
         Self::find(&self.known, difference)
     }
 
-    /// All that match are used: a wide pattern does not make a narrow one stale.
+    /// All matching lines count as used: a wide pattern does not make a narrow one stale.
     fn find(list: &[(String, std::cell::Cell<bool>)], text: &str) -> bool {
         let mut found = false;
         for (pattern, used) in list {
@@ -163,7 +163,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     rest.is_empty()
 }
 
-/// What differs, a line each.
+/// The differences, one per line.
 fn compare(recorded: &Value, answer: &Answer) -> Vec<String> {
     let status = recorded["status"].as_u64().unwrap();
     let mut differences = Vec::new();
@@ -218,8 +218,8 @@ fn compare(recorded: &Value, answer: &Answer) -> Vec<String> {
     differences
 }
 
-/// Paths with the JSON types that stand there. Members of a list are one place; so are the members of
-/// an object that is keyed by field names, and what is inside a record's `data`, which is the source's.
+/// Paths with the JSON types there. The members of a list count as one place; so do the members of an object that is
+/// keyed by field names, and the contents of a record's `data`, which belong to the source.
 #[derive(Default)]
 struct Shape(BTreeMap<String, BTreeSet<&'static str>>);
 
@@ -252,7 +252,7 @@ impl Shape {
         }
     }
 
-    /// Whether what holds `path` is here: of something that is missing, its members go without saying.
+    /// Whether the parent of `path` is here: the members of a missing parent need no entry of their own.
     fn has_parent(&self, path: &str) -> bool {
         match path.rfind(['.', '[']) {
             Some(cut) => self.0.contains_key(&path[..cut]),
@@ -275,7 +275,7 @@ impl Shape {
     }
 }
 
-/// Asks the sandbox what the reference was asked.
+/// Sends the reference's request to the sandbox.
 struct Replay<'a> {
     app: &'a Vault,
     tokens: BTreeMap<&'static str, String>,
@@ -318,7 +318,7 @@ impl<'a> Replay<'a> {
             ("<EXPIRED>", app.issue(over).unwrap().token),
             ("<REVOKED>", gone.token),
             ("<MCP_PACKAGE>", package),
-            // What the reference lets only an owner do, a client with everything may do here.
+            // What the reference allows only an owner, a client with everything may do here.
             ("<OWNER>", everything(app)),
         ]);
         let chats = get(app, &tokens["<CLIENT_SLACK>"], "/v1/streams/messages/records?limit=1").json();
@@ -403,7 +403,7 @@ impl<'a> Replay<'a> {
         target
     }
 
-    /// A blob of ours, where the recording has one of theirs.
+    /// One of our blobs, if the recording has one of theirs.
     fn with_blob(&self, target: &str) -> String {
         if !target.starts_with("/v1/blobs/blob_sha256_") {
             return target.to_owned();
@@ -413,7 +413,7 @@ impl<'a> Replay<'a> {
         record["data"]["blob_ref"]["fetch_url"].as_str().unwrap().to_owned()
     }
 
-    /// A cursor of ours, from the query that the recording has it from; a made-up one stays.
+    /// One of our cursors, from the query that gave the recorded one; a made-up one stays.
     fn with_cursor(&self, target: &str, token: &str) -> String {
         let Some((path, query)) = target.split_once('?') else { return target.to_owned() };
         let mut params: Vec<(String, String)> =
@@ -431,7 +431,7 @@ impl<'a> Replay<'a> {
             } else if path == "/v1/search" {
                 format!("{path}?q=invoice&limit=3")
             } else {
-                // The recorded cursors of pages are all of messages, newest first.
+                // The recorded cursors of pages all belong to messages, newest first.
                 "/v1/streams/messages/records?limit=5".to_owned()
             };
             let first = get(self.app, token, &first).json();
@@ -445,13 +445,13 @@ impl<'a> Replay<'a> {
         format!("{path}?{query}")
     }
 
-    /// A step of the device flow, in their order; the owner's go through the page.
+    /// A step of the device flow, in their order; the owner's steps go through the page.
     fn device_step(&mut self, step: &str, recorded: &Value) -> Option<Answer> {
         let app = self.app;
         let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
         let client = self.flow.get("client").map(|at| text(at, "client_id")).unwrap_or_default();
         let begun = self.flow.get("device").cloned().unwrap_or_default();
-        // The recorded form, with what is ours in it.
+        // The recorded form, with our values in it.
         let recorded_form = recorded["request"]["body"].as_str().unwrap_or_default();
         let mut form: Vec<(String, String)> =
             url::form_urlencoded::parse(recorded_form.as_bytes()).into_owned().collect();
@@ -598,7 +598,7 @@ fn full_target(request: &Value) -> String {
     }
 }
 
-/// That the comparison can fail.
+/// Proves that the comparison can fail.
 #[test]
 fn a_difference_is_seen() {
     let recorded = json!({ "status": 200, "headers": { "request-id": "x" }, "body": {
@@ -622,7 +622,7 @@ fn a_difference_is_seen() {
     assert!(matches("a*c: missing *", "abc: missing x.y") && !matches("a*c", "abd"));
 }
 
-/// Two pages of a list have no row in common: what the reference gets wrong for two connections.
+/// Two pages of a list have no row in common, which the reference gets wrong for two connections.
 #[test]
 fn the_faults_of_the_reference_are_not_copied() {
     let app = super::shared();
@@ -633,7 +633,7 @@ fn the_faults_of_the_reference_are_not_copied() {
     assert!(page["next_cursor"].is_string() && page["data"].as_array().unwrap().len() == 50);
     let (rows, _) = walk(app, &token, &format!("{records}?limit=50"));
     assert_eq!(rows.len(), 136 + 71);
-    // changes_since and a cursor together go on, over two connections too.
+    // changes_since together with a cursor continues, over two connections too.
     let first = get(app, &token, &format!("{records}?changes_since=beginning&limit=100")).json();
     let cursor = first["next_cursor"].as_str().unwrap();
     let second =

@@ -1,9 +1,9 @@
-//! Grant enforcement as non-interference: what a grant's holder can see of a world is exactly what
-//! they could see if the rest of the world did not exist.
+//! Grant enforcement as non-interference: what a grant's holder can see of a world is exactly what they could see if
+//! the rest of the world did not exist.
 //!
-//! Two stores are filled: one with everything that happens, one with only what the grant covers of it.
-//! Every read has to give the same answer from both: rows, counts, orders, pages, hits and their
-//! scores, groups, blobs, errors, and what changed.
+//! The test fills two stores: one with everything that happens, one with only what the grant covers of it. Every read
+//! must give the same answer from both: rows, counts, orders, pages, hits and their scores, groups, blobs, errors,
+//! and what changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         )
 }
 
-/// What a grant says of one stream of one connection.
+/// What a grant defines for one stream of one connection.
 #[derive(Debug, Clone)]
 struct Part {
     fields: Vec<String>,
@@ -134,7 +134,7 @@ fn parts() -> impl Strategy<Value = Parts> {
 }
 
 impl Part {
-    /// What the grant shows of a state: worked out here again, in the plainest way.
+    /// What the grant shows of a state: computed here again, in the plainest way.
     fn shows(&self, key: &str, data: Option<&Map<String, Value>>) -> Option<Map<String, Value>> {
         let data = data?;
         if self.keys.as_ref().is_some_and(|keys| !keys.iter().any(|known| known == key)) {
@@ -157,7 +157,7 @@ impl Part {
     }
 }
 
-/// The same grant without its limits on records: for the world in which there is nothing beyond them.
+/// The same grant without its limits on records, for the world that contains nothing else.
 fn without_limits(parts: &Parts) -> Parts {
     let mut parts = parts.clone();
     for part in parts.iter_mut().flatten().flatten() {
@@ -190,7 +190,7 @@ fn grant_of(parts: &Parts) -> Grant {
         }
     }
     let mut grant = grant(streams);
-    // The same in both worlds: an answer names it.
+    // It is the same in both worlds, because an answer names it.
     "grt_same".clone_into(&mut grant.grant_id);
     grant
 }
@@ -206,7 +206,7 @@ impl Clock for Still {
     fn sleep(&self, _: Duration) {}
 }
 
-/// A store, and what is in it.
+/// A store, and its contents.
 struct World {
     app: Vault,
     token: String,
@@ -243,7 +243,7 @@ impl World {
         Self { app, token, states: BTreeMap::new() }
     }
 
-    /// Makes all of it happen; with `parts`, only what the grant shows of it.
+    /// Makes everything happen; with `parts`, only what the grant shows of it.
     fn happen(&mut self, happenings: &[Happening], parts: Option<&Parts>) {
         let states = &mut self.states;
         self.app
@@ -268,7 +268,7 @@ impl World {
                         display_name: String::new(),
                     })?;
                     let json = shown.clone().map(|data| Value::Object(data).to_string());
-                    // One time for all: when a shown record was collected is shown with it.
+                    // One time for all, because the time of collection is shown with a record.
                     ingest.put(STREAMS[happening.stream], key, 1_767_225_600_000, json.as_deref())?;
                     match shown {
                         Some(data) => states.insert(place, data),
@@ -280,7 +280,7 @@ impl World {
             .unwrap();
     }
 
-    /// The answer, and all of its further pages, without what is random.
+    /// The answer, and all of its further pages, without random parts.
     fn read(&self, target: &str) -> Vec<Value> {
         let mut answers = Vec::new();
         let mut next = Some(target.to_owned());
@@ -306,7 +306,7 @@ impl World {
     }
 }
 
-/// Cursors are sealed with a nonce: two are never equal, and nobody can read them.
+/// Cursors are sealed with a nonce: no two are equal, and nobody can read them.
 fn stripped(mut body: Value) -> Value {
     if let Some(object) = body.as_object_mut() {
         for name in ["next_cursor", "next_changes_since", "links"] {
@@ -408,7 +408,7 @@ proptest! {
     }
 }
 
-/// That the property above has something to say: a grant over everything shows everything.
+/// Proves that the property above tests something: a grant over everything shows everything.
 #[test]
 fn a_whole_grant_shows_the_whole_world() {
     let all = |stream: usize| {
@@ -441,7 +441,7 @@ fn a_whole_grant_shows_the_whole_world() {
     assert_eq!(world.read("/v1/blobs/blob_2")[0][0], 404);
 }
 
-/// A record that leaves the period is gone, one that enters it is new, and the rest is silence.
+/// A record that leaves the period is gone, one that enters it is new, and nothing is reported about the rest.
 #[test]
 fn changes_tell_of_the_edge_of_a_period_only_what_they_must() {
     let items = Some(Part {

@@ -1,4 +1,4 @@
-//! The provider's own `/mcp`, by way of a socket, as a remote host meets it.
+//! The provider's own `/mcp` over a socket, as a remote host uses it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -26,7 +26,7 @@ use crate::support::credential::credential;
 use crate::support::env::TestEnv;
 use crate::support::filled::{self, Filled};
 
-/// An MCP client of a few lines, which follows nothing by itself.
+/// A small MCP client, which follows nothing automatically.
 pub struct Host {
     http: reqwest::Client,
     url: String,
@@ -93,7 +93,7 @@ impl Host {
         self.send(&call(1, tool, arguments)).await
     }
 
-    /// The text and the structured output of a call that worked.
+    /// The text and the structured output of a successful call.
     async fn views(&self, tool: &str, arguments: Value) -> (String, Value) {
         let answered = self.call(tool, &arguments).await;
         assert_eq!(answered.status, 200, "{}", answered.text);
@@ -154,7 +154,7 @@ async fn r7_5_the_metadata_says_where_the_endpoint_is_and_who_may_call() {
     );
     assert_eq!(mcp["pdpp_token_kinds_supported"], json!(["client", "mcp_package"]));
     assert!(!mcp.to_string().contains("logo_uri") && !mcp.to_string().contains("\"owner\""));
-    // By another of its names: all of it, so that what a client compares is the same.
+    // With another of its names, in every place, so that the values that a client compares are equal.
     let named = base.replace("127.0.0.1", "localhost");
     let challenged = Host::new(&format!("{named}/mcp")).send(&call(1, "schema", &json!({}))).await;
     let metadata = format!("{named}/.well-known/oauth-protected-resource/mcp");
@@ -163,7 +163,7 @@ async fn r7_5_the_metadata_says_where_the_endpoint_is_and_who_may_call() {
     assert!(host.get(&format!("{base}/icon.svg")).await.text.starts_with("<svg"));
 }
 
-/// As many write it.
+/// As many people write it.
 #[tokio::test]
 async fn r7_1_a_trailing_slash_is_the_same_endpoint() {
     let handle = start();
@@ -221,7 +221,7 @@ async fn r7_2_r7_3_only_a_live_client_or_package_token_for_this_endpoint_is_serv
         );
         assert!(!answered.text.contains(&token), "a token is never told");
     }
-    // A package goes with the last of its grants; its own id stands for all that are left.
+    // A package ends with the last of its grants; its own id stands for all that are left.
     revoke(app, &grants[0].grant_id, &several.access_token);
     assert_eq!(host.with(&several.access_token).call("schema", &json!({})).await.status, 200);
     revoke(app, kept.package_id.as_deref().unwrap(), &several.access_token);
@@ -244,12 +244,12 @@ async fn r7_8_a_package_is_served_over_its_grants_and_v1_stays_shut_to_it() {
     assert_eq!(rows["data"]["data"].as_array().unwrap().len(), 2);
     let (_, counted) = host.views("aggregate", json!({"stream": "transactions", "metric": "count"})).await;
     assert!(counted["data"]["value"].as_u64().unwrap() > 2);
-    // Without a source, two accounts of one grant are merged; a stream that is not granted is said to be so.
+    // Without a source, two accounts of one grant are merged; a stream that is not granted is reported as such.
     let other = host.call("query_records", &json!({"stream": "events"})).await.json();
     assert_eq!(other["result"]["structuredContent"]["error"]["code"], "stream_not_granted");
     let v1 = host.http.get(format!("{}/v1/schema", handle.url())).bearer_auth(&issued.access_token);
     assert_eq!(Answered::of(v1).await.status, 404);
-    // One grant of it ends: the rest goes on, and no answer of before is served from memory.
+    // One of its grants ends: the rest continues, and no earlier answer is served from memory.
     let mail = granted.grants.iter().find(|grant| grant.streams[0].name == "messages").unwrap();
     revoke(handle.vault(), &mail.grant_id, &issued.access_token);
     let (text, _) = host.views("schema", json!({})).await;
@@ -280,7 +280,7 @@ async fn r7_4_nothing_is_written_and_nobody_is_asked_for_more() {
     assert_eq!(count(), before, "the bearers for child grants are in no store");
 }
 
-/// Two callers, one id: each sees its own, however their requests lie among each other.
+/// Two callers with the same ids: each sees its own answers, however their requests interleave.
 async fn interleave(pairs: [(Host, &'static str, &'static str); 2], times: usize, arguments: Value) {
     const WORKERS: usize = 16;
     let pairs = Arc::new(pairs);
@@ -315,7 +315,7 @@ async fn r7_4_two_callers_with_equal_ids_never_see_each_others_data() {
     interleave(pairs, 400, json!({"stream": "messages", "limit": 1, "fields": ["subject"]})).await;
 }
 
-/// Answers with whose it is, later for some than for others.
+/// Answers with the caller's identity, later for some than for others.
 struct Whose(&'static str, std::sync::atomic::AtomicUsize);
 
 impl Service for Whose {
@@ -430,7 +430,7 @@ async fn r7_1_the_same_grants_give_the_same_bytes_by_stdio_and_by_http() {
     server.wait().unwrap();
 }
 
-/// Without the provider's cursors and request ids, which are others each time it is asked: their lengths stay.
+/// Without the provider's cursors and request ids, which differ each time: their lengths stay.
 pub fn unsealed(line: &str) -> String {
     let is_of_token = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let mut out = String::new();
@@ -443,7 +443,7 @@ pub fn unsealed(line: &str) -> String {
     out
 }
 
-/// Keeps a grant, as `pdpp connect` would.
+/// Stores a grant, like `pdpp connect`.
 pub fn keep(env: &TestEnv, url: &str, grant: &Grant, token: &str) {
     let stream = &grant.streams[0];
     let key = stream.source.as_ref().unwrap().id.rsplit('/').next().unwrap().to_owned();
@@ -477,8 +477,8 @@ struct Browser<'a> {
 }
 
 impl Browser<'_> {
-    /// Opens the owner's link for the request at `page`, ticks these accounts, looks at what that comes to, and approves;
-    /// gives where that leads.
+    /// Opens the owner's link for the request at `page`, ticks these accounts, opens the summary, and approves it;
+    /// returns the redirect.
     async fn approve(&self, page: &str, accounts: &[&str]) -> String {
         let opened = self.host.get(&filled::owner_link(page).expect("the owner was told")).await;
         assert_eq!(opened.status, 303, "{}", opened.text);
@@ -515,7 +515,7 @@ impl Browser<'_> {
 #[tokio::test]
 async fn r7_1_r7_2_r7_5_a_remote_host_goes_the_whole_way_by_itself() {
     let handle = start();
-    // It knows the endpoint's address and nothing else.
+    // It knows only the endpoint's address.
     let host = Host::new(&handle.mcp_url());
     let challenged = host.send(&call(1, "schema", &json!({}))).await;
     assert_eq!(challenged.status, 401);
@@ -572,7 +572,7 @@ async fn r7_1_r7_2_r7_5_a_remote_host_goes_the_whole_way_by_itself() {
     }
 }
 
-/// A host that never registers: its id is the address of a document of its own, which the sandbox fetches.
+/// A host that never registers: its id is the address of its own document, which the sandbox fetches.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r7_1_a_host_that_is_its_own_document_goes_the_whole_way_without_registration() {
     let handle = start();
@@ -613,13 +613,13 @@ async fn r7_1_a_host_that_is_its_own_document_goes_the_whole_way_without_registr
     let session = host.with(fresh["access_token"].as_str().unwrap());
     let (_, rows) = session.views("query_records", json!({"stream": "transactions", "limit": 1})).await;
     assert_eq!(rows["data"]["data"].as_array().unwrap().len(), 1);
-    // Another's document is nobody's.
+    // Another host's document does not count.
     let other = format!("{client}?other");
     let asked = format!("{}?response_type=code&client_id={other}", at("authorization_endpoint"));
     assert!(host.get(&asked).await.status >= 400);
 }
 
-/// Sends the owner to the picker with PKCE, and trades what comes back.
+/// Sends the owner to the picker with PKCE, and exchanges what comes back.
 async fn approved(
     host: &Host,
     handle: &Handle,

@@ -1,4 +1,4 @@
-//! The embedded provider: that it is a provider, and that it keeps to a grant.
+//! The embedded provider: it is a provider, and it enforces grants.
 
 mod connect;
 mod diff;
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::support::filled::{self, Filled};
 
-/// Where the in-process requests believe the provider to be.
+/// The address that the in-process requests use for the provider.
 pub const BASE: &str = "http://127.0.0.1:7377";
 
 /// An answer, taken apart.
@@ -54,7 +54,7 @@ impl From<Reply> for Answer {
     }
 }
 
-/// Asks the provider, without a socket.
+/// Makes a request to the provider, without a socket.
 pub fn ask(app: &Vault, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let mut map = axum::http::HeaderMap::new();
@@ -84,18 +84,18 @@ pub fn post(app: &Vault, target: &str, body: &Value) -> Answer {
     ask(app, "POST", target, &[("content-type", "application/json")], body.to_string().as_bytes())
 }
 
-/// The life of seed 1.
+/// The fictional data of seed 1.
 pub fn life() -> Filled<Vault> {
     filled::open(Config::default())
 }
 
-/// One provider with the life for all tests that only read.
+/// One provider with the fictional data, for all tests that only read.
 pub fn shared() -> &'static Vault {
     static APP: std::sync::LazyLock<Filled<Vault>> = std::sync::LazyLock::new(life);
     &APP
 }
 
-/// A grant over these streams, of a source each.
+/// A grant over these streams, each from its own source.
 pub fn grant(streams: Vec<GrantStream>) -> Grant {
     Grant {
         version: "0.1.0".to_owned(),
@@ -136,7 +136,7 @@ pub fn token(app: &Vault, streams: Vec<GrantStream>) -> String {
     app.issue(grant(streams)).unwrap().token
 }
 
-/// A token for everything there is.
+/// A token for everything.
 pub fn everything(app: &Vault) -> String {
     let all: Vec<(String, String, Vec<String>)> = app
         .store()
@@ -165,7 +165,7 @@ pub fn everything(app: &Vault) -> String {
     token(app, streams)
 }
 
-/// Every row of a list, page by page: `(row, …)` and how many pages there were.
+/// Every row of a list, page by page: the rows and the number of pages.
 pub fn walk(app: &Vault, token: &str, target: &str) -> (Vec<Value>, usize) {
     let (mut rows, mut pages) = (Vec::new(), 0);
     let mut next = target.to_owned();

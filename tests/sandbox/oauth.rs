@@ -1,4 +1,4 @@
-//! The other ways to a token: code, device code, refresh, packages, documents of clients.
+//! The other flows to a token: code, device code, refresh, packages, client documents.
 
 use std::io::{Read as _, Write as _};
 
@@ -40,7 +40,7 @@ fn authorize<'a>(app: &Vault, client: &'a str, edit: impl FnOnce(&mut Vec<(&'a s
     ask(app, "GET", &format!("/oauth/authorize?{query}"), &[], b"")
 }
 
-/// The parameters that a browser is sent back with.
+/// The parameters of the redirect back.
 fn sent_back(answer: &Answer) -> std::collections::BTreeMap<String, String> {
     assert_eq!(answer.status, 303, "{}", answer.text());
     let location = answer.header("location").unwrap();
@@ -54,7 +54,7 @@ fn code(answer: &Answer) -> String {
     back["code"].clone()
 }
 
-/// The owner picks these accounts and approves all of them; gives the code.
+/// The owner picks these accounts and approves all of them; returns the code.
 fn picked(app: &Vault, client: &str, accounts: &[&str]) -> String {
     let begun = authorize(app, client, |_| ());
     let page = Page::open(app, begun.header("location").unwrap());
@@ -119,7 +119,7 @@ fn one_source_is_a_client_token_that_is_refreshed_once() {
     let other_client = register(app, "Other");
     assert_eq!(error(&refresh(app, &other_client, &second["refresh_token"])), "invalid_grant");
     let third = refresh(app, &client, &second["refresh_token"]).json();
-    // One that was used: the thief and the owner's app cannot be told apart, so both lose it.
+    // A used one: the thief and the owner's app cannot be told apart, so both lose it.
     let reused = refresh(app, &client, &second["refresh_token"]);
     assert_eq!((reused.status, error(&reused).as_str()), (400, "invalid_grant"));
     assert_eq!(error(&refresh(app, &client, &third["refresh_token"])), "invalid_grant");
@@ -162,7 +162,7 @@ fn several_sources_are_a_package_that_v1_does_not_know() {
     );
     assert_eq!(known["grant_package_id"], body["grant_package_id"]);
     assert_eq!(grants_of_package(app, token), 2);
-    // A grant of it can be ended alone; the rest goes on.
+    // One of its grants can be ended alone; the rest continues.
     let gone = body["grants"][0]["grant_id"].as_str().unwrap();
     let bearer = format!("Bearer {token}");
     let revoked = ask(app, "POST", &format!("/grants/{gone}/revoke"), &[("authorization", &bearer)], b"{}");
@@ -273,7 +273,7 @@ fn a_wrong_request_is_a_page_until_the_address_is_the_clients() {
     }
 }
 
-/// RFC 9396 in an authorization request: what is asked for stands on the page, and nothing is picked first.
+/// RFC 9396 in an authorization request: the page shows what is requested, and nothing is preselected.
 #[test]
 fn details_of_a_request_narrow_it() {
     let app = shared();
@@ -327,7 +327,7 @@ fn o7_8_an_apps_own_end_is_shown_and_a_year_is_the_furthest() {
     assert_eq!(page.send(app, "review", &fields).status, 400);
 }
 
-/// The provider serves one resource, so a request that names none is for that.
+/// The provider serves one resource, so a request that names none is for that one.
 #[test]
 fn a_request_that_names_no_resource_is_for_the_one_there_is() {
     let handle = filled::start(Config::default());
@@ -398,7 +398,7 @@ fn a_device_gets_its_token_once_the_owner_approved_the_page_with_its_code() {
     page_of(denied["user_code"].as_str().unwrap()).send(&app, "deny", &[]);
     assert_eq!(error(&poll(&denied, &client)), "access_denied");
 
-    // A code is typed nowhere: nobody can try codes out, and nobody's tries stop another's.
+    // No page accepts a typed code: nobody can guess codes, and nobody's guesses block another person.
     let open = start();
     let (named, bare) =
         (open["verification_uri_complete"].as_str().unwrap(), open["verification_uri"].as_str().unwrap());
@@ -415,7 +415,7 @@ fn a_device_gets_its_token_once_the_owner_approved_the_page_with_its_code() {
     );
 }
 
-/// Serves `body` at any path of a loopback port, to everybody who comes.
+/// Serves `body` at any path of a loopback port, to every client.
 fn document_server(body: impl Fn(&str) -> Vec<u8> + Send + 'static) -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -473,7 +473,7 @@ fn a_clients_own_document_says_who_it_is() {
     }
 }
 
-/// A whole provider narrowed by streams, of which two sources have one of the same name.
+/// A whole provider narrowed to streams, with the same stream in two sources.
 #[test]
 fn a_whole_provider_can_be_asked_for_streams() {
     let app = filled::open(Config { auto_approve: true, ..Config::default() });
@@ -497,8 +497,8 @@ fn a_whole_provider_can_be_asked_for_streams() {
     assert!(streams.iter().all(|stream| stream["time_constraint"]["since"] == "2026-01-01T00:00:00.000Z"));
 }
 
-/// Where everybody is given everything anyway, what is not known is answered with what is; of several accounts nobody is
-/// there to pick one.
+/// If everything is granted automatically anyway, an unknown name is answered with the known ones; with several
+/// accounts, nobody is there to choose one.
 #[test]
 fn with_auto_approve_a_name_that_is_not_known_is_answered_with_those_that_are() {
     const MAIL: &str = "https://sandbox.pdpp.example/connectors/mail";
@@ -531,7 +531,7 @@ fn with_auto_approve_a_name_that_is_not_known_is_answered_with_those_that_are() 
     has(begun, "available_connections", "/connection_id", "cin_mail_personal");
 }
 
-/// A store as an older release left it: format 1 has no packages, and none has an index of today's.
+/// A store in the state of an older release: format 1 has no packages, and no old format has today's indexes.
 #[test]
 fn an_older_store_is_read_on_and_its_words_are_found() {
     for format in [1, 2, 3] {

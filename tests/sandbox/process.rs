@@ -17,7 +17,7 @@ fn pdpp(home: &Path) -> Command {
     command
 }
 
-/// A running sandbox, and what it printed first.
+/// A running sandbox, and its first output.
 struct Running {
     child: Child,
     ready: Value,
@@ -99,7 +99,7 @@ fn it_says_where_it_is_and_stops_on_a_signal() {
     assert!(!stderr.contains("pdpp_ot_"), "no owner's token is printed");
 }
 
-/// O7.13: anybody may name addresses that answer slowly. They hold up nobody else, however many they are.
+/// O7.13: anyone may name addresses that answer slowly. They delay nobody else, however many there are.
 #[test]
 fn o7_13_slow_documents_of_clients_hold_up_nobody_else() {
     const CLIENTS: usize = 70;
@@ -133,7 +133,7 @@ fn o7_13_slow_documents_of_clients_hold_up_nobody_else() {
     });
 }
 
-/// O7.11: whoever reads the sandbox's terminal is its owner. Nothing else that it says leads to a decision.
+/// O7.11: a person who reads the sandbox's terminal is its owner. Nothing else that it sends leads to a decision.
 #[test]
 fn o7_11_the_owners_link_is_printed_where_the_sandbox_runs() {
     let home = tempfile::tempdir().unwrap();
@@ -156,7 +156,7 @@ fn o7_11_the_owners_link_is_printed_where_the_sandbox_runs() {
     assert_eq!(http("GET", &link, &[], "").0, 404, "once");
 }
 
-/// It may be one of theirs, with other things in it.
+/// It may be one of the user's folders, with other files in it.
 #[cfg(unix)]
 #[test]
 fn a_directory_that_others_may_enter_is_refused_and_left_as_it_is() {

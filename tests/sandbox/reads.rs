@@ -1,4 +1,4 @@
-//! What can be read, and that its answers are right.
+//! What can be read, and that the answers are right.
 
 use std::collections::BTreeSet;
 
@@ -302,7 +302,7 @@ fn blobs_come_through_a_record_that_names_them() {
     let mut without = whole(app, "mail", "attachments", &["cin_mail_personal"]);
     without.fields.retain(|field| field != "blob_ref");
     assert_eq!(get(app, &super::token(app, vec![without]), url).code(), "blob_not_found");
-    // Deleted: the record is gone, and with it the way to the blob.
+    // Deleted: the record is gone, and the blob cannot be reached through it any more.
     assert_eq!(get(app, &token, "/v1/streams/attachments/records/mp-m00051-a1").status, 404);
 }
 
@@ -318,7 +318,7 @@ fn a_read_without_http_has_the_same_answer() {
         (Resource::Connectors, &[]),
         (Resource::Streams, &[("connection_id", "cin_mail_work")]),
         (Resource::Stream(bodies.clone()), &[]),
-        // Without a cursor: no two are alike.
+        // Without a cursor, because no two are equal.
         (Resource::Records(labels.clone()), &[("limit", "100"), ("filter[name]", "Résumés & 履歴書")]),
         (
             Resource::Record(labels.clone(), "Home/100% sure".to_owned()),

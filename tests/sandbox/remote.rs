@@ -1,4 +1,4 @@
-//! A package's token, read through its provider's own `/mcp`: the sandbox's, and one of a few lines.
+//! A package's token, read through its provider's own `/mcp`: the sandbox's, and a small one.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -28,7 +28,7 @@ use super::mcp::{Host, keep, package, revoke, start, unsealed};
 use crate::support::credential::credential;
 use crate::support::env::TestEnv;
 
-/// Keeps a package's token that has ended, with what gets the next one.
+/// Stores a package's expired token, with the refresh token that gets the next one.
 fn keep_package(env: &TestEnv, url: &str, granted: &Granted, issued: &tokens::Issued) {
     let cache = Cache::open(&env.cache_dir()).unwrap();
     let credential = Credential {
@@ -70,8 +70,8 @@ async fn r6_1_r7_8_a_cached_package_is_read_through_its_providers_own_tools() {
         ("aggregate", json!({"stream": "transactions", "metric": "count"})),
     ] {
         let (here, there) = (call(tool, &arguments), host.call(tool, &arguments).await.json());
-        // The cursor over several grants that is there goes within one that is here, and the one connection that has a
-        // stream is named here.
+        // The provider's cursor over several grants is contained in ours, and our call names the one connection that
+        // has a stream.
         let views = |result: &Value| {
             let views = unsealed(&json!([result["content"], result["structuredContent"]]).to_string());
             let views = views.replace("&connection_id=cin_bank_fjord", "");
@@ -82,7 +82,7 @@ async fn r6_1_r7_8_a_cached_package_is_read_through_its_providers_own_tools() {
         };
         assert_eq!(views(&here), views(&there["result"]), "{tool} {arguments}");
     }
-    // Searched in each connection, which take turns: what is merged there need not be walked to the end.
+    // Each connection is searched separately, in turns: a merged list need not be walked to the end.
     let found = call("search", &json!({"q": "invoice", "limit": 4}));
     let hits = found["structuredContent"]["results"].as_array().unwrap();
     let of = |id: &str| hits.iter().filter(|hit| hit["connection_id"] == id).count();
@@ -90,14 +90,15 @@ async fn r6_1_r7_8_a_cached_package_is_read_through_its_providers_own_tools() {
     let found = call("search", &json!({"q": "invoice", "limit": 1}));
     let id = found["structuredContent"]["results"][0]["id"].clone();
     assert_eq!(call("fetch", &json!({ "id": id }))["structuredContent"]["id"], id);
-    // Wrong everywhere: told without asking anybody.
+    // Wrong everywhere: reported without a request.
     let wrong = env.run(&["mcp", "call", "search", r#"{"q":"x","bogus":1}"#, "--view", "text"]);
     assert!(
         wrong.stdout.contains("unknown_argument") || wrong.stderr.contains("unknown_argument"),
         "{wrong:?}"
     );
 
-    // Beside a grant of its own: one index, each read where it is, and what is not searched is said.
+    // Together with a separate grant: one index, each read from its own source, and the answer states what was not
+    // searched.
     let other = start();
     let (more, _, _) = package(other.vault(), &other.mcp_url());
     keep(&env, other.url(), &more[1], &token_of(other.vault(), &more[1]));
@@ -108,7 +109,7 @@ async fn r6_1_r7_8_a_cached_package_is_read_through_its_providers_own_tools() {
     let hits = found["structuredContent"]["results"].as_array().unwrap();
     let of = |url: &str| hits.iter().filter(|hit| hit["url"].as_str().unwrap().starts_with(url)).count();
     assert_eq!((of(handle.url()), of(other.url())), (2, 2), "in turns: {found}");
-    // A filter keeps its types on the way to hosted tools, so that they are asked with it too.
+    // A filter keeps its types on the way to hosted tools, so the schema is read with it too.
     let filtered =
         json!({"q": "bakeri", "streams": ["transactions"], "filter": {"currency": "NOK"}, "limit": 4});
     let found = call("search", &filtered);
@@ -135,7 +136,7 @@ async fn r6_1_r7_8_a_cached_package_is_read_through_its_providers_own_tools() {
         call("query_records", &json!({"stream": "messages", "connection_id": "cin_mail_work", "limit": 1}));
     assert!(rows["content"][0]["text"].as_str().unwrap().contains("cin_mail_work/messages:"), "{rows}");
 
-    // The grants end: it is said, and what to type.
+    // The grants end: the answer reports it, and names the command to type.
     let token = tokens::issue_kept(handle.vault(), &grants[0]).unwrap();
     revoke(handle.vault(), &grants[0].grant_id, &token);
     let token = tokens::issue_kept(handle.vault(), &grants[1]).unwrap();
@@ -145,7 +146,7 @@ async fn r6_1_r7_8_a_cached_package_is_read_through_its_providers_own_tools() {
     assert!(output.contains(&format!("pdpp connect {} --renew", handle.url())), "{output}");
 }
 
-/// One message, as it came.
+/// One message, as it arrived.
 #[derive(Debug, Clone)]
 struct Asked {
     method: String,
@@ -155,7 +156,7 @@ struct Asked {
     body: Value,
 }
 
-/// A provider with hosted tools of its own, and the tool core that reads through them.
+/// A provider with its own hosted tools, and the tool core that reads through them.
 struct Fake {
     core: Tools,
     url: String,
@@ -163,7 +164,7 @@ struct Fake {
 }
 
 impl Fake {
-    /// Answers each message with what `answer` gives; the bearer is the next of `bearers` each time one is dead.
+    /// Answers each message with the result of `answer`; the bearer is the next of `bearers` each time one is dead.
     async fn start(bearers: &[&str], answer: impl Fn(&Asked) -> Response + Send + Sync + 'static) -> Self {
         let log = Arc::new(Mutex::new(Vec::new()));
         let (seen, answer) = (Arc::clone(&log), Arc::new(answer));
@@ -232,8 +233,8 @@ fn result(asked: &Asked, result: &Value) -> Response {
     ([("content-type", "application/json")], body.to_string()).into_response()
 }
 
-/// A server that keeps sessions, answers in events, and has three tools: one of ours, one of ours that takes
-/// less, and one of its own.
+/// A server that keeps sessions, answers in events, and has three tools: one of ours, one of ours with fewer
+/// arguments, and one of its own.
 fn stateful(asked: &Asked) -> Response {
     match asked.method.as_str() {
         "/tenant/mcp initialize" => {
@@ -340,7 +341,7 @@ async fn a_dead_token_is_replaced_once_and_a_forgotten_session_begun_again() {
     assert!(fake.core.package().members()[0].reader().is_refused());
     assert_eq!(fake.methods().len(), 1);
 
-    // A grant that was revoked is no token to replace.
+    // The token of a revoked grant is not replaced.
     let fake = Fake::start(&["old", "new"], move |_| refused("grant_revoked")).await;
     assert_eq!(code(&fake.call("search", json!({"q": "x", "connection_id": "c"})).await), "grant_revoked");
     assert_eq!(fake.methods().len(), 1);

@@ -1,4 +1,4 @@
-//! Providers of a few lines, and packages over them.
+//! Small providers, and packages over them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -40,7 +40,7 @@ impl Asked {
 /// What a provider does with a request.
 pub enum Does {
     Answer(u16, Value),
-    /// Nothing, for longer than anyone waits.
+    /// No answer, for longer than anyone waits.
     Hang,
 }
 
@@ -48,7 +48,7 @@ pub fn ok(body: Value) -> Does {
     Does::Answer(200, body)
 }
 
-/// A provider that remembers what it was asked.
+/// A provider that remembers its requests.
 #[derive(Clone)]
 pub struct Fake {
     pub url: String,
@@ -60,7 +60,7 @@ impl Fake {
         Self::start_slow(Duration::ZERO, does).await
     }
 
-    /// One that takes its time for each answer.
+    /// A provider with a delay before each answer.
     pub async fn start_slow(takes: Duration, does: impl Fn(&Asked) -> Does + Send + Sync + 'static) -> Self {
         let log = Arc::new(Mutex::new(Vec::new()));
         let (seen, does) = (Arc::clone(&log), Arc::new(does));
@@ -94,14 +94,14 @@ impl Fake {
         Self { url, log }
     }
 
-    /// A provider that is not there: its port was closed.
+    /// A provider that does not exist: its port was closed.
     pub async fn gone() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         Self { url, log: Arc::default() }
     }
 
-    /// The paths asked for since the last time.
+    /// The paths requested since the last time.
     pub fn asked(&self) -> Vec<Asked> {
         std::mem::take(&mut *self.log.lock().unwrap())
     }
@@ -111,7 +111,7 @@ impl Fake {
     }
 }
 
-/// What a roster says of one grant.
+/// What a roster states about one grant.
 #[derive(Clone)]
 pub struct Served {
     pub id: String,
@@ -165,7 +165,7 @@ pub fn package_of(grants: &Grants, bounds: Bounds) -> Tools {
     Tools::new(served_together(grants), bounds)
 }
 
-/// As [`package`], where each grant has `deadline` to answer.
+/// Like [`package`], where each grant has `deadline` to answer.
 pub fn package_within(deadline: Duration, grants: Vec<Served>) -> Tools {
     let package = served_together(&Arc::new(Mutex::new(grants))).with_deadline(deadline);
     Tools::new(package, Bounds::default())
@@ -208,7 +208,7 @@ pub fn hit(connection: &str, stream: &str, id: &str) -> Value {
         "connector_id": "mail", "display_name": format!("Box {connection}"), "snippet": {"field": "body", "text": format!("the {id}")}})
 }
 
-/// In which of the three ways an envelope holds its rows.
+/// The place of the rows in an envelope: one of three.
 #[derive(Debug, Clone, Copy)]
 pub enum Wrapped {
     Data,
@@ -216,7 +216,7 @@ pub enum Wrapped {
     DataData,
 }
 
-/// A page of `rows` as a provider with cursors gives it: `limit` of them from `cursor` on.
+/// A page of `rows` from a provider with cursors: `limit` of them from `cursor` on.
 pub fn page(asked: &Asked, rows: &[Value], wrapped: Wrapped, cursor_bytes: usize) -> Value {
     let start =
         asked.get("cursor").map_or(0, |cursor| cursor.trim_start_matches('c').parse::<usize>().unwrap());

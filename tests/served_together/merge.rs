@@ -1,4 +1,4 @@
-//! `search` and `schema` over all grants: merged, walked to the end, honest about what is missing.
+//! `search` and `schema` over all grants: merged, walked to the end, honest about missing grants.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -128,7 +128,7 @@ async fn r6_3_streams_are_intersected_and_grants_without_any_are_not_asked() {
     assert_eq!(a.asked()[0].all("streams[]"), ["notes", "folders"]);
     assert_eq!(b.asked()[0].all("streams[]"), ["notes"]);
     assert_eq!(c.count(), 0);
-    // One that only one grant has is that grant's call.
+    // A stream that only one grant has is read from that grant.
     let answer =
         call(&package, "search", json!({"q": "x", "streams": ["folders", "accounts"], "limit": 1})).await;
     assert!(!answer.is_error, "{}", answer.text);
@@ -164,7 +164,7 @@ async fn r6_5_a_grant_that_answers_in_the_wrong_shape_is_missing_and_not_empty()
             let part = "nothing from Label g2 (provider_answer_broken)";
             assert!(answer.text.contains(part) && warnings.contains(part), "{tool} {about}: {}", answer.text);
             assert!(answer.text.contains("ca"), "{tool}: {}", answer.text);
-            // Alone, or with one that is no better, it is no success.
+            // Alone, or together with one that fails too, it is not a success.
             let mut twin = g2.clone();
             (twin.id, twin.grant) = ("twin".to_owned(), "g3".to_owned());
             for grants in [vec![g2.clone()], vec![g2.clone(), twin]] {
@@ -210,7 +210,7 @@ async fn r6_5_a_killed_and_a_slow_grant_leave_a_partial_answer_that_says_so() {
         assert!(answer.text.contains("partial_results") && in_json.contains("partial_results"));
         assert!(answer.text.contains("ca"), "the healthy one's: {}", answer.text);
     }
-    // A walk ends, and loses nothing of the healthy one. The slow one is not waited for on every page.
+    // A walk ends, and loses nothing of the healthy one. Later pages do not wait for the slow one.
     let started = Instant::now();
     let (mut arguments, mut seen) = (json!({"q": "the", "limit": 4}), 0);
     loop {
@@ -223,7 +223,7 @@ async fn r6_5_a_killed_and_a_slow_grant_leave_a_partial_answer_that_says_so() {
     assert_eq!(seen, 30);
     assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
 
-    // Nobody answers: that is an error, and says what to do.
+    // Nothing answers: that is an error, which names the next step.
     let package = package_within(
         Duration::from_millis(700),
         vec![
@@ -240,7 +240,7 @@ async fn r6_5_a_killed_and_a_slow_grant_leave_a_partial_answer_that_says_so() {
     }
 }
 
-/// The schema that a filter is checked with is read within the deadline of the search itself, in each grant apart.
+/// The schema that checks a filter is read within the deadline of the search itself, for each grant separately.
 #[tokio::test]
 async fn r6_5_a_silent_grant_costs_its_time_once_when_a_filter_is_checked() {
     let healthy = provider("mail", "ca", 3, Wrapped::Data).await;
@@ -261,7 +261,7 @@ async fn r6_5_a_silent_grant_costs_its_time_once_when_a_filter_is_checked() {
     assert_eq!(paths(&healthy), ["/schema", "/search"]);
 }
 
-/// A wrong call is refused as soon as one grant shows that, and not when the silent one's time is over.
+/// A wrong call is refused as soon as one grant shows that it is wrong, and not only when the silent one times out.
 #[tokio::test]
 async fn r3_60_a_wrong_filter_over_grants_does_not_wait_for_a_silent_one() {
     let typed = Fake::start(|asked| {
@@ -303,7 +303,7 @@ async fn r6_5_a_grant_of_a_core_provider_is_reported_as_without_search() {
     assert_eq!(ids(&structured(&answer)).len(), 2);
     assert!(answer.text.contains("Label g2 (unsupported_by_provider)"), "{}", answer.text);
     assert!(!answer.text.contains("not_found"), "{}", answer.text);
-    // None of them has it: what works instead is said.
+    // None of them has it: the answer names what works instead.
     let answer = call(&package(grants[1..].to_vec()), "search", json!({"q": "the"})).await;
     assert_eq!(error(&answer)["code"], "unsupported_by_provider");
     assert!(
@@ -400,13 +400,13 @@ async fn r6_2_the_cursor_of_fifty_grants_walks_them_to_the_end() {
     }
     assert_eq!(seen.len(), 350);
     assert!(seen.values().all(|times| *times == 1));
-    // A cursor that this process never gave.
+    // A cursor that this process never issued.
     let answer = call(&package, "search", json!({"q": "the", "cursor": "pdpp1.w-0000000000000000-1"})).await;
     assert_eq!(error(&answer)["code"], "cursor_expired");
     assert!(answer.text.ends_with(r#"next: search {"q":"the"}"#), "{}", answer.text);
 }
 
-/// `pdpp mcp call` is over after each page: the next one's cursor has to say all of itself.
+/// `pdpp mcp call` ends after each page: the next page's cursor must contain everything.
 #[tokio::test]
 async fn r6_2_a_cursor_of_a_process_that_answers_one_call_is_understood_by_the_next() {
     let mut fakes = Vec::new();
@@ -439,7 +439,7 @@ async fn r6_2_a_cursor_of_a_process_that_answers_one_call_is_understood_by_the_n
     assert_eq!(seen.len(), 27);
 }
 
-/// Cursors that are long, of providers that have more than a page: of each, and of twelve.
+/// Long cursors, from providers that have more than one page: of each, and of twelve.
 #[tokio::test]
 async fn r6_2_every_hit_of_several_grants_is_reached_by_a_process_for_each_page() {
     for (grants, rows, cursor_bytes, limit) in [(3, 60, 300, 25), (12, 40, 240, 25), (2, 110, 500, 100)] {
@@ -568,7 +568,7 @@ async fn r4_8_r6_1_the_index_of_many_grants_goes_on_where_a_host_shows_little() 
     }
 }
 
-/// A cursor of the index is a place within a grant: one that falls silent between two pages moves nothing.
+/// A cursor of the index is a position within a grant: a grant that falls silent between two pages moves nothing.
 #[tokio::test]
 async fn r6_5_a_grant_that_falls_silent_between_two_pages_of_the_index_hides_no_other() {
     let silent = Arc::new(Mutex::new(usize::MAX));
@@ -584,7 +584,7 @@ async fn r6_5_a_grant_that_falls_silent_between_two_pages_of_the_index_hides_no_
     .await;
     let grants = (0..12).map(|n| served(&fake, &format!("grt_{n}"), vec![])).collect::<Vec<_>>();
     let bounds = Bounds { text: 4_000, structured: 4_000 };
-    // Before the place where the first page ends, at it, and behind; the last.
+    // Before the position where the first page ends, at it, and after it; the last.
     for falls_silent in [0, 1, 2, 3, 4, 5, 11] {
         let package = package_of(&Arc::new(Mutex::new(grants.clone())), bounds);
         *silent.lock().unwrap() = usize::MAX;
@@ -618,7 +618,7 @@ async fn r6_5_a_grant_that_falls_silent_between_two_pages_of_the_index_hides_no_
 struct Life {
     /// Hits of each grant, and whether its cursors are long.
     grants: Vec<(usize, bool)>,
-    /// Grants of the first provider that see the same hits.
+    /// Grants of the first provider that return the same hits.
     rivals: usize,
     limits: Vec<u64>,
 }
@@ -683,7 +683,7 @@ proptest! {
     }
 }
 
-/// Hits in the order that own data declares, of one account each.
+/// Hits in the order that own data declares, each from one account.
 async fn ranked(connection: &'static str, mut rows: Vec<(u8, i64, usize)>) -> Fake {
     rows.sort_by_key(newest_first);
     let count = rows.len();
@@ -705,7 +705,7 @@ async fn ranked(connection: &'static str, mut rows: Vec<(u8, i64, usize)>) -> Fa
     .await
 }
 
-/// What the order goes by: the greatest key first, where nothing else tells.
+/// The order goes by the greatest key first, if nothing else decides.
 fn newest_first(hit: &(u8, i64, usize)) -> (u8, std::cmp::Reverse<(i64, usize)>) {
     let (group, second, n) = *hit;
     (group, std::cmp::Reverse((second, n)))
@@ -759,7 +759,7 @@ proptest! {
     }
 }
 
-/// One that declares no order, or does not keep it, makes them take turns; that is said.
+/// If one declares no order, or does not keep it, they take turns; the answer states this.
 #[tokio::test]
 async fn r6_2_where_one_declares_no_order_they_take_turns() {
     let new = ranked("ca", (0..4).map(|n| (0, 100 + i64::try_from(n).unwrap(), n)).collect()).await;
@@ -776,7 +776,7 @@ async fn r6_2_where_one_declares_no_order_they_take_turns() {
     assert_eq!(of, ["ca", "cb"].repeat(4));
 }
 
-/// Each of ten grants takes its time; all of them together take little more.
+/// Each of ten grants has a delay; all of them together take little longer.
 #[tokio::test]
 async fn r6_2_grants_are_searched_side_by_side() {
     let mut grants = Vec::new();

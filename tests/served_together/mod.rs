@@ -1,4 +1,4 @@
-//! Several grants as one (R6), over providers of a few lines and through the real binary.
+//! Several grants as one (R6), over small providers and through the real binary.
 
 mod fake;
 mod merge;

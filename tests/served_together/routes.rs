@@ -1,4 +1,4 @@
-//! Which grant a call is for: one, or an answer that says what to choose from, without asking anybody.
+//! Which grant a call is for: one, or an answer that lists the choices, without a request.
 
 use std::sync::{Arc, Mutex};
 
@@ -60,7 +60,7 @@ async fn r6_4_a_connection_routes_to_one_grant_and_no_other_is_asked() {
         panic!("whose blob?")
     };
     assert_eq!(data["error"]["code"], "ambiguous_connection");
-    // What names no grant that is served.
+    // A name that matches no served grant.
     let answer = call(&package, "fetch", json!({"id": "cz/notes:1"})).await;
     assert_eq!(error(&answer)["code"], "unknown_connection");
     let answer = call(&package, "fetch", json!({"id": "nonsense"})).await;
@@ -97,7 +97,7 @@ async fn r6_6_r5_3_without_a_connection_the_answer_says_what_to_choose_from_and_
             candidates[0],
             json!({"grant_id": "g1", "connector_key": "mail", "connection_id": "ca", "display_name": "Box ca"})
         );
-        // Those that have the stream first; then the one of which that is not known.
+        // Those that have the stream first; then the one whose streams are not known.
         let ids = candidates
             .iter()
             .map(|candidate| candidate["connection_id"].as_str().unwrap())
@@ -115,7 +115,7 @@ async fn r6_6_r5_3_without_a_connection_the_answer_says_what_to_choose_from_and_
         (0, 0, 1)
     );
 
-    // One that exactly one grant has is read there.
+    // A stream that exactly one grant has is read there.
     let answer = call(&package, "query_records", json!({"stream": "folders", "connection_id": "cx"})).await;
     assert!(!answer.is_error, "{}", answer.text);
     assert_eq!((b.count(), c.count()), (0, 0));
@@ -142,7 +142,7 @@ async fn r6_6_a_stream_that_one_grant_has_is_read_there() {
     assert_eq!((a.count(), b.count()), (0, 0));
 }
 
-/// Two grants of one account are one to choose, and no choice at all where there is no other.
+/// Two grants of one account are one choice, and no choice at all if there is no other account.
 #[tokio::test]
 async fn r5_3_grants_that_share_a_connection_are_one_candidate() {
     let (a, b) =
@@ -207,7 +207,7 @@ async fn r6_7_a_connection_of_two_providers_is_never_guessed() {
             );
         }
     }
-    // A stream that both have is no way to tell either, and no call with that connection is offered.
+    // A stream that both have does not distinguish them either, and no call with that connection is offered.
     let both = super::fake::package(vec![
         served(&a, "g1", vec![source("mail", "same", &["notes"])]),
         served(&b, "g2", vec![source("chat", "same", &["notes"])]),
@@ -215,13 +215,13 @@ async fn r6_7_a_connection_of_two_providers_is_never_guessed() {
     let answer = call(&both, "query_records", json!({"stream": "notes"})).await;
     assert_eq!(error(&answer)["code"], "ambiguous_provider", "{}", answer.text);
     assert_eq!((a.count(), b.count()), (0, 0));
-    // The index names what tells them apart.
+    // The index names what distinguishes them.
     let answer = call(&package, "schema", json!({})).await;
     for url in [&a.url, &b.url] {
         assert!(answer.text.contains(&format!("provider={url}")), "{}", answer.text);
     }
 
-    // Two grants of one provider share its connections: the one that has the stream is asked.
+    // Two grants of one provider share its connections: the one that has the stream is read.
     let package = super::fake::package(vec![
         served(&a, "g1", vec![source("mail", "same", &["folders"])]),
         served(&a, "g2", vec![source("mail", "same", &["notes"])]),
@@ -246,7 +246,7 @@ async fn r4_5_a_token_that_is_refreshed_forgets_no_blob_and_no_source() {
     })
     .await;
     let b = provider("chat", "cb", 2, Wrapped::Data).await;
-    // The index knows nothing of its sources: they are learned from the schema.
+    // The index knows nothing about its sources: they are learned from the schema.
     let grants = Arc::new(Mutex::new(vec![
         served(&a, "g1", vec![]),
         served(&b, "g2", vec![source("chat", "cb", &["messages"])]),
@@ -257,7 +257,7 @@ async fn r4_5_a_token_that_is_refreshed_forgets_no_blob_and_no_source() {
     let answer = call(&package, "query_records", arguments.clone()).await;
     assert!(answer.text.contains("b_1"), "{}", answer.text);
 
-    // A refresh stores the token under another id; the schema, which would be learned again, is not to be had.
+    // A refresh stores the token under another id; the schema, which would be read again, is unavailable.
     grants.lock().unwrap()[0].id = "refreshed".to_owned();
     *is_silent.lock().unwrap() = true;
     let answer = call(&package, "schema", json!({})).await;
@@ -275,7 +275,7 @@ async fn r4_5_a_token_that_is_refreshed_forgets_no_blob_and_no_source() {
     assert_eq!(ids, ["ca", "cb"], "what was learned of g1 is still known");
     assert_eq!(b.count(), 0);
 
-    // What the index says anew counts more than what was learned before.
+    // New information in the index overrides what was learned before.
     let mut changed = served(&a, "g1", vec![source("mail", "cz", &["letters"])]);
     changed.id = "approved again".to_owned();
     grants.lock().unwrap()[0] = changed;
@@ -284,7 +284,7 @@ async fn r4_5_a_token_that_is_refreshed_forgets_no_blob_and_no_source() {
     assert_eq!(error(&answer)["code"], "unknown_connection", "{}", answer.text);
 }
 
-/// A provider whose grant is revoked as long as `dead` says so.
+/// A provider whose grant is revoked while `dead` is set.
 async fn revocable(connection: &'static str, dead: Arc<Mutex<bool>>) -> Fake {
     Fake::start(move |asked| {
         if *dead.lock().unwrap() {
@@ -314,7 +314,7 @@ async fn r5_4_a_refused_or_expired_grant_is_not_a_normal_option() {
         served(&b, "g2", vec![source("chat", "cb", &["notes"])]),
         over,
     ]);
-    // Not known yet to be refused: its own error says so, and what else can be done.
+    // Not yet known to be refused: its own error reports it, and the alternatives.
     let answer = call(&package, "query_records", json!({"stream": "notes", "connection_id": "cb"})).await;
     assert_eq!(error(&answer)["code"], "grant_revoked");
     let next = error(&answer)["hint"].as_str().unwrap().to_owned();
@@ -328,13 +328,13 @@ async fn r5_4_a_refused_or_expired_grant_is_not_a_normal_option() {
     assert_eq!(offered.as_array().unwrap().len(), 1, "{offered}");
     assert_eq!(offered[0]["connection_id"], "ca");
     assert!(answer.text.contains("cannot be read until approved again"), "{}", answer.text);
-    // The expired one was never asked, and says the same.
+    // The expired one was never contacted, and is reported the same way.
     let answer = call(&package, "query_records", json!({"stream": "notes", "connection_id": "cc"})).await;
     assert_eq!(error(&answer)["code"], "grant_expired");
     assert!(answer.text.contains(&format!("pdpp connect {}", c.url)), "{}", answer.text);
     assert!(answer.text.contains("choose another connection"), "{}", answer.text);
     assert_eq!(c.count(), 0);
-    // A search leaves both out without asking, and says so in both views.
+    // A search leaves out both without a request, and states this in both views.
     b.asked();
     let answer = call(&package, "search", json!({"q": "x"})).await;
     assert!(!answer.is_error, "{}", answer.text);
@@ -343,7 +343,7 @@ async fn r5_4_a_refused_or_expired_grant_is_not_a_normal_option() {
     for part in ["Label g2 (grant_refused): pdpp connect", "Label g3 (grant_expired): pdpp connect"] {
         assert!(answer.text.contains(part) && warnings.contains(part), "{part}: {}\n{warnings}", answer.text);
     }
-    // Accepted again, it is one as every other.
+    // Accepted again, it is treated like every other.
     *dead.lock().unwrap() = false;
     let answer = call(&package, "query_records", json!({"stream": "notes", "connection_id": "cb"})).await;
     assert!(!answer.is_error, "{}", answer.text);
@@ -360,7 +360,7 @@ async fn r6_1_grants_come_and_go_while_they_are_served() {
     let package = package_of(&grants, Bounds::default());
     assert!(!call(&package, "query_records", json!({"stream": "notes"})).await.is_error);
 
-    // A new one is seen when the schema is asked for.
+    // A new one appears when the schema is read.
     grants.lock().unwrap().push(served(&b, "g2", vec![source("chat", "cb", &["notes"])]));
     let answer = call(&package, "schema", json!({})).await;
     assert!(
@@ -369,13 +369,13 @@ async fn r6_1_grants_come_and_go_while_they_are_served() {
         answer.text
     );
 
-    // A connection that nobody served so far is looked for, too; and a replaced token is taken up at once.
+    // A connection that nothing has served so far is looked up, too; and a replaced token is used at once.
     grants.lock().unwrap()[1].id = "replaced".to_owned();
     *dead.lock().unwrap() = false;
     let answer = call(&package, "query_records", json!({"stream": "notes", "connection_id": "cb"})).await;
     assert!(!answer.is_error, "{}", answer.text);
 
-    // What is removed is served no more, nor offered to choose from, though nobody asked for the schema since.
+    // A removed grant is not served any more, nor offered as a choice, although the schema was not read since.
     grants.lock().unwrap().truncate(1);
     let answer = call(&package, "query_records", json!({"stream": "notes"})).await;
     assert!(!answer.is_error, "{}", answer.text);

@@ -17,7 +17,7 @@ use crate::support::credential::credential;
 use crate::support::env::TestEnv;
 use crate::support::filled::{self, Filled};
 
-/// A provider with one connection `cin_{key}` and one stream `{key}_log` with three hits for everything.
+/// A provider with one connection `cin_{key}` and one stream `{key}_log`, with three hits for every query.
 async fn diary(key: &'static str) -> Fake {
     let stream: &'static str = format!("{key}_log").leak();
     let connection: &'static str = format!("cin_{key}").leak();
@@ -34,7 +34,7 @@ async fn diary(key: &'static str) -> Fake {
     .await
 }
 
-/// Keeps a grant of a made-up provider, as `pdpp connect` would.
+/// Stores a grant of a fake provider, like `pdpp connect`.
 fn keep(dir: &Path, url: &str, key: &str) {
     let source = GrantedSource {
         connector_key: Some(key.to_owned()),
@@ -88,7 +88,7 @@ async fn r6_1_r1_9_everything_connected_is_served_and_taken_up_while_it_is() {
     let (text, _) = call(&mut client, "query_records", json!({"stream": "garden_log"})).await;
     assert!(text.contains("id=cin_garden/garden_log:1"), "{text}");
 
-    // Connected while it runs: seen with the next look at the schema.
+    // Connected while it runs: the next read of the schema shows it.
     keep(&env.cache_dir(), &kitchen.url, "kitchen");
     let (text, _) = call(&mut client, "schema", json!({})).await;
     assert!(text.contains("kitchen_log"), "{text}");
@@ -96,7 +96,7 @@ async fn r6_1_r1_9_everything_connected_is_served_and_taken_up_while_it_is() {
     assert!(text.contains("id=cin_kitchen/kitchen_log:1"), "{text}");
     client.close().await;
 
-    // The same from the shell; options narrow.
+    // The same from the shell; options narrow it.
     let ran = env.run(&["mcp", "call", "search", r#"{"q":"invoice"}"#, "--view", "text"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("cin_garden") && ran.stdout.contains("cin_kitchen"), "{}", ran.stdout);
@@ -108,7 +108,7 @@ async fn r6_1_r1_9_everything_connected_is_served_and_taken_up_while_it_is() {
     assert_eq!(garden.count(), 0);
 }
 
-/// `connect --renew` gets another grant, and takes the old one off this machine.
+/// `connect --renew` gets another grant, and removes the old one from this machine.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r6_1_a_grant_that_was_renewed_meanwhile_answers_the_next_call() {
     for has_others in [false, true] {
@@ -175,9 +175,10 @@ async fn r6_5_a_list_says_what_it_goes_on_without_and_goes_on() {
         while cursor.is_string() {
             let (text, page) = call(&mut client, "search", search(&cursor)).await;
             assert!(page.get("error").is_none(), "{text}");
-            // What is not on this machine any more cannot be renewed.
+            // A grant that is not on this machine any more cannot be renewed.
             assert!(renewed || !text.contains("--renew"), "{text}");
-            notices += usize::from(text.contains("nothing more from a grant") || text.contains("nothing from"));
+            notices +=
+                usize::from(text.contains("nothing more from a grant") || text.contains("nothing from"));
             hits += page["results"].as_array().map_or(0, Vec::len);
             cursor = page["data"]["next_cursor"].clone();
         }

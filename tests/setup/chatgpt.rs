@@ -1,5 +1,5 @@
-//! ChatGPT: the address of a provider's own `/mcp`, found by discovery. The provider has a public name, TLS with an
-//! authority of its own, and is reached through a proxy that is the same program.
+//! ChatGPT: the address of a provider's own `/mcp`, found by discovery. The provider has a public name, TLS from a
+//! separate authority, and is reached through a proxy in the same program.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use super::json_of;
 use crate::support::env::TestEnv;
 
-/// A proxy that every tunnel of ends at a provider called `name`; it says of its `/mcp` what `about` says. The
-/// options that lead there.
+/// A proxy whose tunnels all end at a provider called `name`, which announces its `/mcp` as `about` defines. Returns
+/// the options that lead there.
 fn provider(env: &TestEnv, name: &str, about: Option<Value>) -> [String; 4] {
     let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
     let ca_file = env.home().join("company.pem");
@@ -103,7 +103,7 @@ fn r8_2_chatgpt_gets_the_public_address_that_the_provider_publishes() {
             "{more}"
         );
     }
-    // Whoever signed that has to be trusted.
+    // The client must trust the authority that signed that.
     let ran = env.run(&[&ask[..], &way[..2]].concat());
     assert!(ran.code == Some(69) && ran.stderr.contains("provider_tls_failed"), "{ran:?}");
     assert_eq!(env.files(), ["company.pem"]);
@@ -146,15 +146,15 @@ fn chatgpt_needs_a_provider_and_keeps_the_other_hosts_report() {
     let ran = env.run(&["mcp", "setup", "chatgpt"]);
     assert_eq!(ran.code, Some(78), "{ran:?}");
     assert!(ran.stderr.contains("pdpp mcp setup chatgpt --provider"), "{ran:?}");
-    // What was done for others is said all the same.
+    // The results for other hosts are reported anyway.
     let ran = env.run(&["mcp", "setup", "codex", "chatgpt", "--json"]);
     let outcome = json_of(&ran);
     assert_eq!((ran.code, &outcome["hosts"][0]["action"]), (Some(78), &json!("added")), "{outcome}");
     assert_eq!(outcome["chatgpt"]["error"]["code"], "not_connected");
-    // There is nothing to take out, and nobody to ask.
+    // There is nothing to remove, and nobody to ask.
     let ran = env.run(&["mcp", "setup", "chatgpt", "--remove"]);
     assert!(ran.code == Some(0) && ran.stdout.contains("pdpp never wrote anything here"), "{ran:?}");
-    // A provider for another host would seem to narrow what that is served.
+    // A provider given for another host would seem to limit what that host is served.
     let ran = env.run(&["mcp", "setup", "codex", "--provider", "https://a.example.org"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("--provider is only for chatgpt"), "{ran:?}");
 }

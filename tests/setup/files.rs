@@ -1,4 +1,4 @@
-//! The trap files, for every host and every verb.
+//! The difficult files, for every host and every verb.
 
 #[cfg(unix)]
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use super::{HOSTS, Kind, chokes_on_bom, setup};
 use crate::support::env::TestEnv;
 
-/// A file as a person leaves it, with another server in it where there is room for one.
+/// A file as a person leaves it, with another server in it if there is room for one.
 struct Trap {
     name: &'static str,
     text: String,
-    /// What `setup` says, and what is left after `--remove`, if not the same bytes.
+    /// The output of `setup`, and what is left after `--remove` if the bytes differ.
     refused: Option<&'static str>,
 }
 
@@ -19,7 +19,7 @@ fn traps(host: &str, kind: Kind, chokes_on_bom: bool) -> Vec<Trap> {
     let ok = |name, text: String| Trap { name, text, refused: None };
     let no = |name, text: String, code| Trap { name, text, refused: Some(code) };
     let long_line = format!("\"{}\",\n", "what was typed long ago ".repeat(43));
-    // As large as Claude Code's becomes, for one host of each format; it takes seconds.
+    // As large as Claude Code's file becomes, for one host per format; it takes seconds.
     let is_same_format = |other: Kind| std::mem::discriminant(&other) == std::mem::discriminant(&kind);
     let is_first =
         HOSTS.iter().find(|(_, _, other)| is_same_format(*other)).is_some_and(|first| first.0 == host);
@@ -184,7 +184,7 @@ fn links_are_followed_and_what_must_not_be_written_is_not() {
     for (host, path, _) in HOSTS {
         let env = TestEnv::new();
         let file = place(&env, path);
-        // A dotfile manager's link.
+        // A link of a dotfile manager.
         let real = env.home().join("dotfiles/config");
         std::fs::create_dir(real.parent().unwrap()).unwrap();
         std::fs::write(&real, "").unwrap();
@@ -257,7 +257,7 @@ fn a_byte_order_mark_is_left_out_where_the_host_refuses_it_and_that_is_reported(
         assert!(outcome["notes"][0].as_str().unwrap().contains("byte order mark"), "{host}: {outcome}");
         let added = std::fs::read_to_string(&file).unwrap();
         assert!(added.starts_with("{\"a\""), "{host}: {added}");
-        // An editor puts it back: the entry is right, and the host refuses the file.
+        // An editor restores it: the entry is right, but the host refuses the file.
         std::fs::write(&file, format!("\u{feff}{added}")).unwrap();
         let overview = env.run(&["mcp", "setup"]);
         assert!(overview.stdout.contains("begins with a byte order mark"), "{overview:?}");

@@ -1,4 +1,4 @@
-//! What is beside an edit: links, backups, what is told of them, and of other people's values.
+//! What surrounds an edit: links, backups, the messages about them, and other people's values.
 
 use jiff::{Timestamp, ToSpan as _};
 use pdpp::cache::Cache;
@@ -149,7 +149,7 @@ fn the_proof_of_an_expired_grant_says_what_the_server_says_and_advice_has_the_op
     assert!(!ran.stdout.contains("next: pdpp connect"), "{ran:?}");
 }
 
-/// What an entry of our own starts is shown, but no password of a proxy in it.
+/// What an entry of our own starts is shown, but not a password of a proxy in it.
 #[test]
 fn a_proxys_password_in_an_entry_is_not_shown() {
     let env = TestEnv::new();
@@ -177,7 +177,7 @@ fn a_proxys_password_in_an_entry_is_not_shown() {
     assert!(ran.stdout.contains("…@127.0.0.1:1") && ran.stdout.contains("has a password"), "{ran:?}");
 }
 
-/// What an administrator starts with a person's HOME (`sudo -E`): whoever runs this as root sees the file stay theirs.
+/// What an administrator starts with a person's HOME (`sudo -E`): if root runs this, the file stays the person's.
 #[cfg(unix)]
 #[test]
 fn nothing_is_made_in_a_home_of_another_user() {
@@ -202,7 +202,7 @@ fn nothing_is_made_in_a_home_of_another_user() {
 fn a_backup_that_could_not_be_written_is_not_left_half() {
     let env = TestEnv::new();
     let file = cursor(&env, "{}\n");
-    // No file may grow, and the signal for it is not taken.
+    // No file may grow, and the signal for that is ignored.
     let mut command = std::process::Command::new("/bin/sh");
     command.args([
         "-c",

@@ -1,5 +1,5 @@
-//! Promise: `pdpp mcp setup` puts in one right entry, keeps everything else in a file that is not its own, and
-//! loses nothing whatever happens meanwhile.
+//! Promise: `pdpp mcp setup` writes one correct entry, keeps everything else in a file that belongs to others, and
+//! loses nothing whatever happens in the meantime.
 
 mod chatgpt;
 mod files;
@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 
 use crate::support::env::{Ran, TestEnv, program};
 
-/// Where a file is on Linux, or on Windows.
+/// The path of a file on Linux, or on Windows.
 const fn on(linux: &'static str, windows: &'static str) -> &'static str {
     if cfg!(windows) { windows } else { linux }
 }
 
-/// Each host with where its file is, and a file with another server in it as a person leaves it.
+/// Each host with the path of its file, and a file with another server in it as a person leaves it.
 pub(super) const HOSTS: [(&str, &str, Kind); 22] = [
     ("claude", ".claude.json", Kind::Json("mcpServers")),
     (
@@ -74,7 +74,7 @@ pub(super) fn json_of(ran: &Ran) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("not JSON: {ran:?}"))
 }
 
-/// Sets one host up (or whatever `arguments` say): the outcome from `--json`.
+/// Sets up one host (or whatever `arguments` name): the outcome from `--json`.
 pub(super) fn setup(env: &TestEnv, arguments: &[&str]) -> (Option<i32>, Value) {
     let ran = env.run(&[&["mcp", "setup", "--json"], arguments].concat());
     let mut outcome = json_of(&ran);
@@ -86,12 +86,12 @@ fn every_host_is_tried() {
     assert_eq!(HOSTS.map(|(host, ..)| host), pdpp::setup::clients::HOSTS.map(|host| host.id));
 }
 
-/// A choice that an update of an entry drops is a server that no longer finds its cache or its proxy.
+/// If an update of an entry drops an option, the server no longer finds its cache or its proxy.
 #[test]
 fn an_update_keeps_every_option_of_serve_that_is_a_choice() {
-    // These say what is served. An entry with one of them is another server's.
+    // These select what is served. An entry with one of them belongs to another server.
     const OTHER_SERVER: [&str; 2] = ["--provider", "--grant"];
-    // These end at once.
+    // These exit at once.
     const NO_SERVER: [&str; 3] = ["--check-tokens", "--help", "--version"];
     let mut root = Cli::command();
     root.build();
@@ -136,7 +136,7 @@ fn r8_2_setup_writes_the_entry_proves_it_and_says_what_is_next() {
     assert!(absent.stdout.starts_with("Codex: absent"), "{absent:?}");
 }
 
-/// A host's own command would take it for an option.
+/// A host's own command would read it as an option.
 #[test]
 fn a_name_that_a_hosts_command_would_take_for_an_option_is_refused() {
     for name in ["--help", "-s"] {
@@ -173,7 +173,8 @@ fn r8_2_what_a_host_does_not_pass_on_is_in_the_arguments() {
         ca_file,
     ]);
     assert_eq!(outcome["command"], words);
-    // What the environment moves is not found by a host that passes none on. On Windows each passes it on, and it moves all.
+    // A host that passes no environment on does not find what the environment moves. On Windows each host passes it
+    // on, and it moves everything.
     #[cfg(unix)]
     {
         let moved = env.pdpp(&["mcp", "setup", "codex", "--json"]).env("XDG_DATA_HOME", "/x").output();
@@ -184,7 +185,7 @@ fn r8_2_what_a_host_does_not_pass_on_is_in_the_arguments() {
     let (_, plain) = setup(&env, &["claude"]);
     assert_eq!(plain["command"][4], "48000", "what Claude Code is known to show: {plain}");
 
-    // What is no such file would be found out by an agent only.
+    // Otherwise only an agent would notice that it is not such a file.
     std::fs::write(env.home().join("empty.pem"), "").unwrap();
     for bad in ["/no/such.pem", env.home().join("empty.pem").to_str().unwrap()] {
         let ran = env.run(&["mcp", "setup", "codex", "--ca-file", bad]);
@@ -204,7 +205,7 @@ fn r8_3_one_path_first_and_an_owner_credential_in_the_environment_stops_it() {
         ran.stderr.contains("PDPP_OWNER_TOKEN") && ran.stderr.contains("owner_credential_in_environment")
     );
     assert_eq!(env.files(), Vec::<String>::new());
-    // Without anything chosen nothing is written and nothing is asked.
+    // If nothing is chosen, nothing is written and nothing is asked.
     let ran = env.run(&["mcp", "setup"]);
     assert_eq!(ran.code, Some(0));
     assert!(ran.stdout.contains("Next:\n  pdpp mcp setup HOST"), "{ran:?}");
@@ -262,7 +263,7 @@ fn all_means_those_that_are_here() {
         outcome["hosts"].as_array().unwrap().iter().map(|host| (&host["host"], &host["action"])).collect();
     assert_eq!(json!(hosts), json!([["codex", "added"], ["cursor", "added"]]));
     assert_eq!(env.files(), [".codex/config.toml", ".cursor/mcp.json"]);
-    // A broken one does not keep the others from being set up, and is the exit code.
+    // A broken file does not stop the others from being set up, and sets the exit code.
     std::fs::write(env.home().join(".codex/config.toml"), "oops").unwrap();
     let ran = env.run(&["mcp", "setup", "--all", "--json"]);
     let outcome = json_of(&ran);
@@ -271,7 +272,7 @@ fn all_means_those_that_are_here() {
     assert_eq!(outcome["hosts"][1]["action"], "added");
 }
 
-/// A host whose file's own directory comes with the first server is told by another one.
+/// A host whose directory appears with its first server is detected by another directory.
 #[test]
 fn a_host_is_here_before_it_has_a_directory_for_servers() {
     let signs = [
@@ -289,7 +290,7 @@ fn a_host_is_here_before_it_has_a_directory_for_servers() {
         let here: Vec<_> = here.map(|shown| shown["host"].as_str().unwrap()).collect();
         assert_eq!(here, [host], "{dir}");
     }
-    // Where there is nothing of it, the entry is put in all the same, and that is said.
+    // If no trace of the host exists, the entry is written anyway, and a message states this.
     let env = TestEnv::new();
     let (code, outcome) = setup(&env, &["junie"]);
     assert_eq!((code, &outcome["action"]), (Some(0), &json!("added")), "{outcome}");
@@ -299,7 +300,7 @@ fn a_host_is_here_before_it_has_a_directory_for_servers() {
     );
 }
 
-/// Its extension has no program on PATH, and its older versions read another file, which is named and left.
+/// Its extension has no program on PATH, and its older versions read another file, which is named and left alone.
 #[test]
 fn cline_is_set_up_for_its_extension_too() {
     let env = TestEnv::new();
@@ -318,7 +319,7 @@ fn cline_is_set_up_for_its_extension_too() {
     assert!(ran.stdout.contains("set up") && !ran.stdout.contains("PATH"), "{ran:?}");
 }
 
-/// It moves a directory with a file in it to where its lock is; one without would be moved over.
+/// It moves a directory that has a file to the place of its lock; a directory without a file would be moved over.
 #[cfg(unix)]
 #[test]
 fn cline_has_its_lock_while_it_writes() {
@@ -341,7 +342,7 @@ fn cline_has_its_lock_while_it_writes() {
 fn a_command_that_does_not_start_is_said_and_taken_back_if_asked() {
     use std::os::unix::fs::PermissionsExt as _;
     let env = TestEnv::new();
-    // What is on PATH is this very program for setup, and no program for a host: a link with a way round.
+    // The program on PATH is this very program, found through a link with a detour; it is not the host's.
     let bin = env.home().join("bin");
     std::fs::create_dir(&bin).unwrap();
     let copy = bin.join("pdpp");
@@ -354,7 +355,7 @@ fn a_command_that_does_not_start_is_said_and_taken_back_if_asked() {
         let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
         (output.status.code(), outcome["hosts"][0].clone())
     };
-    // A cache that cannot be read makes `mcp serve` refuse with another code than 78.
+    // With an unreadable cache `mcp serve` refuses with a code other than 78.
     let cache = env.home().join(".local/share/pdpp");
     std::fs::create_dir_all(&cache).unwrap();
     std::fs::set_permissions(&cache, std::fs::Permissions::from_mode(0o700)).unwrap();
@@ -394,7 +395,7 @@ fn entries_that_go_before_ours_are_said() {
     assert!(ran.stderr.contains("no_such_scope"), "{ran:?}");
 }
 
-/// A repository brings an entry that sends everything through its own proxy and loads its own code.
+/// A repository contains an entry that sends everything through its own proxy and loads its own code.
 #[cfg(unix)]
 #[test]
 fn r8_2_an_entry_from_a_checkout_is_neither_updated_nor_started_unasked() {
@@ -425,7 +426,7 @@ fn r8_2_an_entry_from_a_checkout_is_neither_updated_nor_started_unasked() {
         assert!(ran.stderr.contains(line), "{line:?} in {ran:?}");
     }
     assert_eq!(std::fs::read_to_string(&file).unwrap(), entry.to_string());
-    // Asked for, it is told again, and the proof is of what a host would start.
+    // If asked, it is reported again, and the proof runs what a host would start.
     let ran = run(&["--yes"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stdout.contains("note: kept from the existing entry: the variable LD_PRELOAD"), "{ran:?}");

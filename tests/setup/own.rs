@@ -1,11 +1,11 @@
-//! An entry of its own that is there already, for every host: what a person has put into it stays.
+//! For every host, an existing entry of our own: what a person has added to it stays.
 
 use serde_json::{Value, json};
 
 use super::{HOSTS, Kind, json_of, setup};
 use crate::support::env::{Ran, TestEnv, program};
 
-/// An entry as a person leaves it, with `<C>` and `<A>` where command and arguments are.
+/// An entry as a person leaves it, with `<C>` and `<A>` for command and arguments.
 fn entry(host: &str, kind: Kind) -> String {
     match kind {
         // Strict JSON has no comments to keep.
@@ -63,7 +63,7 @@ fn r8_2_an_update_keeps_every_byte_that_is_not_command_or_arguments() {
         let (code, outcome) = setup(&env, &[host]);
         assert_eq!((code, &outcome["action"]), (Some(0), &"unchanged".into()), "{host}: {outcome}");
 
-        // What a person chose in the arguments, and this run says nothing of.
+        // A person's choice in the arguments that this run does not mention.
         let chosen =
             ["--no-access-log", "--log-level", "info", "--cache-dir", "/kept", "--proxy=http://p.example:1"];
         let mut choices = arguments(host);
@@ -75,7 +75,7 @@ fn r8_2_an_update_keeps_every_byte_that_is_not_command_or_arguments() {
         assert_eq!(bytes(), with(&text, &program(), &choices), "{host}");
         assert_eq!(outcome["command"].as_array().unwrap().len(), choices.len() + 1, "{host}: {outcome}");
 
-        // Taken out whole.
+        // Removed completely.
         let (code, outcome) = setup(&env, &[host, "--remove"]);
         assert_eq!((code, &outcome["action"]), (Some(0), &"removed".into()), "{host}: {outcome}");
         let gone = !bytes().contains("mine") && !bytes().contains("timeout") && !bytes().contains(&program());
@@ -175,7 +175,7 @@ fn r8_3_an_owner_credential_does_not_keep_an_entry_in() {
         let ran = Ran::from(command.env("PDPP_OWNER_TOKEN", "x").output().unwrap());
         assert_eq!((ran.code, &json_of(&ran)["hosts"][0]["action"]), (Some(0), &json!("removed")), "{host}");
         assert!(!env.home().join(path).exists(), "{host}");
-        // Everything else is still stopped, in JSON too.
+        // Everything else is still refused, in JSON too.
         let mut command = env.pdpp(&["mcp", "setup", host, "--json"]);
         let ran = Ran::from(command.env("PDPP_OWNER_TOKEN", "x").output().unwrap());
         let outcome = json_of(&ran);
@@ -192,7 +192,7 @@ fn what_is_left_elsewhere_is_reported() {
     let file = |name: &str| env.home().join(".config/opencode").join(name);
     std::fs::create_dir_all(file("")).unwrap();
     assert_eq!(setup(&env, &["opencode"]).1["action"], "added");
-    // opencode reads both files; from now on the other one is written.
+    // opencode reads both files; from now on setup writes the other one.
     std::fs::write(file("opencode.jsonc"), "{}").unwrap();
     let (_, outcome) = setup(&env, &["opencode"]);
     let warning = outcome["warnings"][0].as_str().unwrap_or_else(|| panic!("{outcome}"));
@@ -216,7 +216,7 @@ fn without_a_host_a_verb_is_a_usage_error_and_every_host_can_be_here() {
     }
     let ran = env.run(&["mcp", "setup"]);
     assert!(ran.stdout.contains("\nNot installed here: chatgpt (it runs elsewhere).\n"), "{ran:?}");
-    // Of those that are here, the ones that read a project's file.
+    // Of the hosts here, those that read a project's file.
     let ran = env.run(&["mcp", "setup", "--all", "--scope", "project", "--dry-run", "--json"]);
     let outcome = json_of(&ran);
     let hosts: Vec<_> = outcome["hosts"].as_array().unwrap().iter().map(|host| &host["host"]).collect();

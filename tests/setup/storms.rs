@@ -1,4 +1,4 @@
-//! Many at once, and killed at any point: real processes.
+//! Many processes at once, and killed at any point: real processes.
 
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -16,7 +16,7 @@ fn start(env: &TestEnv, arguments: &[&str]) -> Child {
         .unwrap()
 }
 
-/// Every server in the file, which has to be whole.
+/// Every server in the file, which must be complete.
 fn servers(file: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(file).unwrap();
     let root: serde_json::Value =
@@ -73,11 +73,11 @@ fn a_kill_at_any_point_leaves_the_file_of_before_or_after() {
         let text = std::fs::read_to_string(&file).unwrap();
         assert!(text == OTHERS || text == after, "killed after {n}: {text}");
         seen[usize::from(text == after)] += 1;
-        // A lock that a killed process left would be waited for: ten seconds, then it is taken over.
+        // A process would wait for a lock that a killed one left: after ten seconds, it takes the lock over.
         let _ = std::fs::remove_dir(env.home().join(".claude.json.lock"));
     }
     assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
-    // The next whole run clears up what was left unfinished.
+    // The next complete run removes unfinished files.
     assert!(start(&env, &["claude", "--yes"]).wait().unwrap().success());
     assert!(start(&env, &["claude", "--remove"]).wait().unwrap().success());
     assert!(start(&env, &["claude"]).wait().unwrap().success());

@@ -6,11 +6,11 @@ use serde_json::json;
 
 use super::peer::{Ending, Peer, Signal};
 
-/// R1.8's 1.5 s with room for a busy machine. The times that lead to them add up when the program is compiled.
+/// R1.8's 1.5 s plus time for a busy machine. The compiler adds up the times that lead to them.
 pub(super) const SOON: Duration = Duration::from_secs(5);
 const FOR_EVER: u64 = 600_000;
 
-/// The fastest of a few runs: what the server needs, not what a busy machine adds.
+/// The fastest of a few runs: the server's own time, without what a busy machine adds.
 fn fastest(mut run: impl FnMut() -> Ending) -> Ending {
     let runs: Vec<_> = (0..5).map(|_| run()).collect();
     assert!(runs.iter().all(|ending| ending.code == Some(0)), "{runs:?}");
@@ -22,7 +22,7 @@ fn r1_8_an_idle_server_ends_within_50_ms_of_its_input() {
     let idle = fastest(|| Peer::initialized().end());
     assert!(idle.after <= Duration::from_millis(50), "{idle:?}");
     let never_used = fastest(|| Peer::new().end());
-    // Its start is in this time.
+    // This includes its start.
     assert!(never_used.after <= Duration::from_millis(200), "{never_used:?}");
     assert!(never_used.stderr.contains("EndOfInput"), "{never_used:?}");
 }
@@ -81,7 +81,7 @@ fn r1_8_not_even_a_call_that_blocks_everything_keeps_the_process() {
     }
 }
 
-/// On Windows only the failed write tells.
+/// On Windows only the failed write shows it.
 #[cfg(unix)]
 #[test]
 fn r1_8_a_closed_stdout_ends_the_server_without_a_word_being_written() {
@@ -101,7 +101,7 @@ fn r1_8_a_vanished_parent_ends_the_server() {
     peer.call(1, &json!({"delay_ms": FOR_EVER}));
     peer.is_quiet();
     peer.kill(Signal::KILL);
-    // stdin is still open in this process: only the missing parent tells.
+    // stdin is still open in this process: only the missing parent shows it.
     let gone = peer.everything_is_gone();
     assert!(gone < SOON, "{gone:?}");
     peer.stderr_has("ParentGone");

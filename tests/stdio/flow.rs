@@ -1,4 +1,4 @@
-//! Many calls at once: each answered once, cancelled ones not at all, and memory bounded.
+//! Many calls at once: each is answered once, cancelled ones are not answered, and memory is bounded.
 
 use std::collections::HashSet;
 use std::io::Read as _;
@@ -10,7 +10,7 @@ use serde_json::json;
 use super::ends::SOON;
 use super::peer::{Peer, Signal};
 
-/// Longer than any test waits: a call that is only ever ended from outside.
+/// Longer than any test waits: a call that only ends from outside.
 const FOR_EVER: u64 = 600_000;
 
 #[test]
@@ -57,7 +57,7 @@ fn an_id_in_use_is_answered_once() {
 fn a_cancelled_call_is_not_answered_and_its_id_is_free_again() {
     let mut peer = Peer::initialized();
     for round in 0..20 {
-        // Half of them are done at about the time when the cancellation comes.
+        // Half of them are finished at about the time of the cancellation.
         peer.call(7, &json!({"delay_ms": if round % 2 == 0 { FOR_EVER } else { 0 }, "n": "old"}));
         peer.cancel(7);
         peer.call(7, &json!({"n": "new"}));
@@ -79,7 +79,7 @@ fn cancelling_reaches_calls_beyond_the_limit() {
     for id in 0..300 {
         peer.call(id, &json!({"delay_ms": FOR_EVER}));
     }
-    // The 300th waits for a place, the first has one.
+    // The 300th waits for a place, the first one has one.
     peer.cancel(299);
     for id in 0..256 {
         peer.cancel(id);
@@ -91,7 +91,7 @@ fn cancelling_reaches_calls_beyond_the_limit() {
     assert_eq!(aborted, (256..299).collect(), "each of the others is told that it was aborted");
 }
 
-/// A provider that takes a request and never answers; gives the time from `then` to the end of its connection.
+/// A provider that accepts a request and never answers; returns the time from `then` to the end of its connection.
 fn hanging_upstream(peer: &mut Peer, then: impl FnOnce(&mut Peer)) -> Duration {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     peer.call(7, &json!({"upstream": format!("http://{}/", listener.local_addr().unwrap())}));
@@ -146,7 +146,7 @@ fn calls(count: u32, pad: u32) -> Vec<u8> {
 fn unread_peer() -> Peer {
     let mut peer = Peer::unread();
     peer.request("init", "initialize", &json!({"protocolVersion": "2025-11-25"}));
-    // Read here, so that the server is known to have started.
+    // Reading here shows that the server has started.
     assert_eq!(peer.only_answer()["id"], "init");
     peer
 }
@@ -155,7 +155,7 @@ fn unread_peer() -> Peer {
 #[test]
 fn a_client_that_reads_nothing_costs_bounded_memory_and_gets_everything_later() {
     let mut peer = unread_peer();
-    // 200 MB of answers, if they all were made at once.
+    // 200 MB of answers, if they were all made at once.
     let calls = calls(20_000, 10_000);
     let taken = peer.flood(&calls);
     assert!(taken < calls.len(), "reading stops");
@@ -163,7 +163,7 @@ fn a_client_that_reads_nothing_costs_bounded_memory_and_gets_everything_later() 
         assert!(peak < 64 << 10, "{peak} kB");
     }
     peer.read();
-    // The last line may be half written.
+    // The last line may be incomplete.
     let rest = calls[taken..].iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     peer.raw(&calls[taken..taken + rest]);
     let sent = calls[..taken + rest].split(|byte| *byte == b'\n').count() - 1;

@@ -1,5 +1,5 @@
-//! Every message that can be read is answered as JSON-RPC and its era ask, and none ends the process
-//! (R1.4, R1.7).
+//! Every readable message is answered as JSON-RPC and its protocol version require, and none ends the process (R1.4,
+//! R1.7).
 
 use serde_json::{Value, json};
 
@@ -134,7 +134,7 @@ fn r1_7_every_era_is_answered() {
         assert_eq!(answer["result"]["instructions"], pdpp::mcp::tools::surface::INSTRUCTIONS);
         assert_eq!(answer["result"]["capabilities"], json!({"tools": {}, "resources": {}}));
         peer.call(1, &json!({}));
-        // The shape is the agreed era's, not that of the era that was asked for.
+        // The shape belongs to the agreed version, not to the requested one.
         assert_eq!(peer.answer()["result"].get("resultType"), None, "{asked}");
     }
 }
@@ -159,7 +159,7 @@ fn r1_7_the_era_without_initialize_is_answered_discovered_or_not() {
     unknown["io.modelcontextprotocol/protocolVersion"] = json!("2099-01-01");
     peer.request(4, "tools/list", &json!({"_meta": unknown}));
     assert_eq!(peer.answer()["error"]["data"]["requested"], "2099-01-01");
-    // Both lifecycles live in one process.
+    // One process supports both lifecycles.
     peer.initialize("2025-11-25");
     peer.request(5, "resources/read", &json!({"uri": "pdpp://gone"}));
     assert_eq!(code(&peer.answer()), -32002);

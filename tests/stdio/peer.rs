@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::scripted::ROLE;
 
-/// Longer than anything takes; a bug ends in a failure, not in a hang.
+/// Longer than anything takes: a bug ends in a failure, not in a hang.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub struct Peer {
@@ -31,7 +31,7 @@ pub struct Peer {
     stderr_reader: Option<std::thread::JoinHandle<()>>,
 }
 
-/// How a server ended, how long after its cause, and what it still said.
+/// How a server ended, how long after the cause, and its last output.
 #[derive(Debug)]
 pub struct Ending {
     pub code: Option<i32>,
@@ -48,7 +48,7 @@ pub fn modern_meta() -> Value {
     serde_json::from_str(MODERN_META).unwrap()
 }
 
-/// Ctrl-C on its console stands in the place of each: Wine has nothing else.
+/// Ctrl-C on its console stands for each of these signals: Wine has nothing else.
 #[cfg(windows)]
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::upper_case_acronyms)]
@@ -58,7 +58,7 @@ pub enum Signal {
     HUP,
 }
 
-/// The program itself, with a console of its own. What libtest writes before is read past.
+/// The program itself, with a separate console. The client skips what libtest writes before.
 #[cfg(windows)]
 fn command(role: &str, _prefix: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -76,7 +76,7 @@ fn command(role: &str, _prefix: &str) -> Command {
     command
 }
 
-/// What libtest writes before a test that it is to leave alone.
+/// What libtest writes before a test that it must leave alone.
 #[cfg(windows)]
 const HEADING: [&str; 2] = ["", "running 1 test"];
 #[cfg(unix)]
@@ -95,7 +95,7 @@ fn command(role: &str, prefix: &str) -> Command {
 }
 
 impl Peer {
-    /// A server that nobody has said anything to.
+    /// A server that has received nothing yet.
     pub fn new() -> Self {
         Self::start(command("serve", "exec"), true)
     }
@@ -109,7 +109,7 @@ impl Peer {
         Self::start(command("serve", "exec"), false)
     }
 
-    /// A server whose parent is not this process but a shell: [`Self::pid`] is the shell's.
+    /// A server whose parent is a shell instead of this process: [`Self::pid`] is the shell's.
     #[cfg(unix)]
     pub fn below_a_shell() -> Self {
         Self::start(command("serve", "exec 4<&0; <&4"), true)
@@ -148,7 +148,7 @@ impl Peer {
         peer
     }
 
-    /// Begins to read answers.
+    /// Starts to read answers.
     pub fn read(&mut self) {
         let (to, lines) = channel();
         let output = BufReader::new(self.output.take().unwrap());
@@ -162,7 +162,7 @@ impl Peer {
         self.lines = Some(lines);
     }
 
-    /// The first answer of a server whose answers are otherwise left unread.
+    /// The first answer of a server whose answers otherwise stay unread.
     pub fn only_answer(&mut self) -> Value {
         let output = self.output.as_mut().unwrap();
         let mut next = || {
@@ -188,7 +188,7 @@ impl Peer {
         self.input.as_mut().unwrap().write_all(bytes).unwrap();
     }
 
-    /// Writes until the server has read nothing for a while: how many bytes it took.
+    /// Writes until the server has read nothing for a while; returns how many bytes it read.
     #[cfg(unix)]
     pub fn flood(&mut self, bytes: &[u8]) -> usize {
         use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -245,12 +245,12 @@ impl Peer {
         self.lines.as_ref().unwrap().recv_timeout(PATIENCE).expect("an answer")
     }
 
-    /// The next answer. Whatever is written has to be a JSON-RPC message (R1.4).
+    /// The next answer. All output must be JSON-RPC messages (R1.4).
     pub fn answer(&mut self) -> Value {
         message(&self.answer_line())
     }
 
-    /// Whether the server is alive and has said nothing that was not asked for.
+    /// Whether the server is alive and has sent nothing unrequested.
     pub fn is_quiet(&mut self) {
         self.request("quiet", "ping", &json!({}));
         let answer = self.answer();
@@ -271,7 +271,7 @@ impl Peer {
         self.input = None;
     }
 
-    /// Closes the read end of the server's stdout; only for one whose answers nobody reads.
+    /// Closes the read end of the server's stdout; only for a server whose answers nobody reads.
     pub fn close_output(&mut self) {
         self.output = None;
     }
@@ -301,7 +301,7 @@ impl Peer {
             .lines
             .take()
             .map_or_else(Vec::new, |lines| lines.iter().map(|line| message(&line)).collect());
-        // Until the pipe ends: the process is gone, its last words may not have been read yet.
+        // Until the pipe ends: the process is gone, but its last output may not have been read yet.
         self.stderr_reader.take().unwrap().join().unwrap();
         let stderr = self.stderr.lock().unwrap().clone();
         Ending { code, after, answers, stderr }
@@ -320,7 +320,7 @@ impl Peer {
         }
     }
 
-    /// Waits until stderr holds `needle`.
+    /// Waits until stderr contains `needle`.
     pub fn stderr_has(&self, needle: &str) -> String {
         let started = Instant::now();
         loop {
@@ -333,7 +333,7 @@ impl Peer {
         }
     }
 
-    /// The most memory that the server ever had, in kB; `None` where the system does not say.
+    /// The peak memory of the server in kB; `None` if the system does not report it.
     pub fn peak_memory(&self) -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

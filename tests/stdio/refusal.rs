@@ -1,4 +1,4 @@
-//! A server that cannot serve says so once, in the protocol and on stderr, and ends (R1.2, R1.3).
+//! A server that cannot serve reports it once, in the protocol and on stderr, and ends (R1.2, R1.3).
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ fn r1_2_the_first_request_of_any_kind_is_answered_with_the_guidance() {
         peer.line("xxx");
         assert_eq!(peer.answer()["error"]["code"], -32700);
         peer.request(7, method, &params);
-        // stdin stays open: the answer ends the process, not its input.
+        // stdin stays open: the answer ends the process, not the end of its input.
         let ending = peer.ending();
         assert_eq!(ending.code, Some(78), "{method}: {ending:?}");
         assert!(ending.stderr.contains("next: pdpp connect <provider-url>"), "{ending:?}");
@@ -33,7 +33,7 @@ fn r1_2_the_first_request_of_any_kind_is_answered_with_the_guidance() {
     }
 }
 
-/// Claude Code probes with it before `initialize`, and shows no reason where the server ends at the probe.
+/// Claude Code probes with it before `initialize`, and shows no reason if the server ends at the probe.
 #[test]
 fn r1_2_a_probe_is_answered_with_the_guidance_and_the_next_request_ends_it() {
     let mut peer = Peer::refusing();
@@ -50,7 +50,7 @@ fn r1_2_a_probe_is_answered_with_the_guidance_and_the_next_request_ends_it() {
     assert_eq!(ending.answers[0]["error"]["message"], message);
     assert_eq!((&ending.answers[0]["id"], &ending.answers[0]["error"]["code"]), (&json!(2), &json!(-32000)));
 
-    // A second probe is a request like every other, and a client that goes away ends it too.
+    // A second probe is a request like any other, and a client that goes away ends it too.
     let mut peer = Peer::refusing();
     peer.request(1, "server/discover", &json!({}));
     peer.request(2, "server/discover", &json!({}));

@@ -11,11 +11,11 @@ use pdpp::ui::Ui;
 use serde_json::{Map, Value};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-/// Says what [`scripted_server`] is to be; without it, it is nothing.
+/// Defines how [`scripted_server`] behaves; without this variable that test does nothing.
 pub const ROLE: &str = "PDPP_TEST_SERVER";
 
-/// Arguments: `delay_ms`, `block` (the whole runtime for that time), `panic`, `pad` (bytes of text),
-/// `upstream` (a URL that is asked and never answers). The structured answer repeats them.
+/// Arguments: `delay_ms`, `block` (the whole runtime for that time), `panic`, `pad` (bytes of text), `upstream` (a
+/// URL that never answers a request). The structured answer repeats them.
 struct Scripted;
 
 async fn act(arguments: Map<String, Value>) -> ToolAnswer {
@@ -76,8 +76,8 @@ impl Service for Scripted {
 #[ignore = "the other tests start it as their server"]
 fn scripted_server() {
     let Ok(role) = std::env::var(ROLE) else { return };
-    // libtest has already written to what it was given as stdout; the client's pipe is descriptor 3. On Windows the client reads
-    // past that.
+    // libtest has already written to the stdout that it received; the client's pipe is descriptor 3. On Windows the
+    // client skips that output.
     #[cfg(unix)]
     {
         let client = std::fs::File::options().write(true).open("/dev/fd/3").unwrap();

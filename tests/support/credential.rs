@@ -1,11 +1,11 @@
-//! A credential as `pdpp connect` would keep it.
+//! A credential as `pdpp connect` would store it.
 
 use pdpp::cache::credential::{Credential, CredentialId, Renewal};
 use pdpp::cache::store::StoreKind;
 use pdpp::provider::approve::token::UnreadEnds;
 use pdpp::provider::grant::{GrantId, TokenKind};
 
-/// One of the provider at `url`, in a file: of no source, without an end, and not to be refreshed.
+/// A credential of the provider at `url`, in a file: without a source, an expiry or a refresh token.
 pub fn credential(url: &str, grant_id: &str, label: &str) -> Credential {
     Credential {
         id: CredentialId::random().unwrap(),

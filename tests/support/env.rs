@@ -1,11 +1,11 @@
-//! A hermetic place to run the real binary in: own HOME, cleared environment, fixed width.
+//! A hermetic place to run the real binary in: its own HOME, a cleared environment, a fixed width.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use pdpp::mcp::protocol::client::{ServerCommand, Surroundings};
 
-/// A HOME of its own; gone when dropped.
+/// A separate HOME; deleted when dropped.
 pub struct TestEnv {
     root: tempfile::TempDir,
     more: Vec<(&'static str, Option<String>)>,
@@ -18,7 +18,7 @@ impl TestEnv {
         Self { root, more: Vec::new() }
     }
 
-    /// Sets a variable for every `pdpp` from now on, or takes it away.
+    /// Sets a variable for every `pdpp` from now on, or removes it.
     pub fn set(&mut self, name: &'static str, value: Option<String>) {
         self.more.push((name, value));
     }
@@ -27,12 +27,12 @@ impl TestEnv {
         self.root.path().join("home")
     }
 
-    /// Where this HOME's credentials are by default on Linux, and on Windows.
+    /// Where this HOME's credentials are by default, on Linux and on Windows.
     pub fn cache_dir(&self) -> PathBuf {
         self.home().join(if cfg!(windows) { "AppData/Local/pdpp/data" } else { ".local/share/pdpp" })
     }
 
-    /// `pdpp` with these arguments, in this environment and nothing else of the caller's.
+    /// `pdpp` with these arguments, in this environment and without the caller's.
     pub fn pdpp(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pdpp"));
         command
@@ -43,9 +43,9 @@ impl TestEnv {
             .env("COLUMNS", "100")
             .env("LANG", "C.UTF-8")
             .env("NO_COLOR", "1")
-            // A browser, for all that `connect` knows; it does nothing.
+            // `connect` takes this for a browser; it does nothing.
             .env("BROWSER", "/bin/true")
-            // Not the keyring of whoever runs the tests: without this the usual socket would be found.
+            // Not the keyring of the person who runs the tests: without this, the usual socket would be found.
             .env(
                 "DBUS_SESSION_BUS_ADDRESS",
                 format!("unix:path={}", self.root.path().join("no-bus").display()),
@@ -61,7 +61,7 @@ impl TestEnv {
         command
     }
 
-    /// `pdpp mcp serve` with these options, as a host starts it: with next to nothing in its environment.
+    /// `pdpp mcp serve` with these options, as a host starts it: with almost no environment.
     pub fn server(&self, options: &[&str]) -> ServerCommand {
         let words = [&["mcp", "serve"], options].concat();
         ServerCommand {
@@ -82,7 +82,7 @@ impl TestEnv {
         Ran::from(self.pdpp(arguments).output().unwrap())
     }
 
-    /// Every file below HOME, relative: what a command left behind.
+    /// Every file below HOME, by its relative path: what a command left behind.
     pub fn files(&self) -> Vec<String> {
         let mut found = Vec::new();
         walk(&self.home(), &self.home(), &mut found);
@@ -103,10 +103,10 @@ fn walk(root: &Path, dir: &Path, found: &mut Vec<String>) {
     }
 }
 
-/// Where programs are that each machine has.
+/// The directories of the programs that each machine has.
 pub const PATH: &str = if cfg!(windows) { r"C:\windows\system32;C:\windows" } else { "/usr/bin:/bin" };
 
-/// What tells a program that `home` is its user's home directory, and on Windows what no program starts without.
+/// Variables that make `home` the user's home directory, and on Windows those that every program needs to start.
 pub fn home(home: &Path) -> Vec<(&'static str, std::ffi::OsString)> {
     if !cfg!(windows) {
         return vec![("HOME", home.into())];
@@ -122,13 +122,13 @@ pub fn home(home: &Path) -> Vec<(&'static str, std::ffi::OsString)> {
         .collect()
 }
 
-/// The program, by the path that it finds itself at.
+/// The program, by the path at which it finds itself.
 pub fn program() -> String {
     std::path::absolute(env!("CARGO_BIN_EXE_pdpp")).unwrap().into_os_string().into_string().unwrap()
 }
 
-/// So that [`stop`] can stop what `command` starts: on Windows it needs a console of its own, and what is said there would be heard
-/// by all that share it.
+/// Lets [`stop`] stop the process that `command` starts: on Windows it needs a separate console, because every
+/// process that shares one would receive the event.
 pub fn stoppable(command: &mut Command) -> &mut Command {
     #[cfg(windows)]
     {
@@ -138,7 +138,7 @@ pub fn stoppable(command: &mut Command) -> &mut Command {
     command
 }
 
-/// Asks a process to go: SIGTERM, or Ctrl-C on the console that it has.
+/// Asks a process to exit: SIGTERM, or Ctrl-C on its console.
 pub fn stop(child: &std::process::Child) {
     #[cfg(unix)]
     signal(child, rustix::process::Signal::TERM);

@@ -1,5 +1,5 @@
-//! Sandboxes whose store was filled before. Without optimisation a fictional life takes seconds to make, and most tests
-//! only want it to be there.
+//! Sandboxes whose store is already filled. Without optimisation it takes seconds to create the fictional data, and
+//! most tests only need it to exist.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -11,12 +11,12 @@ use pdpp::vault::Vault;
 use pdpp::vault::oauth::owner::Announce;
 use pdpp::vault::server::Handle;
 
-/// What owners were told: the link for each address that a program was given.
+/// What owners received: the link for each address that a program was given.
 static LINKS: LazyLock<Mutex<HashMap<String, String>>> = LazyLock::new(Mutex::default);
 /// And the address for each code.
 static CODES: LazyLock<Mutex<HashMap<String, String>>> = LazyLock::new(Mutex::default);
 
-/// The owner's link for the request whose page is at `approval_url`; given once.
+/// The owner's link for the request whose page is at `approval_url`; available once.
 pub fn owner_link(approval_url: &str) -> Option<String> {
     LINKS.lock().unwrap().remove(approval_url)
 }
@@ -26,7 +26,7 @@ pub fn page_of_code(code: &str) -> String {
     CODES.lock().unwrap().remove(code).expect("the owner was told")
 }
 
-/// An owner who can be asked for [`owner_link`].
+/// An owner whose link [`owner_link`] can return.
 pub fn announce() -> Announce {
     Announce::by(|notice| {
         LINKS.lock().unwrap().insert(notice.page.to_owned(), notice.link.to_owned());
@@ -34,7 +34,7 @@ pub fn announce() -> Announce {
     })
 }
 
-/// A sandbox over a data directory of its own; both are gone when dropped.
+/// A sandbox over a separate data directory; both are gone when dropped.
 pub struct Filled<T> {
     sandbox: T,
     _dir: tempfile::TempDir,
@@ -72,7 +72,7 @@ fn filled<T>(mut config: Config, open: impl FnOnce(Config) -> T) -> Filled<T> {
     Filled { sandbox, _dir: dir }
 }
 
-/// A sandbox's data directory that holds the life of `seed`, and no token or secret yet.
+/// A sandbox's data directory with the fictional data of `seed`, and without tokens or secrets.
 pub fn data_dir(seed: u64) -> tempfile::TempDir {
     let mut dir = tempfile::Builder::new();
     #[cfg(unix)]
@@ -82,13 +82,13 @@ pub fn data_dir(seed: u64) -> tempfile::TempDir {
     dir
 }
 
-/// The store with the life of `seed`, made by the first test that asks after a build.
+/// The store with the fictional data of `seed`, created by the first test that needs it after a build.
 fn store_of(seed: u64) -> PathBuf {
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("life-{seed}.db"));
     let modified = |path: &Path| std::fs::metadata(path).and_then(|file| file.modified()).ok();
     let built = modified(&std::env::current_exe().unwrap());
     if modified(&kept).is_none_or(|made| Some(made) <= built) {
-        // Others may be at it too: each makes its own, and the last one stays.
+        // Others may create it at the same time: each makes its own, and the last one stays.
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         #[cfg(unix)]
         std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();

@@ -1,9 +1,9 @@
-//! Numbers as an answer has them.
+//! Numbers in the form of an answer.
 
 use pdpp::mcp::reading::decimal::is_held_by_a_double;
 use serde_json::{Value, json};
 
-/// `value` with the numbers that a double would round as texts (R5.6).
+/// `value`, with the numbers that a double would round as texts (R5.6).
 pub fn as_texts(value: &Value) -> Value {
     match value {
         Value::Number(number) if !is_held_by_a_double(number.as_str()) => json!(number.to_string()),

@@ -1,6 +1,6 @@
-//! A provider's `/mcp` under the token of a package, in the shapes in which the reference answers there and not in ours:
-//! a window has no `data` round it, a document holds one text of its record, a read of one stream has to name its
-//! connection whatever there is, and a search over all grants goes on in the first alone.
+//! A provider's `/mcp` with the token of a package, in the reference's forms, which differ from ours: a window has no
+//! `data` around it, a document holds one text of its record, a read of one stream must always name its connection,
+//! and a search over all grants continues in the first one only.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,7 +17,7 @@ pub struct Child {
     pub label: String,
 }
 
-/// The provider, and what its tools were asked.
+/// The provider, and the calls of its tools.
 #[derive(Clone)]
 pub struct PackageProvider {
     app: Arc<Vault>,
@@ -29,7 +29,7 @@ pub struct PackageProvider {
 type Refused = (u16, Value);
 
 impl PackageProvider {
-    /// Serves it; its URL.
+    /// Serves it; returns its URL.
     pub async fn serve(app: Arc<Vault>, children: Vec<Child>) -> (String, Self) {
         let this = Self { app, children: Arc::new(children), log: Arc::default() };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -47,7 +47,7 @@ impl PackageProvider {
         (url, this)
     }
 
-    /// How often each tool was called since the last time, schemas left out.
+    /// How often each tool was called since the last time, without schemas.
     pub fn reads(&self) -> Vec<String> {
         let calls = std::mem::take(&mut *self.log.lock().unwrap());
         calls.into_iter().map(|(tool, _)| tool).filter(|tool| tool != "schema").collect()
@@ -170,7 +170,7 @@ impl PackageProvider {
         Ok(json!({"data": data, "provider_url": "https://p.example", "request_id": null}))
     }
 
-    /// Every grant is asked, and of the hits only the first grant's come to a page: so does its cursor.
+    /// Every grant is queried, but only the first grant's hits come on a page, with its cursor.
     fn search(&self, given: &Map<String, Value>) -> Result<Value, Refused> {
         let connection = given.get("connection_id").and_then(Value::as_str);
         let asked = match connection {
@@ -207,7 +207,7 @@ impl PackageProvider {
         Ok(json!({"data": data, "results": results, "provider_url": "https://p.example", "request_id": null}))
     }
 
-    /// The grant of that connection, whatever could be known without one.
+    /// The grant of that connection, which must be named even if there is no other.
     fn child(&self, connection: Option<&str>, stream: Option<&str>) -> Result<&Child, Refused> {
         let all = self.children.iter().map(|child| {
             json!({"connection_id": child.connection, "grant_id": format!("grt_{}", child.connection), "display_name": child.label,
@@ -368,7 +368,7 @@ fn result(hit: &Value, child: &Child) -> Value {
     result
 }
 
-/// The six tools, with the arguments that the reference's take.
+/// The six tools, with the arguments of the reference's.
 fn tools() -> Vec<Value> {
     let taking = |name: &str, arguments: &str| {
         let properties = arguments.split(' ').map(|name| (name.to_owned(), json!({}))).collect::<Map<_, _>>();

@@ -1,14 +1,14 @@
-//! A provider that answers from recorded exchanges, and writes down what it was asked.
+//! A provider that answers from recorded exchanges, and records its requests.
 //!
-//! An exchange is one JSON file: `{request{method, path, query, headers, body?}, response{status,
-//! headers, body}}`. Resource server and authorization server listen on two ports of their own, so that
-//! a request to the wrong one is not answered. `http://rs.example.test` and `http://as.example.test` in
-//! an answer become their addresses; a placeholder `<NAME>` becomes the token [`token`] gives.
+//! An exchange is one JSON file: `{request{method, path, query, headers, body?}, response{status, headers, body}}`.
+//! Resource server and authorization server listen on two separate ports, so that a request to the wrong one is not
+//! answered. `http://rs.example.test` and `http://as.example.test` in an answer become their addresses; a placeholder
+//! `<NAME>` becomes the token that [`token`] returns.
 //!
-//! A request that no exchange answers is answered 599 and kept in the log: an adapter that invents one
-//! fails its test. Three kinds of request have no recording and still an honest answer, each marked in
-//! the log: a scoped schema read of a grant whose whole schema was recorded, a smaller page of the
-//! exchange in [focus](Provider::focus), and one connection's part of it.
+//! A request that no exchange answers is answered with 599 and kept in the log: an adapter that invents one fails its
+//! test. Three kinds of request have no recording but still an honest answer, each marked in the log: a scoped schema
+//! read of a grant whose whole schema was recorded, a smaller page of the exchange in [focus](Provider::focus), and
+//! one connection's part of it.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -43,7 +43,7 @@ pub struct Exchange {
     pub query: Vec<(String, String)>,
     /// The placeholder of the bearer, without `<>`.
     pub bearer: Option<String>,
-    /// Whether a part was asked for (`Range`).
+    /// Whether a part was requested (`Range`).
     pub ranged: bool,
     pub request_body: Option<Value>,
     pub status: u16,
@@ -99,18 +99,18 @@ impl Exchange {
         }
     }
 
-    /// Whether it is a read that a grant's bearer was sent with.
+    /// Whether it is a read with a grant's bearer.
     pub fn is_grant_read(&self) -> bool {
         self.segments.first().is_some_and(|first| first == "v1")
             && self.bearer.as_ref().is_some_and(|bearer| !bearer.starts_with("OWNER"))
     }
 
-    /// A query parameter that is there once.
+    /// A query parameter that appears once.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// Its rows: records or hits; none where the body is not a list.
+    /// Its rows: records or hits; none if the body is not a list.
     pub fn rows(&self) -> &[Value] {
         self.body["data"].as_array().map_or(&[], Vec::as_slice)
     }
@@ -127,7 +127,7 @@ impl Exchange {
     }
 }
 
-/// The token that stands for a placeholder: what a test gives its client.
+/// The token for a placeholder, which a test gives its client.
 pub fn token(placeholder: &str) -> String {
     format!("secret-{}", placeholder.to_ascii_lowercase().replace('_', "-"))
 }
@@ -135,18 +135,18 @@ pub fn token(placeholder: &str) -> String {
 /// Where an answer came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Served {
-    /// The exchange of this name, as it was recorded.
+    /// The exchange of this name, unchanged.
     Recorded(String),
     /// A smaller page of the exchange in focus, or one connection's part of it.
     Part(String),
-    /// A schema read, answered from the recorded schema of the same grant, or 404 where there is none; so is
-    /// then the list of streams, which a Core-only provider would have.
+    /// A schema read, answered from the recorded schema of the same grant, or with 404 if there is none; the list of
+    /// streams, which a Core-only provider would have, is then answered the same way.
     Schema,
     /// Nothing was recorded for this request.
     Unmatched,
 }
 
-/// One request as it came.
+/// One request, as it arrived.
 #[derive(Debug, Clone)]
 pub struct Asked {
     pub server: Server,
@@ -178,17 +178,17 @@ struct Shared {
 struct Progress {
     log: Vec<Asked>,
     focus: Option<usize>,
-    /// The `POST`s of a flow that are still to come, in order.
+    /// The remaining `POST`s of a flow, in order.
     script: Option<Vec<usize>>,
 }
 
 impl Provider {
-    /// Answers reads from `exchanges`, in any order and as often as asked.
+    /// Answers reads from `exchanges`, in any order and any number of times.
     pub fn start(exchanges: Vec<Exchange>) -> Self {
         Self::run(exchanges, None)
     }
 
-    /// Answers a flow: `GET`s at any time, but each `POST` only when the `steps` before it were done.
+    /// Answers a flow: `GET`s at any time, but each `POST` only after the earlier `steps`.
     pub fn start_flow(exchanges: Vec<Exchange>, steps: &[&str]) -> Self {
         let at = |step: &&str| {
             let found = exchanges.iter().position(|exchange| exchange.name == *step);
@@ -233,13 +233,13 @@ impl Provider {
         format!("http://{}", self.shared.authorization)
     }
 
-    /// What an answer holds, as a client of this provider sees it.
+    /// The contents of an answer, as a client of this provider sees it.
     pub fn as_served(&self, recorded: &Value) -> Value {
         serde_json::from_str(&self.shared.substitute(&recorded.to_string())).unwrap()
     }
 
-    /// Prefers the exchange of this name where several answer one request, lets smaller pages and single
-    /// connections be derived from it, and empties the log.
+    /// Prefers the exchange of this name if several answer one request, allows smaller pages and single connections
+    /// to be derived from it, and empties the log.
     pub fn focus(&self, name: &str) {
         let mut state = self.shared.state.lock().unwrap();
         state.focus = self.shared.exchanges.iter().position(|exchange| exchange.name == name);
@@ -247,7 +247,7 @@ impl Provider {
         state.log.clear();
     }
 
-    /// Everything asked since the start, or since the last [`Provider::focus`].
+    /// Every request since the start, or since the last [`Provider::focus`].
     pub fn log(&self) -> Vec<Asked> {
         self.shared.state.lock().unwrap().log.clone()
     }
@@ -260,7 +260,7 @@ impl Provider {
         })
     }
 
-    /// The steps of the flow that nobody has asked for yet.
+    /// The steps of the flow that were not requested yet.
     pub fn steps_left(&self) -> Vec<String> {
         let state = self.shared.state.lock().unwrap();
         let left = state.script.iter().flatten().map(|step| self.shared.exchanges[*step].name.clone());
@@ -357,7 +357,7 @@ impl Shared {
             asked.served = Served::Schema;
             return self.schema(asked);
         }
-        // Where there is no schema, a client asks whether this is a provider of the Core only.
+        // If there is no schema, a client checks whether this is a provider of the Core only.
         if asked.method == "GET" && asked.segments == ["v1", "streams"] && asked.bearer.is_some() {
             asked.served = Served::Schema;
             return no_schema();
@@ -375,7 +375,7 @@ impl Shared {
         (exchange.status, exchange.headers.clone(), body)
     }
 
-    /// Example addresses and placeholders, as this provider's own.
+    /// Example addresses and placeholders, replaced by this provider's own.
     fn substitute(&self, text: &str) -> String {
         let text = text
             .replace(RS, &format!("http://{}", self.resource))
@@ -400,8 +400,8 @@ impl Shared {
         out
     }
 
-    /// Whether a `POST` is this step of a flow: the same endpoint, and what identifies the attempt is the
-    /// same. Names and purposes are the client's own.
+    /// Whether a `POST` is this step of a flow: the same endpoint, and the same identification of the attempt. Names
+    /// and purposes are the client's own.
     fn is_step(&self, step: &Exchange, asked: &Asked) -> bool {
         const ALWAYS: [&str; 5] = ["polling_code", "request_uri", "client_id", "device_code", "grant_type"];
         const WHERE_RECORDED: [&str; 3] = ["resource", "scope", "token_endpoint_auth_method"];
@@ -422,7 +422,7 @@ impl Shared {
             && details(&recorded) == details(sent)
     }
 
-    /// The whole recorded schema of the grant, cut down to what is asked for.
+    /// The whole recorded schema of the grant, reduced to what is requested.
     fn schema(&self, asked: &Asked) -> Reply {
         let of_grant = |view: &[(String, String)]| {
             self.exchanges.iter().find(|exchange| {
@@ -435,7 +435,8 @@ impl Shared {
         let compact = [("view".to_owned(), "compact".to_owned())];
         let wants =
             |name: &str| asked.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
-        // A provider that ignores `view` sends the whole schema, so that stands in where no compact one was recorded.
+        // A provider that ignores `view` sends the whole schema, so that replaces a compact one that was not
+        // recorded.
         let found = of_grant(&compact).filter(|_| wants("view") == Some("compact")).or_else(|| of_grant(&[]));
         let Some(exchange) = found else {
             return no_schema();
@@ -467,8 +468,8 @@ fn is_same(exchange: &Exchange, asked: &Asked) -> bool {
         && !exchange.ranged
 }
 
-/// Whether both have the same parameters but for `except`. `streams=a`, and `streams[]=a` with and
-/// without its brackets, are one parameter: the reference takes both.
+/// Whether both have the same parameters, except `except`. `streams=a` and `streams[]=a`, with or without its
+/// brackets, are one parameter: the reference accepts both.
 fn same_parameters(left: &[(String, String)], right: &[(String, String)], except: &[&str]) -> bool {
     let canonical = |query: &[(String, String)]| {
         let mut all: Vec<(String, String)> = Vec::new();
@@ -486,8 +487,8 @@ fn same_parameters(left: &[(String, String)], right: &[(String, String)], except
     canonical(left) == canonical(right)
 }
 
-/// The body of a list in focus, cut to a smaller page or to one connection, as the provider that sent
-/// the whole would send the part: with a cursor that goes on from there.
+/// The body of a list in focus, cut to a smaller page or to one connection, like the provider that sent the whole
+/// would send the part: with a cursor that continues from there.
 fn part(focus: &Exchange, asked: &Asked) -> Option<Value> {
     if focus.body["group_by_time"].is_string() {
         return buckets_from(focus, asked);
@@ -510,7 +511,7 @@ fn part(focus: &Exchange, asked: &Asked) -> Option<Value> {
     let mut except = vec!["limit"];
     let (offset, connection) = match cursor {
         Some(cursor) => {
-            // A cursor goes on alone: repeating `changes_since` beside it repeats page 1 for ever.
+            // A cursor continues alone: repeating `changes_since` with it repeats page 1 forever.
             except.extend(["cursor", "changes_since"]);
             if wants("changes_since").is_some() {
                 return None;
@@ -535,7 +536,7 @@ fn part(focus: &Exchange, asked: &Asked) -> Option<Value> {
     };
     let of_connection = |row: &&Value| connection.is_none_or(|connection| row["connection_id"] == connection);
     let rows: Vec<&Value> = rows.iter().filter(of_connection).collect();
-    // A page over several connections is `limit` rows of each; only their parts can be cut.
+    // A page over several connections has `limit` rows of each; only their parts can be cut.
     if connection.is_none()
         && connections.len() > 1
         && focus.body.get("next_cursor").is_none()
@@ -562,7 +563,7 @@ fn part(focus: &Exchange, asked: &Asked) -> Option<Value> {
     Some(body.into())
 }
 
-/// The buckets of an aggregate over time in focus, from the one that a `gte` on its field begins with.
+/// The buckets of an aggregate over time in focus, starting with the one where a `gte` on its field begins.
 fn buckets_from(focus: &Exchange, asked: &Asked) -> Option<Value> {
     let from = format!("filter[{}][gte]", focus.body["group_by_time"].as_str()?);
     let key = asked.query.iter().find(|(name, _)| *name == from).map(|(_, key)| key.as_str())?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::env::TestEnv;
 
-/// The sandbox, approving by itself; gone when dropped.
+/// The sandbox, which approves automatically; gone when dropped.
 pub struct Sandbox {
     child: Child,
     pub url: String,

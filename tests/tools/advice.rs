@@ -1,12 +1,12 @@
-//! What a wrong call is told: refused before the provider where it would answer as if nothing were wrong, and
-//! explained with the schema where it refuses.
+//! The answer to a wrong call: refused before the provider if the provider would answer as if nothing were wrong, and
+//! explained with the schema if the provider refuses.
 
 use pdpp::mcp::protocol::service::ToolAnswer;
 use serde_json::{Value, json};
 
 use super::fake::{Asked, Fake, list, note, refusal, schema, structured};
 
-/// Two connectors, a field of every type; a stream of the same name in both.
+/// Two connectors, with a field of every type and a stream of the same name in both.
 fn schema_of(stream: Option<&str>) -> Value {
     let bank = json!({"object": "connector", "connector_key": "bank", "granted_connections": [{"connection_id": "cin_bank", "display_name": "Fjord Bank"}],
         "streams": [
@@ -27,7 +27,7 @@ fn schema_of(stream: Option<&str>) -> Value {
     schema
 }
 
-/// The schema, and to everything else what `answer` gives.
+/// The schema, and for everything else the result of `answer`.
 async fn fake(answer: impl Fn(&Asked) -> (u16, Value) + Send + Sync + 'static) -> Fake {
     Fake::start(move |asked| match asked.path.as_str() {
         "/schema" => (200, schema_of(asked.get("stream"))),
@@ -115,8 +115,8 @@ async fn r3_10_a_filter_is_forwarded_and_a_call_without_one_reads_no_more_than_b
     assert_eq!(fake.asked_all(), ["/streams/notes/aggregate?metric=count"]);
 }
 
-/// The compact view calls a time a string; only the full schema says that it is one, and it is read only where a
-/// value would make no time.
+/// The compact view calls a time a string; only the full schema shows that it is a time, and it is read only if a
+/// value would not be a valid time.
 #[tokio::test]
 async fn r3_60_a_time_that_is_declared_as_a_string_is_checked_by_its_format() {
     let fake = Fake::start(|asked| match (asked.path.as_str(), asked.get("view")) {
@@ -155,10 +155,10 @@ async fn r3_60_a_time_that_is_declared_as_a_string_is_checked_by_its_format() {
         assert!(fake.asked().is_empty(), "nothing is read with it");
     }
     fake.asked_all();
-    // No format: the provider's to judge.
+    // Without a format, the provider judges the value.
     assert!(!call(json!({"version": {"gte": "v2"}})).await.is_error);
     assert_eq!(fake.asked().len(), 1);
-    // What is a time costs no further read.
+    // A valid time costs no further read.
     assert!(!call(json!({"at": {"gte": "2026-10-01"}})).await.is_error);
     assert_eq!(fake.asked_all().len(), 1, "the schema is known");
 }

@@ -1,4 +1,4 @@
-//! A resource server of a few lines: answers what a test says, and remembers what it was asked.
+//! A small resource server: answers as a test defines, and remembers its requests.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 /// One request, decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
-    /// The path below `/v1`, as it came (still encoded).
+    /// The path below `/v1`, as it arrived (still encoded).
     pub path: String,
     /// Its parameters.
     pub query: Vec<(String, String)>,
@@ -45,7 +45,7 @@ pub struct Fake {
 }
 
 impl Fake {
-    /// Answers each request with what `answer` gives: status and body.
+    /// Answers each request with the result of `answer`: status and body.
     pub async fn start(answer: impl Fn(&Asked) -> (u16, Value) + Send + Sync + 'static) -> Self {
         Self::bounded(Bounds::default(), answer).await
     }
@@ -90,13 +90,13 @@ impl Fake {
         self.core.call(tool, arguments.as_object().unwrap().clone()).await
     }
 
-    /// What was asked since the last time, without the reads of the schema that go along.
+    /// The requests since the last time, without the schema reads that accompany them.
     pub fn asked(&self) -> Vec<String> {
         let log = std::mem::take(&mut *self.log.lock().unwrap());
         log.iter().filter(|asked| asked.path != "/schema").map(Asked::line).collect()
     }
 
-    /// Everything that was asked since the last time.
+    /// All requests since the last time.
     pub fn asked_all(&self) -> Vec<String> {
         std::mem::take(&mut *self.log.lock().unwrap()).iter().map(Asked::line).collect()
     }
@@ -107,7 +107,7 @@ pub fn structured(answer: &ToolAnswer) -> Value {
     answer.structured.as_ref().expect("a structured view").read()
 }
 
-/// A typed refusal as resource servers send it.
+/// A typed refusal in the form that resource servers send.
 pub fn refusal(code: &str, message: &str) -> Value {
     json!({"error": {"type": "invalid_request_error", "code": code, "message": message, "request_id": "req_7"}})
 }

@@ -1,5 +1,5 @@
-//! The requirements of the six tools, one test each, against a resource server of a few lines. That every
-//! recorded answer comes through whole is `replay`'s promise; here are the rules that no recording shows.
+//! The requirements of the six tools, one test each, against a small resource server. `replay` proves that every
+//! recorded answer comes through whole; here are the rules that no recording shows.
 
 mod advice;
 mod fake;

@@ -39,7 +39,7 @@ async fn r3_10_arguments_are_forwarded_and_none_invented() {
 #[tokio::test]
 async fn r3_10_a_refused_feature_is_passed_on_with_what_works() {
     let fake = Fake::start(with_schema(|_| {
-        // As the reference refuses it: the argument is named, and nothing is read into the words.
+        // As the reference refuses it: the argument is named, and nothing is inferred from the words.
         let mut refused = refusal("invalid_request", "filter is not supported for client tokens");
         refused["error"]["param"] = json!("filter");
         (400, refused)
@@ -82,7 +82,7 @@ async fn r3_13_fields_narrow_also_where_the_provider_ignores_them() {
     assert!(!answer.text.contains("body="), "{}", answer.text);
 }
 
-/// A provider that cannot page over two connections: pages of one, by a cursor that is an offset.
+/// A provider that cannot page over two connections: pages of one, with an offset as the cursor.
 fn two_boxes(asked: &Asked) -> (u16, Value) {
     if asked.path == "/schema" {
         return (200, schema(&["a", "b"]));
@@ -117,7 +117,7 @@ fn two_boxes(asked: &Asked) -> (u16, Value) {
 #[tokio::test]
 async fn r3_15_one_cursor_walks_two_connections_in_order_without_loss_or_repeat() {
     let fake = Fake::start(two_boxes).await;
-    // The schema has been read once, so that the order of the stream is known.
+    // The schema has been read once, to learn the order of the stream.
     fake.call("schema", json!({"stream": "notes"})).await;
     for limit in [1, 3, 4, 25] {
         let mut arguments = json!({"stream": "notes", "limit": limit});
@@ -131,7 +131,7 @@ async fn r3_15_one_cursor_walks_two_connections_in_order_without_loss_or_repeat(
             }
             pages += 1;
             assert!(pages < 30, "it ends");
-            // R4.8: one read for each connection; the first page asks for both at once too.
+            // R4.8: one read for each connection; the first page also requests both at once.
             let reads = fake.asked().len();
             assert!(reads <= if pages == 1 { 3 } else { 2 }, "limit {limit}, page {pages}: {reads}");
             match view.get("next") {
@@ -147,7 +147,7 @@ async fn r3_15_one_cursor_walks_two_connections_in_order_without_loss_or_repeat(
     }
 }
 
-/// Notes of which some do not fit one result, with the provider's own cursor; one more comes with every read.
+/// Notes of which some do not fit one result, with the provider's own cursor; each read adds one more.
 fn growing(reads: &AtomicUsize, asked: &Asked) -> (u16, Value) {
     if asked.path == "/schema" {
         return (200, schema(&["a"]));
@@ -191,7 +191,7 @@ async fn r4_8_a_page_costs_one_read_and_what_comes_meanwhile_repeats_nothing() {
     }
 }
 
-/// Notes of which some do not fit one result, the newest first, behind a cursor that is the number of the last one.
+/// Notes of which some do not fit one result, the newest first, with the number of the last one as the cursor.
 fn kept(numbers: &BTreeSet<usize>, asked: &Asked) -> (u16, Value) {
     if asked.path == "/schema" {
         return (200, schema(&["a"]));
@@ -320,7 +320,7 @@ async fn r3_20_aggregates_are_numbers_in_the_text() {
     );
 }
 
-/// A provider that gives at most 40 of its 60 groups, whatever the limit.
+/// A provider that returns at most 40 of its 60 groups, whatever the limit.
 fn many_groups(asked: &Asked) -> (u16, Value) {
     let limit = asked.get("limit").map_or(10, |limit| limit.parse().unwrap()).min(40);
     let groups = (0..limit).map(|n| json!({"key": format!("k{n}"), "count": 60 - n})).collect::<Vec<_>>();
@@ -472,7 +472,7 @@ async fn r3_43_r4_3_what_is_cut_says_how_to_read_on() {
     assert_eq!(view["metadata"]["truncated"], true);
     let mut next = view["metadata"]["read_more"][0]["arguments"].clone();
     let mut read = usize::try_from(next["offset_chars"].as_u64().unwrap()).unwrap();
-    // The offered calls reach the end, in both views alike.
+    // The offered calls reach the end, the same in both views.
     loop {
         let answer = fake.call("read_record_field", next).await;
         assert!(answer.text.len() <= 8_000 && structured(&answer).to_string().len() <= 10_000);
@@ -519,7 +519,7 @@ async fn r3_50_a_window_is_asked_for_by_offset_cursor_or_match() {
     }
 }
 
-/// A resource server whose `q` finds the first match of the whole field alone, and which windows `text`.
+/// A resource server whose `q` finds only the first match in the whole field, and which returns windows of `text`.
 async fn windows_of(text: String) -> Fake {
     Fake::start(move |asked| {
         let number = |name: &str| asked.get(name).and_then(|number| number.parse::<usize>().ok());
@@ -546,7 +546,7 @@ async fn windows_of(text: String) -> Fake {
 
 #[tokio::test]
 async fn r3_50_matches_of_a_long_text_are_walked_one_after_the_other() {
-    // The second lies across the end of a window as it is looked through, the third is written otherwise.
+    // The second match crosses the end of a window that is searched, the third is spelled differently.
     let places = [100, 100 + 6 + 16_384 - 3, 60_000, 200_000];
     let mut text = "é".repeat(210_000).chars().collect::<Vec<_>>();
     for (at, needle) in places.iter().zip(["needle", "needle", "NEEDLE", "needle"]) {
@@ -573,7 +573,7 @@ async fn r3_50_matches_of_a_long_text_are_walked_one_after_the_other() {
         arguments = next["arguments"].clone();
     }
     assert_eq!(found, places);
-    // Behind the last one there is none, which is said with how far it was looked.
+    // There is none after the last one, and the answer states how far it searched.
     let answer = fake.call("read_record_field", arguments).await;
     assert!(
         answer.text.contains("characters 200006 to 210000 of 210000, complete=false\n"),
@@ -828,7 +828,7 @@ async fn r5_5_each_failure_is_told_apart_with_its_next_step() {
     }
 }
 
-/// Digits that a float would lose, and how they may stand inside of a text that is JSON itself.
+/// Digits that a float would lose, and their possible places in a text that is itself JSON.
 const NUMBERS: [&str; 3] = ["12345678901234567890123", "1.10", "-0.0"];
 
 #[tokio::test]
@@ -874,7 +874,8 @@ async fn r3_0_numbers_are_exact_in_every_tool_and_both_views() {
             for view in [answer.text.clone(), structured(&answer).to_string()] {
                 assert!(view.split(is_end).any(|word| word == number), "{number} of {tool} in {view}");
             }
-            // R5.6: what a host's double would round is a text there, and told in both views; other numbers are not.
+            // R5.6: a number that a host's double would round is a text there, which both views state; other numbers
+            // stay numbers.
             if matches!(tool, "query_records" | "aggregate" | "search") {
                 let view = structured(&answer).to_string();
                 let is_rounded = number == NUMBERS[0];

@@ -32,7 +32,7 @@ async fn r3_2_a_refused_compact_view_is_projected_from_the_full_schema() {
     assert!(answer.text.contains("id: t=string,eq"), "{}", answer.text);
 }
 
-/// What every provider of this protocol refuses stands beside the fields, so that no call is made in vain.
+/// What every provider of this protocol refuses is listed with the fields, so that no call is made in vain.
 #[tokio::test]
 async fn r3_4_the_legend_says_beforehand_what_would_be_refused() {
     let fake = Fake::start(|_| (200, schema(&["a"]))).await;
@@ -63,7 +63,7 @@ async fn r3_3_an_index_of_500_streams_fits_and_names_them_all() {
     let answer = fake.call("schema", json!({})).await;
     let both = answer.text.len() + structured(&answer).to_string().len();
     assert!(both <= 16_000, "{both} bytes");
-    // The structured view may name fewer, and the call that names the rest.
+    // The structured view may name fewer, with the call that names the rest.
     let mut named = structured(&answer).to_string();
     let mut next = structured(&answer).get("next").cloned();
     let mut asked = Vec::new();

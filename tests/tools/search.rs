@@ -62,7 +62,7 @@ async fn r3_33_the_limit_is_global_and_the_mix_is_reported() {
     let hits = || vec![hit("a", "1", None), hit("b", "2", None), hit("a", "3", None)];
     let fake = Fake::start(move |_| (200, list(hits(), Some("C")))).await;
     let answer = fake.call("search", json!({"q": "word", "limit": 2})).await;
-    // The provider sent one too many: it is behind the next call, not lost.
+    // The provider sent one too many: the next call returns it, so it is not lost.
     assert_eq!(structured(&answer)["results"].as_array().map(Vec::len), Some(2));
     assert!(answer.text.contains("sources: \"Box a\" 1, \"Box b\" 1"), "{}", answer.text);
     let next = structured(&answer)["next"]["arguments"].clone();

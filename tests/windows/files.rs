@@ -1,4 +1,4 @@
-//! Files: who may use them, what is open or locked, line ends, names of other shapes.
+//! Files: who may use them, open or locked files, line ends, unusual names.
 
 use std::fs::OpenOptions;
 use std::os::windows::fs::OpenOptionsExt as _;
@@ -23,7 +23,7 @@ fn list(path: &Path) -> String {
     ConvertSecurityDescriptorToStringSecurityDescriptor(&found, what).unwrap().into_string().unwrap()
 }
 
-/// Lets everybody read `path`, and do all where `more` says so.
+/// Lets everyone read `path`, and do everything if `more` is set.
 fn open_to_everybody(path: &Path, rights: &str) {
     let list = format!("D:P(A;OICI;{rights};;;WD)(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;FA;;;OW)");
     let list: LocalBox<SecurityDescriptor> = list.parse().unwrap();
@@ -31,7 +31,7 @@ fn open_to_everybody(path: &Path, rights: &str) {
     SetNamedSecurityInfo(path.as_os_str(), SE_FILE_OBJECT, what, None, None, list.dacl(), None).unwrap();
 }
 
-/// Nobody but the person, the system and the administrators is in the access list of what is private.
+/// The access list of a private file has only the person, the system and the administrators.
 #[test]
 fn what_is_private_lets_nobody_else_in() {
     let root = tempfile::tempdir().unwrap();
@@ -72,7 +72,7 @@ fn what_others_could_enter_is_closed_and_what_a_person_named_is_refused() {
     }
 }
 
-/// A report, a backup: in a folder that others may read, and private all the same.
+/// A report or a backup, in a folder that others may read, is private anyway.
 #[test]
 fn a_private_file_in_an_open_folder_is_private() {
     let root = tempfile::tempdir().unwrap();
@@ -83,7 +83,7 @@ fn a_private_file_in_an_open_folder_is_private() {
     let mut file = pdpp::fs::NewFile::begin(&folder.join("backup"), false).unwrap();
     std::io::Write::write_all(&mut file, b"all").unwrap();
     assert!(file.is_private());
-    // While it is written it can be read, and the next one takes nothing away that is being written.
+    // It can be read while it is written, and the next run removes nothing that is being written.
     let other = pdpp::fs::NewFile::begin(&folder.join("backup"), false).unwrap();
     assert_eq!(std::io::read_to_string(file.reopen().unwrap()).unwrap(), "all");
     drop(other);
@@ -94,7 +94,7 @@ fn a_private_file_in_an_open_folder_is_private() {
     }
 }
 
-/// Holds `path` open as `share` says, for `time` from now on.
+/// Holds `path` open as `share` defines, for `time` from now on.
 fn held(path: &Path, share: u32, time: Duration) -> std::thread::JoinHandle<Vec<u8>> {
     let (opened, is_open) = channel();
     let mut options = OpenOptions::new();
@@ -120,7 +120,7 @@ fn a_file_is_replaced_while_a_reader_has_it_open() {
     let root = tempfile::tempdir().unwrap();
     let dir = PrivateDir::create(&root.path().join("cache")).unwrap();
     let path = dir.path().join("index.json");
-    // As this program opens it, and as others do that let nobody else write it.
+    // As this program opens it, and as others do that prevent writing.
     for share in [READ_WRITE_DELETE, READ] {
         dir.write("index.json", b"old").unwrap();
         let reader = held(&path, share, Duration::from_millis(400));
@@ -131,7 +131,7 @@ fn a_file_is_replaced_while_a_reader_has_it_open() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary file is left");
 }
 
-/// What another program never lets go of stays as it is, and that is said in time.
+/// A file that another program never releases stays unchanged, and that is reported in time.
 #[test]
 fn a_file_that_is_held_for_ever_stays_as_it_was() {
     let root = tempfile::tempdir().unwrap();
@@ -147,7 +147,7 @@ fn a_file_that_is_held_for_ever_stays_as_it_was() {
     reader.join().unwrap();
 }
 
-/// The config of a host, where it is on Windows.
+/// The config of a host, in its place on Windows.
 fn config(env: &TestEnv, text: &str) -> std::path::PathBuf {
     let file = env.home().join("AppData/Roaming/Claude/claude_desktop_config.json");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -161,7 +161,7 @@ const SETUP: [&str; 3] = ["mcp", "setup", "claude-desktop"];
 fn a_config_that_another_program_has_locked_is_left_alone_and_said() {
     let env = TestEnv::new();
     let file = config(&env, "{\n  \"theme\": \"dark\"\n}\n");
-    // Neither to be read, nor replaced.
+    // It can neither be read nor replaced.
     for share in [0, READ] {
         let held = OpenOptions::new().read(true).share_mode(share).open(&file).unwrap();
         let ran = env.run(&SETUP);
@@ -193,7 +193,7 @@ fn a_read_only_config_is_left_alone() {
     std::fs::set_permissions(&file, rights).unwrap();
 }
 
-/// Editors of Windows write both. `tests/setup` has what each host makes of the mark.
+/// Editors on Windows write both. `tests/setup` covers how each host treats the mark.
 #[test]
 fn line_ends_and_a_byte_order_mark_stay() {
     for mark in ["", "\u{feff}"] {
@@ -213,7 +213,7 @@ fn line_ends_and_a_byte_order_mark_stay() {
     }
 }
 
-/// A drive's letter, in small letters, with either slash, from the current directory, and as the system itself writes it.
+/// A drive letter in lower case, with either slash, from the current directory, and in the system's own form.
 #[test]
 fn a_file_is_found_by_each_name_that_windows_has_for_it() {
     let env = TestEnv::new();
@@ -240,7 +240,7 @@ fn a_file_is_found_by_each_name_that_windows_has_for_it() {
         ran.stdout.contains("\"records\":2") || ran.stdout.contains("\"records\": 2"),
         "each row once: {ran:?}"
     );
-    // A share that is not there.
+    // A share that does not exist.
     for name in [r"\\no-such-server\share\mine.csv", r"\\?\UNC\no-such-server\share\mine.csv", r"Q:\mine.csv"]
     {
         let ran = env.run(&["import", name, "--yes"]);

@@ -1,11 +1,11 @@
-//! The configs of hosts, where Windows has them.
+//! The configs of hosts, in their places on Windows.
 
 use pdpp::setup::clients::HOSTS;
 
 use crate::setup::{json_of, setup};
 use crate::support::env::TestEnv;
 
-/// Each host's own place below the variables of Windows; for one without a line here, it is below the home directory.
+/// Each host's own place below the variables of Windows; a host without a line here has it below the home directory.
 const PLACES: [(&str, &str); 4] = [
     ("claude-desktop", "AppData/Roaming/Claude/claude_desktop_config.json"),
     ("vscode", "AppData/Roaming/Code/User/mcp.json"),
@@ -26,7 +26,7 @@ fn every_host_is_set_up_where_windows_has_its_config() {
             Some((_, place)) => assert_eq!(file, place, "{}", host.id),
             None => assert!(file.starts_with('.'), "{}: {file}", host.id),
         }
-        // As Windows writes paths, and escaped as the format wants it.
+        // In the form of Windows paths, escaped as the format requires.
         let text = std::fs::read_to_string(env.home().join(file)).unwrap();
         assert!(text.contains("pdpp.exe"), "{text}");
         assert_eq!(outcome["command"][0], crate::support::env::program(), "{}", host.id);

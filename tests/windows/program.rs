@@ -1,4 +1,4 @@
-//! What the program does with what else Windows has: its browser, its Credential Manager, its console.
+//! What the program does with further parts of Windows: its browser, its Credential Manager, its console.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use crate::connect::provider::{Provider, Switches};
 use crate::support::env::{Ran, TestEnv, stoppable};
 
-/// Every user of a machine can read every argument of every process. `tests/connect` has the same for other systems.
+/// Every user of a machine can read every argument of every process. `tests/connect` tests the same for other
+/// systems.
 #[test]
 fn o7_2_the_browser_gets_a_private_file_and_no_argument_says_more() {
     let env = TestEnv::new();
@@ -76,7 +77,7 @@ fn tokens_go_into_the_credential_manager_and_come_back() {
     assert!(Cache::open(&env.cache_dir()).unwrap().credentials().unwrap().is_empty());
 }
 
-/// Windows takes 2,560 bytes an entry.
+/// Windows accepts 2,560 bytes per entry.
 #[test]
 #[ignore = "needs a Credential Manager"]
 fn a_token_that_is_longer_than_an_entry_comes_back_whole() {
@@ -96,7 +97,7 @@ fn a_token_that_is_longer_than_an_entry_comes_back_whole() {
     }
 }
 
-/// Where there is no Credential Manager, as in a service's session, a private file is the place.
+/// If there is no Credential Manager, as in a service's session, the token goes into a private file.
 #[test]
 fn without_a_credential_manager_a_private_file_is_the_place() {
     let env = TestEnv::new();
@@ -107,8 +108,8 @@ fn without_a_credential_manager_a_private_file_is_the_place() {
     assert!(!pdpp::fs::is_open_to_others(&env.cache_dir().join("secrets")));
 }
 
-/// A server that serves, and one in the middle of a start, do not outlive what was said to them. `tests/stdio` and `tests/cache` have
-/// the bounds of R1.8; what Wine cannot say is Ctrl-Break and the end of a console.
+/// A serving server, and one that is starting, end after their signals. `tests/stdio` and `tests/cache` have the
+/// bounds of R1.8; Wine cannot produce Ctrl-Break or the end of a console.
 #[test]
 fn ctrl_c_stops_a_sandbox_as_a_stop_does() {
     let env = TestEnv::new();
