@@ -210,13 +210,13 @@ pub fn without_userinfo(text: &str) -> Cow<'_, str> {
     if is_changed { Cow::Owned(shown) } else { Cow::Borrowed(text) }
 }
 
-/// Same as [`prefix`], for text in which hidden characters were made visible: also drops a joiner whose letter
-/// or emoji is cut off.
+/// The longest prefix of `text` that has at most `max_bytes` bytes and ends between characters.
 pub fn prefix(text: &str, max_bytes: usize) -> &str {
     &text[..text.floor_char_boundary(max_bytes)]
 }
 
-/// As [`prefix`], of text in which what is hidden was made visible: a joiner whose letter or emoji is cut off goes too.
+/// Same as [`prefix`], for text in which hidden characters were made visible: also drops a joiner whose letter
+/// or emoji is cut off.
 pub fn shown_prefix(shown: &str, max_bytes: usize) -> &str {
     if shown.len() <= max_bytes { shown } else { prefix(shown, max_bytes).trim_end_matches(is_hidden) }
 }

@@ -205,7 +205,7 @@ impl Cache {
         }
         let runtime = crate::runtime::of_this_thread();
         let runtime = runtime.map_err(|error| {
-            Error::failed("runtime_failed", "pdpp could not start its event loop").because(error)
+            Error::failed("runtime_failed", "Could not start the event loop").because(error)
         })?;
         // A new connection: one that was left open may be broken.
         let http = Http::new(self.http.limits()).over(self.http.network().clone());

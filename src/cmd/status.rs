@@ -448,7 +448,7 @@ mod tests {
         );
     }
 
-    /// Six streams of three accounts of three sources, of one of which a field was left out.
+    /// Six streams of three accounts of three sources; one field of one stream is left out.
     fn narrowed(credential: &mut Credential) {
         let of = |key: &str| format!("https://s.example/{key}");
         credential.grant_expires_at = Some(at("2026-11-28T22:00:00Z"));

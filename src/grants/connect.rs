@@ -74,7 +74,7 @@ fn interrupted(plan: &Plan, stopped: std::io::Result<()>) -> Error {
     match stopped {
         Ok(()) => Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing is stored")
             .hint(Hint::new("Do not approve the page any more. To ask again: ").run(plan.again(&[]))),
-        Err(error) => Error::failed("runtime_failed", "pdpp could not listen for Ctrl-C").because(error),
+        Err(error) => Error::failed("runtime_failed", "Could not listen for Ctrl-C").because(error),
     }
 }
 

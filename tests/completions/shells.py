@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Completion in real shells, at a terminal: shells.py PDPP [SHELL ...]
 
-A line is typed, Tab is pressed, then Enter; what matters is the words with which the shell then starts `pdpp`, which
-is a stand-in on PATH that writes them down (and asks PDPP for candidates). Grants are called what a hostile provider
-would call them. PowerShell is not tried: Debian has none.
+The test types a line, presses Tab, then Enter, and checks the words with which the shell then starts `pdpp`: a
+stand-in on PATH that records them (and asks PDPP for candidates). Grants have names that a hostile provider
+would choose. PowerShell is not tested, because Debian does not have it.
 """
 
 import json
@@ -20,7 +20,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PATIENCE = 60  # seconds, for a machine that has much else to do
+PATIENCE = 60  # seconds, for a machine with much other work
 EVIL = "Evil $(touch pwned) `touch pwned` '; touch pwned & | < > !! * ? ~ {a,b} [c] # \\ \"$HOME\" %s é ="
 
 GRANTS = [
@@ -33,7 +33,7 @@ GRANTS = [
     ("http://127.0.0.1:{port}", "grt_ffffffffffffffffffff", "--yes"),
     ("http://127.0.0.1:{port}", "grt_gggggggggggggggggggg", "bob@home: a=b"),
 ]
-# What is typed before Tab, and the words that come of it.
+# The input before Tab, and the resulting words.
 CASES = [
     ("pdpp stat", ["status"]),
     ("pdpp status --che", ["status", "--check"]),
@@ -59,7 +59,7 @@ CASES = [
     ("pdpp man mcp insp", ["man", "mcp", "inspect"]),
     ("pdpp connect x --field fil", ["connect", "x", "--field", "fil"]),
 ]
-# Within a quote that is open, and names of files, which elvish's script has not.
+# Inside an open quote, and names of files, neither of which elvish's script supports.
 MORE = {
     "bash": [
         ("pdpp status --cache-dir fil", ["status", "--cache-dir", "file.txt"]),
@@ -77,7 +77,7 @@ MORE = {
     ],
     "elvish": [],
 }
-# Closes what bash leaves open where it offers nothing.
+# Closes what bash leaves open if it offers nothing.
 AFTER = {('bash', 'pdpp status --grant "Ev'): '"'}
 
 SHELLS = {
@@ -108,7 +108,7 @@ def index(port):
 
 
 class Terminal:
-    """A shell at a terminal of its own."""
+    """A shell at a separate terminal."""
 
     def __init__(self, command, environment, folder):
         self.pid, self.file = pty.fork()
@@ -118,18 +118,18 @@ class Terminal:
         self.seen = ""
 
     def wait_for(self, wanted):
-        """Until `wanted()` holds, or the terminal shows a text."""
+        """Waits until `wanted()` holds, or the terminal shows a text."""
         end = time.monotonic() + PATIENCE
         while not (wanted in self.seen if isinstance(wanted, str) else wanted()):
             if time.monotonic() > end:
                 raise TimeoutError(f"the terminal shows: {self.seen[-3000:]!r}")
             if select.select([self.file], [], [], 0.02)[0]:
                 self.seen += os.read(self.file, 65536).decode(errors="replace")
-                # elvish and fish ask where the cursor is.
+                # elvish and fish query the position of the cursor.
                 for _ in range(self.seen.count("\x1b[6n")):
                     os.write(self.file, b"\x1b[1;1R")
                 self.seen = self.seen.replace("\x1b[6n", "")
-                # elvish asks whether what it has to quote is meant; the first Enter says so.
+                # elvish asks for confirmation of what it must quote; the first Enter confirms.
                 if "COMPLETING" in self.seen:
                     self.seen = ""
                     self.type("\r")
@@ -180,7 +180,7 @@ def try_shell(name, folder, environment, fill):
 
 
 def end_all_of(mark):
-    """elvish leaves a daemon behind: what has our mark in its environment is ours."""
+    """elvish leaves a daemon behind: processes with our mark in their environment are ours."""
     for entry in pathlib.Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and mark.encode() in (entry / "environ").read_bytes():
@@ -195,7 +195,7 @@ def main():
     wrong = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary, socket.socket() as provider, socket.socket(socket.AF_UNIX) as bus:
         folder = pathlib.Path(temporary)
-        # Whoever asks the provider or the keyring is noticed here.
+        # A completion that contacts the provider or the keyring is noticed here.
         provider.bind(("127.0.0.1", 0))
         bus.bind(str(folder / "bus"))
         for listener in (provider, bus):
@@ -220,7 +220,7 @@ def main():
             "PDPP_COMPLETION_TEST": temporary,
         }
 
-        # What a Tab costs, and that failures are silent.
+        # The cost of a Tab, and that failures are silent.
         ask = [binary, "__complete", "--", "disconnect", ""]
         before = os.times()
         shown = [subprocess.run(ask, env=environment, capture_output=True, check=True) for _ in range(10)]

@@ -11,7 +11,7 @@ from toolchain import ran
 TARGET = "aarch64-unknown-linux-gnu"
 FOLDER = toolchain.ROOT / "target/arm64"
 SYSROOT = pathlib.Path("/usr/aarch64-linux-gnu")
-# Where Debian's qemu looks for the libraries of what it runs.
+# Where Debian's qemu looks for the libraries of the programs that it runs.
 PREFIX = pathlib.Path("/etc/qemu-binfmt/aarch64")
 BINFMT = pathlib.Path("/proc/sys/fs/binfmt_misc")
 
@@ -33,7 +33,7 @@ UNPROVEN = [
 
 
 def emulate():
-    """Has the kernel start arm64 programs under qemu, as the package's own registration does where systemd runs."""
+    """Makes the kernel start arm64 programs under qemu, as the package's own registration does on systems with systemd."""
     if not (BINFMT / "register").exists():
         toolchain.told("mount", "-t", "binfmt_misc", "binfmt_misc", BINFMT)
     if not (BINFMT / "qemu-aarch64").exists():
@@ -47,7 +47,7 @@ def emulate():
 def main():
     emulate()
     cargo = toolchain.Cargo(FOLDER, TARGET, linker="aarch64-linux-gnu-gcc", cc="aarch64-linux-gnu-gcc", ar="aarch64-linux-gnu-ar")
-    # An emulated test is slow enough as it is.
+    # Emulated tests are slow enough already.
     cargo.environment["CARGO_PROFILE_DEV_OPT_LEVEL"] = "1"
     unit, integration, binary = cargo.tests()
     assert "aarch64" in toolchain.told("file", binary), binary

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""macOS, from Linux: what can be checked without its linker. The C of some crates is compiled by Zig, which has the headers; nothing is linked or run."""
+"""macOS, from Linux: what can be checked without its linker. Zig, which has the headers, compiles the C of some crates; nothing is linked or run."""
 
 import sys
 
@@ -12,7 +12,7 @@ ZIG = "0.15.2"
 
 
 def zig():
-    """The one in a package of pip's."""
+    """The Zig in a pip package."""
     folder = FOLDER / f"ziglang-{ZIG}"
     if not (folder / "done").exists():
         toolchain.told(sys.executable, "-m", "pip", "install", "--quiet", "--root-user-action=ignore", "--disable-pip-version-check",
@@ -30,8 +30,9 @@ def wrapper(name, text):
 
 
 def compilers(program, target, zigs):
-    """Zig as the C compiler and archiver of a target: without the options that only Apple's compiler takes."""
-    # Zig takes this away by default, and functions of libdeflate that are for processors with it are refused then.
+    """Zig as the C compiler and archiver of a target, without the options that only Apple's compiler accepts."""
+    # Zig disables this by default, and then refuses functions of libdeflate that are for processors with this
+    # feature.
     more = " -mevex512" if zigs.startswith("x86_64") else ""
     cc = wrapper(f"cc-{target}", f"""#!/bin/bash
 words=()
@@ -55,7 +56,7 @@ def main():
         cc, ar = compilers(program, target, zigs)
         cargo = toolchain.Cargo(FOLDER, target, cc=cc, ar=ar)
         cargo.environment |= {"ZIG_GLOBAL_CACHE_DIR": str(FOLDER / "zig-cache"), "ZIG_LOCAL_CACHE_DIR": str(FOLDER / "zig-cache"), "SDKROOT": "/"}
-        # Which is `cargo check`, and the lints.
+        # This is `cargo check` plus the lints.
         cargo.run("clippy", "--lib", "--bins", "--benches", "--", "-D", "warnings")
         cargo.run("clippy", "--lib", "--profile", "test", "--", "-D", "warnings")
     ran.write("macos", {

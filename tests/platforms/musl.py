@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A static binary for Linux, with musl, for x86-64 and arm64: built with Debian's Rust, gcc and musl, and run where nothing is. Needs root.
+"""A static binary for Linux, with musl, for x86-64 and arm64: built with Debian's Rust, gcc and musl, and run on an empty system. Needs root.
 
-Both are made alike: of Debian's packages of musl and of LLVM's unwinder for the processor, unpacked below target/, and the start
-files of its gcc. The one for arm64 is linked by the cross compiler and runs under qemu.
+Both are built the same way: from Debian's packages of musl and of LLVM's unwinder for the processor, unpacked below target/, and the start
+files of its gcc. The cross compiler links the one for arm64, which runs under qemu.
 """
 
 import os
@@ -16,12 +16,13 @@ from toolchain import ran
 
 FOLDER = toolchain.ROOT / "target/musl"
 SUITE = "trixie"
-# Of the tests that there are on Linux: what is about the C library, by its name.
+# Of the tests for Linux, those that depend on the C library, by name.
 UNIT = []
 INTEGRATION = []
 
 
-# gcc's own unwinder asks glibc where a function is; LLVM's asks musl too, but prints by what glibc has for checked printing.
+# gcc's own unwinder asks glibc where a function is; LLVM's works with musl too, but uses glibc's functions for
+# checked printing.
 UNWINDER = "libunwind-14-dev"
 PRINTS = """\
 #include <stdarg.h>
@@ -43,10 +44,10 @@ def musl(processor):
     folder = FOLDER / f"musl-{processor}"
     if not (folder / "done").exists():
         shutil.rmtree(folder, ignore_errors=True)
-        # A view of the registry for this processor alone: the machine's own list of architectures stays as it is.
+        # A view of the registry for this processor alone: the machine's own list of architectures does not change.
         lists = folder / "apt"
         (lists / "lists/partial").mkdir(parents=True)
-        # _apt may not be able to enter here.
+        # _apt may not have access here.
         options = ["-o", f"APT::Architecture={processor}", "-o", f"APT::Architectures={processor}", "-o", f"Dir::State::Lists={lists}/lists",
                    "-o", f"Dir::Cache={lists}", "-o", "APT::Sandbox::User=root"]
         toolchain.told("apt-get", *options, "update", "-qq")
@@ -60,7 +61,7 @@ def musl(processor):
 
 
 def crt(processor, gcc, machine, ar):
-    """A folder with all that is linked statically: musl, the unwinder, and the start files of both musl and gcc."""
+    """A folder with everything that is linked statically: musl, the unwinder, and the start files of both musl and gcc."""
     folder = musl(processor) / "crt"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -78,11 +79,11 @@ def crt(processor, gcc, machine, ar):
 
 
 def compiler(processor, gcc, machine):
-    """gcc with musl's headers in the place of its own C library's."""
+    """gcc with musl's headers instead of those of its own C library."""
     root = musl(processor) / "root"
     path = FOLDER / f"cc-{processor}"
     inside = toolchain.told(gcc, "-print-file-name=include").strip()
-    # Without _FORTIFY_SOURCE, which is glibc's.
+    # Without _FORTIFY_SOURCE, which needs glibc.
     path.write_text(f'#!/bin/sh\nexec {gcc} "$@" -nostdinc -isystem {root}/usr/include/{machine}-linux-musl -isystem {inside} -U_FORTIFY_SOURCE\n')
     path.chmod(0o755)
     return path
@@ -96,10 +97,10 @@ def cargo(processor, machine, gcc, ar):
 
 
 def release_of_debian():
-    """The base of another release of Debian, unpacked once."""
+    """The base system of another release of Debian, unpacked once."""
     folder = FOLDER / SUITE
     if not (folder / "done").exists():
-        # Where it was stopped, what it had mounted is still there.
+        # If an earlier run was stopped, its mounts still exist.
         for inside in ("proc", "sys"):
             subprocess.run(["umount", "--lazy", folder / inside], stderr=subprocess.DEVNULL)
         shutil.rmtree(folder, ignore_errors=True)
@@ -109,7 +110,7 @@ def release_of_debian():
 
 
 def fresh(name, of=None):
-    """A new root: empty, or with another as it is."""
+    """A new root: empty, or a copy of another."""
     root = FOLDER / "roots" / name
     if root.exists():
         shutil.rmtree(root)
@@ -125,7 +126,7 @@ def fresh(name, of=None):
 
 
 def on_an_empty_root(binary, name):
-    """Nothing there but the program, a home, /tmp, and what the kernel gives: /proc and /dev/null."""
+    """An empty system with only the program, a home, /tmp, and what the kernel provides: /proc and /dev/null."""
     root = fresh(name)
     (root / "dev").mkdir()
     os.mknod(root / "dev/null", 0o20666, os.makedev(1, 3))
@@ -134,7 +135,7 @@ def on_an_empty_root(binary, name):
 
 
 def bare(binary, name):
-    """Not even that: what works there."""
+    """What works without even those."""
     place = person.Place(binary, fresh(name), proc=False)
     assert place.good("--version").startswith("pdpp "), "no version"
     assert "heating" not in place.good("mcp", "inspect")
@@ -148,7 +149,7 @@ def main():
     for processor, program in programs.items():
         assert person.is_static(program), f"{program} asks for a library"
         print(f"{processor}: {os.path.getsize(program):,} bytes", flush=True)
-    # Rust makes the one for arm64 for a fixed address.
+    # Rust links the one for arm64 to a fixed address.
     assert [person.is_movable(program) for program in programs.values()] == [True, False]
     unit, integration, _ = here.tests()
     environment = os.environ | {"PROPTEST_CASES": "32", "RUST_TEST_THREADS": "6", "INSTA_UPDATE": "no"}

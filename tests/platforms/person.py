@@ -1,4 +1,4 @@
-"""What a person does with the program, in a place that is another system's: each deed asserts, and says what it was."""
+"""A new user's first steps with the program, on another system: each step asserts, and returns its description."""
 
 import contextlib
 import ctypes
@@ -31,7 +31,7 @@ def call(number, tool, **arguments):
 
 
 def own_network():
-    """From here on this process, and what it starts, has a loopback of its own and no other network; its mounts are its own."""
+    """From here on this process, and its children, have a separate loopback and no other network; its mounts are private."""
     clone_newns, clone_newnet = 0x20000, 0x40000000
     if ctypes.CDLL(None, use_errno=True).unshare(clone_newns | clone_newnet) != 0:
         raise OSError(ctypes.get_errno(), "no network of its own: this needs root")
@@ -42,7 +42,7 @@ def own_network():
 
 
 class Place:
-    """Where the program runs: this machine, or a folder that is its root."""
+    """Where the program runs: this machine, or a folder that becomes its root."""
 
     def __init__(self, binary, root=None, proc=True):
         self.root = root and pathlib.Path(root)
@@ -65,7 +65,7 @@ class Place:
         }
 
     def path(self, inside):
-        """A path of the place, as this process has it."""
+        """A path of the place, as this process sees it."""
         return self.root / inside.lstrip("/") if self.root else pathlib.Path(inside)
 
     def run(self, *arguments, input=None):
@@ -78,13 +78,13 @@ class Place:
         return out
 
     def refused(self, codes, *arguments):
-        """A command that has to fail with one of these codes."""
+        """A command that must fail with one of these codes."""
         exit_code, out, err = self.run(*arguments, "--json")
         said = json.loads(out)
         assert exit_code != 0 and said["error"]["code"] in codes.split(), f"{arguments}, not {codes}: {exit_code} {out} {err}"
 
     def serve(self, *messages):
-        """What `mcp serve` answers to these, by their ids; its input then ends, and so does it."""
+        """The answers of `mcp serve` to these messages, by id; then its input ends, and so does it."""
         said = "".join(json.dumps(message) + "\n" for message in (INITIALIZE, INITIALIZED, *messages))
         answers = [json.loads(line) for line in self.good("mcp", "serve", input=said).splitlines()]
         return {answer["id"]: answer["result"] for answer in answers}
@@ -103,7 +103,7 @@ class Place:
         assert code == 0, f"the sandbox ends with {code}"
 
     def at_a_terminal(self, *arguments, answers):
-        """Runs a command at a terminal, and types each answer once its text is there; what it then printed."""
+        """Runs a command at a terminal, and types each answer once its text appears; returns the rest of the output."""
         pid, terminal = pty.fork()
         if pid == 0:
             os.chdir("/")
@@ -134,7 +134,7 @@ class Place:
 
 
 def is_static(binary):
-    """Whether an ELF program asks for no interpreter and no library."""
+    """Whether an ELF program needs no interpreter and no library."""
     data = pathlib.Path(binary).read_bytes()
     assert data[:6] == b"\x7fELF\x02\x01", "no little-endian ELF64"
     offset, = struct.unpack_from("<Q", data, 32)
@@ -184,7 +184,7 @@ He comes on Thursday between eight and ten, with the part {word}.
 
 
 def own_data(place):
-    """A mailbox is imported in the zone of a name, granted at a terminal, and read."""
+    """A mailbox is imported in a named time zone, granted at a terminal, and read."""
     folder = place.path(place.home) / "exports"
     folder.mkdir()
     (folder / "All mail.mbox").write_text("".join(MAIL.format(number=number, word="heatpump") for number in range(40)))
@@ -201,7 +201,7 @@ def own_data(place):
 
 
 def zones(place):
-    """Days are counted in the zone of a name."""
+    """Days are counted in a named time zone."""
     with place.sandbox() as url:
         place.good("connect", url, "--no-browser", "--store", "file")
         counted = place.serve(call(2, "aggregate", stream="transactions", metric="count", group_by_time="booked_at", granularity="day", time_zone="Europe/Oslo"))[2]
@@ -211,7 +211,7 @@ def zones(place):
 
 
 def memory(place):
-    """A server that answers a thousand calls does not grow from the second half on."""
+    """A server that answers a thousand calls does not grow in the second half."""
     with place.sandbox() as url:
         place.good("connect", url, "--no-browser", "--store", "file")
         server = subprocess.Popen([*place.words, "mcp", "serve"], env=place.environment, cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -240,7 +240,7 @@ def memory(place):
 
 
 class Names(threading.Thread):
-    """A name server at 127.0.0.1: one name is this machine, and there is no other."""
+    """A name server at 127.0.0.1 with one name, which is this machine."""
 
     def __init__(self, name):
         super().__init__(daemon=True)
@@ -271,7 +271,7 @@ class Names(threading.Thread):
 
 
 class Shop(threading.Thread):
-    """An HTTPS server that is no provider."""
+    """An HTTPS server that is not a provider."""
 
     def __init__(self, certificate, key):
         super().__init__(daemon=True)
@@ -292,7 +292,7 @@ class Shop(threading.Thread):
 
 
 def names_and_certificates(place):
-    """Names by /etc/hosts and by a name server; a certificate by `--ca-file` and by the place's own authorities. All in a root
+    """Names from /etc/hosts and from a name server; a certificate from `--ca-file` and from the place's own authorities. All in a root
     that has none of these files at first."""
     work = place.folder
 
@@ -312,7 +312,7 @@ def names_and_certificates(place):
     etc.mkdir(exist_ok=True)
     for name in ("hosts", "resolv.conf"):
         (etc / name).unlink(missing_ok=True)
-    # Without a word on who to ask, musl asks this machine, and waits.
+    # If no name server is configured, musl asks this machine, and waits.
     place.refused("provider_host_unknown provider_timeout", *trusting, "connect", url, "--no-browser")
     (etc / "hosts").write_text("127.0.0.1 provider.test\n")
     place.refused("no_provider_here", *trusting, "connect", url, "--no-browser")
@@ -337,7 +337,7 @@ def names_and_certificates(place):
 
 
 def nothing_left(place):
-    """`doctor` finds a place in order where nothing is connected."""
+    """`doctor` reports that everything is in order when nothing is connected."""
     code, out, err = place.run("doctor")
     assert "tokens" in out + err, out + err
     return "`pdpp doctor`"

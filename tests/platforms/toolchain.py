@@ -1,4 +1,4 @@
-"""Debian's Rust, whose package of the library's source builds for any target; each target in a folder of its own below target/."""
+"""Debian's Rust, whose package of the library's source builds for any target; each target has its own folder below target/."""
 
 import json
 import os
@@ -13,12 +13,12 @@ sys.path.insert(0, str(ROOT / ".ci"))
 
 import ran  # noqa: E402
 
-# The library is built with the crate, by the compiler it came with.
+# The library is built with the crate, by the compiler that it came with.
 BUILD_STD = "-Zbuild-std=std,panic_unwind"
 
 
 def told(*command, **options):
-    """What a command prints; it has to end well."""
+    """The output of a command, which must succeed."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
     if done.returncode != 0:
         sys.exit(f"{shlex.join(map(str, command))} ends with {done.returncode}:\n{done.stdout}\n{done.stderr}")
@@ -26,13 +26,13 @@ def told(*command, **options):
 
 
 def version(*command):
-    """The first version number that a program tells of itself."""
+    """The first version number in a program's output."""
     found = re.search(r"\d+(?:\.\d+)+", told(*command))
     return found.group() if found else "unknown"
 
 
 def upstream(version):
-    """A version of Debian's without its own parts."""
+    """A Debian version without Debian's own parts."""
     return re.sub(r"^\d+:|[-+].*$", "", version.strip())
 
 
@@ -63,7 +63,7 @@ class Cargo:
             self.environment[f"CARGO_TARGET_{name.upper()}_RUSTFLAGS"] = " ".join(rustflags)
 
     def run(self, command, *arguments, **options):
-        """One of Cargo's commands for the target; the programs that it made, by the names of their targets."""
+        """Runs a Cargo command for the target; returns the programs that it built, by the names of their targets."""
         words = ["/usr/bin/cargo", command, "--locked", BUILD_STD, "--target", self.target, "--message-format=json-render-diagnostics", *arguments]
         print(f"$ cargo {shlex.join(words[1:])}", flush=True)
         made = {}
@@ -77,7 +77,7 @@ class Cargo:
         return made
 
     def tests(self):
-        """The unit tests, the integration tests, and the program that those start."""
+        """The unit tests, the integration tests, and the program that they start."""
         made = self.run("test", "--no-run", "--lib", "--test", "pdpp")
         return made[("lib", True)], made[("test", True)], made[("bin", False)]
 
@@ -92,8 +92,8 @@ def listed(program, environment):
 
 
 def run_tests(program, left_out, environment, passed_apart=()):
-    """Runs all tests of a program but those whose names begin with what is left out: [run, passed, left out], and the rows of
-    those, [prefix, why, how many]. Tests that are ignored here and passed in a run of their own are not left out."""
+    """Runs all tests of a program, except those whose names begin with a left-out prefix. Returns [run, passed, left out], and the rows of
+    the latter, [prefix, why, how many]. Tests that are ignored here and passed in a separate run do not count as left out."""
     names = listed(program, environment)
     rows, skipped = [], set()
     for prefix, why in left_out:
