@@ -1,5 +1,5 @@
-// What the suite drives: the sandbox, `pdpp connect`, a HOME of its own for each grant, a made-up export, and sites that are
-// not the sandbox's. Nothing here knows the page.
+// What the suite drives: the sandbox, `pdpp connect`, a separate HOME for each grant, a made-up export, and sites
+// that do not belong to the sandbox. Nothing here knows the page.
 
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -92,7 +92,7 @@ export class Machine {
   #spawn(args, environment) {
     const child = spawn(this.pdpp, args, {
       stdio: ["ignore", "pipe", "pipe"],
-      // The browser is the suite's own; named here, since a container has none.
+      // The suite brings the browser; it is named here because a container has none.
       env: { PATH: "/usr/local/bin:/usr/bin:/bin", LANG: "C.UTF-8", TERM: "dumb", NO_COLOR: "1", BROWSER: "true", ...environment },
     });
     this.#children.add(child);
@@ -108,7 +108,7 @@ export class Machine {
   /** Starts `pdpp connect`; it waits until its page is decided. */
   async connect(home, ...args) {
     const { page, end, child } = await this.#waiting(home, "connect", this.url, ...args);
-    // Where the browser is what asks, there is no request yet.
+    // If the browser starts the flow, no request exists yet.
     const link = page.includes("/oauth/authorize") ? null : await this.link();
     return { page, link, end, stop: () => child.kill() };
   }
@@ -133,7 +133,7 @@ export class Machine {
     const page = await new Promise((resolve, reject) => {
       child.stderr.on("data", (chunk) => {
         heard += chunk;
-        // A device code's page is named as it is; the others' are behind a page of this machine and a code.
+        // A device code's page is named directly; the others are behind a page of this machine and a code.
         const device = /(https?:\S+\/consent\/device\?\S+)\s/.exec(heard);
         if (device) resolve(device[1]);
         const [, address] = /^ {2}(http:\/\/127\.0\.0\.1:\d+\/)$/m.exec(heard) ?? [];
@@ -265,7 +265,7 @@ export async function otherSite(html) {
   const { port } = server.address();
   return {
     seen,
-    // Same site as the sandbox, and another one: cookies tell the two apart, origins do not.
+    // One is the same site as the sandbox, and one is another: cookies distinguish the two by site, not by origin.
     near: `http://127.0.0.1:${port}/`,
     far: `http://localhost:${port}/`,
     close: () => new Promise((resolve) => (server.closeAllConnections(), server.close(resolve))),

@@ -1,11 +1,12 @@
-// The owner's side in Chromium: the sandbox's consent page and that of the person's own data, and what is readable after them.
+// The owner's side in Chromium: the sandbox's consent page and the page of the person's own data, and what can be
+// read after them.
 //
 //     suite.mjs PDPP DIRECTORY
 //
-// PDPP is the binary, DIRECTORY the one that holds the pinned node_modules; screenshots go there too. A
-// person decides on the page that `pdpp connect` names; then `pdpp connect` and `pdpp mcp call` are asked
-// what came of it. No page may run a script unless a check says so. Every check is said as `ok` or
-// `FAILED`; the last line is `N passed, N failed`, and the exit code is 1 if any failed.
+// PDPP is the binary, DIRECTORY the one with the pinned node_modules, which also gets the screenshots. A person
+// decides on the page that `pdpp connect` names; then `pdpp connect` and `pdpp mcp call` show the result. No page may
+// run a script unless a check allows it. Every check prints `ok` or `FAILED`; the last line is `N passed, N failed`,
+// and the exit code is 1 if any failed.
 
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -266,7 +267,7 @@ async function picks_one_of_two_accounts() {
     must((await alert.innerText()).includes("Nothing would be shared"), `it says ${await alert.innerText()}`);
     must((await page.title()).startsWith("Not approved yet"), `its title is ${await page.title()}`);
     await shoot(page, "problem");
-    // What the owner unticked stays so, or the next Approve would give more than they meant.
+    // What the owner unticked must stay unticked, or the next Approve would give more than they intended.
     equal(await ticks(page), before, "ticks after a form that was turned back");
     equal(await page.getByLabel("Only records from this day on").inputValue(), "2026-01-31", "the day");
     equal(await page.getByLabel("Access ends after").inputValue(), "7d", "the end");
@@ -513,7 +514,7 @@ async function refuses_forms_of_other_sites() {
         await site.close();
       }
     }
-    // Without a browser's headers the token alone has to be right, and its cookie there.
+    // Without a browser's headers, the token alone must be right, together with its cookie.
     const cookies = await context.cookies(own);
     const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join("; ");
     const path = new URL(own).pathname;
@@ -641,10 +642,10 @@ async function shows_hostile_names_as_text() {
     const registered = await machine.post("/oauth/register", { client_name: name });
     equal(registered.status, 201, `registration of ${JSON.stringify(name)} is answered with`);
     const url = await machine.ask({ client_id: registered.body.client_id, client_name: name });
-    // Scripts on: what could run would.
+    // Scripts are enabled: a script that could run would run.
     await on(url, { javaScriptEnabled: true, viewport: PHONE }, async (page) => {
       const shown = await page.locator("h1 q").evaluate((one) => one.textContent);
-      // No control, no bidirectional control, nothing that has no width is left as such.
+      // No control character, no bidirectional control and no character without width is left unchanged.
       must(!/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]/.test(shown), `it hides: ${shown}`);
       const escaped = name.replace(/[\u0000-\u001f\u200b\u202c\u202e]/g, (one) =>
         ({ "\r": "\\r", "\n": "\\n" })[one] ?? `\\u{${one.codePointAt(0).toString(16)}}`,
@@ -732,11 +733,11 @@ async function needs_no_pointer() {
     equal(await page.getByLabel("Only records from this day on").inputValue(), "2026-06-01", "the typed day");
     await until((stop) => stop.what === "expires");
     await page.keyboard.press("ArrowUp");
-    // A row of fields reads left to right, and the end stands beside the day.
+    // A row of fields reads from left to right, and the end is next to the day.
     const tops = stops.filter((stop) => stop.tag !== "button").map((stop) => Math.round(stop.top));
     must(tops.every((top, at) => at === 0 || top >= tops[at - 1] - 4), `the focus jumps: ${tops}`);
     await shoot(page, "keyboard");
-    // Enter in a field goes on, and does not deny.
+    // Enter in a field continues, and does not deny.
     await page.getByLabel("Only records from this day on").focus();
     await page.keyboard.press("Enter");
     await page.waitForURL((url) => url.pathname.endsWith("/summary"));
@@ -771,7 +772,7 @@ async function names_every_control() {
       must(node.name?.value.trim(), `a ${role} has no name`);
       if (role === "DisclosureTriangle") summaries.push(node.name.value);
     }
-    // A date brings the button that shows its calendar.
+    // A date field has the button that shows its calendar.
     const { checkbox, button, combobox, Date: dates } = kinds;
     must(checkbox > 200 && button === 7 && combobox === 1 && dates === 2, JSON.stringify(kinds));
     equal([summaries.length, new Set(summaries).size], [42, 42], "disclosures, and names of theirs");
@@ -853,7 +854,7 @@ async function fits_every_window() {
       const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
       const [red] = /\d+/.exec(ground);
       if (options.colorScheme === "dark") must(Number(red) < 64, `the dark page's ground is ${ground}`);
-      // Only the letters twice the size (WCAG 2.2, 1.4.4).
+      // Only the letters at twice the size (WCAG 2.2, 1.4.4).
       await page.evaluate(() => (document.documentElement.style.fontSize = "200%"));
       await noSidewaysScroll(page, `${name}, large letters`);
       for (const button of await page.locator("button").all()) {
@@ -925,7 +926,8 @@ async function keeps_the_owners_page() {
   const { page: at, end } = await machine.openPage(home);
   await on(at, {}, async (page) => {
     await showsHeading(page, "Your own data");
-    // The browser is told that choosers are answered here once somebody listens, and not before it opens one.
+    // The browser learns that file choosers are answered here only once something listens, and not before it opens
+    // one.
     page.on("filechooser", () => {});
     const step = async (what) => {
       await page.keyboard.press("Tab");
@@ -1098,8 +1100,8 @@ const CHECKS = [
 ];
 
 async function main() {
-  // Whom the suite is run by may be root, for whom Chromium has no sandbox of its own; the rest keeps it
-  // from talking to anybody but the pages it is shown.
+  // Root may run the suite, and Chromium has no sandbox for root; the other options keep it from contacting anything
+  // except the pages under test.
   const flags = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking " +
     "--disable-component-update --disable-sync --lang=en-US";
   browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: flags.split(" ") });

@@ -1,6 +1,6 @@
-// The owner, in Chromium: approve.mjs DIRECTORY URL LOG ACCOUNT… opens URL, then the link that the sandbox printed into
-// LOG, ticks these accounts, approves, and says where the browser ended. DIRECTORY has the pinned node_modules of
-// tests/browser.
+// Acts as the owner, in Chromium: approve.mjs DIRECTORY URL LOG ACCOUNT… opens URL, then the link that the sandbox
+// printed into LOG, ticks these accounts, approves, and prints the browser's final address. DIRECTORY has the pinned
+// node_modules of tests/browser.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

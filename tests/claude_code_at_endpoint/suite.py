@@ -3,9 +3,9 @@
 
     suite.py PDPP HOSTS BROWSER
 
-HOSTS and BROWSER hold the pinned node_modules of tests/real_hosts and tests/browser. No model is asked: the one
-that plays is scripted. Claude Code would name itself by a document on its maker's site, which a machine without
-the Internet cannot read, so it is given a client that was registered here.
+HOSTS and BROWSER contain the pinned node_modules of tests/real_hosts and tests/browser. No real model is called: it is
+scripted. Claude Code would identify itself with a document on its maker's site, which a machine without
+the Internet cannot read, so it gets a client that was registered here.
 """
 
 import json
@@ -55,7 +55,7 @@ class Machine:
                               capture_output=True, stdin=subprocess.DEVNULL, timeout=2 * PATIENCE)
 
     def turn(self, *calls):
-        """A whole turn of Claude Code, of these calls; each tool's results as the model was shown them."""
+        """A whole turn of Claude Code with these calls; each tool's results as the model received them."""
         calls = [(f"mcp__pdpp__{name}", arguments) for name, arguments in calls]
         with ScriptedModel(calls) as model:
             ran = self.claude("-p", "Read my data", "--allowedTools", ",".join({name for name, _ in calls}),
@@ -64,7 +64,7 @@ class Machine:
         return {name.removeprefix("mcp__pdpp__"): model.shown(name) for name, _ in calls}
 
     def login(self, approve):
-        """`claude mcp login` on a terminal of its own; `approve` is given the address that it names."""
+        """Runs `claude mcp login` at a separate terminal; `approve` gets the address that it prints."""
         pid, terminal = pty.fork()
         if pid == 0:
             os.chdir(self.project)
@@ -125,7 +125,7 @@ def main(root, sandbox, log):
 
     records = {"stream": "transactions", "connection_id": CONNECTION, "limit": 2}
     (rows,) = machine.turn(("query_records", records))["query_records"]
-    # Claude Code shows a model the structured output where there is some.
+    # Claude Code shows a model the structured output if there is one.
     one = json.loads(rows)["ids"][0]
     shown = machine.turn(
         ("schema", {}), ("schema", {"stream": "transactions"}), ("query_records", records),
@@ -148,7 +148,7 @@ def main(root, sandbox, log):
 
 with tempfile.TemporaryDirectory(prefix="pdpp-claude-code-", ignore_cleanup_errors=True) as folder:
     root = pathlib.Path(folder)
-    # Its terminal: the owner's link is printed there.
+    # Its terminal, on which it prints the owner's link.
     log = root / "terminal"
     sandbox = subprocess.Popen([PDPP, "sandbox", "--listen", "127.0.0.1:0", "--json"], stdout=subprocess.PIPE,
                                stderr=log.open("wb"), env={"HOME": folder, "PATH": "/usr/bin:/bin"}, text=True)

@@ -1,8 +1,8 @@
-// MCP's conformance suite against `pdpp mcp host`, in front of a sandbox: node suite.mjs PDPP DIR. PDPP is built with the
-// feature conformance-fixtures (src/mcp/protocol/conformance.rs).
+// Runs MCP's conformance suite against `pdpp mcp host`, in front of a sandbox: node suite.mjs PDPP DIR. PDPP is built
+// with the feature conformance-fixtures (src/mcp/protocol/conformance.rs).
 //
-// The suite brings no bearer. A few lines in between add one and change nothing else: Host, Origin and every byte
-// of a message and its answer are the suite's and the endpoint's own.
+// The suite sends no bearer. A small proxy in between adds one and changes nothing else: Host, Origin and every byte
+// of a message and its answer stay the suite's and the endpoint's own.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import http from 'node:http';
@@ -111,7 +111,7 @@ try {
   }
 
   // The authorization server, for the sandbox's own endpoint. The owner's browser is a request that follows
-  // redirects: the sandbox approves at once.
+  // redirects, because the sandbox approves at once.
   const callback = await between();
   callback.server.close();
   const { client_id } = await json(`${sandbox.url}/oauth/register`, {

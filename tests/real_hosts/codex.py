@@ -1,6 +1,6 @@
 """Codex without a login: its app server calls a tool for us, and a scripted model plays a whole turn.
 
-Both read the config that is in HOME; nothing is written there.
+Both read the config in HOME, and write nothing there.
 """
 
 import json
@@ -14,7 +14,7 @@ from scripted_model import strings
 
 
 class AppServer:
-    """`codex app-server`: JSON-RPC on stdio, the way Codex's own programs talk to it."""
+    """`codex app-server`: JSON-RPC on stdio, as Codex's own programs use it."""
 
     def __init__(self, command, environment, directory):
         self.process = subprocess.Popen([str(part) for part in command], env=environment, cwd=directory,
@@ -85,7 +85,7 @@ class ScriptedResponses(loopback.Loopback):
         self.url += "/v1"
 
     def next_item(self, asked):
-        """Decided from the conversation alone, so a retried request gets the same."""
+        """Depends on the conversation alone, so a retried request gets the same answer."""
         given = asked.get("input", [])
         done = sum(item.get("type") == "function_call_output" for item in given)
         if done == len(self.calls):
@@ -114,7 +114,7 @@ class ScriptedResponses(loopback.Loopback):
                 yield None, tool["name"]
 
     def shown(self):
-        """The results of the calls, in order, each as the text that the model was sent."""
+        """The results of the calls, in order, each as the text that the model received."""
         given = self.requests[-1].get("input", []) if self.requests else []
         outputs = [item.get("output") for item in given if item.get("type") == "function_call_output"]
         return ["\n".join(strings(output)) for output in outputs]

@@ -1,4 +1,4 @@
-"""A model's API on loopback, for as long as a `with` block: what the scripted models have in common."""
+"""A model's API on loopback, for the duration of a `with` block: the common part of the scripted models."""
 
 import http.server
 import json

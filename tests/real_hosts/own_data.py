@@ -7,7 +7,7 @@ import subprocess
 import time
 import zipfile
 
-# Words that stand in one mail alone, in one that the grant leaves out, and in what a person asked an agent for.
+# Words that appear in one mail only, in one that the grant leaves out, and in what a person asked an agent for.
 GRANTED, LEFT_OUT, ASKED = "kjelpressur", "ostrelager", "grundlinje"
 
 MAIL = """From {number}@xxx Thu Mar 05 08:{minute:02}:00 +0000 2026
@@ -27,7 +27,7 @@ Content-Type: text/plain; charset=utf-8
 
 
 def write_takeout(path, mails=500):
-    """An export in the shape of Takeout: one mbox in a zip."""
+    """An export in the form of Takeout: one mbox in a zip."""
     box = [MAIL.format(number=100_000 + number, minute=number % 60, name=f"person{number % 7}", subject=f"Weekly note {number}",
                        body=f"Nothing much happened in week {number}.") for number in range(mails)]
     box.insert(mails // 2, MAIL.format(number=99_999, minute=30, name="landlord", subject="The boiler on the third floor",
@@ -42,7 +42,7 @@ def write_bank(path):
 
 
 def at_a_terminal(command, environment, directory, within=120):
-    """Runs `command` at a terminal of its own and agrees to what it asks: its exit code, and what it showed."""
+    """Runs `command` at a separate terminal and agrees to its questions: its exit code, and its output."""
     main, terminal = os.openpty()
     child = subprocess.Popen([str(part) for part in command], env=environment, cwd=directory, stdin=terminal, stdout=terminal,
                              stderr=terminal, start_new_session=True)

@@ -1,5 +1,6 @@
-// Reads a host's config with a reader that shares nothing with pdpp, and prints it as JSON.
-//   read_config.mjs FILE json|json5|yaml|continue MODULES
+// Reads a host's config with a reader that shares no code with pdpp, and prints it as JSON.
+//
+//     read_config.mjs FILE json|json5|yaml|continue MODULES
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 
@@ -10,7 +11,7 @@ const read = {
   json: JSON.parse,
   json5: text => require('json5').parse(text),
   yaml: text => require('yaml').parse(text),
-  // What Continue makes of the file: its own schema, and what it starts a server by.
+  // How Continue reads the file: its own schema, and the command that starts a server.
   continue: async text => {
     const own = await import(require.resolve('@continuedev/config-yaml'))
     const { mcpServers } = own.claudeDesktopLikeConfigFileSchema.parse(JSON.parse(text))

@@ -3,14 +3,14 @@
 
     replay_provider.py DIR FLOW BEARER
 
-DIR holds one JSON file an exchange: {request{method, path|url, query, headers}, response{status, headers,
-body}}. FLOW is the folder in it whose connect flow is played, BEARER the placeholder of the grant that is
-handed out at its end and whose reads are answered. Prints {"url": ...} when it listens on loopback.
+DIR contains one JSON file per exchange: {request{method, path|url, query, headers}, response{status, headers,
+body}}. FLOW is the folder in it whose connect flow is played, BEARER the placeholder of the grant that the
+flow issues and whose reads are answered. Prints {"url": ...} when it listens on loopback.
 The owner approves on the second poll.
 
-A read gets the recording of its path that shares most parameters. One with a parameter that was not asked
-for is no answer, and what selects content (`q`, `cursor`, ...) has to be equal; only the page size may
-differ. What has no recording is answered 404.
+A read gets the recording of its path that shares most parameters. A recording with a parameter that was not
+requested does not match, and parameters that select content (`q`, `cursor`, ...) must be equal; only the page size may
+differ. A request without a recording is answered with 404.
 """
 
 import http.server
@@ -34,7 +34,7 @@ class Exchange:
         self.bearer = request.get("headers", {}).get("authorization", "").removeprefix("Bearer ")
 
 
-# Parameters that choose what is read: a recording without them is another answer.
+# Parameters that select what is read: a recording without them is another answer.
 SELECTING = {"q", "cursor", "changes_since", "field", "group_by", "group_by_time", "metric"}
 AS_METADATA = "/.well-known/oauth-authorization-server"
 RS_METADATA = "/.well-known/oauth-protected-resource"
@@ -52,7 +52,7 @@ class Provider:
         self.polls = 0
         resource, issuer = self.recorded(RS_METADATA)["resource"], self.recorded(AS_METADATA)["issuer"]
         self.addresses = [resource, issuer]
-        # The flow's own token and grant give way to those whose reads are recorded.
+        # The flow's own token and grant are replaced by those whose reads are recorded.
         approved = next(one.body for one in self.flow if one.body and "access_token" in one.body)
         schema = next(one.body for one in self.reads if one.path == "/v1/schema")
         self.renamed = {

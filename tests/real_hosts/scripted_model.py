@@ -1,8 +1,8 @@
 """A model whose every move is scripted, behind the Anthropic Messages API on loopback.
 
-It lets a whole turn of a real agent run with no login and no model: asked with tools on offer, it calls
-the scripted tools one after the other (through the host's own tool search where the host defers them),
-then ends the turn. What it was sent is kept: that is what a real model would have been shown.
+It lets a whole turn of a real agent run without a login or a model: once it is offered tools, it calls
+the scripted ones one after the other (through the host's own tool search if the host defers them),
+then ends the turn. It keeps what it received, because a real model would have received the same.
 """
 
 import json
@@ -39,7 +39,7 @@ class ScriptedModel(loopback.Loopback):
         super().__init__(Handler)
 
     def next_block(self, asked):
-        """The next content block: decided from the conversation alone, so a retried request gets the same."""
+        """The next content block: depends on the conversation alone, so a retried request gets the same."""
         offered = {tool.get("name") for tool in asked.get("tools", [])}
         if not offered:
             return {"type": "text", "text": "ok"}
@@ -60,7 +60,7 @@ class ScriptedModel(loopback.Loopback):
         return tool_use(len(blocks), name, arguments)
 
     def shown(self, name):
-        """The results of the calls of tool `name`, each as the text that the model was sent."""
+        """The results of the calls of tool `name`, each as the text that the model received."""
         if not self.requests:
             return []
         blocks = list(content_blocks(self.requests[-1]))
@@ -69,7 +69,7 @@ class ScriptedModel(loopback.Loopback):
         return [result_text(results[one]) for one in ids if one in results]
 
     def shown_at_first(self):
-        """Everything in the first request that is no conversation yet: system prompt, tools, reminders."""
+        """Everything in the first request before the conversation: system prompt, tools, reminders."""
         return "\n".join(strings(self.requests[0])) if self.requests else ""
 
 

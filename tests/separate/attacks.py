@@ -1,9 +1,9 @@
-"""What a shell under the person's uid tries against the separate set-up. Each attack says whether it worked.
+"""What a shell under the person's uid tries against the separate set-up. Each attack reports whether it worked.
 
     attacks.py NAME < WHERE
 
-as that user; WHERE is JSON, and names what is attacked. Ends with 3 if it worked, with 0 if it held. The same attacks are tried on
-what is the person's own, where most of them have to work: else they prove nothing.
+Run it as that user; WHERE is JSON, and names the target. Exits with 3 if the attack worked, with 0 if the target held. The same attacks run
+against what belongs to the person, where most of them must work: otherwise they prove nothing.
 """
 
 import concurrent.futures
@@ -30,7 +30,7 @@ import urllib.parse
 
 FORM = "application/x-www-form-urlencoded"
 PATIENCE = 30
-# Passphrases a second that one may try, all ways together, and what is added for those that are on their way.
+# How many passphrases per second an attacker may try, all ways together, and the allowance for those in flight.
 RATE, GRACE = 1.3, 8
 
 
@@ -40,7 +40,7 @@ def saw(what):
 
 
 def tried(work, *arguments, **more):
-    """What it gives; nothing where the system refuses."""
+    """The result, or nothing if the system refuses."""
     try:
         return work(*arguments, **more)
     except (OSError, ValueError):
@@ -91,7 +91,7 @@ class Wire:
         return got
 
     def receive(self):
-        """The next thing that it says, as its name and what belongs to it; nothing at the end."""
+        """Its next message, as a name and the contents; nothing at the end."""
         try:
             head = self._read(5)
             body = self._read(struct.unpack(">I", head[1:])[0])
@@ -102,7 +102,7 @@ class Wire:
         return (told, None) if isinstance(told, str) else next(iter(told.items()))
 
     def rest(self, most=200):
-        """All that it still says."""
+        """All of its remaining messages."""
         told = []
         while len(told) < most and (said := self.receive()):
             told.append(said)
@@ -110,7 +110,7 @@ class Wire:
 
 
 def hand_over(wire, path, wanted=None, name="", shown=None, go=True, file=None):
-    """An import of one file, said all at once; what is answered is read by whoever calls."""
+    """An import of one file, with all messages sent at once; the caller reads the answers."""
     given = dict.fromkeys(("format", "account", "timezone", "own_zone", "date_order", "since_ms"))
     given |= {"copies_attachments": False, **(wanted or {})}
     wire.send({"import": {"wanted": given, "is_dry": False, "names_bad": False}})
@@ -153,7 +153,7 @@ def hidden(html, name):
 
 
 def ticked(html):
-    """The boxes of a page, all of them ticked."""
+    """The boxes of a page, all ticked."""
     boxes = re.findall(r"<input type=\"checkbox\"[^>]*>", html)
     pairs = [(re.search(r' name="([^"]+)"', box), re.search(r' value="([^"]+)"', box)) for box in boxes]
     return [(name[1], value[1]) for name, value in pairs if name and value]
@@ -208,7 +208,7 @@ def ways_in(at):
 
 
 def read_the_store(at):
-    """Every name that leads into it, and what comes of an open place of it."""
+    """Every name that leads into it, and what an accessible place in it allows."""
     names = ("own.db", "own.db-wal", "own.db-shm", "grants.db", "grants.db-wal", "reads.jsonl", "served-by.json", "inbox")
     for folder in ways_in(at):
         if tried(os.listdir, folder):
@@ -271,7 +271,7 @@ def change_the_store(at):
 
 
 def replace_what_runs(at):
-    """The program, the unit, a drop-in, and what root would follow."""
+    """The program, the unit, a drop-in, and links that root would follow."""
     for path in map(pathlib.Path, (at.program, at.unit)):
         for work in (lambda: path.open("r+b"), lambda: path.unlink(), lambda: path.rename(path.with_name("y")), lambda: path.write_bytes(b"x"),
                      lambda: path.with_name("libx.so").write_bytes(b"x"), lambda: pathlib.Path(f"{path}.d").mkdir(),
@@ -282,7 +282,7 @@ def replace_what_runs(at):
                 continue
             if (path.parent / "libx.so").exists() or not str(path).startswith("/etc"):
                 kept = pathlib.Path(at.work) / "hard-link"
-                # A second name of a program that anybody may read gives nobody a right to it.
+                # A second name for a program that anyone may read gives nobody a right to it.
                 if kept.exists() and tried(kept.open, "r+b") is None:
                     kept.unlink()
                     continue
@@ -299,7 +299,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def look_into_the_process(at):
-    """/proc of the service: its memory, environment, files, and where it is."""
+    """/proc of the service: its memory, environment, files, and directories."""
     folder = pathlib.Path(f"/proc/{at.pid}")
     threads = [thread.name for thread in tried(lambda: list((folder / "task").iterdir())) or []]
     for base in [folder, *(folder / "task" / thread for thread in threads)]:
@@ -366,7 +366,7 @@ def signal_the_process(at):
 
 
 def dump_a_reader(at):
-    """The person's own pdpp, while it waits for the rest of a passphrase: a core dump, of which the beginning would be in it."""
+    """The person's own pdpp, while it waits for the rest of a passphrase: a core dump would contain the beginning."""
     os.chdir(at.work)
     for number in (signal.SIGQUIT, signal.SIGSEGV, signal.SIGABRT):
         tried(os.kill, int(at.pid), number)
@@ -410,7 +410,7 @@ def search_what_can_be_read(at):
 
 
 def ask_without_the_passphrase(at):
-    """Each request that takes it, without it: what is said before, and whether it is done all the same."""
+    """Each request that needs the passphrase, sent without it: what the service reveals before it, and whether it acts anyway."""
     with tempfile.TemporaryFile(dir=at.work) as file:
         for request in ("status", "grants", "sources", {"forget": {"account": at.account}}, {"forget": {"account": "No such"}},
                         {"backup": {"is_encrypted": False}}, {"backup": {"is_encrypted": True}}, "passphrase"):
@@ -425,7 +425,7 @@ def ask_without_the_passphrase(at):
                     return saw(f"{request} is answered with {told[0]}")
                 if word := shows(wire.seen, at.words):
                     return saw(f"{request} is answered with {word}")
-        # What nobody says.
+        # Words that appear nowhere else.
         for request in ({"restore": {"file": "x"}}, {"status": None}, [], {"revoke": {"grant": "' OR 1=1 --"}}, "shutdown", {"grants": {}}):
             with Wire(at.socket, 10) as wire:
                 wire.send(request)
@@ -438,7 +438,7 @@ def ask_without_the_passphrase(at):
 
 
 def import_into_a_known_account(at):
-    """A mail for an account that is granted, everything said before anything is asked; and one for an account that is there."""
+    """A mail for a granted account, with everything sent before any question; and one for an existing account."""
     for account in at.accounts:
         with Wire(at.socket, 20) as wire:
             hand_over(wire, at.mailbox, {"account": account})
@@ -465,7 +465,7 @@ def too_many(tries, began, where):
 
 
 def guess_at_the_socket(at):
-    """As many passphrases as the socket takes, in many conversations at once."""
+    """As many passphrases as the socket accepts, in many conversations at once."""
     began, tries = time.monotonic(), []
     end = began + at.seconds
 
@@ -485,7 +485,7 @@ def guess_at_the_socket(at):
 
 
 def guess_at_pages(at):
-    """As many passphrases as the owner's page takes, each at a new visit: a link costs nothing."""
+    """As many passphrases as the owner's page accepts, each in a new session: a link costs nothing."""
     began, tries = time.monotonic(), []
     end = began + at.seconds
 
@@ -503,7 +503,7 @@ def guess_at_pages(at):
 
 
 def speak_to_another_persons_service(at):
-    """This is run by a user whose socket it is not."""
+    """Run by a user whose socket it is not."""
     for request in ("hello", "open", "status", {"revoke": {"grant": "grt_x"}}):
         with contextlib.suppress(OSError), Wire(at.socket, 5) as wire:
             wire.send(request)
@@ -528,7 +528,7 @@ def put_up_a_false_socket(at):
 
 
 def believe_a_false_socket(at):
-    """Root has let the person's program listen there. Whether the person's commands say anything to it."""
+    """Root has let the person's program listen there. Checks whether the person's commands send anything to it."""
     heard = []
     path = pathlib.Path(at.socket)
     with socket.socket(socket.AF_UNIX) as listener:
@@ -557,7 +557,7 @@ HOSTILE_NAMES = ("../../own.db", "../own.db", "/etc/passwd", "a/../../../x", "..
 
 
 def hand_over_hostile_files(at):
-    """Descriptors and names that nobody means. What came of it is root's to see: whether the service lives, and what is in the store."""
+    """Descriptors and names in unexpected forms. Root checks the effect: whether the service lives, and what is in the store."""
     folder = pathlib.Path(at.work)
     plain = folder / "one.mbox"
     shutil.copy(at.mailbox, plain)
@@ -586,7 +586,7 @@ def hand_over_hostile_files(at):
         with contextlib.suppress(OSError, ValueError), Wire(at.socket, 15) as wire:
             hand_over(wire, plain, {"account": "Hostile name"}, name=name, shown="\x1b[2J/" + name, go=False)
             wire.receive()
-    # A file that gets shorter while it is read, and one that says that it is very long.
+    # A file that shrinks while it is read, and one that claims to be very long.
     for length in (0, 8 << 40):
         with contextlib.suppress(OSError, ValueError), open(plain, "r+b") as file, Wire(at.socket, 30) as wire:
             began = time.monotonic()
@@ -597,7 +597,7 @@ def hand_over_hostile_files(at):
             wire.receive()
             if time.monotonic() - began > 25:
                 return saw("a file that says that it is very long is read for long")
-    # More than one file in a message, and frames that are none.
+    # More than one file in a message, and invalid frames.
     for frame in (b"j\xff\xff\xff\xff", b"s\x00\x00\xff\xff" + b"x" * 2000, b"\x00" * 4096, b"j\x00\x00\x00\x02{}", os.urandom(4096)):
         with contextlib.suppress(OSError), Wire(at.socket, 5) as wire:
             socket.send_fds(wire.socket, [frame], [reading, writing, pair[0].fileno(), 0, 1, 2])
@@ -606,7 +606,7 @@ def hand_over_hostile_files(at):
 
 
 def import_by_links(at):
-    """Links and second names of what only root, or the service, can read."""
+    """Links and second names for files that only root, or the service, can read."""
     folder = pathlib.Path(at.work) / "links"
     folder.mkdir()
     targets = ["/etc/shadow", f"{at.store}/own.db", f"{at.store}/grants.db", at.roots_file, f"/proc/{at.pid}/mem", f"/proc/{at.pid}/fd/5"]
@@ -628,7 +628,7 @@ def import_by_links(at):
 
 
 def keep_the_owner_out(at):
-    """Connections that say nothing, at the socket and at the port; then the owner asks."""
+    """Connections that send nothing, at the socket and at the port; then the owner makes a request."""
     held = []
     try:
         for _ in range(300):
@@ -669,7 +669,7 @@ def is_granted(attempt):
 
 
 def decide_without_a_link(at):
-    """A request of one's own, and what its page and the owner's show and take without the owner's link."""
+    """The attacker's own request, and what its page and the owner's show and accept without the owner's link."""
     attempt = ask_for_everything(at)
     _, head, html = ask(attempt["approval_url"])
     cookie = (head.getheader("set-cookie") or "pdpp_owner=x").split(";")[0]
@@ -688,7 +688,7 @@ def decide_without_a_link(at):
 
 
 def decide_with_a_link(at):
-    """The owner's page, opened by a link that the socket gives to anybody of this uid, without the passphrase."""
+    """The owner's page, opened with a link that the socket gives to any process of this uid, without the passphrase."""
     attempt = ask_for_everything(at)
     visit = Visit(link_of(at))
     if not visit.opened:
@@ -710,7 +710,7 @@ def decide_with_a_link(at):
 
 
 def read_without_a_token(at):
-    """The port, with no token and with others."""
+    """The port, without a token and with others."""
     other = at.token[:-1] + ("A" if at.token[-1] != "A" else "B")
     tokens = ({}, {"authorization": "Bearer "}, {"authorization": f"Bearer {other}"}, {"authorization": f"Basic {at.token}"}, {"authorization": "Bearer x" * 400},
               {"cookie": f"token={at.token}"}, {"authorization": f"Bearer {at.foreign_token}"}, {"x-forwarded-for": "127.0.0.1"})
@@ -727,7 +727,7 @@ def read_without_a_token(at):
 
 
 def read_beyond_the_grant(at):
-    """The token that the person's agent has, and what is not in its grant."""
+    """The token of the person's agent, and data that its grant does not cover."""
     bearer = {"authorization": f"Bearer {at.token}"}
     status, _, text = ask(f"{at.url}/v1/schema", **bearer)
     if status != 200:
@@ -752,7 +752,7 @@ def read_beyond_the_grant(at):
 
 
 def widen_the_grant(at):
-    """More of it asked for, in every way that there is; nobody approves."""
+    """Requests for more of it, in every possible way; nobody approves."""
     details = [{"type": "https://pdpp.dev/data-access", "source": {"id": "https://registry.pdpp.dev/connectors/gmail"}, "streams": [{"name": "*"}]}]
     attempts = [ask_for_everything(at)]
     for body in ({"client_name": "Shell", "resource": at.url, "auto_approve": True}, {"client_name": "Shell", "resource": at.url, "authorization_details": details},
@@ -802,7 +802,7 @@ def listen_in_its_place(at):
 
 
 def use_the_services_commands(at):
-    """Each command of the owner's, with the store named; by one's own program and by the service's."""
+    """Each of the owner's commands, with the store named; with the person's own program and with the service's."""
     backup, restored = f"{at.work}/stolen", f"{at.work}/planted"
     environment = {"HOME": at.home, "PATH": "/usr/bin:/bin", "PDPP_DATA_DIR": at.store}
     pathlib.Path(restored).write_bytes(b"no backup")
@@ -817,14 +817,14 @@ def use_the_services_commands(at):
                     done = ran(program, *words, *more, env=environment, cwd=at.work)
                 except subprocess.TimeoutExpired:
                     return saw(f"{' '.join(words)} goes on")
-                # A grant of one's own store is another matter.
+                # A grant of the person's own store is a different matter.
                 if done.returncode == 0 and words[0] != "mcp" or shows(done.stdout + done.stderr, at.ungranted):
                     return saw(f"pdpp {' '.join([*words, *more])} ends with {done.returncode}: {done.stdout[:200]}")
     return pathlib.Path(backup).exists() and saw("there is a backup")
 
 
 def run_the_service_with_ones_own_library(at):
-    """Variables that have a program load or start something: it does, with the rights of whoever set them."""
+    """Variables that make a program load or start something: it does, with the rights of the person who set them."""
     library = pathlib.Path(at.work) / "x.so"
     source = pathlib.Path(at.work) / "x.c"
     source.write_text('#include <stdio.h>\n__attribute__((constructor)) void f(void) { FILE *f = fopen("%s/own.db", "r"); if (f) puts("STOLEN"); else puts("LOADED"); }' % at.store)

@@ -3,11 +3,11 @@
 
     suite.py PDPP
 
-Needs root, on a machine where no separate set-up is: it makes two users, installs for both into the real places, runs the services as
-their units say, and takes all of it away again, whatever happens. There is no systemd in a container: what the unit keeps from the
-service beside its user is looked at by systemd-analyze, and not proven.
+Needs root, on a machine without a separate set-up: it creates two users, installs for both into the real places, runs the services as
+their units define, and removes all of it again, whatever happens. A container has no systemd: systemd-analyze checks what the unit denies
+the service in addition to its user, but nothing proves it.
 
-Every attack is said as `held` or `WORKED`, and tried on what is the person's own where it has to work: `control`. The last line
+Every attack prints `held` or `WORKED`, and also runs against what belongs to the person, where it must work: `control`. The last line
 counts them, and the exit code is 1 if one worked or one control did not.
 """
 
@@ -39,16 +39,16 @@ STORES, SOCKETS, PROGRAMS, UNITS = map(pathlib.Path, ("/var/lib/pdpp", "/run/pdp
 PROGRAM = PROGRAMS / "pdpp"
 ANA, BEN = "pdpptest-ana", "pdpptest-ben"
 PASSPHRASES = {ANA: "heron under the seventh bridge", BEN: "otter beside the second weir"}
-# One of the person's passphrases of which only the beginning is typed.
+# One of the person's passphrases, of which only the beginning is typed.
 BEGUN = "half-a-passphrase-4711"
 PATIENCE = 60
 MAILS = {"Work": 60, "Home": 40}
-# In each mail of an account.
+# Part of each mail of an account.
 WORD = {"Work": "Kingfisher", "Home": "Sandpiper", "Ben": "Dotterel"}
 
 
 class Fault(Exception):
-    """Something does not do what it is there for."""
+    """Something does not work as it should."""
 
 
 def check(holds, what, said=""):
@@ -72,7 +72,7 @@ def waited(look, patience=PATIENCE):
 
 
 def as_user(user):
-    """What makes a program run as `user`, as a login would: with that user's ids, and nothing of root's. Programs that give more rights,
+    """Makes a program run as `user`, like a login: with that user's ids, and nothing of root's. Programs that give more rights,
     such as su, still do."""
     known = pwd.getpwnam(user)
     return ["setpriv", f"--reuid={known.pw_uid}", f"--regid={known.pw_gid}", "--clear-groups", "--inh-caps=-all", "--"]
@@ -89,7 +89,7 @@ def mailbox(path, account, count, large=0):
 
 
 class Terminal:
-    """A command at a terminal of its own."""
+    """A command at a separate terminal."""
 
     def __init__(self, *words, **more):
         self.master, inner = pty.openpty()
@@ -145,7 +145,7 @@ def terminal(*words, **more):
 
 
 class Person:
-    """A user with a set-up of their own, as root sees them."""
+    """A user with their own set-up, as root sees them."""
 
     def __init__(self, name, pdpp):
         self.name, self.pdpp, self.passphrase = name, pdpp, PASSPHRASES[name]
@@ -189,7 +189,7 @@ class Person:
         return line.removeprefix("ExecStart=").split()
 
     def start(self):
-        """The unit's own command, as the unit's own user, with what it says of its folders, umask and core dumps."""
+        """The unit's own command, run as the unit's own user, with its folders, umask and core dump limit."""
         user = pwd.getpwnam(self.system_user)
         SOCKETS.mkdir(mode=0o755, exist_ok=True)
         self.socket.parent.mkdir(mode=0o755, exist_ok=True)
@@ -239,7 +239,7 @@ class Person:
         return {account["name"]: account["id"] for account in self.ask("status")[1]["state"]["accounts"]}
 
     def visit(self):
-        """The owner's page, opened by a link and let in by the passphrase. The link is kept, to look for it later."""
+        """The owner's page, opened with a link and the passphrase. The link is kept, to search for it later."""
         with Wire(self.socket) as wire:
             wire.send("open")
             link = wire.receive()[1]["url"]
@@ -251,7 +251,7 @@ class Person:
         return visit
 
     def approve(self, attempt, account):
-        """An app's request is narrowed to one account and approved, by the owner's page."""
+        """An app's request is narrowed to one account and approved, on the owner's page."""
         visit = self.visit()
         page = visit.get()[2]
         paths = re.findall(r'action="([^"]*/requests/[^"]+)"', page)
@@ -265,7 +265,7 @@ class Person:
             raise Fault(f"the request does not open: {status} {text[-800:]}")
         html = ask(at, cookie=cookie)[2]
         csrf, connection = hidden(html, "csrf"), self.accounts()[account]
-        # The boxes of that account alone: they stand behind its own.
+        # Only the boxes of that account: they follow its own box.
         own = html.split(f'name="connection" value="{connection}"')[1].split('name="connection"')[0]
         form = [("csrf", csrf), ("connection", connection), *ticked(own), ("expires", "1d")]
         status, head, text = ask(f"{at}/review", form, FORM, cookie=cookie, origin=self.url)
@@ -304,7 +304,7 @@ def users():
 
 
 def refusals(pdpp, ana):
-    """What is refused, and that nothing comes of it."""
+    """Refused installations, and that they leave nothing."""
     def refused(code, wanted, *words, user=None, **variables):
         environment = {"PATH": "/usr/bin:/bin", "HOME": "/root", **variables}
         done = ran(*(as_user(user) if user else []), pdpp, "provider", *words, env=environment, cwd="/")
@@ -323,7 +323,7 @@ def refusals(pdpp, ana):
     shown = good(pdpp, "provider", "install", "--dry-run", "--for", ANA)
     check("ExecStart=/usr/local/lib/pdpp/pdpp provider serve" in shown, "--dry-run shows the unit")
     check(not is_there() and f"pdpp-{ANA}" not in users(), "what was refused, or only shown, made nothing")
-    # A late step fails: a folder has the name of the unit.
+    # A late step fails because a folder has the name of the unit.
     in_the_way = UNITS / f"pdpp-provider-{ANA}.service"
     in_the_way.mkdir()
     try:
@@ -373,7 +373,7 @@ def what_was_made(pdpp, person):
 
 
 def unit_is_sound(person):
-    """What systemd's own tools say of the unit."""
+    """What systemd's own tools report about the unit."""
     copy = pathlib.Path(tempfile.mkdtemp(prefix="pdpp-unit-")) / person.unit.name
     try:
         shutil.copy(person.unit, copy)
@@ -388,7 +388,7 @@ def unit_is_sound(person):
 
 
 def timers_are_sound(pdpp):
-    """The timers of docs/refresh.md, by systemd's own tool and as property list and XML."""
+    """The timers of docs/refresh.md, checked by systemd's own tool and as property list and XML."""
     page = (ROOT / "docs/refresh.md").read_text()
     blocks = {kind: re.findall(rf"^```{kind}\n(.*?)^```", page, re.M | re.S) for kind in ("ini", "xml")}
     folder = pathlib.Path(tempfile.mkdtemp(prefix="pdpp-timer-"))
@@ -409,7 +409,7 @@ def timers_are_sound(pdpp):
 
 
 def definitions_elsewhere():
-    """The definitions for other systems, as far as they can be looked at here."""
+    """The definitions for other systems, as far as they can be checked here."""
     found = plistlib.loads((ROOT / "packaging/launchd/pdpp-provider.plist").read_bytes())
     check(found["ProgramArguments"][0] == str(PROGRAM) and found["Umask"] == 0o077 and found["HardResourceLimits"]["Core"] == 0, "the launchd definition is a property list (it was never run)")
     task = xml.etree.ElementTree.parse(ROOT / "packaging/windows/pdpp-provider.xml").getroot()
@@ -426,7 +426,7 @@ def definitions_elsewhere():
 
 
 class Attacks:
-    """Counts what held."""
+    """Counts the attacks that failed."""
 
     def __init__(self, folder):
         self.script = folder / "attacks.py"
@@ -435,7 +435,7 @@ class Attacks:
         self.held, self.worked, self.controls = [], [], 0
 
     def run(self, name, user, at):
-        """Whether the attack worked, and what it says of that."""
+        """Whether the attack worked, and its description of the result."""
         given = {key: str(value) if isinstance(value, pathlib.Path) else value for key, value in at.items()}
         done = ran(*as_user(user), sys.executable, self.script, name, stdin=None, input=json.dumps(given).encode(), env={"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}, cwd="/tmp")
         if done.returncode not in (0, 3):
@@ -454,7 +454,7 @@ class Attacks:
             print(f"  {seen}")
 
     def control(self, name, user, at):
-        """The same on what is one's own: it has to work."""
+        """The same against the person's own things: it must work."""
         worked, said = self.run(name, user, at)
         if not worked:
             raise Fault(f"{name} does not work on one's own either, so it proves nothing: {said}")
@@ -484,7 +484,7 @@ def run_attacks(ana, ben, work, secrets_of):
           "token": ana.granted["access_token"], "grant": ana.granted["grant_id"], "foreign_token": ben.granted["access_token"], "roots_file": roots, "secret": BEGUN,
           "seconds": 12, "any_dump": False}
 
-    # The person's own store and processes: where the same has to work.
+    # The person's own store and processes, where the same attacks must work.
     own = ana.home / "simple"
     good(*as_user(ANA), ana.pdpp, "import", work / "one.mbox", "--account", "Work", "--yes", "--data-dir", own, env=ana.environment, cwd=ana.home)
     sleeper = subprocess.Popen([*as_user(ANA), "sleep", "600"], cwd=shell, env=ana.environment)
@@ -564,7 +564,7 @@ def run_attacks(ana, ben, work, secrets_of):
     sleeper.kill()
     sleeper.wait()
 
-    # A socket in a place of the person's: root lets it happen, as a broken system would.
+    # A socket in one of the person's places: root allows it, as a broken system would.
     ana.stop()
     for mode, owner, told in ((0o755, ana.uid, "believe a socket in a folder of the person's"), (0o777, 0, "believe a socket in a folder that everybody can write to")):
         shutil.rmtree(ana.socket.parent, ignore_errors=True)
@@ -575,7 +575,7 @@ def run_attacks(ana, ben, work, secrets_of):
     shutil.rmtree(ana.socket.parent)
     ana.start()
 
-    # Last: what was typed and what links there were, in all that the person can read.
+    # Last: typed passphrases and links, in everything that the person can read.
     typed = [spelling for passphrase in PASSPHRASES.values() for spelling in spellings(passphrase)]
     wanted = {"secrets": [*typed, *secrets_of()], "since": BEGAN - 5, "least": 20}
     against.attack("search_what_can_be_read", ANA, wanted)
@@ -602,12 +602,12 @@ def child_called(pid, name):
 
 
 def spellings(secret):
-    """As it is typed, and as forms and addresses have it."""
+    """As typed, and as encoded in forms and addresses."""
     return sorted({secret, secret.replace(" ", "+"), secret.replace(" ", "%20")})
 
 
 def secrets_in_memory(ana, wanted):
-    """Looks for what was typed, and for links, in the memory of the service, as root can."""
+    """Searches the memory of the service for typed text and for links, as root can."""
     found, pid = {}, ana.service.pid
     maps = pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
@@ -642,7 +642,7 @@ def import_as(person, path, account, typed=False):
 
 
 def kills(ana, work):
-    """The service is killed while it imports, again and again; then each import is done, and nothing is lost or twice."""
+    """The service is killed during imports, again and again; then each import is completed, and nothing is lost or duplicated."""
     mails, midway = 4000, 0
     mailbox(work / "large.mbox", "Large", mails, large=3000)
     before = ana.counts()
@@ -669,7 +669,7 @@ def kills(ana, work):
 
 
 def full_disk(ben, work):
-    """A store on a small disk that gets full: an import is refused, and nothing is lost."""
+    """A store on a small disk that fills up: an import is refused, and nothing is lost."""
     ben.stop()
     kept = pathlib.Path(tempfile.mkdtemp(prefix="pdpp-kept-"))
     shutil.copytree(ben.store, kept / "store", symlinks=True)
@@ -702,7 +702,7 @@ def full_disk(ben, work):
 
 
 def stopped_and_started(ana):
-    """As a reboot has it: the unit is stopped, the folder of the socket is gone, and both come again."""
+    """Like a reboot: the unit is stopped, the folder of the socket is gone, and both are created again."""
     bearer = {"authorization": f"Bearer {ana.granted['access_token']}"}
     read = lambda: ask(f"{ana.url}/v1/streams/messages/records?limit=100", **bearer)  # noqa: E731
     before, url = (ana.counts(), read()[2]), ana.url
@@ -717,7 +717,7 @@ def stopped_and_started(ana):
 
 
 def again(pdpp, ana, work):
-    """Installed again: program and unit anew, store, passphrase and port as before; and no program of the person's is run by root."""
+    """Installed again: program and unit are new, store, passphrase and port stay; and root runs no program of the person's."""
     counts, unit = ana.counts(), ana.unit.read_text()
     ana.stop()
     trojans = ana.folder("trojans")
@@ -737,7 +737,7 @@ def again(pdpp, ana, work):
 
 
 def set_ups(ana):
-    """`doctor` and `status` say which set-up it is."""
+    """`doctor` and `status` name the set-up."""
     doctor = json.loads(ana.run("doctor", "--json").stdout)
     found = next(one for one in doctor["checks"] if one["name"] == "set-up")
     check(found["message"].startswith("separate: ") and "its service is running" in found["message"], "doctor says which set-up it is")
@@ -746,7 +746,7 @@ def set_ups(ana):
 
 
 def as_an_agent_does(ana, links):
-    """The person connects their agent with `pdpp connect`, as to any provider, and its tools read what was granted."""
+    """The person connects their agent with `pdpp connect`, like to any provider, and its tools read what was granted."""
     words = [*as_user(ANA), ana.pdpp, "connect", ana.url, "--no-browser", "--store", "file"]
     connecting = subprocess.Popen(words, env=ana.environment, cwd=ana.home, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
@@ -766,7 +766,7 @@ def as_an_agent_does(ana, links):
 
 
 def restore(pdpp, ben, work):
-    """A backup is put back by root: into an empty store only, by the store's own user; the passphrase stays."""
+    """Root restores a backup: into an empty store only, as the store's own user; the passphrase stays."""
     backup = ben.home / "ben.pdpp"
     ben.typed("provider", "backup", backup)
     check(backup.stat().st_uid == ben.uid and backup.stat().st_size > 1000, "a backup is written into the person's own file")
@@ -828,7 +828,7 @@ def taken_away(pdpp, ana, ben):
 
 
 def sweep():
-    """Takes away all that this suite may have made, by what is called as it calls things."""
+    """Removes everything that this suite may have created, by its names."""
     for entry in pwd.getpwall():
         if not entry.pw_name.startswith(("pdpptest-", "pdpp-pdpptest-")):
             continue
@@ -917,7 +917,7 @@ def main(pdpp):
         with tempfile.TemporaryDirectory(prefix="pdpp-separate-", ignore_cleanup_errors=True) as made:
             work = pathlib.Path(made)
             work.chmod(0o755)
-            # Where everybody may run it, wherever the clone is; root's, so that nobody else changes it.
+            # Where everyone may run it, wherever the clone is; it belongs to root, so that nobody else changes it.
             binary = work / "pdpp"
             shutil.copy(pdpp, binary)
             binary.chmod(0o755)

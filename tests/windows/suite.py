@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Builds pdpp and its tests for Windows, and runs them under Wine.
 
-    python3 tests/windows/suite.py TARGET            everything, with all that it makes below TARGET
-    python3 tests/windows/suite.py TARGET --only X   the tests whose names hold X, and nothing else
+    python3 tests/windows/suite.py TARGET            everything, with all results below TARGET
+    python3 tests/windows/suite.py TARGET --only X   the tests whose names contain X, and nothing else
 
-Debian's Rust builds: it has the source of its library, and so any target. Wine copies Windows as far as it does; what it cannot
-show is in `UNPROVEN`, and what is left out of the tests in `left_out.tsv`, each with its reason. A test that is in neither and does
-not run fails this.
+Debian's Rust builds, because it has the source of its library, and so supports any target. Wine copies Windows as far as it can; `UNPROVEN`
+lists what it cannot show, and `left_out.tsv` the tests that are left out, each with its reason. A test that is in neither and does
+not run makes this fail.
 """
 
 import json
@@ -49,7 +49,7 @@ def check(holds, what, shown=""):
 
 
 class Wine:
-    """A Windows of its own, below `target`."""
+    """A separate Windows, below `target`."""
 
     def __init__(self, target):
         self.helpers = target / "helpers"
@@ -59,7 +59,7 @@ class Wine:
         self.environment |= {
             "WINEPREFIX": str(self.prefix),
             "WINEDEBUG": "-all",
-            # Nobody has to be asked whether to install these.
+            # These are installed without a question.
             "WINEDLLOVERRIDES": "mscoree=;mshtml=",
             "INSTA_UPDATE": "no",
             "INSTA_FORCE_PASS": "0",
@@ -69,7 +69,7 @@ class Wine:
 
     @staticmethod
     def windows(path):
-        """The name of a file of this machine as programs of Windows have it."""
+        """The name of a file of this machine as Windows programs see it."""
         return "Z:" + str(path).replace("/", "\\")
 
     def run(self, *words, timeout=120, **more):
@@ -78,7 +78,7 @@ class Wine:
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, cwd=ROOT, **more)
 
     def make(self):
-        # One that runs still has the umask that it was started with.
+        # A running wineserver still has the umask that it was started with.
         self.end()
         self.helpers.mkdir(parents=True, exist_ok=True)
         compiler = "x86_64-w64-mingw32-gcc"
@@ -97,14 +97,14 @@ class Wine:
             for folder in (home, home / "Temp", home / "AppData", home / "AppData/Local", home / "AppData/Roaming"):
                 if folder.is_dir():
                     folder.chmod(0o700)
-        # There is no screen, and this opens web addresses.
+        # There is no screen, and this would open web addresses.
         browser = self.windows(self.helpers / "browser.exe")
         for key, name, value in ((r"HKCU\Software\Wine\Drivers", ["/v", "Graphics"], "null"),
                                  (r"HKCU\Software\Classes\http\shell\open\command", ["/ve"], f'"{browser}" "%1"')):
             self.run("reg", "add", key, *name, "/d", value, "/f").check_returncode()
 
     def credentials(self, are_there):
-        """Whether there is a Credential Manager from now on."""
+        """Whether a Credential Manager exists from now on."""
         self.run(self.windows(self.helpers / "locked_key.exe"), "unlock" if are_there else "lock").check_returncode()
 
     def wait(self):
@@ -124,7 +124,7 @@ TEST = re.compile(r"^\s*#\[(?:tokio::)?test\b[^\n]*\]\n((?:\s*(?:#\[[^\n]*\]|//[
 
 
 def in_source(folder, other):
-    """Every test below `folder`, as (its file's module, its name, whether it runs only when it is asked for); none of `other`."""
+    """Every test below `folder`, as (its file's module, its name, whether it runs only on request); without those in `other`."""
     found = []
     for path in sorted((ROOT / folder).rglob("*.rs")):
         parts = list(path.relative_to(ROOT / folder).with_suffix("").parts)
@@ -144,13 +144,13 @@ def is_of(name, test):
     module, function, _ = test
     if not module:
         return name.split("::")[-1] == function
-    # A file of tests beside the one that they are of may be a module within that.
+    # A file of tests next to the file that they test may be a module within it.
     of_file = (module, module.removesuffix("_tests"))
     return name.endswith(f"::{function}") and any(f"{name}::".startswith(f"{one}::") for one in of_file)
 
 
 def left_out():
-    """What `left_out.tsv` names: (unit or integration, a test or a module with `::` behind it) and why."""
+    """The contents of `left_out.tsv`: (unit or integration, a test or a module followed by `::`) and why."""
     lines = (HERE / "left_out.tsv").read_text(encoding="utf-8").splitlines()
     return {tuple(line.split("\t")[:2]): line.split("\t")[2] for line in lines if line and not line.startswith("#")}
 
@@ -159,7 +159,7 @@ RESULT = re.compile(r"^test (\S+)(?: - should panic)? \.\.\. (ok|FAILED|ignored)
 
 
 def run_tests(wine, binary, options, patience=600):
-    """Runs a test binary: what each test came to, and all that was said. One that says nothing for `patience` seconds is ended."""
+    """Runs a test binary: the result of each test, and all output. A binary without output for `patience` seconds is ended."""
     words = ["wine", Wine.windows(binary), *options]
     environment = wine.environment | {"RUST_TEST_THREADS": "6"}
     running = subprocess.Popen(words, env=environment, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -187,7 +187,7 @@ def run_tests(wine, binary, options, patience=600):
 
 
 def tests(wine, kind, binary, source, reasons, only):
-    """Runs the tests of one binary but those that are left out, and says what became of all."""
+    """Runs the tests of one binary except the left-out ones, and reports all results."""
     listed = run_tests(wine, binary, ["--list", "--format", "terse"], 120)[2]
     names = [line.rsplit(": ", 1)[0] for line in listed.splitlines() if line.endswith(": test")]
     mine = {name: why for (where, name), why in reasons.items() if where == kind}
@@ -232,7 +232,7 @@ def tests(wine, kind, binary, source, reasons, only):
 
 
 class Person:
-    """The user of that Windows, whose profile holds nothing of this program's yet. Wine says itself whose profile it is."""
+    """The user of that Windows, whose profile has nothing of this program yet. Wine itself names the profile."""
 
     def __init__(self, wine, pdpp):
         self.wine, self.pdpp = wine, Wine.windows(pdpp)
@@ -270,7 +270,7 @@ HELLO = ("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "cl
 
 
 def as_a_person(wine, pdpp):
-    """The demo, a sandbox, a grant of it, two hosts, and a read: what README has."""
+    """The demo, a sandbox, a grant of it, two hosts, and a read: the steps of README."""
     print("as a new user", flush=True)
     person = Person(wine, pdpp)
     version = person("--version")
@@ -315,7 +315,7 @@ def main():
     began = time.monotonic()
     pdpp, unit, integration = build(target)
     print(f"built in {time.monotonic() - began:.0f} s: {os.path.getsize(pdpp) >> 20} MiB, with debug assertions", flush=True)
-    # A profile of Windows, and what is made in it, is its user's alone. Wine makes modes of that.
+    # A profile of Windows, and everything in it, belongs to its user alone. Wine implements this with modes.
     os.umask(0o077)
     wine = Wine(target)
     wine.make()
