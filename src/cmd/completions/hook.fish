@@ -1,6 +1,6 @@
 
-# Values that only this machine knows come from `pdpp __complete`. They are data that a provider may have chosen: fish
-# quotes them, nothing evaluates them.
+# `pdpp __complete` supplies the values that only this machine knows. A provider may have chosen these values, so they
+# are data: fish quotes them, and nothing evaluates them.
 function __pdpp_values
     set -l words (commandline -opc) (commandline -ct)
     command pdpp __complete -- $words[2..-1] 2>/dev/null </dev/null

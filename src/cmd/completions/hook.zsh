@@ -1,6 +1,6 @@
 
-# Values that only this machine knows come from `pdpp __complete`; what is above does the rest. They are data that a
-# provider may have chosen: compadd quotes them, nothing evaluates them.
+# `pdpp __complete` supplies the values that only this machine knows; the script above does the rest. A provider may
+# have chosen these values, so they are data: compadd quotes them, and nothing evaluates them.
 _pdpp() {
     local line
     local -a values shown
