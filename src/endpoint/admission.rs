@@ -318,7 +318,7 @@ mod tests {
             known.get_mut(&hash).unwrap().slot = unknown();
             assert!(known.len() <= MOST);
         }
-        assert!(known.len() == MOST && known.contains_key(&refused), "an unknown one goes first");
+        assert!(known.len() == MOST && known.contains_key(&refused), "an unknown one is dropped first");
         assert!(asked.iter().all(|hash| known.contains_key(hash)) && held.len() == 3);
         for hash in [served, idle] {
             assert_eq!(entry(&mut known, hash).1, Standing::Known);

@@ -4,10 +4,10 @@
 //! - [`credentials`], [`introspection`]: asking the authorization server about a bearer;
 //!   [`admission`]: what it said, for at most a minute; [`rate`]: how often; [`gate`]: all three, for
 //!   [`crate::mcp::protocol::http`].
-//! - [`tls`]: of its own, over [`crate::listener`]. [`mod@log`], [`metrics`]: what an operator sees.
+//! - [`tls`]: TLS of the endpoint itself, over [`crate::listener`]. [`mod@log`], [`metrics`]: what an operator sees.
 //!
-//! Nothing is kept between two requests but [`admission`]'s minute, and whose turn comes first: any number of these
-//! can stand behind any balancer.
+//! Between two requests, only [`admission`]'s minute and the order of turns are kept, so any number of these can run
+//! behind any balancer.
 
 pub mod admission;
 pub mod credentials;

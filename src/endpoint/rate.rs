@@ -185,7 +185,7 @@ mod tests {
             assert!(rate.count(bearer(n), start).is_ok());
         }
         assert_eq!(rate.count(bearer(MOST), start).unwrap_err(), Wait::Busy);
-        assert!(rate.count(bearer(0), start).is_ok(), "whoever is known is served on");
+        assert!(rate.count(bearer(0), start).is_ok(), "a known bearer is still served");
         assert!(rate.count(bearer(MOST), start + Duration::from_secs(11)).is_ok());
         assert!(rate.bearers.lock().unwrap().len() <= MOST);
     }

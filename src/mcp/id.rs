@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(parse("c/s:50%"), Err(IdError::NotCanonical("c/s:50%25".into())));
         assert_eq!(parse("c/s:%41"), Err(IdError::NotCanonical("c/s:A".into())));
         assert_eq!(parse("c/s:2024%2f1"), Err(IdError::NotCanonical("c/s:2024%2F1".into())));
-        assert!(parse("c/s:2024%2F1").is_ok(), "what is advised is accepted");
+        assert!(parse("c/s:2024%2F1").is_ok(), "the suggested form is accepted");
         assert_eq!(parse("s:50%25"), Ok(id(None, "s", "50%25")), "legacy ids are never decoded");
     }
 

@@ -255,14 +255,14 @@ async fn r5_1_a_refusal_is_explained_with_what_the_schema_says() {
             (400, "invalid_request", "Exact filters are not supported on 'memo'"),
             "query_records",
             json!({"stream": "transactions", "filter": {"memo": "x"}}),
-            "these take a value: amount, booked_at, category, day, id, is_pending, thread_id",
+            "does not accept a value; these do: amount, booked_at, category, day, id, is_pending, thread_id",
             json!({"tool": "schema", "arguments": {"stream": "transactions"}}),
         ),
         (
             (400, "invalid_request", "filter[...] is not supported for client-token reads in PDPP v0.1"),
             "query_records",
             json!({"stream": "transactions", "filter": {"category": "x"}}),
-            "this provider may not take filter for a grant",
+            "this provider may not accept filter for a grant",
             Value::Null,
         ),
         (
@@ -304,7 +304,7 @@ async fn r5_1_a_refusal_is_explained_with_what_the_schema_says() {
             (400, "invalid_request", "Aggregation group_by is not declared for 'memo'"),
             "aggregate",
             json!({"stream": "transactions", "metric": "count", "group_by": "memo"}),
-            "group_by takes: category",
+            "group_by accepts: category",
             json!({"tool": "schema", "arguments": {"stream": "transactions"}}),
         ),
         (

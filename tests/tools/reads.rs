@@ -50,7 +50,7 @@ async fn r3_10_a_refused_feature_is_passed_on_with_what_works() {
     for part in [
         "error invalid_request: filter is not supported",
         "request_id=\"req_7\"",
-        "this provider does not take filter for a grant; leave it out and narrow with fields, sort, limit",
+        "this provider does not accept filter for a grant; leave it out and narrow with fields, sort, limit",
     ] {
         assert!(answer.text.contains(part), "{part} in\n{}", answer.text);
     }

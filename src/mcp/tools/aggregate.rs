@@ -594,6 +594,6 @@ mod tests {
         assert_eq!(order(&by("count"), &[("b", 9, none())]), None);
         let some = json!([{"key": "b", "count": 1, "value": 7}, {"key": "c", "count": 1, "value": -8}, {"key": "a", "count": 3, "value": null}]);
         let told = order_of(by("min").as_object().unwrap(), some.as_array().unwrap());
-        assert_eq!(told.unwrap(), "the largest min first", "what has no value comes last in any order");
+        assert_eq!(told.unwrap(), "the largest min first", "a group without a value comes last in any order");
     }
 }

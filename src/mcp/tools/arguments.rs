@@ -211,7 +211,7 @@ mod tests {
         assert!(text.contains("`connector_instance_id`") && text.contains("connection_id, "), "{text}");
         assert!(text.ends_with(r#"next: fetch {"connection_id":"x","id":"a"}"#), "{text}");
         let error = arguments("fetch", json!({"id": "a", "colour": "x"})).unwrap_err();
-        assert_eq!(error.next_call(), None, "what is not known is not dropped");
+        assert_eq!(error.next_call(), None, "an unknown condition is not dropped");
     }
 
     #[test]

@@ -657,11 +657,11 @@ mod tests {
             let error = unsorted(refused(), &call("-kind", None), std::slice::from_ref(facts));
             Value::Object(error.to_structured()).to_string()
         };
-        assert!(hint(&one).contains("records sort by at alone"), "{}", hint(&one));
+        assert!(hint(&one).contains("records sort by at only"), "{}", hint(&one));
         let several = StreamFacts { sort_fields: ["at", "amount"].map(str::to_owned).into(), ..one.clone() };
         let text = hint(&several);
         assert!(
-            text.contains("records sort by one of amount, at; -FIELD descends") && !text.contains("alone"),
+            text.contains("records sort by one of amount, at; -FIELD descends") && !text.contains("at only"),
             "{text}"
         );
         // A sort includes its direction.

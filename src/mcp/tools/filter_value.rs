@@ -393,6 +393,6 @@ mod tests {
             ..StreamFacts::default()
         });
         let filter = json!({"at": "yesterday"});
-        assert_eq!(misfits(&of(&filter), &several).0, [], "sources that declare it otherwise");
+        assert_eq!(misfits(&of(&filter), &several).0, [], "sources that declare it differently");
     }
 }

@@ -4,22 +4,21 @@
 //! them, this one answers every request that can be read, keeps memory bounded when a client stops reading,
 //! and always ends (R1.4, R1.7, R1.8):
 //!
-//! - Lines of at most 4 MiB; what is no message is answered with the id that it had ([`jsonrpc`]).
-//! - The lifecycle is a flag, not a state of the process: whatever comes before `initialize`, or
-//!   instead of it, is answered or ignored.
-//! - Wire ids never reach the SDK. It knows 64 bits and its own bookkeeping; here an id comes back
-//!   as it went, once: while one is in flight a second request with it is ignored.
-//! - At most [`MAX_IN_FLIGHT`] calls run. More wait, bounded, while lines are still read for a
-//!   cancellation among them; then reading stops. It stops too while a client leaves more than
-//!   [`MAX_BACKLOG`] bytes of answers unread.
-//! - stdin and stdout have a thread each, so a stuck peer blocks no call; only what stdout takes without being waited for is
-//!   written past its thread. A third thread enforces the
-//!   end with its own clock: signals, a reader of stdout that went away, a parent that went away, and
-//!   a call that blocks the runtime.
+//! - Lines have at most 4 MiB; a line that is not a message is answered with its id, if it has one ([`jsonrpc`]).
+//! - The lifecycle is a flag, not a state of the process: anything that comes before `initialize`, or instead of it,
+//!   is answered or ignored.
+//! - Wire ids never reach the SDK, which supports 64 bits and its own bookkeeping. Here an id comes back unchanged, and
+//!   once: while a request is in flight, a second one with the same id is ignored.
+//! - At most [`MAX_IN_FLIGHT`] calls run. A limited number of others wait while lines are still read, because one of
+//!   them may be a cancellation; then reading stops. It also stops while a client leaves more than [`MAX_BACKLOG`]
+//!   bytes of answers unread.
+//! - stdin and stdout have a thread each, so that a stuck peer blocks no call; only what stdout accepts without blocking
+//!   bypasses its thread. A third thread with its own clock enforces the end: on signals, when the reader of stdout or
+//!   the parent is gone, and when a call blocks the runtime.
 //!
-//! A vanished parent is noticed by its process id, four times a second. Linux could send a signal
-//! instead (`PR_SET_PDEATHSIG`), but does so already when the *thread* that started us ends, which is
-//! ordinary in hosts with thread pools.
+//! The process id of the parent is checked four times a second, to notice that it is gone. Linux could send a signal
+//! instead (`PR_SET_PDEATHSIG`), but it does so when the *thread* that started us ends, which is normal in hosts with
+//! thread pools.
 
 pub(super) mod connection;
 mod guard;
@@ -46,13 +45,14 @@ use pipes::Pipes;
 pub use stop::Ended;
 use stop::{FLUSH, Stop};
 
-/// Serves `service` on this process's stdin and stdout until there is nobody to serve.
+/// Serves `service` on this process's stdin and stdout until the client is gone.
 ///
-/// Takes the process over: its signals, its panic messages, its standard streams, and its end, which
-/// has to follow at once: half a second later it is enforced, unless a token is on its way ([`crate::shutdown`]).
+/// Takes over the process: its signals, its panic messages, its standard streams, and its end. The caller must end the
+/// process at once: half a second later the end is enforced, unless a token exchange is in progress
+/// ([`crate::shutdown`]).
 ///
 /// # Errors
-/// `no_thread`: the system gave no threads.
+/// Returns `no_thread` if the system could not start a thread.
 pub async fn serve_stdio(service: Arc<dyn Service>) -> Result<Ended> {
     if guard::is_stdout_closed() {
         return Ok(Ended::NoOutput);
@@ -62,18 +62,18 @@ pub async fn serve_stdio(service: Arc<dyn Service>) -> Result<Ended> {
     Ok(serve(service, pipes, stop).await)
 }
 
-/// Answers the first request, whatever it is, with `error`, says it on stderr, and gives the exit code
-/// to end the process with (R1.2, R1.3).
+/// Answers the first request, whatever it is, with `error`, prints the error on stderr, and returns the exit code for
+/// the process (R1.2, R1.3).
 ///
-/// One exception: `server/discover` is answered with the same words, as a method that is not there, and the
-/// next request ends the process. Claude Code asks that before `initialize`; a server that ends at the probe
-/// it shows as `CONNECTION_CLOSED`, without a word of the guidance. A client without the fallback to
-/// `initialize` has the guidance too.
+/// One exception: `server/discover` is answered with the same text, as an unknown method, and the next request ends the
+/// process. Claude Code sends it before `initialize`. If a server ends at this probe, Claude Code shows
+/// `CONNECTION_CLOSED` without any of the guidance. A client that does not fall back to `initialize` also gets the
+/// guidance.
 ///
-/// A client that sends nothing is not waited for longer than its input or its life lasts.
+/// If a client sends nothing, this waits only until its input or its process ends.
 ///
 /// # Errors
-/// `no_thread`: the system gave no threads.
+/// Returns `no_thread` if the system could not start a thread.
 pub async fn serve_refusal(error: &Error, ui: &Ui) -> Result<u8> {
     ui.error(error);
     let stop = Stop::default();
@@ -83,7 +83,7 @@ pub async fn serve_refusal(error: &Error, ui: &Ui) -> Result<u8> {
 }
 
 fn take_over_process(stop: &Stop) -> Result<Pipes> {
-    // Also where nothing has done so yet: "not a char boundary in `…`" would quote a record.
+    // In case nothing has done so yet: "not a char boundary in `…`" would quote a record.
     crate::ui::keep_panics_short();
     let no_thread = |error| Error::failed("no_thread", "Could not start a thread for stdio").because(error);
     guard::watch(stop.clone()).map_err(no_thread)?;
@@ -128,11 +128,11 @@ async fn refuse(error: &Error, mut pipes: Pipes, stop: &Stop) {
     }
 }
 
-/// `error` as the JSON-RPC error that ends a session: what happened, and what the owner has to type.
+/// `error` as the JSON-RPC error that ends a session: what happened, and what the owner must type.
 fn refusal(error: &Error) -> ErrorData {
     let next = error.next_step();
     let because: Vec<String> = error.causes().collect();
-    // A host shows the message alone.
+    // A host shows only the message.
     let mut message = error.message().to_owned();
     for cause in &because {
         message.push_str(": ");

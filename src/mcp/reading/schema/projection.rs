@@ -240,7 +240,7 @@ mod tests {
         let connector = &body["connectors"][0];
         assert_eq!(body["detail"], "compact");
         assert_eq!(connector["granted_connections"].as_array().unwrap().len(), 2);
-        assert_eq!(connector["streams"][0].get("granted_connections"), None, "shared ones are said once");
+        assert_eq!(connector["streams"][0].get("granted_connections"), None, "shared ones are listed once");
         assert_eq!(
             connector["streams"][1]["granted_connections"],
             json!([{"connection_id": "a"}]),
