@@ -12,7 +12,7 @@
 //! - [`cache`]: the life of a credential on this machine: an index without secrets, a secret store, and the
 //!   choice of what to serve.
 //! - [`mcp`]: the tool core, in four modules. [`mcp::protocol`] speaks JSON-RPC over stdio and HTTP, as server
-//!   and client, and knows no tool. [`mcp::reading`] is what a tool reads from: a
+//!   and client, and does not know the tools. [`mcp::reading`] is what a tool reads from: a
 //!   [`mcp::reading::reader::Reader`] over a [`mcp::reading::backend::Backend`] (a resource server, or
 //!   [`mcp::reading::hosted_tools`]), or several as one [`mcp::reading::package`], with one cursor over all of
 //!   them ([`mcp::reading::paging`]). [`mcp::render`] writes the two views. [`mcp::tools`] has a file or a
@@ -40,9 +40,10 @@
 //!   connections from anyone, names in hexadecimal, incoming and outgoing JSON, a grant's end in words, the
 //!   event loop, and what the process waits for before it ends.
 //!
-//! Arrows go one way: `cmd → {bundle, checks, demo} → {endpoint, grants, sandbox, setup} → own → import → {access_log, vault} → {cache, mcp} → provider` → the
-//! line above (`tests/docs/map.rs`). Within [`cache`], [`checks`], [`cmd`], [`endpoint`], [`fs`], [`grants`], [`mcp`] and
-//! [`provider`], no files use each other in a circle. So [`mcp`] knows no cache: it gets a bearer through one function
+//! Arrows go one way: `cmd → {bundle, checks, demo} → {endpoint, grants, sandbox, setup} → own → import →
+//! {access_log, vault} → {cache, mcp} → provider` → the last line of this list (`tests/docs/map.rs`). Within
+//! [`cache`], [`checks`], [`cmd`], [`endpoint`], [`fs`], [`grants`], [`mcp`] and [`provider`], no files use each
+//! other in a circle. So [`mcp`] does not know the cache: it gets a bearer through one function
 //! ([`mcp::reading::reader::BearerSource`]).
 //!
 //! # Invariants
