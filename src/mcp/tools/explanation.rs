@@ -155,9 +155,9 @@ fn step(reader: &Reader, asked: Asked<'_>, refusal: &Refusal) -> Step {
         (_, "invalid_cursor") => {
             say("start again without cursor; a cursor works only with the call that gave it")
         }
-        (404, code) if code.contains("match") => say(
-            "the words are not in that field as one text; try one word of them, or read from offset_chars 0",
-        ),
+        (404, code) if code.contains("match") => {
+            say("the words are not together in that field; try one of them, or read from offset_chars 0")
+        }
         (410, _) | (_, "cursor_expired") => say("the cursor is too old: start again without it"),
         (422, "field_not_text") => not_text(asked),
         (429, _) => say(format!(
