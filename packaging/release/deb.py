@@ -86,7 +86,7 @@ def main():
         (docs / "copyright").write_text(
             "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"
             "Upstream-Name: pdpp\n"
-            "Comment: The crates that are in the binary are under licences of their own: see\n"
+            "Comment: The crates that are in the binary are under their own licences: see\n"
             " third-party-notices.gz.\n\n"
             "Files: *\nCopyright: 2026 The authors of pdpp\nLicense: Apache-2.0\n"
             " On Debian systems the full text of the Apache License, version 2.0, is in\n"

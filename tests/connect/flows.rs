@@ -347,7 +347,7 @@ fn an_answer_of_somebody_else_is_not_taken() {
     });
 }
 
-/// Another user of the machine, who has learned the address of the provider's page, brings an answer of their own;
+/// Another user of the machine, who has learned the address of the provider's page, brings their own answer;
 /// and a program that reaches the port reports that the owner refused.
 #[test]
 fn o7_2_only_the_browser_that_was_let_in_can_bring_the_answer() {

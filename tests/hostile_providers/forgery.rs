@@ -182,7 +182,7 @@ fn r4_9_nothing_hostile_forges_a_line() {
                         })
                         .collect::<Vec<_>>()
                 };
-                // An excerpt without a field behind it has no line of its own, for example: fewer lines are possible,
+                // An excerpt without a field behind it has no separate line, for example: fewer lines are possible,
                 // but never one that honest data would not give.
                 prop_assert!(lines <= honest_lines + 1, "{tool}: {}\n---\n{}", answer.text, honest.text);
                 let mut allowed = shape_of(&honest_acted);

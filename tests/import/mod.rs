@@ -171,7 +171,7 @@ fn o4_13_a_mailbox_finds_its_account_and_two_people_never_share_one() {
         "{}",
         ran.stdout
     );
-    // Another person's mailbox, in another place and in the place of hers.
+    // Another person's mailbox, in another place and where hers was.
     let other = desk.file("bob.mbox", mailbox("bob@example.org", 2));
     assert_eq!(import(&other, &[]), ("bob@example.org".to_owned(), [2, 2, 0, 0]));
     desk.file("all.mbox", mailbox("cleo@example.org", 2));

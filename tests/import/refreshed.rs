@@ -173,7 +173,7 @@ fn o2_4_a_question_leaves_out_what_is_new_or_the_source_and_says_so() {
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("4 read = 1 new + 0 changed + 3 same"), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains("It was left out ("), "{}", ran.stderr);
-    // Another person's mail in the place of hers: nobody can tell whose it is.
+    // Another person's mail where hers was: nobody can tell whose it is.
     let mail = desk.file("all.mbox", mailbox("ana@example.org", 3));
     import(&desk, &mail, &["--account", "Work"]);
     std::fs::write(&mail, mailbox("dora@example.org", 2).replace("Delivered-To", "To")).unwrap();

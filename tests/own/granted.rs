@@ -582,7 +582,7 @@ fn o7_7_what_tells_of_later_days_is_said_to_be_left_out_and_is() {
         }
     };
     shown();
-    // A grant that was made, and a store that was filled, before any field was marked as telling of later days.
+    // A grant that was made, and a store that was filled, before any field was marked because of later days.
     let dir = env.cache_dir().join("own");
     let changed = |file: &str, sql: &str| {
         assert_eq!(rusqlite::Connection::open(dir.join(file)).unwrap().execute(sql, []).unwrap(), 1);

@@ -22,13 +22,13 @@ INTEGRATION = [
     ("requirements::", "about the clone and its documents, not about the program"),
     ("life::", "takes an emulated processor too long"),
     ("hostile_providers::", "takes an emulated processor too long"),
-    ("own::memory::", "reads the memory of a process, which is qemu's here"),
-    ("cache::dumps::", "looks at what is left of a process, which is qemu's here"),
-    ("cache::panics::", "looks at what is left of a process, which is qemu's here"),
+    ("own::memory::", "reads the memory of a process, which belongs to qemu here"),
+    ("cache::dumps::", "examines what is left of a process, which belongs to qemu here"),
+    ("cache::panics::", "examines what is left of a process, which belongs to qemu here"),
 ]
 UNPROVEN = [
-    "how the kernel of an arm64 machine orders memory and what it costs: qemu translates each instruction for the processor here",
-    "the keyring: no arm64 desktop session was there; its code is that of x86-64",
+    "how an arm64 machine orders memory, and what that costs: here qemu translates each instruction for another processor",
+    "the keyring: no arm64 desktop session was available; its code is the same as on x86-64",
 ]
 
 

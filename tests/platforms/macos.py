@@ -64,13 +64,13 @@ def main():
         "toolchain": {"rustc": toolchain.rustc(), "Zig": ZIG},
         "ran": {}, "did": [],
         "checked": [
-            "`cargo clippy`, which is `cargo check` and the lints, without a warning for both processors: library, program, unit tests and benches",
-            "each line for macOS alone, the paths of hosts and of their administrators' rules, and what the keychain answers, read against the documents of Apple and of the hosts",
+            "`cargo clippy`, which is `cargo check` plus the lints, without a warning for both processors: library, program, unit tests and benches",
+            "each line that is for macOS only, the paths of hosts and of their administrators' rules, and the keychain's answers, compared with the documents of Apple and of the hosts",
         ],
         "left_out": [["every test", "nothing is linked without Apple's SDK", 0], ["the integration tests", "not compiled either: some are for Linux", 0]],
         "unproven": [
             "all of it: nobody ever ran `pdpp` on macOS",
-            "the keychain: that it asks once for each token after an update, since a program that Apple did not sign is another one to it",
+            "the keychain: that it asks once for each token after an update, because it treats a program that Apple did not sign as another one",
         ],
     })
 

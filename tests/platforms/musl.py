@@ -139,7 +139,7 @@ def bare(binary, name):
     place = person.Place(binary, fresh(name), proc=False)
     assert place.good("--version").startswith("pdpp "), "no version"
     assert "heating" not in place.good("mcp", "inspect")
-    return "with nothing but the program, not even `/proc`: `--version`, `mcp inspect`"
+    return "with the program alone, without even `/proc`: `--version`, `mcp inspect`"
 
 
 def main():
@@ -167,7 +167,7 @@ def main():
     arm64.emulate()
     person.own_network()
     everywhere = [person.demo, person.sandbox, person.own_data]
-    did = ["static: no interpreter and no library is asked for; loaded at any address on x86-64, at a fixed one on arm64, as Rust has these targets"]
+    did = ["static: it needs no interpreter and no library; loaded at any address on x86-64, at a fixed one on arm64, as Rust defines these targets"]
     for processor, program in programs.items():
         with_qemu = ", under qemu" if processor == "arm64" else ""
         place = on_an_empty_root(program, f"empty-{processor}")
@@ -185,8 +185,8 @@ def main():
                       "musl": toolchain.upstream((musl("amd64") / "done").read_text()), "qemu": toolchain.version("qemu-aarch64-static", "--version"), "Debian": SUITE},
         "ran": counted, "did": did, "checked": [], "left_out": left_out,
         "unproven": [
-            "on a machine with an arm64 processor: under qemu alone",
-            "answers of a name server that fit no datagram: musl before 1.2.4 does not ask again over TCP",
+            "on a machine with an arm64 processor: it ran under qemu only",
+            "answers of a name server that do not fit a datagram: musl before 1.2.4 does not repeat the question over TCP",
         ],
     })
 

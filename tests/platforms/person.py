@@ -34,7 +34,7 @@ def own_network():
     """From here on this process, and its children, have a separate loopback and no other network; its mounts are private."""
     clone_newns, clone_newnet = 0x20000, 0x40000000
     if ctypes.CDLL(None, use_errno=True).unshare(clone_newns | clone_newnet) != 0:
-        raise OSError(ctypes.get_errno(), "no network of its own: this needs root")
+        raise OSError(ctypes.get_errno(), "no separate network: this needs root")
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
     with socket.socket() as any_socket:
         # SIOCSIFFLAGS: IFF_UP.
@@ -197,7 +197,7 @@ def own_data(place):
     found = place.serve(call(2, "search", q="fitter", limit=2))
     assert "fitter" in json.dumps(found[2]) and not found[2].get("isError"), found
     place.good("disconnect", "--all", "--yes")
-    return "`pdpp import` of a mailbox, `connect local` at a terminal, a read of it by `mcp serve`"
+    return "`pdpp import` of a mailbox, `connect local` at a terminal, a read of it through `mcp serve`"
 
 
 def zones(place):
@@ -236,7 +236,7 @@ def memory(place):
         assert server.wait(timeout=20) == 0
         place.good("disconnect", "--all", "--yes")
     assert sizes[1] < sizes[0] + 2048, f"it grew from {sizes[0]} to {sizes[1]} KiB"
-    return "a thousand calls of `search` to one server, which grew by less than 2 MiB in the second half of them"
+    return "a thousand calls of `search` to one server, which grew by less than 2 MiB in the second half"
 
 
 class Names(threading.Thread):
@@ -333,7 +333,7 @@ def names_and_certificates(place):
     finally:
         authorities.unlink() if before is None else authorities.write_bytes(before)
         names.end()
-    return "names by `/etc/hosts` and by a name server; certificates by `--ca-file` and by `/etc/ssl/certs`"
+    return "names from `/etc/hosts` and from a name server; certificates from `--ca-file` and from `/etc/ssl/certs`"
 
 
 def nothing_left(place):

@@ -188,7 +188,7 @@ def must_have_shown(machine, model, prefix, ids):
 def claude_plays_a_whole_turn(machine):
     """Claude Code finds the tools, calls them for the (scripted) model, and shows it the records."""
     ids = ids_in(text_of(machine.call("search", **machine.search)))
-    must(ids, "no id to go on with")
+    must(ids, "no id to continue with")
     calls = [
         ("mcp__pdpp__query_records", machine.records),
         ("mcp__pdpp__search", machine.search),
@@ -230,7 +230,7 @@ def codex_turn(machine, prompt, calls):
 def codex_plays_a_whole_turn(machine):
     """Codex calls the tools for the (scripted) model, in its read-only mode, and shows it the records."""
     ids = ids_in(text_of(machine.call("search", **machine.search)))
-    must(ids, "no id to go on with")
+    must(ids, "no id to continue with")
     calls = [
         ("query_records", machine.records), ("search", machine.search), ("fetch", {"id": ids[0]}),
         ("query_records", machine.refused),
@@ -253,7 +253,7 @@ def codex_plays_a_whole_turn(machine):
 def cline_plays_a_whole_turn(machine):
     """Cline starts the command in its file, calls the tools for the (scripted) model, and shows it the records."""
     ids = ids_in(text_of(machine.call("search", **machine.search)))
-    must(ids, "no id to go on with")
+    must(ids, "no id to continue with")
     calls = [("pdpp__query_records", machine.records), ("pdpp__search", machine.search), ("pdpp__fetch", {"id": ids[0]}),
              ("pdpp__query_records", machine.refused)]
     with ScriptedModel(calls) as model:

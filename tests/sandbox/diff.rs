@@ -252,7 +252,7 @@ impl Shape {
         }
     }
 
-    /// Whether the parent of `path` is here: the members of a missing parent need no entry of their own.
+    /// Whether the parent of `path` is here: the members of a missing parent need no separate entry.
     fn has_parent(&self, path: &str) -> bool {
         match path.rfind(['.', '[']) {
             Some(cut) => self.0.contains_key(&path[..cut]),

@@ -201,7 +201,7 @@ class Person:
         self.service = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, cwd="/", umask=0o077, start_new_session=True,
                                         env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"})
         if not waited(lambda: self.service.poll() is not None or self.hello(), 30) or self.service.poll() is not None:
-            raise Fault(f"{self.name}'s service does not begin: {pathlib.Path(self.log.name).read_text()[-1500:]}")
+            raise Fault(f"{self.name}'s service does not start: {pathlib.Path(self.log.name).read_text()[-1500:]}")
         self.url = self.hello()["url"]
         self.port = int(self.url.rsplit(":", 1)[1])
 
@@ -247,7 +247,7 @@ class Person:
         visit.link = link
         status, head, text = visit.let_in(self.passphrase)
         if status != 303:
-            raise Fault(f"the owner is not let in: {status} {text[-800:]}")
+            raise Fault(f"the owner's page does not open: {status} {text[-800:]}")
         return visit
 
     def approve(self, attempt, account):
@@ -322,7 +322,7 @@ def refusals(pdpp, ana):
     refused("install_listen", 2, "install", "--for", ANA, "--listen", "0.0.0.0:7378")
     shown = good(pdpp, "provider", "install", "--dry-run", "--for", ANA)
     check("ExecStart=/usr/local/lib/pdpp/pdpp provider serve" in shown, "--dry-run shows the unit")
-    check(not is_there() and f"pdpp-{ANA}" not in users(), "what was refused, or only shown, made nothing")
+    check(not is_there() and f"pdpp-{ANA}" not in users(), "what was refused, or only shown, created nothing")
     # A late step fails because a folder has the name of the unit.
     in_the_way = UNITS / f"pdpp-provider-{ANA}.service"
     in_the_way.mkdir()
@@ -332,7 +332,7 @@ def refusals(pdpp, ana):
                 at.answer(question, ana.passphrase + "\n")
             code = at.ended()
         said = " ".join(at.said.split())
-        check(code == 1 and "Everything is as it was before" in said and "install_step_failed" in said, "a step that fails says that all is as before")
+        check(code == 1 and "Everything is as it was before" in said and "install_step_failed" in said, "a step that fails reports that nothing has changed")
     finally:
         in_the_way.rmdir()
     check(not is_there() and f"pdpp-{ANA}" not in users(), "and it is")
@@ -351,7 +351,7 @@ def install(pdpp, person, first=False):
         at.answer("New passphrase", person.passphrase + "\n")
         at.answer("Repeat it", person.passphrase + "\n")
         code = at.ended()
-    check(code == 0 and "setpriv" in at.said, f"installed for {person.name}; without systemd the command to type is shown")
+    check(code == 0 and "setpriv" in at.said, f"installed for {person.name}; without systemd it shows the command to type")
     check(person.passphrase not in at.said, "the passphrase is not shown")
 
 
@@ -364,12 +364,12 @@ def what_was_made(pdpp, person):
     service = pwd.getpwnam(person.system_user)
     check(service.pw_shell.endswith("nologin") and service.pw_dir == "/nonexistent" and not pathlib.Path("/nonexistent").exists(), "a system user without shell and home")
     shadow = next(line for line in pathlib.Path("/etc/shadow").read_text().splitlines() if line.startswith(f"{person.system_user}:"))
-    check(shadow.split(":")[1] in ("!", "*", "!*", "!!"), "that nobody logs in as")
-    check(owned(STORES, 0, 0o755) and owned(person.store, service.pw_uid, 0o700), "the store is its own user's alone")
-    check(all(found.lstat().st_uid == service.pw_uid and not stat.S_IMODE(found.lstat().st_mode) & 0o077 for found in person.store.iterdir()), "and so is all that is in it")
+    check(shadow.split(":")[1] in ("!", "*", "!*", "!!"), "and nobody can log in as that user")
+    check(owned(STORES, 0, 0o755) and owned(person.store, service.pw_uid, 0o700), "only its own user can reach the store")
+    check(all(found.lstat().st_uid == service.pw_uid and not stat.S_IMODE(found.lstat().st_mode) & 0o077 for found in person.store.iterdir()), "and everything in it")
     check(owned(PROGRAM, 0, 0o755) and owned(PROGRAMS, 0, 0o755) and PROGRAM.read_bytes() == pathlib.Path(pdpp).read_bytes(), "the program is root's copy")
     check(owned(person.unit, 0, 0o644), "the unit is root's")
-    check([path.name for path in PROGRAMS.iterdir()] == ["pdpp"], "nothing else is beside it")
+    check([path.name for path in PROGRAMS.iterdir()] == ["pdpp"], "its folder has nothing else")
 
 
 def unit_is_sound(person):
@@ -379,10 +379,10 @@ def unit_is_sound(person):
         shutil.copy(person.unit, copy)
         said = ran("systemd-analyze", "--man=no", "verify", copy)
         complaints = [line for line in (said.stderr + said.stdout).decode().splitlines() if person.unit.name in line]
-        check(said.returncode == 0 and not complaints, "systemd-analyze verify has nothing to say", complaints)
+        check(said.returncode == 0 and not complaints, "systemd-analyze verify finds no fault", complaints)
         said = ran("systemd-analyze", "security", "--offline=true", "--no-pager", copy)
         level = re.search(r"exposure level for \S+: ([\d.]+)", said.stdout.decode())
-        check(level is not None and float(level[1]) <= 2.0, f"systemd-analyze security gives it {level and level[1]} (0 is best, at most 2.0 is asked)")
+        check(level is not None and float(level[1]) <= 2.0, f"systemd-analyze security gives it {level and level[1]} (0 is best, 2.0 is the limit)")
     finally:
         shutil.rmtree(copy.parent)
 
@@ -397,15 +397,15 @@ def timers_are_sound(pdpp):
             (folder / name).write_text(text.replace("/usr/local/bin/pdpp", str(pdpp)))
         said = ran("systemd-analyze", "--user", "--man=no", "verify", *sorted(folder.iterdir()), env={**os.environ, "XDG_RUNTIME_DIR": str(folder)})
         complaints = [line for line in (said.stderr + said.stdout).decode().splitlines() if "pdpp-import" in line]
-        check(said.returncode == 0 and not complaints, "systemd-analyze verify has nothing to say of the timer of docs/refresh.md", complaints)
+        check(said.returncode == 0 and not complaints, "systemd-analyze verify finds no fault in the timer of docs/refresh.md", complaints)
         when = ran("systemd-analyze", "calendar", "hourly")
-        check(when.returncode == 0, "its calendar is one")
+        check(when.returncode == 0, "its calendar expression is valid")
     finally:
         shutil.rmtree(folder)
     plist, task = blocks["xml"]
-    check(plistlib.loads(plist.encode())["ProgramArguments"][1:] == ["import", "--yes"], "its property list is read")
+    check(plistlib.loads(plist.encode())["ProgramArguments"][1:] == ["import", "--yes"], "its property list can be read")
     space = "{http://schemas.microsoft.com/windows/2004/02/mit/task}"
-    check(xml.etree.ElementTree.fromstring(task).findtext(f"{space}Actions/{space}Exec/{space}Arguments") == "import --yes", "its task is read")
+    check(xml.etree.ElementTree.fromstring(task).findtext(f"{space}Actions/{space}Exec/{space}Arguments") == "import --yes", "its task can be read")
 
 
 def definitions_elsewhere():
@@ -415,11 +415,11 @@ def definitions_elsewhere():
     task = xml.etree.ElementTree.parse(ROOT / "packaging/windows/pdpp-provider.xml").getroot()
     check(task.find(".//{*}Arguments").text.startswith("provider serve --data-dir "), "the Windows task is XML (it was never run)")
     script = (ROOT / "packaging/windows/pdpp-provider.ps1").read_text()
-    check(all(word in script for word in ("PDPP_USER", "PDPP_STORE")) and script.count("{") == script.count("}"), "its script puts in what the task leaves open (nothing parsed it)")
+    check(all(word in script for word in ("PDPP_USER", "PDPP_STORE")) and script.count("{") == script.count("}"), "its script fills in what the task leaves open (nothing parsed it)")
     container = (ROOT / "packaging/container/Containerfile").read_text()
     words = [line.split()[0] for line in container.splitlines() if line[:1].isupper()]
     check(words == ["FROM", "COPY", "RUN", "USER", "ENV", "WORKDIR", "VOLUME", "STOPSIGNAL", "ENTRYPOINT", "CMD"], "the Containerfile has these steps (it was never built)")
-    check("USER 64999:64999" in container, "and runs as a user that is nobody else's")
+    check("USER 64999:64999" in container, "and runs as a separate user")
 
 
 # --- Attacks -----------------------------------------------------------------------------------------------------------------
@@ -457,7 +457,7 @@ class Attacks:
         """The same against the person's own things: it must work."""
         worked, said = self.run(name, user, at)
         if not worked:
-            raise Fault(f"{name} does not work on one's own either, so it proves nothing: {said}")
+            raise Fault(f"{name} does not work against the person's own things either, so it proves nothing: {said}")
         self.controls += 1
         print(f"control {name.replace('_', ' ')} works on one's own", flush=True)
 
@@ -660,9 +660,9 @@ def kills(ana, work):
         came = known.get(account, {}).get("messages", 0)
         midway += 0 < came < mails
         left = list((ana.store / "inbox").glob("*")) if (ana.store / "inbox").exists() else []
-        check(not left and {name: known[name] for name in before} == before, f"killed after {came} of {mails} mails: nothing handed over is left, and what was there is there")
+        check(not left and {name: known[name] for name in before} == before, f"killed after {came} of {mails} mails: nothing that was passed over is left, and the earlier records are there")
         import_as(ana, work / "large.mbox", account, typed=account in known)
-        check(ana.counts()[account].get("messages") == mails, "then all of them are there once")
+        check(ana.counts()[account].get("messages") == mails, "then each of them is there once")
         if midway == 2:
             return
     raise Fault("no two kills came in the middle of an import")
@@ -707,13 +707,13 @@ def stopped_and_started(ana):
     read = lambda: ask(f"{ana.url}/v1/streams/messages/records?limit=100", **bearer)  # noqa: E731
     before, url = (ana.counts(), read()[2]), ana.url
     check(read()[0] == 200, "the grant reads")
-    check(ana.stop() == 0, "the service ends by itself when it is stopped")
+    check(ana.stop() == 0, "the service ends on its own when it is stopped")
     done = ana.run("provider", "status")
-    check(done.returncode != 0 and ana.run("import", ana.home / "x").returncode != 0, "without it the person's commands end, and make no store of their own")
+    check(done.returncode != 0 and ana.run("import", ana.home / "x").returncode != 0, "without it the person's commands fail, and create no other store")
     shutil.rmtree(ana.socket.parent, ignore_errors=True)
     ana.start()
     same = re.sub(r'"request_id":"[^"]*"', "", read()[2]) == re.sub(r'"request_id":"[^"]*"', "", before[1])
-    check(ana.url == url and ana.counts() == before[0] and same, "after the next start records, grant, token and address are as before")
+    check(ana.url == url and ana.counts() == before[0] and same, "after the next start records, grant, token and address are unchanged")
 
 
 def again(pdpp, ana, work):
@@ -727,20 +727,20 @@ def again(pdpp, ana, work):
     ana.unit.write_text(unit + "# changed\n")
     done = ran(pdpp, "provider", "install", "--for", ANA, "--yes", "--no-start", "--json", env=root_environment(PATH=f"{trojans}:/usr/bin:/bin", IFS="x", LD_LIBRARY_PATH=str(trojans)))
     check(done.returncode == 0, "installed again without a question", done.stderr.decode()[-600:])
-    check(not (work / "TROJAN").exists(), "no program of the person's was run by root")
-    check(ana.unit.read_text() == unit, "the unit is made anew, with the same port")
-    check(sorted(path.name for path in PROGRAMS.iterdir()) == ["pdpp"], "the program that was there before is gone")
+    check(not (work / "TROJAN").exists(), "root ran no program of the person's")
+    check(ana.unit.read_text() == unit, "the unit is written again, with the same port")
+    check(sorted(path.name for path in PROGRAMS.iterdir()) == ["pdpp"], "the earlier program is gone")
     ana.start()
-    check(ana.counts() == counts, "store and passphrase are as they were")
+    check(ana.counts() == counts, "store and passphrase are unchanged")
     said = good(pdpp, "provider", "install", "--for", ANA, "--dry-run", env=root_environment())
-    check("(as it is)" in said, "a plan says so")
+    check("(as it is)" in said, "a plan states it")
 
 
 def set_ups(ana):
     """`doctor` and `status` name the set-up."""
     doctor = json.loads(ana.run("doctor", "--json").stdout)
     found = next(one for one in doctor["checks"] if one["name"] == "set-up")
-    check(found["message"].startswith("separate: ") and "its service is running" in found["message"], "doctor says which set-up it is")
+    check(found["message"].startswith("separate: ") and "its service is running" in found["message"], "doctor names the set-up")
     status = json.loads(ana.run("status", "--json").stdout)
     check(status["set_up"] == "separate", "and so does status")
 
@@ -779,7 +779,7 @@ def restore(pdpp, ben, work):
     ben.stop()
     done = ran(pdpp, *data, env=root_environment())
     said = done.stderr.decode() + done.stdout.decode()
-    check(done.returncode != 0 and "restore_not_empty" in said, "nor root over what is there")
+    check(done.returncode != 0 and "restore_not_empty" in said, "nor root over an existing store")
     check(str(backup) in said and ".restoring-" not in said, "the advice names the person's file", said[-600:])
     ben.start()
     for account in ben.accounts():
@@ -802,29 +802,29 @@ def restore(pdpp, ben, work):
     ben.start()
     check(ben.counts() == counts, "the same records are there again")
     status = ask(f"{ben.url}/v1/schema", authorization=f"Bearer {ben.granted['access_token']}")[0]
-    check(status in (401, 403), "and no token of before is good")
+    check(status in (401, 403), "and no earlier token is valid")
 
 
 def taken_away(pdpp, ana, ben):
     """Uninstalled, once with the data kept."""
     done = ran(pdpp, "provider", "uninstall", "--for", BEN, "--yes", "--json", env=root_environment())
     kept = STORES / f"kept-{ben.uid}"
-    check(done.returncode == 0 and json.loads(done.stdout)["kept"] == str(kept), "ben's is taken away, the data kept", done.stderr.decode()[-600:])
+    check(done.returncode == 0 and json.loads(done.stdout)["kept"] == str(kept), "ben's is removed, the data kept", done.stderr.decode()[-600:])
     check(ben.service.wait(PATIENCE) is not None and kept.exists() and not ben.store.exists() and not ben.unit.exists() and not ben.socket.parent.exists(), "its service has ended, unit and socket are gone")
     check(PROGRAM.exists() and ana.hello() is not None, "ana's is untouched")
     check(pwd.getpwnam(ben.system_user).pw_uid == kept.stat().st_uid, "the system user stays with the data")
     check(attacks.tried(os.listdir, kept) is not None and ran(*as_user(BEN), "ls", kept).returncode != 0, "which ben cannot read")
     done = ran(pdpp, "provider", "install", "--for", BEN, "--yes", "--no-start", env=root_environment())
-    check(done.returncode == 0 and ben.store.exists() and not kept.exists(), "installed again it is used again", done.stderr.decode()[-600:])
+    check(done.returncode == 0 and ben.store.exists() and not kept.exists(), "after another installation it is used again", done.stderr.decode()[-600:])
     ben.start()
-    check(ben.counts() != {}, "with all that was in it")
+    check(ben.counts() != {}, "with everything in it")
     for person in (ben, ana):
         good(pdpp, "provider", "uninstall", "--for", person.name, "--delete-data", "--yes", env=root_environment())
         person.service.wait(PATIENCE)
     check(not is_there(), "uninstalled, nothing is left", is_there())
     check(not any(name.startswith("pdpp-pdpptest") for name in users()), "no system user either")
     done = ran(pdpp, "provider", "uninstall", "--for", ANA, "--yes", env=root_environment())
-    check(done.returncode == 0 and b"There is no separate set-up" in done.stdout, "once more takes nothing, and is no failure")
+    check(done.returncode == 0 and b"There is no separate set-up" in done.stdout, "a second time removes nothing, and is not a failure")
 
 
 def sweep():
@@ -871,7 +871,7 @@ def run(pdpp, work):
     unit_is_sound(ana)
     install(pdpp, ben)
     ports = {re.search(r"--listen (\S+)", person.unit.read_text())[1] for person in (ana, ben)}
-    check(len(ports) == 2, f"each has a port of their own: {', '.join(sorted(ports))}")
+    check(len(ports) == 2, f"each has a separate port: {', '.join(sorted(ports))}")
     ana.start()
     ben.start()
     for account in MAILS:
@@ -885,11 +885,11 @@ def run(pdpp, work):
         links.append(person.approve(attempt, account))
         person.granted = person.token(attempt)
         status, _, text = ask(f"{person.url}/v1/search?q={WORD[account]}", authorization=f"Bearer {person.granted['access_token']}")
-        check(status == 200 and WORD[account] in text, f"{person.name} granted one account by the page, and it is read")
+        check(status == 200 and WORD[account] in text, f"{person.name} granted one account on the page, and it can be read")
     as_an_agent_does(ana, links)
     set_ups(ana)
     import_as(ana, work / "work.mbox", "Work", typed=True)
-    check(True, "into a granted account an import goes with the passphrase")
+    check(True, "an import into a granted account needs the passphrase")
     wanted = {"its folder": str(ana.store), "ana's passphrase": ana.passphrase, "the link of a page": links[0].rsplit("/", 1)[1], "a wrong passphrase": BEGUN}
     memory = secrets_in_memory(ana, wanted)
     check(not memory, "neither passphrase nor link is in the memory of the service after the decision", memory)
@@ -905,12 +905,12 @@ def run(pdpp, work):
 
 def main(pdpp):
     if os.geteuid() != 0:
-        sys.exit("separate: needs root, to make users and to be them")
+        sys.exit("separate: needs root, to create users and act as them")
     if found := is_there():
-        sys.exit(f"separate: a separate set-up is on this machine ({', '.join(found)}), and is left alone")
+        sys.exit(f"separate: this machine already has a separate set-up ({', '.join(found)}), which is left alone")
     missing = [name for name in ("useradd", "userdel", "getent", "setpriv", "prlimit", "systemd-analyze", "gdb", "cc", "mount") if shutil.which(name) is None]
     if missing:
-        sys.exit(f"separate: {', '.join(missing)} has to be there")
+        sys.exit(f"separate: {', '.join(missing)} must be installed")
     sweep()
     had_units = UNITS.exists()
     try:
@@ -929,7 +929,7 @@ def main(pdpp):
         if not had_units:
             with contextlib.suppress(OSError):
                 UNITS.rmdir()
-    print(f"separate: {len(against.held)} attacks held, {len(against.worked)} worked, {against.controls} of them work on one's own; the unit's hardening is unproven here")
+    print(f"separate: {len(against.held)} attacks held, {len(against.worked)} worked, {against.controls} of them work against the person's own things; the unit's hardening is unproven here")
     return 1 if against.worked else 0
 
 

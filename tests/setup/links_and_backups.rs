@@ -149,7 +149,7 @@ fn the_proof_of_an_expired_grant_says_what_the_server_says_and_advice_has_the_op
     assert!(!ran.stdout.contains("next: pdpp connect"), "{ran:?}");
 }
 
-/// What an entry of our own starts is shown, but not a password of a proxy in it.
+/// What an entry for pdpp starts is shown, but not a password of a proxy in it.
 #[test]
 fn a_proxys_password_in_an_entry_is_not_shown() {
     let env = TestEnv::new();

@@ -1,4 +1,4 @@
-//! For every host, an existing entry of our own: what a person has added to it stays.
+//! For every host, an existing entry for pdpp: what a person has added to it stays.
 
 use serde_json::{Value, json};
 

@@ -147,7 +147,7 @@ fn a_file_that_is_held_for_ever_stays_as_it_was() {
     reader.join().unwrap();
 }
 
-/// The config of a host, in its place on Windows.
+/// The config of a host, at its path on Windows.
 fn config(env: &TestEnv, text: &str) -> std::path::PathBuf {
     let file = env.home().join("AppData/Roaming/Claude/claude_desktop_config.json");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();

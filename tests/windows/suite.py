@@ -29,11 +29,11 @@ TRIPLE = "x86_64-pc-windows-gnu"
 # Of the integration tests.
 MOST_LEFT_OUT = 15
 UNPROVEN = [
-    "the rights of another user: there is one user here, and Wine makes modes of access lists",
-    "a private file in a folder that lets others in: Wine gives it what the folder lets in, also where it is protected from that",
+    "the rights of another user: there is one user here, and Wine implements access lists with modes",
+    "a private file in a folder that admits others: Wine gives it the rights of the folder, even if it is protected from that",
     "paths of more than 260 characters, shares (UNC), and what OneDrive or an antivirus does to files",
-    "Ctrl-Break, and the end of a console or of a session: Wine ends the program there and then",
-    "a real Credential Manager: Wine keeps what it is given in its registry",
+    "Ctrl-Break, and the end of a console or of a session: Wine ends the program at once",
+    "a real Credential Manager: Wine stores the entries in its registry",
     "a real browser and real hosts, PowerShell, and Windows' own console",
 ]
 
@@ -225,7 +225,7 @@ def tests(wine, kind, binary, source, reasons, only):
     for name in is_out:
         counts[reason(name)] = counts.get(reason(name), 0) + 1
     print(f"{kind} tests under Wine: {len(passed)} passed, {len(failed)} failed, {len(is_out)} of {whole} left out ({share:.1f} %), "
-          f"{len(ignored)} run only when they are asked for; {time.monotonic() - began:.0f} s")
+          f"{len(ignored)} run only on request; {time.monotonic() - began:.0f} s")
     for why, count in sorted(counts.items(), key=lambda item: -item[1]):
         print(f"  left out, {count}: {why}")
     return len(passed), len(failed), len(is_out)

@@ -1,4 +1,4 @@
-//! What many services note of a person's days.
+//! What many services record about a person's days.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::super::days::{Chat, Days, Event};
 use super::super::person::{At, Human, Person, at, day, iso, stamp};
 use super::file;
 
-/// Chats as WhatsApp exports them, from iPhones and from Android, here and elsewhere.
+/// Chats as WhatsApp exports them, from iPhones and from Android, in several languages.
 pub fn whatsapp(person: &Person, folder: &Path) {
     let days = &person.days;
     let when = |at: At| match person.dialect() {
@@ -117,7 +117,7 @@ pub fn slack(person: &Person, folder: &Path) {
     }
 }
 
-/// A calendar: in UTC, with a zone of its own, or with the name that Windows has for one.
+/// A calendar: in UTC, with its own zone, or with the Windows name for one.
 pub fn calendar(person: &Person, folder: &Path) {
     let days = &person.days;
     let mut text =
@@ -167,7 +167,7 @@ fn euros(cents: i64, mark: char) -> String {
     format!("{}{}{mark}{:02}", if cents < 0 { "-" } else { "" }, cents.abs() / 100, cents.abs() % 100)
 }
 
-/// A current account as one of three banks gives its table, and a card as OFX, old or new.
+/// A current account in the table of one of three banks, and a card as OFX, old or new.
 pub fn bank(person: &Person, folder: &Path) {
     let days = &person.days;
     let mut text = match person.dialect() {
@@ -185,7 +185,7 @@ pub fn bank(person: &Person, folder: &Path) {
              Kategorie,Unterkategorie,Bargeldabhebung\n",
         ),
     };
-    // The newest first, as a bank gives them.
+    // The newest first, like a bank's export.
     for one in days.giro.iter().rev() {
         let kind = if one.cents < 0 { "Lastschrift" } else { "Gutschrift" };
         let (short, long) = (one.on.strftime("%d.%m.%y"), one.on.strftime("%d.%m.%Y"));
@@ -212,7 +212,7 @@ pub fn bank(person: &Person, folder: &Path) {
             ),
         };
     }
-    // One of them writes as its program did long ago.
+    // One of them writes like its program did long ago.
     let latin = |text: &str| text.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect::<Vec<u8>>();
     let bytes = if person.dialect() == 1 { latin(&text) } else { text.into_bytes() };
     file(folder, "giro.csv", bytes);
@@ -255,7 +255,7 @@ pub fn bank(person: &Person, folder: &Path) {
     file(folder, "card.ofx", text);
 }
 
-/// What was listened to.
+/// Playback history.
 pub fn spotify(days: &Days, folder: &Path) {
     let plays: Vec<Value> = days.plays.iter().map(|play| {
         let id: String = play.track.chars().filter(char::is_ascii_alphanumeric).chain(std::iter::repeat('0')).take(22).collect();
@@ -268,7 +268,7 @@ pub fn spotify(days: &Days, folder: &Path) {
     file(folder, "spotify/Streaming_History_Audio_2025-2026_0.json", Value::from(plays).to_string());
 }
 
-/// What was watched and searched for, as JSON or, as Google gives it unless one asks, as pages.
+/// Watch and search history, as JSON or as pages, which is Google's default.
 pub fn takeout(person: &Person, folder: &Path) {
     let days = &person.days;
     let watched: Vec<(At, Value)> = days.watched.iter().enumerate().map(|(n, one)| {
@@ -322,7 +322,7 @@ fn cell(at: At, one: &Value) -> String {
     )
 }
 
-/// What a browser keeps of visits: Firefox, or Chrome.
+/// A browser's history: Firefox, or Chrome.
 pub fn browser(person: &Person, folder: &Path) {
     if person.dialect() == 1 { chrome(&person.days, folder) } else { firefox(&person.days, folder) }
 }
@@ -354,7 +354,7 @@ fn chrome(days: &Days, folder: &Path) {
     db.execute_batch("COMMIT").unwrap();
 }
 
-/// Firefox' history.
+/// Firefox's history.
 fn firefox(days: &Days, folder: &Path) {
     let path = folder.join("firefox/places.sqlite");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -429,7 +429,7 @@ pub fn health(days: &Days, folder: &Path) {
     file(folder, "apple_health_export/export.xml", text + "</HealthData>\n");
 }
 
-/// Who is invited to an event and has not answered.
+/// Invited guests who have not answered.
 pub fn unanswered(event: &Event) -> Vec<&Human> {
     event.invited.iter().filter(|(_, has_answered)| !has_answered).map(|(human, _)| human).collect()
 }

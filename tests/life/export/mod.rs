@@ -1,4 +1,4 @@
-//! The exports of a made-up life, as the services would give them: a folder to import.
+//! The exports of a made-up person, as the services would give them: a folder to import.
 
 mod chats;
 pub mod days;
@@ -11,14 +11,14 @@ use super::person::{Box_, Person};
 
 /// An export of one more service.
 struct More {
-    /// How the names begin of what is to be imported.
+    /// The beginnings of the names of the files to import.
     path: &'static str,
     write: fn(&Person, &Path),
-    /// How many items it has.
+    /// The number of its items.
     items: fn(&Person) -> u64,
 }
 
-/// Those that are written.
+/// The exports that are written.
 const ON: &[More] = &[
     More {
         path: "WhatsApp Chat",
@@ -64,7 +64,7 @@ const ON: &[More] = &[
     },
 ];
 
-/// Writes all of it below `folder`.
+/// Writes all of them below `folder`.
 pub fn write(person: &Person, folder: &Path) {
     mail::write(person, folder);
     chats::write(person, folder);
@@ -80,7 +80,7 @@ fn file(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// What a person would name to have it imported.
+/// The paths that a person would name for the import.
 pub fn paths(folder: &Path) -> Vec<PathBuf> {
     let names = [
         "mail/private.mbox",
@@ -105,7 +105,7 @@ pub fn paths(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// How many items each export has.
+/// The number of items in each export.
 pub fn items(person: &Person) -> Vec<(&'static str, u64)> {
     let mails = |of: Box_| person.mails.iter().filter(|mail| mail.of == of).count() as u64;
     let mut all = vec![

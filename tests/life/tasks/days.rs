@@ -1,4 +1,4 @@
-//! What is asked of chats, plans, money, media, notes and health.
+//! Questions about chats, plans, money, media, notes and health.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::super::export::days::unanswered;
 use super::super::person::{At, Human, iso, month_of, stamp};
 use super::{Sheet, groups, periods};
 
-/// Groups of sums with their counts and values: the largest first by magnitude, then by key.
+/// Groups of sums with their counts and values: the largest magnitude first, then by key.
 fn sums(of: impl IntoIterator<Item = (String, i64)>, limit: usize, written: fn(i64) -> Value) -> Value {
     let mut all: BTreeMap<String, (u64, i64)> = BTreeMap::new();
     for (key, value) in of {
@@ -35,7 +35,7 @@ fn plain(number: i64) -> Value {
     number.into()
 }
 
-/// Cents as they are written: `-12.30`.
+/// Cents in their written form: `-12.30`.
 fn cents(number: i64) -> Value {
     let sign = if number < 0 { "-" } else { "" };
     serde_json::from_str(&format!("{sign}{}.{:02}", number.abs() / 100, number.abs() % 100)).unwrap()
@@ -50,7 +50,7 @@ fn is_in(at: At, from: &str, to: &str) -> bool {
 }
 
 impl Sheet<'_> {
-    /// Rent by quarter, the dearest purchase, and what else a bank knows.
+    /// Rent by quarter, the dearest purchase, and further questions to a bank.
     pub(super) fn money(&mut self) {
         let days = &self.person.days;
         let rent: Vec<&Payment> = days.giro.iter().filter(|one| one.category == "Wohnen").collect();
@@ -108,7 +108,7 @@ impl Sheet<'_> {
         );
     }
 
-    /// Sorts and sums of what was there before.
+    /// Sorts and sums of the other streams.
     pub(super) fn sorted(&mut self) {
         let person = self.person;
         let mut longest: Vec<_> = person.runs.iter().collect();
@@ -363,7 +363,7 @@ impl Sheet<'_> {
             &[("groups", groups(days.workouts.iter().map(|one| one.kind.trim_start_matches("HKWorkoutActivityType").to_owned()), 9))]);
     }
 
-    /// Each record of each stream, with all that was written of it.
+    /// Each record of each stream, with everything that was written about it.
     pub(super) fn everything(&mut self) {
         let person = self.person;
         let days = &person.days;

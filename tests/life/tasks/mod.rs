@@ -1,4 +1,5 @@
-//! What is asked of a life. The right answer is computed from the life itself; what a reader does about it is the same for every life.
+//! Questions about the made-up person. The right answer is computed from the data itself; the reader's steps are the
+//! same for every seed.
 
 mod days;
 
@@ -10,17 +11,17 @@ use super::export::mail::owner;
 use super::person::{Box_, Mail, Person, day, iso, month_of};
 use crate::journeys::reader::{Task, Walk};
 
-/// Which grant a task is played with.
+/// The grant that a task is played with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Under {
-    /// One of everything but what is kept apart.
+    /// A grant of everything except what is kept apart.
     #[default]
     All,
-    /// One of the private mailbox from 2026 on, without texts.
+    /// A grant of the private mailbox from 2026 on, without texts.
     Bounded,
 }
 
-/// A task, and what it is played with.
+/// A task, and the grant that it is played with.
 pub struct Asked {
     pub task: Task,
     pub under: Under,
@@ -73,18 +74,18 @@ pub(super) fn periods(keys: impl IntoIterator<Item = String>) -> Value {
     counts.into_iter().map(|(key, count)| json!([key, count])).collect()
 }
 
-/// Tenths as they are written: `12.3`.
+/// Tenths in their written form: `12.3`.
 fn tenths(number: i64) -> Value {
     serde_json::from_str(&format!("{}.{}", number / 10, number % 10)).unwrap()
 }
 
-/// The mails of a mailbox that are in its messages.
+/// The mails of a mailbox that are among its messages.
 fn mails(person: &Person, of: Box_) -> impl Iterator<Item = &Mail> {
     person.mails.iter().filter(move |mail| mail.of == of && !mail.is_key)
 }
 
 impl Sheet<'_> {
-    /// A task of `calls`, each a step or a tool with its arguments; what the reader claims, and what is true.
+    /// A task of `calls`, each a step or a tool with its arguments; the reader's claim, and the true answer.
     pub(super) fn ask(
         &mut self,
         name: &str,
@@ -96,7 +97,7 @@ impl Sheet<'_> {
         self.ask_under(Under::All, name, goal, fewest, steps, claims);
     }
 
-    /// Every record of a stream, with these fields: none is lost, repeated or another.
+    /// Every record of a stream, with these fields: none is lost, repeated or changed.
     pub(super) fn all_of(&mut self, connection: &str, stream: &str, fields: &[&str], mut rows: Vec<Value>) {
         rows.sort_by_key(|row| crate::support::numbers::as_texts(row).to_string());
         let name = format!("all-{}-{stream}", connection.trim_start_matches('$'));
@@ -273,7 +274,7 @@ impl Sheet<'_> {
             &[("fact:value", json!(work.iter().filter(one_week).count()))]);
     }
 
-    /// With a grant that is limited, what is beyond it is not there.
+    /// With a limited grant, data beyond it does not exist.
     fn bounded(&mut self) {
         let private: Vec<&Mail> =
             self.person.mails.iter().filter(|mail| mail.of == Box_::Private && !mail.is_key).collect();
@@ -492,7 +493,7 @@ impl Sheet<'_> {
             &[("values:title,author", json!([[first.title, first.author]]))]);
     }
 
-    /// What is not there is said to be not there.
+    /// Missing data is reported as missing.
     fn nothing(&mut self) {
         self.ask(
             "nothing-word",
@@ -544,7 +545,7 @@ impl Sheet<'_> {
     }
 }
 
-/// What a connection is called in the tasks: its connector and its account.
+/// The name of a connection in the tasks: its connector and its account.
 pub fn names(person: &Person) -> Vec<(&'static str, &'static str, String)> {
     vec![
         ("private", "mail", owner(person, Box_::Private)),
