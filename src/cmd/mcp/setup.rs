@@ -305,7 +305,7 @@ impl Task<'_> {
 
     fn entry(&self, host: &Host) -> Result<Entry> {
         let cache = self.global.cache()?;
-        // Otherwise only an agent would find out that a file of certificate authorities cannot be used.
+        // Otherwise only an agent would notice that a file of certificate authorities cannot be used.
         let network = self.global.http_now(Limits::default())?.network().clone();
         let credentials = cache.credentials().unwrap_or_default();
         let is_for_it = credentials.iter().any(|credential| credential.host.as_deref() == Some(host.id));

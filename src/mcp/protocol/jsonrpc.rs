@@ -125,7 +125,7 @@ pub fn as_written(structured: Written) -> Value {
     Value::Object(Map::from_iter([(WRITTEN.to_owned(), Value::String(structured.into_string()))]))
 }
 
-/// The structured answer in its place.
+/// What the place of a structured answer holds.
 enum Structured<'a> {
     Written(&'a str),
     Value(&'a Value),

@@ -123,7 +123,7 @@ pub fn shorten_warnings(warnings: &mut Vec<Value>) {
     }
 }
 
-/// Adds a warning of our own to an envelope, before the provider's, unless one with its code exists.
+/// Adds one of our warnings to an envelope, before the provider's, unless one with its code exists.
 pub fn warn(body: &mut Map<String, Value>, code: &str, message: impl Into<String>) {
     let meta = body.entry("meta").or_insert_with(|| json!({}));
     let Some(meta) = meta.as_object_mut() else { return };

@@ -203,7 +203,7 @@ impl Tools {
     }
 
     /// The last resort: every tool keeps its limits itself for every answer that makes sense. An answer that does not
-    /// (a schema with a megabyte in the place of a name) is refused rather than shown beyond the limits.
+    /// (a schema with a megabyte instead of a name) is refused rather than shown beyond the limits.
     fn within_bounds(&self, answer: ToolAnswer, is_index: bool) -> Result<ToolAnswer, ToolError> {
         if is_index
             || answer.is_error

@@ -117,7 +117,7 @@ enum Way {
 /// Whether `stream` is a pipe or socket whose other end is closed, determined without reading or writing.
 ///
 /// macOS reports nothing about a stream unless an event is requested, and "no such stream" (`NVAL`) for devices,
-/// including terminals. The standard library puts the null device in the place of a missing stream.
+/// including terminals. The standard library substitutes the null device for a missing stream.
 #[cfg(unix)]
 fn is_hung_up(stream: &impl std::os::fd::AsFd, way: Way) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};

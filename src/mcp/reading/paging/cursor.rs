@@ -13,7 +13,7 @@ use crate::mcp::reading::rows::Row;
 use crate::mcp::size::json_len;
 use crate::mcp::tool_error::ToolError;
 
-/// The beginning of our own cursors; no provider uses it.
+/// The beginning of every cursor that is ours; no provider uses it.
 const PREFIX: &str = "pdpp1.";
 
 /// The beginning of a cursor whose walk is kept here.
@@ -338,7 +338,7 @@ fn marks_of(text: &str) -> Option<Vec<u32>> {
     is_whole.then(|| marks.iter().map(|mark| u32::from_be_bytes(*mark)).collect())
 }
 
-/// The content of our own cursor: positions, and which query they belong to.
+/// The content of a cursor that is ours: positions, and which query they belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Walk {
     pub(super) query: u32,
@@ -486,7 +486,7 @@ pub(super) fn unfit_cursor(what: &str) -> ToolError {
 }
 
 /// Walks whose cursor would be too long to pass on, by name: the last 256 pages. They end with the process. The name
-/// identifies the process, so that no other process mistakes it for one of its own.
+/// identifies the process, so that no other process mistakes it for its own walk.
 #[derive(Default)]
 pub struct Walks {
     kept: Mutex<Kept>,
