@@ -307,7 +307,7 @@ async function asks_for_training_apart() {
       "Corpus Mill asks to read your data",
       "Make a model of how people spend.",
       "This is what the app says. Declared purpose: training AI models. It asks for one-time access.",
-      "nobody can enforce it",
+      "which nobody can enforce",
       "We never sell it.",
     ]) {
       must(text.includes(part), `the page does not say ${part}: ${text}`);

@@ -201,11 +201,11 @@ fn every_flow_shows_the_same_before_the_owner_is_asked() {
         let provider = Provider::start(Switches { server, ..Switches::default() });
         let ran = by_code(&env, &provider, &[&["--flow", flow], more].concat(), approving);
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        let asked = ran.stderr.split_once("\nAsked for:\n").unwrap().1;
+        let asked = ran.stderr.split_once("\npdpp asks for:\n").unwrap().1;
         let lines: Vec<String> =
             asked.lines().take_while(|line| line.starts_with("  ")).map(str::to_owned).collect();
         let address = ran.stderr.find("\n  http").unwrap();
-        assert!(address < ran.stderr.find("Asked for:").unwrap());
+        assert!(address < ran.stderr.find("pdpp asks for:").unwrap());
         lines
     };
     let narrow = [
