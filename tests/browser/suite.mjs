@@ -314,7 +314,7 @@ async function asks_for_training_apart() {
     }
     await unfold(page, "Fjord Bank");
     const shown = await page.locator("main").innerText();
-    must(/transactions [0-9]{3} records, only those from 2026-01-01 on/.test(shown), `it counts what is not asked for: ${shown}`);
+    must(/transactions [0-9]{3} records, only from 2026-01-01 on/.test(shown), `it counts what is not asked for: ${shown}`);
     const agree = page.getByRole("checkbox", { name: /used to train AI models/ });
     must(!(await agree.isChecked()), "agreement to training is ticked beforehand");
     await page.getByRole("checkbox", { name: "merchants", exact: true }).uncheck();

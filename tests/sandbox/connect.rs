@@ -210,7 +210,7 @@ fn a_request_for_everything_can_say_what_for() {
     };
     let silent = page(json!({}));
     assert!(
-        silent.contains("The app did not say. The grant will say: <em>personal assistant</em>"),
+        silent.contains("The app stated no purpose. The grant will state: <em>personal assistant</em>"),
         "{silent}"
     );
     let code = "https://pdpp.dev/purpose/personal_ai_assistant";

@@ -169,7 +169,7 @@ fn a_directory_that_others_may_enter_is_refused_and_left_as_it_is() {
     let out = pdpp(home.path()).args(sandbox).arg(&dir).output().unwrap();
     let stderr = String::from_utf8_lossy(&out.stderr);
     assert_eq!(out.status.code(), Some(1), "{stderr}");
-    assert!(stderr.contains("lets other users in (mode 755; it has to be 700)"), "{stderr}");
+    assert!(stderr.contains("lets other users in (mode 755; it must be 700)"), "{stderr}");
     assert!(stderr.contains("code: sandbox_data_dir"), "{stderr}");
     assert_eq!(std::fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o755);
     assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
