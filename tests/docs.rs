@@ -266,7 +266,11 @@ fn readme_host_entries_start_serve() {
     for block in readme_blocks("json") {
         entries(&serde_json::from_str(&block).unwrap_or_else(|error| panic!("{block}: {error}")), &mut found);
     }
-    assert_eq!(found.len(), 1, "README has the one for most hosts; setup's own snapshot has all of them: {found:?}");
+    assert_eq!(
+        found.len(),
+        1,
+        "README has the one for most hosts; setup's own snapshot has all of them: {found:?}"
+    );
     for entry in found {
         assert!(entry[0].starts_with('/'), "a host has no PATH to find {} on", entry[0]);
         assert_eq!(entry[1..], ["mcp", "serve"]);

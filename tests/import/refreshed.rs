@@ -91,8 +91,10 @@ fn o2_2_what_is_gone_or_broken_is_told_and_keeps_nothing_else_back() {
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
     let said = format!("No longer there; the imported records stay: {}\n", gone.display());
     assert!(ran.stdout.contains(&said), "{}", ran.stdout);
-    let said =
-        format!("Empty, perhaps because a disk is not mounted; the imported records stay: {}\n", folder.display());
+    let said = format!(
+        "Empty, perhaps because a disk is not mounted; the imported records stay: {}\n",
+        folder.display()
+    );
     assert!(ran.stdout.contains(&said), "{}", ran.stdout);
     assert_eq!(desk.content(), content);
     // A file that has become something else fails alone.
