@@ -61,7 +61,7 @@ impl CredentialsSource {
             }
         };
         parse(text.expose_secret()).ok_or_else(|| {
-            self.failed(&NotRead::other("it is not {\"client_id\": \"…\", \"client_secret\": \"…\"}"))
+            self.failed(&NotRead::other("it must contain {\"client_id\": \"…\", \"client_secret\": \"…\"}"))
         })
     }
 

@@ -1,4 +1,4 @@
-//! What the endpoint checks for a bearer: who it is, then whether it may ask now.
+//! What the endpoint checks about a bearer: first whose it is, then whether it may send a request now.
 
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ pub fn in_words(unknown: &Unknown) -> String {
             format!("callers get 503; fix the credentials, then: {how}")
         }
         Unknown::Http(_) | Unknown::Malformed(_) => "callers get 503 until it answers".to_owned(),
-        Unknown::Busy => "callers get 503 meanwhile".to_owned(),
+        Unknown::Busy => "callers get 503 until one ends".to_owned(),
     };
     format!("{unknown}; {next}")
 }
@@ -96,9 +96,10 @@ impl http::Gate for Gate {
 fn refuse(unusable: Unusable) -> Refusal {
     let code = unusable.code();
     match unusable {
-        Unusable::Inactive => {
-            Refusal::invalid_token(code, "The token is unknown, expired or revoked: ask the owner again")
-        }
+        Unusable::Inactive => Refusal::invalid_token(
+            code,
+            "The token is unknown, expired or revoked: ask the owner for a new grant",
+        ),
         Unusable::WrongIssuer => {
             Refusal::invalid_token(code, "The token was issued by another authorization server")
         }
@@ -124,7 +125,7 @@ fn wait(wait: Wait) -> Refusal {
     match wait {
         Wait::TooOften { .. } => Refusal::too_many(
             code,
-            "Too many requests with this token: wait as long as Retry-After says",
+            "Too many requests with this token: wait for the time in Retry-After",
             seconds,
         ),
         Wait::TooManyAtOnce => Refusal::too_many(

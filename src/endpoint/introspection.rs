@@ -134,7 +134,7 @@ pub enum Unknown {
     #[error("the authorization server refused the introspection credentials (HTTP {0})")]
     Credentials(u16),
     /// Another error, or something that cannot be an answer.
-    #[error("the authorization server's introspection answered with {0}")]
+    #[error("the authorization server answered introspection with {0}")]
     Malformed(String),
     /// More are in progress than allowed.
     #[error("too many introspections are in progress")]

@@ -6,8 +6,8 @@
 //!   [`crate::mcp::protocol::http`].
 //! - [`tls`]: TLS of the endpoint itself, over [`crate::listener`]. [`mod@log`], [`metrics`]: what an operator sees.
 //!
-//! Between two requests, only [`admission`]'s minute and the order of turns are kept, so any number of these can run
-//! behind any balancer.
+//! Between two requests, an endpoint keeps only what [`admission`] remembers for a minute, and whose turn is next. So
+//! any number of endpoints can run behind any load balancer.
 
 pub mod admission;
 pub mod credentials;
@@ -248,7 +248,11 @@ async fn serve(
             _ = sweep.tick() => admission.forget_old(),
         }
     }
-    log.event("info", "stopping", &format!("no new connections; requests have {} s", config.drain.as_secs()));
+    log.event(
+        "info",
+        "stopping",
+        &format!("no new connections are accepted; running requests have {} s", config.drain.as_secs()),
+    );
     stop.cancel();
     let mut stopped_twice = false;
     let left = loop {
@@ -272,7 +276,7 @@ fn room(config: &Config, log: &Log) -> Room {
     if most < config.room.most {
         let files = files.unwrap_or_default();
         let message = format!(
-            "this process may open {files} files, so it accepts {most} connections at once: raise `ulimit -n`"
+            "this process may open {files} files, so it accepts {most} connections at once; to accept more, raise `ulimit -n`"
         );
         log.event("warn", "few_files", &message);
     }
@@ -382,8 +386,9 @@ async fn bind(option: &'static str, address: SocketAddr) -> Result<(TcpListener,
 }
 
 fn at(scheme: &str, address: SocketAddr, path: &str) -> Result<Url> {
-    Url::parse(&format!("{scheme}://{address}{path}"))
-        .map_err(|error| Error::failed("host_listen", format!("{address} is not an address")).because(error))
+    Url::parse(&format!("{scheme}://{address}{path}")).map_err(|error| {
+        Error::failed("host_listen", format!("no URL can be made from {address}")).because(error)
+    })
 }
 
 fn about(discovery: &Discovery) -> About {
@@ -466,8 +471,8 @@ async fn logged(
 fn misdirected(endpoint: &Endpoint) -> String {
     let expected = &endpoint.public_url[Position::BeforeHost..Position::AfterPort];
     format!(
-        "a request names another Host than {expected}: if it came through the proxy, let the proxy pass Host on unchanged, \
-         or name what it sends with --trusted-host HOST[:PORT]"
+        "the Host of a request is not {expected}: if it came through the proxy, let the proxy pass Host on unchanged, \
+         or accept the name that it sends with --trusted-host HOST[:PORT]"
     )
 }
 
@@ -483,8 +488,10 @@ fn metrics_routes(metrics: &Arc<Metrics>, endpoint: &Endpoint) -> axum::Router {
     let render = get(move |headers: HeaderMap| async move {
         // A page from another site may have its own host name resolve to this address.
         if !endpoint.is_named_by_operator(&headers) {
-            let refusal =
-                (StatusCode::MISDIRECTED_REQUEST, "this is not a name of this server: see --trusted-host\n");
+            let refusal = (
+                StatusCode::MISDIRECTED_REQUEST,
+                "this server does not have the name in Host: see --trusted-host\n",
+            );
             return refusal.into_response();
         }
         ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics.render())

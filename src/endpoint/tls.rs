@@ -72,11 +72,15 @@ impl Files {
             .collect::<std::result::Result<_, _>>()
             .map_err(|_| failed("certificate", &self.certificate, NotRead::other("it is not PEM")))?;
         if chain.is_empty() {
-            return Err(failed("certificate", &self.certificate, NotRead::other("it holds no certificate")));
+            return Err(failed(
+                "certificate",
+                &self.certificate,
+                NotRead::other("it contains no certificate"),
+            ));
         }
         let pem = read_private(&self.key).map_err(|why| failed("key", &self.key, why))?;
         let key = PrivateKeyDer::from_pem_slice(pem.expose_secret().as_bytes())
-            .map_err(|_| failed("key", &self.key, NotRead::other("it holds no PEM private key")))?;
+            .map_err(|_| failed("key", &self.key, NotRead::other("it contains no PEM private key")))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()

@@ -73,7 +73,7 @@ pub fn connect(request: &Request, cache: &Cache, network: Network, dialog: &dyn 
 fn interrupted(plan: &Plan, stopped: std::io::Result<()>) -> Error {
     match stopped {
         Ok(()) => Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing is stored")
-            .hint(Hint::new("Do not approve the page any more. To ask again: ").run(plan.again(&[]))),
+            .hint(Hint::new("Do not approve on that page any more. To ask again: ").run(plan.again(&[]))),
         Err(error) => Error::failed("runtime_failed", "Could not listen for Ctrl-C").because(error),
     }
 }

@@ -227,7 +227,7 @@ impl HttpError {
                 "Check the proxy: --proxy http://host:port, or HTTPS_PROXY; NO_PROXY excludes a host"
             }
             Self::Tls { .. } => {
-                "Check the address and this machine's clock; name a company's own authority with --ca-file FILE.pem"
+                "Check the address and this machine's clock; name your company's own certificate authority with --ca-file FILE.pem"
             }
             Self::TimedOut { .. } => {
                 "Try again. If it still fails, the provider is down or its network is slow"
@@ -470,7 +470,7 @@ fn proxy_words(error: &reqwest::Error, limit: Duration) -> String {
         return format!("no connection within {} s", limit.as_secs());
     }
     if mentions("tunnel error: unexpected end of file") {
-        return "it hung up".to_owned();
+        return "it closed the connection".to_owned();
     }
     deepest(error)
 }

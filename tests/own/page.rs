@@ -189,7 +189,10 @@ async fn o7_2_the_page_lets_one_browser_decide_and_shows_nobody_else_anything() 
     assert!(browser.cookie.is_some());
     let (status, _, page) = browser.get(&at).await;
     assert_eq!(status, StatusCode::OK, "{page}");
-    assert!(page.contains("an agent with a shell") && page.contains("You asked for this yourself"), "{page}");
+    assert!(
+        page.contains("an agent with a shell") && page.contains("A command on this computer asks for this"),
+        "{page}"
+    );
     let ticked: Vec<&str> = page
         .split("<input type=\"checkbox\"")
         .filter(|rest| {
@@ -370,7 +373,7 @@ async fn o7_3_where_no_browser_is_the_page_waits_for_one_from_elsewhere() {
         let (status, to, _) = browser.get(between(&page, "url=", "\"")).await;
         assert_eq!(status, StatusCode::SEE_OTHER);
         let (_, _, page) = browser.get(&to.unwrap()).await;
-        assert!(page.contains("You asked for this yourself"), "{page}");
+        assert!(page.contains("A command on this computer asks for this"), "{page}");
         child.kill().unwrap();
         child.wait().unwrap();
     }

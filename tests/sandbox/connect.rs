@@ -314,7 +314,11 @@ fn o7_7_a_request_for_all_with_a_bound_leaves_out_what_has_no_time() {
             Page::open(app, pushed.json()["authorization_url"].as_str().unwrap())
         };
         let named = page("accounts");
-        assert!(named.html.contains("Stream &#39;accounts&#39; has no time to limit by"), "{}", named.html);
+        assert!(
+            named.html.contains("Stream &#39;accounts&#39; has no time field to limit by"),
+            "{}",
+            named.html
+        );
         let all = page("*");
         let left_out = "Left out, because they have no date to limit by: ";
         assert!(all.html.contains(left_out) && all.html.contains("accounts of Fjord Bank"), "{}", all.html);

@@ -53,7 +53,7 @@ pub struct Args {
     #[arg(long, value_name = "LABEL", value_parser = label_of)]
     name: Option<String>,
 
-    /// Where to keep the token, and later ones [default: as before, else auto]
+    /// Where to keep the token, and later ones [default: the last choice, else auto]
     #[arg(long, value_enum, value_name = "STORE")]
     store: Option<StoreChoice>,
 
@@ -111,7 +111,8 @@ pub struct Local {
     #[arg(long = "for", value_name = "HOST", value_parser = host(), conflicts_with = "renew")]
     pub host: Option<String>,
 
-    /// Where your own data is [default: as before, else `own` next to the credentials]
+    /// Where your own data is [default: the directory named last, else `own` next to the
+    /// credentials]
     #[arg(long, value_name = "DIR", env = "PDPP_DATA_DIR", hide_env_values = true)]
     pub data_dir: Option<PathBuf>,
 }

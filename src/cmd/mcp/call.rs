@@ -89,8 +89,8 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let next_cursor = next.as_ref().and_then(|next| next.pointer("/arguments/cursor")?.as_str());
     if next_cursor.is_some_and(|cursor| matches!(Cursor::from_text(cursor), Cursor::Kept(_))) {
         ui.note(
-            "this process held the next page's cursor and now ends: with fewer grants (--grant) or a smaller limit, the cursor \
-             can be passed to another call",
+            "the next page's cursor is lost when this process ends; with fewer grants (--grant) or a smaller limit, you get one \
+             that you can pass to another call",
         );
     }
     ui.note(&format!("text: {}", size(&answer.text)));

@@ -27,7 +27,7 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("introspection").required(true))]
 pub struct Args {
-    /// The provider
+    /// The provider whose data to offer
     #[arg(long, value_name = "URL")]
     pub provider_url: ProviderUrl,
 
@@ -39,7 +39,7 @@ pub struct Args {
     #[arg(long, value_name = "URL")]
     pub public_url: Option<ProviderUrl>,
 
-    /// Answer requests for this host in addition to the public URL's own; repeat for more
+    /// Also answer requests whose Host is this name, in addition to the public URL's; repeat for more
     #[arg(long, value_name = "HOST[:PORT]")]
     pub trusted_host: Vec<TrustedHost>,
 
@@ -67,7 +67,7 @@ pub struct Args {
     #[arg(long, value_name = "ADDR:PORT")]
     pub metrics_listen: Option<SocketAddr>,
 
-    /// The maximum size of a message
+    /// The maximum size of a request's body
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1024..=16 << 20))]
     pub max_body_bytes: u32,
 
@@ -88,7 +88,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max_concurrent: u32,
 
-    /// Concurrent connections; one more closes the oldest connection that is idle
+    /// Concurrent connections; a further one closes the oldest idle one
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_connections: u32,
 
@@ -96,8 +96,8 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_connections_per_address: Option<u32>,
 
-    /// The address of a proxy that the limit per address does not apply to; repeat for more. It never applies to this
-    /// machine's own addresses
+    /// A proxy's address, which is exempt from the limit per address, as this machine's own addresses are; repeat for
+    /// more
     #[arg(long, value_name = "ADDR")]
     pub trusted_proxy: Vec<IpAddr>,
 

@@ -24,10 +24,10 @@ use crate::ui::Ui;
 /// The most exports that are listed by name.
 const MAX_SHOWN: usize = 5;
 
-/// Write the store of your own data to one file, and read it again to check that it is whole
+/// Write the store of your own data to one file, and read the file again to check that it is complete
 ///
-/// The file has the records and the copies of attachments. It does not have attachments that were left in
-/// your exports, grants or tokens; the command lists what is missing. Agents and imports continue
+/// The file has the records and the copies of attachments. It has no grants, no tokens, and no attachments
+/// that were left in your exports; the command lists what is missing. Agents and imports can keep working
 /// meanwhile.
 #[derive(Debug, clap::Args)]
 pub struct BackupArgs {
@@ -47,13 +47,13 @@ pub struct BackupArgs {
     pub place: Place,
 }
 
-/// Make a store from a backup, where there is no store or an empty one
+/// Restore a backup, if there is no store yet or an empty one
 ///
-/// A backup has no passphrase for grants: an empty store that has one keeps it. In the separate set-up
-/// root runs this, and the service is stopped meanwhile.
+/// A backup does not contain the passphrase for grants; an empty store that has one keeps it. In the
+/// separate set-up root runs this, and the service is stopped meanwhile.
 ///
-/// The records, their ids and what a search finds are unchanged. No grant comes with them: an agent can
-/// read them after the next `pdpp connect local`. If the backup is encrypted, you type its passphrase at
+/// The records, their ids and what a search finds are unchanged. Grants are not restored: an agent can read
+/// the records after the next `pdpp connect local`. If the backup is encrypted, you type its passphrase at
 /// the terminal.
 #[derive(Debug, clap::Args)]
 pub struct RestoreArgs {

@@ -117,8 +117,8 @@ pub struct RevokeArgs {
     pub place: Place,
 }
 
-/// Delete an account from the store: its records, their index entries and its copies; your exports stay
-/// where they are
+/// Delete an account from the store: its records, their index entries and its copies of attachments;
+/// your exports stay where they are
 #[derive(Debug, clap::Args)]
 pub struct ForgetArgs {
     /// The account: its name or its id, as `pdpp provider` shows them
@@ -312,7 +312,7 @@ fn status_of(
 ) -> Done {
     let mut text = format!("Your own data, in {} ({}, {reader})\n", dir.display(), DecimalBytes(state.bytes));
     if state.accounts.is_empty() {
-        text.push_str("Nothing is in it yet.\n");
+        text.push_str("It is still empty.\n");
     }
     for account in &state.accounts {
         let _ = write!(text, "\n{} ({}, {})\n", one_line(&account.name), one_line(&account.kind), account.id);

@@ -12,7 +12,8 @@ use crate::own;
 /// Where the store is, and how results are printed.
 #[derive(Debug, clap::Args)]
 pub struct Place {
-    /// Where your own data is [default: as before, else `own` next to the credentials]
+    /// Where your own data is [default: the directory named last, else `own` next to the
+    /// credentials]
     #[arg(long, value_name = "DIR", env = "PDPP_DATA_DIR", hide_env_values = true)]
     pub data_dir: Option<PathBuf>,
 

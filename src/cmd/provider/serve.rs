@@ -49,18 +49,18 @@ pub struct ServeArgs {
     #[arg(long, value_name = "URL", value_parser = public_url)]
     pub public_url: Option<PublicUrl>,
 
-    /// Where that proxy or tunnel leads: another loopback address; what arrives there comes from
-    /// strangers
+    /// Where that proxy or tunnel forwards to: a second loopback address, for requests from outside this
+    /// computer
     #[arg(long, value_name = "ADDR:PORT", requires = "public_url", default_value_t = SocketAddr::from(([127, 0, 0, 1], own::PROXY_PORT)))]
     pub public_listen: SocketAddr,
 
-    /// Be a strict v0.1 Core provider: no schema, search, aggregate or field windows; refuse filters,
-    /// expansion and views
+    /// Act as a strict v0.1 Core provider: offer no schema, search, aggregate or field windows, and refuse
+    /// filters, expansion and views
     #[arg(long)]
     pub core: bool,
 
     /// Serve one person as a service of another user: print no links and ask nothing, but answer on this
-    /// socket. The unit of the separate set-up has this
+    /// socket. The unit of the separate set-up uses this
     #[arg(long, value_name = "PATH", requires = "owner_uid", hide_short_help = true, value_hint = ValueHint::FilePath)]
     pub owner_socket: Option<PathBuf>,
 

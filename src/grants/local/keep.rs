@@ -108,7 +108,7 @@ impl Keeping<'_> {
         let time = |text: &str| text.parse::<Timestamp>().ok();
         let grant_id = GrantId::try_from(grant.grant_id.clone());
         let grant_id = grant_id.map_err(|error| {
-            Error::failed("own_store", "A grant has no id that can be used").because(error)
+            Error::failed("own_store", "The store made a grant with an id that cannot be used").because(error)
         })?;
         let issued = time(&grant.issued_at).or(Some(self.now)).and_then(|at| at.round(Unit::Second).ok());
         let query_base = format!("{}/v1", self.provider.as_str()).parse();
@@ -140,8 +140,9 @@ impl Keeping<'_> {
             data_dir: Some(self.data_dir.to_owned()),
             host: what.host.clone(),
         };
-        let token = AccessToken::new(token.clone())
-            .map_err(|error| Error::failed("own_store", "A token cannot be kept").because(error))?;
+        let token = AccessToken::new(token.clone()).map_err(|error| {
+            Error::failed("own_store", "The store made a token that cannot be kept").because(error)
+        })?;
         let secrets = Secrets::new(token, None);
         let stored = self.cache.store_in_place_of(&mut credential, &secrets, None, old)?;
         Ok(Connected {

@@ -214,7 +214,7 @@ impl Tools {
         Err(ToolError::new(
             "answer_too_large",
             "The provider's answer does not fit a result, however it is cut",
-            "ask for less (limit, fields, connection_id); if it persists, tell the user that the provider's answers make no sense",
+            "ask for less (limit, fields, connection_id); if it persists, tell the user that the provider's answers cannot be used",
         ))
     }
 

@@ -59,7 +59,7 @@ pub(super) fn import(talk: &mut Talk<'_>, asked: ImportAsked) -> Result<(), Ende
     match talk.hear(TYPING_TIME)?.plain()? {
         Said::Go { is_agreed: true } => {}
         Said::Go { is_agreed: false } | Said::Stop => return Ok(()),
-        _ => return Err(Broken::Wrong("nothing was decided").into()),
+        _ => return Err(Broken::Wrong("the plan was neither accepted nor refused").into()),
     }
     // An account may have been added meanwhile.
     unlock_for_known(talk, &survey)?;

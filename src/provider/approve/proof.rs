@@ -35,7 +35,7 @@ pub enum ProofError {
     #[error("neither the token answer nor the schema states the kind of this token")]
     UnknownKind,
     /// The schema is about another grant than the token answer.
-    #[error("the token belongs to another grant than the one that was approved")]
+    #[error("the token belongs to a different grant than the approved one")]
     OtherGrant,
     /// A credential is identified by its grant.
     #[error("neither the token answer nor the schema names the grant")]

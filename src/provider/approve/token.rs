@@ -146,7 +146,7 @@ pub enum TokenError {
     #[error("the authorization server gave an access token that is {0}")]
     NotABearer(#[from] NotABearer),
     /// Not `Bearer` (RFC 6750).
-    #[error("the authorization server gave a token of another type than Bearer")]
+    #[error("the authorization server gave a token whose type is not Bearer")]
     OtherType,
     /// A kind that this version does not know.
     #[error("the authorization server gave a token of a kind that this version does not know")]

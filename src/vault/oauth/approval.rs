@@ -29,7 +29,7 @@ pub struct Granted {
 pub struct Selection {
     /// The choices that are kept, by number, each with its fields.
     pub kept: Vec<(usize, BTreeSet<String>)>,
-    /// Choices that a date leaves out, because they have no time to limit by.
+    /// Choices that a date leaves out, because they have no time field to limit by.
     pub undated: Vec<usize>,
     /// Include only records from here on, in milliseconds, if they have a time.
     pub since: Option<i64>,

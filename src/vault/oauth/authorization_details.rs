@@ -426,7 +426,7 @@ fn choices(
         }
     }
     if choices.is_empty() && !undated.is_empty() {
-        return Err(ApiError::invalid("None of the streams has a time to limit by").param("time_range"));
+        return Err(ApiError::invalid("None of the streams has a time field to limit by").param("time_range"));
     }
     Ok((choices, undated))
 }
@@ -481,7 +481,7 @@ fn resolve(stream: &Stream, asked: &AskedStream) -> Result<Choice, ApiError> {
     };
     let (since, until) = (bound(|range| range.since.as_ref()), bound(|range| range.until.as_ref()));
     if (since.is_some() || until.is_some()) && stream.consent_time_field.is_none() {
-        return Err(ApiError::invalid(format!("Stream '{}' has no time to limit by", stream.name))
+        return Err(ApiError::invalid(format!("Stream '{}' has no time field to limit by", stream.name))
             .param("time_range"));
     }
     if let Some(keys) = &asked.resources {

@@ -145,7 +145,7 @@ fn exchange(vault: &Vault, request: &Request) -> Result<Value, Refused> {
             let issue = |grant: &Grant| tokens::issue_kept(vault, grant);
             match vault.flows.poll_device(required("device_code")?, client_id, issue)? {
                 DevicePoll::Waiting => {
-                    Err(Refused::bad("authorization_pending", "Authorization still pending"))
+                    Err(Refused::bad("authorization_pending", "Authorization is still pending"))
                 }
                 DevicePoll::SlowDown => Err(Refused::bad("slow_down", "Polling too quickly")),
                 DevicePoll::Denied => Err(Refused::bad("access_denied", "The owner denied the request")),

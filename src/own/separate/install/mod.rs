@@ -116,7 +116,7 @@ fn make(
     let name = place::unit_name(&person.name);
     if plan.starts {
         // Undone once its file is as it was before.
-        undo.push("what systemd knows of the unit", || services::reload().map_err(|error| error.in_full()));
+        undo.push("systemd's record of the unit", || services::reload().map_err(|error| error.in_full()));
     }
     replace(&place::unit_path(&person.name), plan.unit.to_text().as_bytes(), 0o644, undo)?;
     if !plan.starts {
@@ -168,7 +168,9 @@ fn make_user(person: &str, uid: u32, undo: &mut Undo<'_>) -> Result<Account> {
         programs::failed(&format!("The system user {name} was created, but does not exist"))
     })?;
     if found.uid == 0 || found.uid == uid {
-        return Err(programs::failed(&format!("The system user {name} is not a separate user")));
+        return Err(programs::failed(&format!(
+            "The system user {name} has the user id of root or of the data's owner"
+        )));
     }
     Ok(found)
 }
@@ -218,7 +220,7 @@ fn make_store(service: &Account, dir: &Path, asked: Option<&Passphrase>, watch: 
     if prepare(service, dir, Some(&asked))? {
         return Ok(());
     }
-    Err(programs::failed("The passphrase was not kept"))
+    Err(programs::failed("The store did not keep the passphrase"))
 }
 
 /// Runs `pdpp provider prepare` as `service`, and returns whether the store then has a passphrase.
@@ -229,7 +231,7 @@ pub(super) fn prepare(service: &Account, dir: &Path, passphrase: Option<&Passphr
     let said: serde_json::Value = serde_json::from_str(&said).unwrap_or_default();
     said.get("has_passphrase").and_then(serde_json::Value::as_bool).ok_or_else(|| {
         programs::failed(
-            "The program that was copied is a different one: it did not report whether there is a \
+            "The copied program is a different version: it did not report whether there is a \
              passphrase",
         )
     })

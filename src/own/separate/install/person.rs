@@ -68,7 +68,7 @@ pub fn person(named: Option<&str>) -> Result<Person> {
         (None, Some(name)) if geteuid().is_root() => name,
         (None, _) if !geteuid().is_root() => geteuid().as_raw().to_string(),
         (None, _) => {
-            let message = "Whose data it is cannot be known: root runs this, and nobody typed sudo";
+            let message = "pdpp cannot tell whose data it is, because root runs this without sudo";
             return Err(
                 Error::new(Kind::Usage, "install_no_person", message).hint("Name the user with --for USER")
             );

@@ -93,7 +93,7 @@ impl Restoring {
         let message =
             format!("The service of {} is running, but systemd did not start it", self.dir.display());
         Err(Error::failed("own_in_use", message).hint(
-            "Stop the process that serves it in the way that it was started; then run the same \
+            "Stop the process that serves it, the same way that it was started; then run the same \
                    command again",
         ))
     }

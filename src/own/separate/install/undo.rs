@@ -24,8 +24,8 @@ impl<'a> Undo<'a> {
             }
         }
         let end = match left.as_slice() {
-            [] => "Everything is as it was before".to_owned(),
-            left => format!("This is left: {}", left.join("; ")),
+            [] => "All changes were undone".to_owned(),
+            left => format!("This could not be undone: {}", left.join("; ")),
         };
         let told = Error::new(
             error.kind(),
@@ -70,6 +70,9 @@ mod tests {
         undo.push("the user pdpp-ana", || Err("it is busy".to_owned()));
         undo.push("the unit", || Ok::<_, String>(()));
         let told = undo.roll_back(&failed());
-        assert!(told.message().ends_with(". This is left: the user pdpp-ana (it is busy)"), "{told}");
+        assert!(
+            told.message().ends_with(". This could not be undone: the user pdpp-ana (it is busy)"),
+            "{told}"
+        );
     }
 }

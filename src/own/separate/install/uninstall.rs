@@ -87,7 +87,7 @@ impl Removal {
         match (&self.store, &self.kept) {
             (Some(store), Some(kept)) => {
                 let message = format!(
-                    "{} cannot be kept as {}: a store that was kept before is there",
+                    "{} cannot be kept as {}: that place has a store that was kept earlier",
                     store.display(),
                     kept.display()
                 );

@@ -247,7 +247,7 @@ impl Listener {
             Entry::Used => {
                 let text = "Another browser has already used this page, and it works for one browser only. If you want \
                             a different one, stop the command in the terminal (Ctrl-C) and start it again.";
-                page::text(StatusCode::GONE, "Used already", text)
+                page::text(StatusCode::GONE, "Already used", text)
             }
             Entry::WrongCode => {
                 tokio::time::sleep(PENALTY).await;
@@ -281,8 +281,8 @@ impl Listener {
             }
             Err(ApproveError::StateMismatch) => {
                 self.has_turned_back.store(true, Ordering::Relaxed);
-                let text = "This is not the answer to the request that pdpp waits for, or it comes from a different browser \
-                            than the one that began it. Nothing was granted, and pdpp keeps waiting in the terminal.";
+                let text = "This is not the answer that pdpp is waiting for, or it comes from a different browser than the one \
+                            that began the request. Nothing was granted, and pdpp is still waiting in the terminal.";
                 (page::text(StatusCode::BAD_REQUEST, "Not the answer", text), None)
             }
             Err(error) => {
@@ -310,14 +310,14 @@ enum Asked {
     Other(StatusCode, &'static str),
 }
 
-const NO_PAGES: &str = "pdpp waits here for one browser, and has no other pages.";
+const NO_PAGES: &str = "pdpp is waiting here for one browser, and has no other pages.";
 
 /// Classifies `request` for the listener at `address`.
 fn asked<B>(request: &Request<B>, address: SocketAddr) -> Asked {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
     // A page of another site whose name was made to lead here (DNS rebinding).
     if host != Some(address.to_string().as_str()) {
-        let text = "This is not the address that the browser asked for.";
+        let text = "The browser asked for a different address than this one.";
         return Asked::Other(StatusCode::MISDIRECTED_REQUEST, text);
     }
     let target = request.uri();
@@ -329,7 +329,9 @@ fn asked<B>(request: &Request<B>, address: SocketAddr) -> Asked {
         ("/", &Method::GET) => Asked::Form,
         ("/", &Method::POST) => Asked::Entry,
         (CALLBACK, &Method::GET) => Asked::Callback(target.query().unwrap_or_default().to_owned()),
-        ("/" | CALLBACK, _) => Asked::Other(StatusCode::METHOD_NOT_ALLOWED, "pdpp waits here for a browser."),
+        ("/" | CALLBACK, _) => {
+            Asked::Other(StatusCode::METHOD_NOT_ALLOWED, "pdpp is waiting here for a browser.")
+        }
         _ => Asked::Other(StatusCode::NOT_FOUND, NO_PAGES),
     }
 }

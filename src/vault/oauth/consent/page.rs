@@ -230,7 +230,7 @@ pub(super) fn who_asks(main: &mut Html, pending: &Pending) {
     let client = &pending.client;
     if let Way::Here = pending.way {
         main.markup(
-            "<p class=\"unverified\"><strong>You asked for this yourself</strong>, on this computer. \
+            "<p class=\"unverified\"><strong>A command on this computer asks for this.</strong> \
              <strong>Deny this if you did not start it.</strong></p>\n",
         );
         return;
@@ -633,8 +633,8 @@ pub fn plain_page(profile: &Profile, status: StatusCode, title: &str, main: &Htm
 pub(super) fn spent_link(profile: &Profile) -> Reply {
     let mut main = Html::new();
     main.markup(
-        "<h1>This link no longer works</h1>\n<p>A link works once, within ten minutes. If you opened it before, all \
-         is well: decide in the tab or window that it opened first.</p>\n<p>If you did not open it and it is less \
+        "<h1>This link no longer works</h1>\n<p>A link works once, within ten minutes. If you have already \
+         opened it, decide in that tab or window.</p>\n<p>If you did not open it and it is less \
          than ten minutes old, someone else saw it: ",
     );
     if profile.is_service {
