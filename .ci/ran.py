@@ -33,8 +33,8 @@ HEAD = """\
 
 For auditors, and for anyone who wonders whether `pdpp` was run on their system. `.ci/ran.py` generates this page from the results of
 `.ci/run`. "Ran" means that a test passed on the platform; "checked" means that something was compiled, linted or read, but never
-started. The counts and the versions are those of the last run whose result was committed. A step fails if what it ran, left out or
-cannot prove differs from this page.
+started. The counts and the versions are those of the last run whose result was committed. A step fails if what it ran, what it left
+out or what it cannot prove differs from this page.
 
 """
 

@@ -65,11 +65,11 @@ def main():
         "ran": {}, "did": [],
         "checked": [
             "`cargo clippy`, which is `cargo check` plus the lints, without a warning for both processors: library, program, unit tests and benches",
-            "each line that is for macOS only, the paths of hosts and of their administrators' rules, and the keychain's answers, compared with the documents of Apple and of the hosts",
+            "read, not run: each line that is for macOS only, the paths of hosts and of their administrators' rules, and the keychain's answers, compared with the documents of Apple and of the hosts",
         ],
         "left_out": [["every test", "nothing is linked without Apple's SDK", 0], ["the integration tests", "not compiled either: some are for Linux", 0]],
         "unproven": [
-            "all of it: nobody ever ran `pdpp` on macOS",
+            "all of it: nobody has ever run `pdpp` on macOS",
             "the keychain: that it asks once for each token after an update, because it treats a program that Apple did not sign as another one",
         ],
     })
