@@ -184,6 +184,7 @@ async fn serve(
             "The provider's data is not at the provider's own address",
         )
         .because(error)
+        .hint("Check --provider-url, or ask the provider to fix pdpp_core_query_base in its metadata")
     })?;
     let expected = Expected {
         issuer: discovery.authorization_server.issuer.clone(),
@@ -481,8 +482,8 @@ fn too_slow(endpoint: &Endpoint) -> Response {
         .response(endpoint)
 }
 
-/// Separate from the endpoint: an operator's counters are not for callers, and a proxy in front forwards everything
-/// unless told otherwise.
+/// The routes of the metrics. They are separate from the endpoint, because an operator's counters are not for
+/// callers, and a proxy in front forwards everything unless told otherwise.
 fn metrics_routes(metrics: &Arc<Metrics>, endpoint: &Endpoint) -> axum::Router {
     let (metrics, endpoint) = (Arc::clone(metrics), endpoint.clone());
     let render = get(move |headers: HeaderMap| async move {

@@ -258,7 +258,7 @@ impl ToolError {
     /// The sentence; there is always one if there is no call.
     fn bounded_hint(&self) -> Option<&str> {
         let hint = self.0.hint.as_deref().map(|hint| prefix_on_wire(hint, MAX_HINT_BYTES));
-        let too_long = "correct the call as the message says; it is too long to be repeated here";
+        let too_long = "correct the call as the message says; the call is too long to repeat here";
         let default = if self.0.next.is_some() { too_long } else { "correct the call as the message says" };
         hint.or_else(|| self.bounded_next().is_none().then_some(default))
     }

@@ -232,7 +232,9 @@ impl HttpError {
             Self::TimedOut { .. } => {
                 "Try again. If it still fails, the provider is down or its network is slow"
             }
-            Self::Redirected { .. } => "Open the address in a browser and use the address where it ends",
+            Self::Redirected { .. } => {
+                "Open the address in a browser, and use the address that the browser then shows"
+            }
             Self::TooLarge { .. } | Self::Broken { .. } => {
                 "Check the address: the server there does not speak PDPP"
             }
@@ -461,7 +463,7 @@ fn tls_words(error: &rustls::Error) -> &'static str {
 fn proxy_words(error: &reqwest::Error, limit: Duration) -> String {
     let mentions = |words: &str| any_cause(error, |cause| cause.to_string().contains(words));
     if mentions("proxy authorization required") {
-        return "it wants a user name and password (HTTP 407)".to_owned();
+        return "it requires a user name and password (HTTP 407)".to_owned();
     }
     if mentions("tunnel error: unsuccessful") {
         return "it refused, or could not reach that host itself".to_owned();

@@ -269,8 +269,9 @@ impl ResourceServer {
 /// # Errors
 /// [`HttpError::Setup`] for a token that cannot be in a header.
 pub fn authorization(bearer: &AccessToken) -> Result<HeaderValue, HttpError> {
-    let mut value = HeaderValue::from_str(&format!("Bearer {}", bearer.expose_bearer()))
-        .map_err(|_| HttpError::Setup("the access token is not a header value".to_owned()))?;
+    let mut value = HeaderValue::from_str(&format!("Bearer {}", bearer.expose_bearer())).map_err(|_| {
+        HttpError::Setup("the access token has a character that no HTTP header can carry".to_owned())
+    })?;
     value.set_sensitive(true);
     Ok(value)
 }

@@ -506,7 +506,7 @@ async function refuses_forms_of_other_sites() {
             const answered = visitor.waitForResponse((answer) => answer.request().method() === "POST");
             await visitor.getByRole("button", { name, exact: true }).click();
             equal((await answered).status(), 403, `${name} from ${from} with ${policy} is answered with`);
-            await showsHeading(visitor, "This form is from somewhere else");
+            await showsHeading(visitor, "This form came from another page");
           }
         }
         await shoot(visitor, "foreign-form");
@@ -978,7 +978,7 @@ async function keeps_the_owners_page() {
     must(await page.getByRole("img").isVisible(), "there is no picture");
     await shoot(page, "page-reads", { fullPage: true });
     await press("Search");
-    await until("Words to look for");
+    await until("Words to search for");
     await page.keyboard.type("light");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: /hits?$/ }).waitFor();

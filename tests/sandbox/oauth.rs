@@ -249,8 +249,8 @@ fn a_wrong_request_is_a_page_until_the_address_is_the_clients() {
         ask(app, "GET", &query, &[("sec-fetch-dest", goes_to)], b"").text()
     };
     assert!(
-        loaded("image").contains("did not send a person")
-            && loaded("iframe").contains("did not send a person")
+        loaded("image").contains("as part of another page")
+            && loaded("iframe").contains("as part of another page")
     );
     assert!(loaded("document").contains("redirect_uri is required"));
     let begun = authorize(app, client, |_| ());

@@ -54,8 +54,8 @@ pub struct ServeArgs {
     #[arg(long, value_name = "ADDR:PORT", requires = "public_url", default_value_t = SocketAddr::from(([127, 0, 0, 1], own::PROXY_PORT)))]
     pub public_listen: SocketAddr,
 
-    /// Act as a strict v0.1 Core provider: offer no schema, search, aggregate or field windows, and refuse
-    /// filters, expansion and views
+    /// Act as a strict v0.1 Core provider: no schema, search, aggregate or field windows. Filters, expansion and
+    /// views are refused
     #[arg(long)]
     pub core: bool,
 

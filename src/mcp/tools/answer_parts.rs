@@ -103,7 +103,7 @@ pub(super) fn meta_lines(out: &mut String, body: &Map<String, Value>) {
         let _ = writeln!(out, "recall{}: {}", recall_of(recall), recall_words(recall));
     }
     if recalls.len() > MAX_RECALLS {
-        let _ = writeln!(out, "recall of others: {} more", recalls.len() - MAX_RECALLS);
+        let _ = writeln!(out, "recall: {} more not shown", recalls.len() - MAX_RECALLS);
     }
     match meta.get(MERGED_ORDER).and_then(Value::as_str) {
         Some("in_turns") => out.push_str("order: one from each source in turn, each source in its own order\n"),

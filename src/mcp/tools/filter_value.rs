@@ -68,7 +68,7 @@ fn kind_of(field: &str, facts: &[StreamFacts]) -> Option<Kind> {
     kinds.all(|kind| kind == Some(first)).then_some(first)
 }
 
-/// The handle of a record instead of the record's own id: no field holds one of our handles.
+/// The misfit of a value that is a record's handle instead of its own id: no field holds one of our handles.
 fn handle(field: &str, test: &Test, facts: &[StreamFacts]) -> Option<(Misfit, Value)> {
     let given = match test {
         Test::Equals(value) => value.as_str()?,
@@ -172,7 +172,8 @@ fn check(kind: Kind, operator: Option<Operator>, value: &Value) -> Result<(), (S
         },
         Kind::Time => match value {
             Value::String(text) if date(text).is_some() && operator.is_none() => {
-                let why = format!("{} is a whole day, which no moment equals: give it as a range", shown());
+                let why =
+                    format!("{} is a whole day, and this field holds moments: give it as a range", shown());
                 Err((why, days(text)))
             }
             Value::String(text) if date(text).is_some() || is_moment(text) => Ok(()),
@@ -210,7 +211,7 @@ pub fn date(text: &str) -> Option<Date> {
     Date::new(text[..4].parse().ok()?, text[5..7].parse().ok()?, text[8..].parse().ok()?).ok()
 }
 
-/// RFC 3339, with seconds and a zone.
+/// Whether `text` is RFC 3339, with seconds and a zone.
 fn is_moment(text: &str) -> bool {
     let has_form = text.is_ascii()
         && text.len() >= 20

@@ -356,7 +356,7 @@ fn field_window(call: &Call, id: RecordId) -> Result<FieldWindow, ToolError> {
     {
         return Err(ToolError::new(
             "conflicting_arguments",
-            "cursor sets where a window starts: it excludes offset_chars and q",
+            "cursor already sets where a window starts: offset_chars and q cannot be combined with it",
             "leave cursor out, or the others; q with offset_chars finds the first match from there on",
         )
         .with("param", second));

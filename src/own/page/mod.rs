@@ -271,7 +271,7 @@ fn is_own(request: &Request, session: &Session, csrf: Option<&str>) -> bool {
 fn foreign() -> Failed {
     Failed::new(
         StatusCode::FORBIDDEN,
-        "This form is from somewhere else",
+        "This form came from another page",
         "It did not come from this page, so nothing was done.",
     )
 }

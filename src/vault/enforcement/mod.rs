@@ -89,7 +89,7 @@ pub struct Access {
 /// matches, whether or not the provider has it.
 pub fn reach(grant: &Grant, catalog: &Catalog, selector: Selector<'_>) -> Result<Vec<Access>, ApiError> {
     if grant.is_expired(time::now_ms()) {
-        return Err(ApiError::new(StatusCode::FORBIDDEN, "grant_expired", "Grant has expired"));
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "grant_expired", "The grant has expired"));
     }
     let mut reached = Vec::new();
     let (mut knows_stream, mut knows_connection) = (false, false);

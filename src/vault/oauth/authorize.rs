@@ -17,7 +17,7 @@ pub fn answer(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     let page = |what: &str| Ok(consent::refused_page(&vault.config.profile, what));
     // A picture or a frame that another site's page loads is not a person who goes somewhere.
     if request.header("sec-fetch-dest").is_some_and(|goes_to| goes_to != "document") {
-        return page("it loaded this page inside another page, instead of opening it");
+        return page("it loaded this page as part of another page, instead of opening it");
     }
     let sent = match Sent::read(vault, request, request.params()) {
         Ok(sent) => sent,

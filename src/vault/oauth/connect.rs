@@ -127,7 +127,7 @@ pub fn poll(vault: &Vault, request: &Request, attempt: &str) -> Result<Reply, Ap
             &json!({
                 "status": "pending",
                 "error": "authorization_pending",
-                "error_description": "Owner approval is still pending",
+                "error_description": "The owner's approval is still pending",
                 "interval": INTERVAL,
             }),
         )
@@ -139,11 +139,9 @@ pub fn poll(vault: &Vault, request: &Request, attempt: &str) -> Result<Reply, Ap
             "grant": grant,
         }))
         .no_store()),
-        Poll::Denied => Err(ApiError::new(
-            StatusCode::FORBIDDEN,
-            "access_denied",
-            "Owner denied the scoped access request",
-        )),
+        Poll::Denied => {
+            Err(ApiError::new(StatusCode::FORBIDDEN, "access_denied", "The owner denied the request"))
+        }
         Poll::Expired => {
             Err(ApiError::new(StatusCode::BAD_REQUEST, "expired_token", "The request expired; start again"))
         }

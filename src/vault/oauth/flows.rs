@@ -396,7 +396,7 @@ impl State {
             _ => Err(ApiError::new(
                 axum::http::StatusCode::TOO_MANY_REQUESTS,
                 "rate_limit_exceeded",
-                "Too many requests are waiting for the owner",
+                "Too many requests are waiting for the owner; try again later",
             )),
         }
     }

@@ -437,10 +437,10 @@ pub fn authorize(vault: &Vault, bearer: Option<&str>) -> Result<Grant, ApiError>
         // As in the reference: a package is for /mcp, and here nothing exists for it.
         Some(Known::Package { .. }) => Err(ApiError::not_found("Unknown source: unknown")),
         Some(Known::Client { kept, .. }) if kept.is_revoked => {
-            Err(ApiError::new(StatusCode::FORBIDDEN, "grant_revoked", "Grant has been revoked"))
+            Err(ApiError::new(StatusCode::FORBIDDEN, "grant_revoked", "The grant has been revoked"))
         }
         Some(Known::Client { kept, .. }) if kept.grant.is_expired(time::now_ms()) => {
-            Err(ApiError::new(StatusCode::FORBIDDEN, "grant_expired", "Grant has expired"))
+            Err(ApiError::new(StatusCode::FORBIDDEN, "grant_expired", "The grant has expired"))
         }
         Some(Known::Client { kept, .. }) => Ok(kept.grant),
     }

@@ -53,7 +53,7 @@ pub(super) fn filter(value: &Value) -> Option<(Fault, Meant)> {
     let wrong = |why: &str, hint: Option<&str>| (why.to_owned(), hint.map(str::to_owned));
     let meant = match value {
         Value::Object(fields) if fields.is_empty() => {
-            faults.push(wrong("it is empty", Some("leave it out for no filter")));
+            faults.push(wrong("it is empty", Some("leave filter out to read without one")));
             Meant::Nothing
         }
         Value::Object(fields) if fields.len() > MAX_ENTRIES => {
@@ -249,7 +249,7 @@ fn about_operator(written: &str) -> Option<&'static str> {
         "ne" | "not" | "!=" | "neq" | "nin" | "not_in" => {
             Some("there is no `not`: subtract the value's count from the count of all")
         }
-        "or" | "and" => Some("all fields of a filter must hold; for `or` make a call for each"),
+        "or" | "and" => Some("all conditions of a filter must hold; for `or` make a call for each"),
         _ => None,
     }
 }

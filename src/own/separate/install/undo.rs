@@ -24,7 +24,7 @@ impl<'a> Undo<'a> {
             }
         }
         let end = match left.as_slice() {
-            [] => "All changes were undone".to_owned(),
+            [] => "Everything is as it was before".to_owned(),
             left => format!("This could not be undone: {}", left.join("; ")),
         };
         let told = Error::new(

@@ -439,7 +439,7 @@ fn source(main: &mut Html, form: &Form<'_>, connection: &str, choices: &Numbered
         .text(&HumanCount(records).to_string())
         .markup(if records == 1 { " record" } else { " records" });
     if connector.is_some_and(|connector| is_in_no_set(&connector.key)) {
-        main.markup(", in no quick selection");
+        main.markup(", not in any quick selection");
     }
     main.markup(
         "</span></label>\n<details class=\"inside\"><summary>Streams and fields<span class=\"hidden\"> of ",
@@ -650,7 +650,7 @@ pub(super) fn spent_link(profile: &Profile) -> Reply {
 pub fn foreign_page(profile: &Profile) -> Reply {
     let page = message(
         profile,
-        "This form is from somewhere else",
+        "This form came from another page",
         "It did not come from the page of a request, so nothing was decided. Decide on the page that the owner's link opened.",
     );
     page_reply(StatusCode::FORBIDDEN, page)
