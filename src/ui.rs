@@ -266,8 +266,9 @@ impl Ui {
         let lost = "The result could not be written to standard output";
         let done = self.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         Some(match done.as_ref() {
-            Some(done) => Error::failed("output_failed", format!("{lost}, but: {}", done.what))
-                .hint(Hint::new("You need not do it again; this shows it: ").run(done.next.clone())),
+            Some(done) => Error::failed("output_failed", format!("{lost}, but: {}", done.what)).hint(
+                Hint::new("You do not need to run it again. To see the result: ").run(done.next.clone()),
+            ),
             None => Error::failed("output_failed", lost).hint(MAKE_ROOM),
         })
     }

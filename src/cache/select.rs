@@ -229,12 +229,14 @@ impl Selection {
         let mut message = match (&self.provider, &self.grant) {
             (None, None) => "No provider is connected on this machine".to_owned(),
             (Some(provider), None) => format!("{provider} is not connected on this machine"),
-            (None, Some(grant)) => format!("Grant {grant} is not on this machine"),
-            (Some(provider), Some(grant)) => format!("Grant {grant} of {provider} is not on this machine"),
+            (None, Some(grant)) => format!("There is no grant {grant} on this machine"),
+            (Some(provider), Some(grant)) => {
+                format!("There is no grant {grant} of {provider} on this machine")
+            }
         };
         if !credentials.is_empty() {
-            message.push_str("; connected are:");
-            // Each with the value for `--grant`, if that was wrong.
+            message.push_str("; these are connected:");
+            // If `--grant` was wrong, lists each grant with the value to give.
             list(&mut message, &credentials.iter().collect::<Vec<_>>(), self.grant.is_some());
         }
         if let Some(near) = self.nearest(credentials) {

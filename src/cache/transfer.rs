@@ -70,7 +70,8 @@ impl Cache {
         Ok(done)
     }
 
-    /// Comes before anything is recorded that would have to be deleted there again.
+    /// Checks that `to` accepts a secret, before anything is recorded that would have to be deleted there
+    /// again.
     fn try_target(&self, to: StoreKind) -> Result<()> {
         self.check_writable(StoreKind::File)?;
         if to == StoreKind::File {
@@ -80,7 +81,7 @@ impl Cache {
             let again = Command::new("status --move-to keyring");
             let hint = Hint::new("Every token stays where it is. ");
             let hint = match error {
-                StoreError::KeyringAbsent(_) => hint.then("Run it in a session that has a keyring"),
+                StoreError::KeyringAbsent(_) => hint.then("Run this in a session that has a keyring"),
                 _ => hint.then("Unlock the keyring, then try again: ").run(again.clone()),
             };
             error.into_error(String::new(), again).hint(hint)

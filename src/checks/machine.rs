@@ -82,7 +82,7 @@ pub fn cache(cache: &Cache) -> Check {
         Ok(()) if fs::is_open_to_others(dir) => {
             let name = dir.display().to_string();
             let message = match fs::open_to_writers(dir) {
-                Some(_) => format!("others can write in {name}"),
+                Some(_) => format!("others can write to {name}"),
                 None => format!("others can open {name}, but not the files in it"),
             };
             Check::warn("cache", message, closing(&name))
@@ -90,13 +90,14 @@ pub fn cache(cache: &Cache) -> Check {
         Ok(()) if was_open => Check::warn(
             "cache",
             format!("others could open {}; it is private again now", dir.display()),
-            Hint::new("If others use this machine, connect again: ").run(Command::new("disconnect --all")),
+            Hint::new("If other people use this machine, end every grant, then connect again: ")
+                .run(Command::new("disconnect --all")),
         ),
         Ok(()) if let Some((above, _)) = fs::replaceable_by_others(dir) => {
             let above = above.display().to_string();
             Check::warn(
                 "cache",
-                format!("others can write in {above}, so they could replace {}", dir.display()),
+                format!("others can write to {above}, so they could replace {}", dir.display()),
                 format!("chmod go-w {}", shell_word(&above)),
             )
         }

@@ -27,8 +27,8 @@ Examples:
   pdpp demo                               see it work, with made-up data
   pdpp connect https://provider.example   approve a grant in the browser
   pdpp connect local                      grant your own data on this machine
-  pdpp mcp setup                          tell the agents on this machine
-  pdpp mcp serve                          offer it to an MCP host on stdio
+  pdpp mcp setup                          set up the agents on this machine
+  pdpp mcp serve                          serve granted data to an MCP host on stdio
   pdpp mcp inspect                        see what the tools cost a model
   pdpp status                             see what is connected
   pdpp doctor                             check what works and what does not
@@ -96,7 +96,7 @@ pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
 fn warn_of_writers(ui: &Ui, open: Option<(std::path::PathBuf, u32)>) {
     if let Some((dir, mode)) = open {
         let dir = shell_word(&dir.display().to_string()).into_owned();
-        ui.warn(&format!("others can write in {dir} (mode {mode:03o}): chmod go-w {dir}"));
+        ui.warn(&format!("others can write to {dir} (mode {mode:03o}): chmod go-w {dir}"));
     }
 }
 

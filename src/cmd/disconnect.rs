@@ -90,7 +90,7 @@ fn show(disconnected: &Disconnected, as_json: bool, ui: &Ui) {
     }
     if let Some(why) = &disconnected.left {
         ui.warn(&format!(
-            "a token is still in its store ({why}); nothing uses it any more, and the next `{}` that can reach the store \
+            "a token could not be deleted ({why}); nothing uses it any more, and the next `{}` that can reach it \
              deletes it",
             Command::new("disconnect")
         ));
@@ -102,7 +102,7 @@ fn show(disconnected: &Disconnected, as_json: bool, ui: &Ui) {
         }
         ui.json(&result);
     } else if disconnected.is_only_leftover {
-        ui.say("Nothing was connected on this machine; a leftover token was deleted from its store.");
+        ui.say("Nothing was connected on this machine; a leftover token was deleted.");
     } else if ended.is_empty() {
         ui.say("Nothing was connected on this machine.");
     } else {
@@ -171,7 +171,7 @@ fn to_text(ended: &Ended) -> String {
     let line = match &ended.at_provider {
         Ok(Revoked::Grant) => format!("ended at the provider, and {here}"),
         Ok(Revoked::Tokens) => format!("its tokens are revoked at the provider, and {here}"),
-        Ok(Revoked::Already) => format!("was over at the provider already; {here}"),
+        Ok(Revoked::Already) => format!("had already ended at the provider; {here}"),
         Err(NotEnded { code, why, .. }) => {
             let until = match ended.credential.grant_expires_at {
                 Some(end) => format!("there it ends {}", day_and_time(end)),
@@ -200,7 +200,7 @@ fn own_to_text(ended: &Ended, here: &str) -> String {
                 "ended: its token no longer works, and is {here}. The agent keeps what it has read so far."
             )
         }
-        Ok(Revoked::Already) => format!("was over already; its token is {here}"),
+        Ok(Revoked::Already) => format!("had already ended; its token is {here}"),
         Err(NotEnded { code, why, .. }) => {
             let why = text::one_line(text::prefix(why, 500));
             format!(

@@ -23,14 +23,14 @@ fn next(credential: &Credential) -> [(Command, &'static str); 3] {
     // Includes the directory even if it came from the environment: hosts start servers without the shell's
     // variables.
     [
-        ("mcp setup", "tell the agents on this machine"),
+        ("mcp setup", "set up the agents on this machine"),
         ("mcp inspect", "what the tools cost a model's context"),
-        ("mcp serve", "offer it to an MCP host on stdio"),
+        ("mcp serve", "serve the data to an MCP host on stdio"),
     ]
     .map(|(command, what)| (Command::new(command), what))
     .map(|(command, what)| match &credential.host {
         // The grant is served only through that host's own entry.
-        Some(host) if what.starts_with("tell ") => (command.value(host), "write that host's own entry"),
+        Some(host) if what.starts_with("set up ") => (command.value(host), "write that host's own entry"),
         _ => (command, what),
     })
 }
@@ -75,7 +75,7 @@ fn what_to_text(connected: &Connected) -> String {
         text.push_str("  nothing: the token works, but the grant has no streams\n");
     }
     if granted.is_expired(connected.now) {
-        text.push_str("By this machine's clock the grant is over already: check the clock.\n");
+        text.push_str("By this machine's clock, the grant has already ended: check the clock.\n");
     }
     let dir = connected.cache_dir.join("secrets");
     let _ = match granted.store {
@@ -149,7 +149,7 @@ fn old_to_text(old: &Old) -> String {
             return format!("The old grant {id} is ended{at}, and deleted here.");
         }
         AtProvider::Over => {
-            return format!("The old grant {id} was over{at}; it is deleted here.");
+            return format!("The old grant {id} had already ended{at}; it is deleted here.");
         }
         AtProvider::Waits(not) => {
             let first = not.remedy.unwrap_or("To try again");
@@ -314,7 +314,7 @@ fn fields_of(fields: &[String], left_out: &BTreeSet<String>) -> String {
     }
 }
 
-/// Everything that is known of a grant: the accounts and streams of each source, with their fields and times.
+/// Everything that is known about a grant: the accounts and streams of each source, with their fields and times.
 pub(super) fn in_full(credential: &Credential, now: Timestamp) -> String {
     let given = credential.given.streams().unwrap_or_default();
     let mut text = "Granted".to_owned();
@@ -506,9 +506,9 @@ Granted until 2026-11-28 22:29 UTC, to read:
 The token is kept in a file that only you can read, below DIR/secrets
 
 Next:
-  pdpp mcp setup     tell the agents on this machine
+  pdpp mcp setup     set up the agents on this machine
   pdpp mcp inspect   what the tools cost a model's context
-  pdpp mcp serve     offer it to an MCP host on stdio";
+  pdpp mcp serve     serve the data to an MCP host on stdio";
         let dir = Cache::default_dir().unwrap().display().to_string();
         let text = to_text(&connected(|_| ())).replace(&dir, "DIR").replace("DIR\\", "DIR/");
         assert_eq!(text, expected);

@@ -25,7 +25,7 @@ use crate::ui::{Column, Ui, table};
 
 /// Show what is connected, until when, and whether it works
 ///
-/// Without --check only this machine is read. With it, each provider is asked, with one read per grant.
+/// Without --check, pdpp looks only at this machine. With it, pdpp asks each provider, with one read per grant.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -134,11 +134,7 @@ fn what_moved(moved: &Moved, all: &[Credential]) -> String {
     );
     for credential in &moved.missing {
         let (label, next) = (text::one_line(&credential.label), renew_command(credential, all));
-        let _ = write!(
-            out,
-            "\nThe token of {label} ({}) is missing from its store, or damaged: {next}",
-            credential.provider
-        );
+        let _ = write!(out, "\nThe token of {label} ({}) is missing or damaged: {next}", credential.provider);
     }
     out
 }

@@ -81,7 +81,7 @@ pub enum Here {
     Deleted,
     /// No index names it any more, but its token is still in a store.
     Forgotten,
-    /// No agent can use it; it is still to be ended at its provider.
+    /// No agent can use it; it must still be ended at its provider.
     Kept,
     /// Unchanged: the cache could not be changed.
     Left,
@@ -212,15 +212,15 @@ async fn end_all(
         .await
 }
 
-/// Removes from this machine what is `ended` or given up. With `everything`, removes all there is, unless some
-/// grants are kept.
+/// Removes from this machine the grants that are `ended` or that the owner gave up. With `everything`, removes
+/// all there is, unless some grants are kept.
 fn take_off(cache: &Cache, mut ended: Vec<Ended>, everything: bool) -> Disconnected {
     let those = |here| {
         let those = ended.iter().filter(|ended| ended.here == here);
         those.map(|ended| ended.credential.clone()).collect::<Vec<_>>()
     };
     let kept = those(Here::Kept);
-    // The whole cache is deleted only if no grant is still to be ended.
+    // The whole cache is deleted only if no grant must still be ended.
     let all = everything && kept.is_empty();
     let removed = if kept.is_empty() { Ok(()) } else { cache.keep_to_end(&kept) };
     let removed = removed
@@ -327,7 +327,7 @@ fn unconfirmed(chosen: &[Credential]) -> Error {
 }
 
 fn not_confirmed() -> Error {
-    Error::failed("not_confirmed", "It was not confirmed; nothing was changed").run(Command::new("status"))
+    Error::failed("not_confirmed", "You did not confirm; nothing was changed").run(Command::new("status"))
 }
 
 /// The grants of `credentials` to end.
@@ -368,8 +368,8 @@ fn choose(credentials: &[Credential], request: &Request, confirm: &dyn Confirm) 
     if !can_ask || matching.is_empty() {
         return Ok(matching.into_iter().cloned().collect());
     }
-    // If each was named, or all are meant, one yes or no is enough. If one name matches several, the question
-    // is which of them.
+    // If the person named each of them, or `--all`, one yes or no is enough. If one name matches several, the
+    // question is which of them.
     if request.all || matching.len() <= request.which.len().max(1) {
         let is_confirmed = confirm.confirm(&matching);
         return if is_confirmed { Ok(matching.into_iter().cloned().collect()) } else { Err(not_confirmed()) };
@@ -412,10 +412,11 @@ pub fn full_name(credential: &Credential) -> String {
 }
 
 fn unknown(which: &str, credentials: &[Credential]) -> Error {
-    let mut message = format!("Nothing on this machine is called {:?}", text::prefix(which, 200));
+    let mut message =
+        format!("No provider or grant on this machine is called {:?}", text::prefix(which, 200));
     let connected = credentials.iter().filter(|credential| !credential.ending).collect::<Vec<_>>();
     if !connected.is_empty() {
-        message.push_str("; connected are:");
+        message.push_str("; these are connected:");
         list(&mut message, &connected);
     }
     let is_local = which.parse::<ProviderUrl>().is_ok_and(|provider| provider.is_local());

@@ -70,7 +70,7 @@ pub struct Named {
     pub account: Option<String>,
     /// Its content, if a program handed it over that may read it.
     pub received: Option<Arc<Received>>,
-    /// What is known of it, if nobody named it: anything new in it is not imported.
+    /// What is known about it, if nobody named it: anything new in it is not imported.
     pub before: Option<Arc<Seen>>,
 }
 
@@ -677,8 +677,8 @@ impl Recognised {
         Ok(made)
     }
 
-    /// Divides plans so that what an account has read from the source stays in it, whoever seems to own
-    /// it now.
+    /// Divides plans so that what an account has read from the source stays in that account, even if the
+    /// source now names another owner.
     fn by_reader(
         &self,
         source: &Arc<Source>,
@@ -1021,7 +1021,8 @@ fn unrecognised_error(named: &Named, left_out: &LeftOut, why_not: Option<String>
         let hint = Hint::new("Without --as the contents decide: ").run(without);
         Error::failed("import_format", message).hint(hint)
     } else {
-        let message = format!("Nothing in {typed} is in a format that this pdpp reads; nothing was imported");
+        let message =
+            format!("This pdpp does not recognise the format of anything in {typed}; nothing was imported");
         let error = Error::failed("import_unrecognised", message);
         // A file that broke off may be recognised when it is complete.
         if left_out.unreadable.is_empty() {

@@ -30,7 +30,7 @@ const STEP: usize = 256 << 10;
 const STEPS_UNLOOKED: usize = 64;
 /// The most memory for the names of files, in bytes.
 const MOST_NAMES: usize = 32 << 20;
-/// What a file takes there in addition to its name.
+/// How many bytes a file takes there in addition to its name.
 const NAME_BESIDE: usize = 96;
 /// The most sources.
 const MOST_SOURCES: usize = 1000;
@@ -84,7 +84,7 @@ impl Inbox {
         clean(dir)?;
         PrivateDir::create_named(dir).map_err(unusable)?;
         let id = crate::hex::random::<8>().map_err(|error| {
-            Error::failed("no_randomness", "The system gave no randomness").because(error.to_string())
+            Error::failed("no_randomness", "The system provided no random bytes").because(error.to_string())
         })?;
         let folder = PrivateDir::create(&dir.join(INBOX).join(id)).map_err(unusable)?;
         let in_use = folder.try_lock(IN_USE).map_err(unusable)?;
@@ -269,7 +269,7 @@ impl Drop for Inbox {
             self.in_use = None;
             let _ = self.folder.remove_whole();
         }
-        // This succeeds for the last one.
+        // This succeeds only once no other folder is left in it.
         if let Ok(inbox) = PrivateDir::open(&self.dir.join(INBOX)) {
             let _ = inbox.remove_empty();
         }

@@ -68,8 +68,8 @@ pub const HOLDS: Holds = Holds {
     not: &[
         "an agent with a shell, or any program that runs as you: it can read the store, your exports \
          and the tokens, and approve in your name",
-        "an agent that passes on what you granted, by a web search, links or other tools: grant what \
-         you would show it",
+        "an agent that passes on what you granted, by a web search, links or other tools: grant \
+         only what you are willing to share",
     ],
 };
 
@@ -78,8 +78,8 @@ const HOLDS_SERVED: Holds = Holds {
     not: &[
         "an agent with a shell, or any program that runs as you: it can read the store, your exports and the tokens without \
          asking",
-        "an agent that passes on what you granted, by a web search, links or other tools: grant what \
-         you would show it",
+        "an agent that passes on what you granted, by a web search, links or other tools: grant \
+         only what you are willing to share",
     ],
     ..HOLDS
 };
@@ -98,8 +98,8 @@ const HOLDS_SEPARATE: Holds = Holds {
         "anyone who learns your passphrase, and a program that runs as you and reads or controls your \
          browser or terminal while you decide or while the owner's page is open",
         "a program that runs as you, if you may use sudo without a password",
-        "an agent that passes on what you granted, by a web search, links or other tools: grant what \
-         you would show it",
+        "an agent that passes on what you granted, by a web search, links or other tools: grant \
+         only what you are willing to share",
     ],
 };
 
@@ -412,7 +412,7 @@ pub fn explain(error: OpenError) -> Error {
         )
         .hint("Name another directory with --data-dir"),
         OpenError::NoRandomness => {
-            Error::failed("no_randomness", "The system gave no randomness, so no key can be created")
+            Error::failed("no_randomness", "The system provided no random bytes, so no key can be created")
         }
         OpenError::Store(error) => {
             let hint = match &error {

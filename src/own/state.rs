@@ -111,12 +111,12 @@ impl State {
     }
 }
 
-/// The sentence about mails that are kept apart; `None` if there are none.
+/// The sentence about emails that are kept apart; `None` if there are none.
 pub fn kept_apart(mails: u64) -> Option<String> {
-    let (look, are) = if mails == 1 { ("mail looks", "it is") } else { ("mails look", "they are") };
+    let (look, are) = if mails == 1 { ("email looks", "it is") } else { ("emails look", "they are") };
     (mails > 0).then(|| {
         format!(
-            "{} {look} like sign-in codes or password resets; {are} kept apart in {GUARDED}, which no preset grants",
+            "{} {look} like sign-in codes or password resets; {are} kept apart in {GUARDED}, which no quick selection includes",
             HumanCount(mails)
         )
     })

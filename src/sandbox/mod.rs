@@ -1,6 +1,6 @@
 //! A vault filled with the data of a made-up person, for `pdpp sandbox` and for tests.
 //!
-//! [`seed`] makes the data up. The provider itself is [`crate::vault`], which knows nothing of this module.
+//! [`seed`] makes the data up. The provider itself is [`crate::vault`], which knows nothing about this module.
 
 pub mod seed;
 
@@ -187,7 +187,7 @@ fn error(error: OpenError) -> Error {
         }
         OpenError::NoRandomness => Error::failed(
             "no_randomness",
-            "The system returned no random numbers, so pdpp could not make a key",
+            "The system provided no random bytes, so pdpp could not make a key",
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! `pdpp mcp setup`: one right entry per host, proven by the host itself.
+//! `pdpp mcp setup`: one correct entry per host, proven by the host itself.
 //!
 //! [`clients`] has where each host's file is and what the host reads, [`entry`] the recommended entry. [`Job`]
 //! plans the change and makes it, [`edit`] keeps every other byte, [`proof`] starts the recorded command, and
@@ -90,7 +90,7 @@ pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report
     if let Some((dir, _)) = done.plan.file.parent().and_then(crate::fs::replaceable_by_others) {
         let dir = shell_word(&dir.display().to_string()).into_owned();
         warnings.push(format!(
-            "others can write in {dir}, and so change what {} starts: chmod go-w {dir}",
+            "others can write to {dir}, and so change what {} starts: chmod go-w {dir}",
             job.host.title
         ));
     }

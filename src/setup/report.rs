@@ -112,7 +112,7 @@ impl Report {
             (Action::Unchanged, _) => {
                 format!("{}: unchanged, `{name}` is already in {file}", self.host.title)
             }
-            (Action::Absent, _) => format!("{}: absent, {file} has no `{name}`", self.host.title),
+            (Action::Absent, _) => format!("{}: nothing to remove, {file} has no `{name}`", self.host.title),
             (action, true) => format!("{}: `{name}` would be {} ({file})", self.host.title, action.word()),
         };
         let mut line = |label: &str, text: &str| {

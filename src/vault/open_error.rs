@@ -34,7 +34,7 @@ pub enum OpenError {
     #[error(transparent)]
     Store(#[from] store::OpenError),
     /// No key could be made.
-    #[error("the system returned no random numbers")]
+    #[error("the system provided no random bytes")]
     NoRandomness,
 }
 

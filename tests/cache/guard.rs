@@ -135,7 +135,7 @@ fn a_directory_that_was_there_keeps_its_mode_and_what_is_made_in_it_is_private()
         for command in [&connect, &[&["status", "--check"][..], &named].concat()] {
             let ran = env.run(command);
             assert_eq!(ran.code, Some(0), "{ran:?}");
-            let warning = format!("warning: others can write in {} (mode {mode:o})", dir.display());
+            let warning = format!("warning: others can write to {} (mode {mode:o})", dir.display());
             assert_eq!(ran.stderr.contains(&warning), is_told, "{ran:?}");
         }
         let doctor = env.run(&[&["doctor"][..], &named].concat()).stdout;
@@ -167,16 +167,16 @@ fn a_folder_above_that_others_can_write_in_is_warned_of() {
     let env = TestEnv::new();
     std::fs::set_permissions(env.home(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let below = env.home().join("below/cache");
-    let warning = format!("warning: others can write in {} (mode 777)", env.home().display());
+    let warning = format!("warning: others can write to {} (mode 777)", env.home().display());
     let ran = env.run(&["status", "--cache-dir", below.to_str().unwrap()]);
     assert!(ran.stderr.contains(&warning), "{ran:?}");
     let ran = env.run(&["connect", "http://127.0.0.1:9"]);
     assert!(ran.stderr.contains(&warning), "{ran:?}");
     let ran = env.run(&["mcp", "setup", "cursor"]);
-    assert!(ran.stdout.contains(&format!("note: others can write in {}", env.home().display())), "{ran:?}");
+    assert!(ran.stdout.contains(&format!("note: others can write to {}", env.home().display())), "{ran:?}");
     let doctor = env.run(&["doctor"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        doctor.contains(&format!("others can write in {}, so they could replace", env.home().display())),
+        doctor.contains(&format!("others can write to {}, so they could replace", env.home().display())),
         "{doctor}"
     );
     std::fs::set_permissions(env.home(), std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -187,7 +187,7 @@ fn a_folder_above_that_others_can_write_in_is_warned_of() {
 #[test]
 fn another_users_cache_is_refused() {
     let env = TestEnv::new();
-    // For anyone except root, one of root's; for root, one that was given away.
+    // A directory of another user: one of root's or, if root runs this, one that was given away.
     let mut theirs = PathBuf::from("/");
     if std::fs::metadata(env.home()).unwrap().uid() == 0 {
         theirs = env.home().join("theirs");

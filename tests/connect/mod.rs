@@ -266,7 +266,7 @@ fn a_grant_that_is_not_kept_is_ended_at_its_provider() {
     let provider = Provider::start(switches);
     let ran = connect(&env, &provider, &[]);
     assert_eq!(ran.code, Some(77), "{ran:?}");
-    assert!(ran.stderr.contains("ended the approved grant at the provider again"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("then ended the approved grant at the provider"), "{}", ran.stderr);
     assert_eq!(provider.seen("/revoke")[0].body["token"], TOKEN);
     // If it cannot be ended, the command reports that.
     let instead = Some(("/schema?view=compact", Instead::Unauthorized));

@@ -191,7 +191,7 @@ fn o5_6_what_is_kept_apart_is_told() {
     let desk = Desk::new();
     let path = desk
         .file("a.mbox", mailbox("ana@example.org", 3).replace("Hello.", "Your verification code is 482913."));
-    let told = "3 mails look like sign-in codes or password resets; they are kept apart in security_messages, which no preset grants";
+    let told = "3 emails look like sign-in codes or password resets; they are kept apart in security_messages, which no quick selection includes";
     let ran = desk.run(&path, &["--yes"]);
     assert!(ran.stdout.contains(told), "{}", ran.stdout);
     assert_eq!(json(&desk.run(&path, &["--yes", "--json"]))["kept_apart"], 3);

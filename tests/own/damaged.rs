@@ -120,7 +120,7 @@ fn o3_5_each_command_says_that_the_store_is_damaged_and_what_to_type() {
         );
         let ended = env.run(&["disconnect", "local", "--yes"]);
         assert_eq!(ended.code, Some(0), "{ended:?}");
-        assert!(ended.stdout.contains("was over already"), "{ended:?}");
+        assert!(ended.stdout.contains("had already ended"), "{ended:?}");
     }
 }
 
@@ -244,7 +244,7 @@ fn o7_6_a_name_that_nothing_has_is_told_at_once_with_the_one_that_was_meant() {
     let said = refused(&["--account", "Work", "--stream", "chats"]);
     assert!(said.contains("labels, messages, security_messages") && !said.contains("chats,"), "{said}");
     let said = refused(&["--source", "chat", "--account", "Work"]);
-    assert!(said.contains("there are: Family"), "{said}");
+    assert!(said.contains("these exist: Family"), "{said}");
     assert!(
         refused(&["--account", "Family", "--stream", "chats", "--field", "chats.subject"]).contains("text")
     );

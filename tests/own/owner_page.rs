@@ -222,7 +222,7 @@ async fn o7_15_where_a_passphrase_decides_it_opens_each_visit_and_forgets() {
         open.csrf = between(&page, "name=\"csrf\" value=\"", "\"").to_owned();
     }
     let (_, page) = open.post("/forget/cin_work", &[("name", "Work"), ("passphrase", PASSPHRASE)]).await;
-    assert!(page.contains("Is it you?"), "nothing is done before it is opened: {page}");
+    assert!(page.contains("Enter your passphrase"), "nothing is done before it is opened: {page}");
     let (status, page) = open.post("/passphrase", &[("passphrase", "a wrong one")]).await;
     assert!(status == StatusCode::FORBIDDEN && page.contains("not the passphrase"), "{page}");
     let (status, page) = open.post("/passphrase", &[("passphrase", PASSPHRASE)]).await;
@@ -294,7 +294,7 @@ async fn o7_15_a_preview_is_what_the_agent_reads_and_an_end_ends_it() {
     assert!(page.contains("Its token stops working at once"), "{page}");
     let (status, page) = open.post(&format!("/grants/{id}/end"), &[]).await;
     assert!(
-        status == StatusCode::SEE_OTHER && page.contains("has ended") && page.contains("<h2>Over</h2>"),
+        status == StatusCode::SEE_OTHER && page.contains("has ended") && page.contains("<h2>Ended</h2>"),
         "{page}"
     );
     assert!(page.contains("No agent can read any of it"), "{page}");
@@ -349,14 +349,14 @@ async fn o7_15_an_account_is_forgotten_by_its_name() {
 async fn o7_15_the_owner_searches_all_that_is_there_and_leaves_no_grant() {
     let mut open = Open::new().await;
     let (_, page) = open.get("/search").await;
-    assert!(page.contains("Words to look for in all of your own data"), "{page}");
+    assert!(page.contains("Words to search for in all of your own data"), "{page}");
     let (_, page) = open.get("/search?q=number").await;
     assert!(page.contains(">8 hits<") && page.contains(WORK_WORD) && page.contains(HOME_WORD), "{page}");
     assert!(
         page.contains("<mark>number</mark>") && page.contains("Work, messages, 2026-04-10 10:00 UTC"),
         "{page}"
     );
-    // The owner can also see what no preset grants.
+    // The owner can also see what no quick selection includes.
     let (_, page) = open.get(&format!("/search?q=code+{WORK_WORD}")).await;
     assert!(page.contains("security messages") && page.contains(">1 hit<"), "{page}");
     let (_, page) = open.get("/search?q=lunch").await;

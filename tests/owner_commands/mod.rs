@@ -299,7 +299,7 @@ fn a_grant_whose_provider_is_away_is_kept_to_be_ended() {
     });
     drop(provider);
     let ran = env.run(&["disconnect", "--yes"]);
-    assert!(ran.code == Some(0) && ran.stdout.contains("was over at the provider already"), "{ran:?}");
+    assert!(ran.code == Some(0) && ran.stdout.contains("had already ended at the provider"), "{ran:?}");
 }
 
 #[test]

@@ -45,15 +45,15 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "WAY")]
     flow: Option<Flow>,
 
-    /// Stop waiting after this many seconds, 1 to 3600 [default: when the provider's page expires]
+    /// Stop waiting after this many seconds, 1 to 3600 [default: until the provider's page expires]
     #[arg(long, value_name = "SECONDS", value_parser = patience)]
     wait: Option<Duration>,
 
-    /// Name the grant this, instead of naming it after its sources
+    /// Give the grant this name [default: a name made from its sources]
     #[arg(long, value_name = "LABEL", value_parser = label_of)]
     name: Option<String>,
 
-    /// Where to keep the token, and later ones [default: the last choice, else auto]
+    /// Where to keep this token and later ones [default: the last choice, else auto]
     #[arg(long, value_enum, value_name = "STORE")]
     store: Option<StoreChoice>,
 

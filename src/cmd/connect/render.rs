@@ -81,13 +81,13 @@ pub(super) fn show(event: &Event<'_>, ui: &Ui) {
         Event::Kept { provider, label } => {
             ui.done(&format!("{provider} is connected, as {}", one_line(label)), Command::new("status"));
         }
-        Event::UnkeptEnded => ui.explain("pdpp ended the approved grant at the provider again."),
+        Event::UnkeptEnded => ui.explain("pdpp then ended the approved grant at the provider."),
         Event::UnkeptStands => {
             ui.warn("the approved grant is still valid at the provider: end it on the provider's own pages");
         }
         Event::OldTokenLeft { old, why } => {
             let again = Command::new("disconnect").value(old.grant_id.as_str());
-            ui.warn(&format!("pdpp could not delete the old token here ({why}); try: {again}"));
+            ui.warn(&format!("pdpp could not delete the old token here ({why}). To try again: {again}"));
         }
     }
 }

@@ -12,14 +12,14 @@ use crate::own;
 use crate::own::import::Wanted;
 use crate::ui::Ui;
 
-/// Import your own exports into a store on this computer
+/// Import your own exports into a store on this machine
 ///
 /// Files, folders and archives (zip, tgz) are recognised by their contents, read where they are and never
 /// changed. Nothing leaves this computer, and no agent can read anything until you grant it: `pdpp
 /// connect local`. You see what would be imported before anything is written. Run the same command again
 /// after an interruption, or with newer exports: it continues and updates. Without a PATH it imports what
-/// grew or changed in everything that was imported before. If a service of another user keeps your data,
-/// this command opens what you name, hands it to the service, and copies attachments.
+/// grew or changed in everything that was imported before. In the separate set-up,
+/// this command opens the files and hands them to the service that keeps your data, which copies attachments.
 #[allow(clippy::struct_excessive_bools, reason = "one for each option")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help())]
@@ -32,12 +32,12 @@ pub struct Args {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Keep copies of attachments in the store; without it they are read from the export, which must stay
-    /// where it is
+    /// Keep copies of attachments in the store; without this option they are read from the export, which must
+    /// stay where it is
     #[arg(long)]
     pub copy_attachments: bool,
 
-    /// Read it as this format, and refuse it if it is another
+    /// Read the files as this format, and refuse those that have a different one
     #[arg(long = "as", value_name = "FORMAT", requires = "paths", value_parser = PossibleValuesParser::new(names()), hide_possible_values = true)]
     pub format: Option<String>,
 
@@ -58,7 +58,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
 
-    /// Where the store is [default: where it was last, else own/ in the cache directory]
+    /// Where the store is [default: where it was last, else `own` next to the credentials]
     #[arg(long, value_name = "DIR", env = "PDPP_DATA_DIR", hide_env_values = true)]
     pub data_dir: Option<PathBuf>,
 

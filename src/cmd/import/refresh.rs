@@ -131,7 +131,7 @@ fn tell(args: &Args, ui: &Ui, looked: &Looked) {
     }
     if ui.is_interactive() && !args.json && !looked.places.is_empty() {
         ui.note(&format!(
-            "This computer also has the following, which was not looked into:{}",
+            "pdpp also found the following on this machine, but has not opened it:{}",
             lines_of_places(&looked.places)
         ));
     }
@@ -184,8 +184,8 @@ fn name_places(args: &Args, ui: &Ui) -> Result<u8> {
     }
     let lines = lines_of_places(&seen);
     ui.say(&format!(
-        "Nothing has been imported yet. This computer has the following, which was not \
-                     looked into:{lines}"
+        "Nothing has been imported yet. pdpp found the following on this machine, but has \
+                     not opened it:{lines}"
     ));
     Ok(0)
 }

@@ -85,7 +85,7 @@ pub(super) fn plan_text(plan: &Plan, dir: &Path, reader: Reader) -> String {
     }
     let _ = write!(
         text,
-        "It will be kept in {}, which {}. No agent can read what you have not granted.",
+        "The data will be kept in {}, which {}. No agent can read what you have not granted.",
         dir.display(),
         reader.words()
     );

@@ -14,12 +14,12 @@ use crate::provider::http::Limits;
 use crate::runtime;
 use crate::ui::Ui;
 
-/// Offer the granted data to a host that installed pdpp as a bundle, and get a grant first if its settings ask for
+/// Serve the granted data to a host that installed pdpp as a bundle, and get a grant first if its settings ask for
 /// one
 ///
 /// Serves the same tools as `pdpp mcp serve`. If nothing is granted yet, it starts anyway, and each call says what to
-/// do. At its start, and never during a call, it runs `pdpp connect`, after `pdpp import` if there is an export, for
-/// what the settings name and no grant covers: you approve on a page in your browser. Once you have, the next call
+/// do. At its start, and never during a call, it asks for a grant of what the settings name, if there is none yet: it
+/// runs `pdpp connect`, after `pdpp import` if they name an export, and you approve on a page in your browser. Once you have, the next call
 /// reads; you do not need to restart anything.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]

@@ -18,7 +18,7 @@ use crate::mcp::size::Bounds;
 use crate::provider::url::ProviderUrl;
 use crate::ui::Ui;
 
-/// Offer a provider's data to remote MCP hosts, over HTTP
+/// Serve a provider's data to remote MCP hosts, over HTTP
 ///
 /// For a provider's operator: an MCP endpoint (Streamable HTTP, stateless) in front of the provider's resource
 /// server. Every request reads with its own bearer token, which the endpoint checks with the provider's authorization
@@ -76,11 +76,11 @@ pub struct Args {
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(4000..=48000))]
     pub max_result_bytes: Option<u32>,
 
-    /// Requests per minute that one bearer may make, on average
+    /// Requests per minute with one bearer token, on average
     #[arg(long, value_name = "N", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub requests_per_minute: u32,
 
-    /// Concurrent requests of one bearer
+    /// Concurrent requests with one bearer token
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max_concurrent_per_bearer: u32,
 

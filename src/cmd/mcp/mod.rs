@@ -13,7 +13,7 @@ pub mod serve;
 pub mod setup;
 mod which;
 
-/// Offer the granted data to an MCP host
+/// Serve the granted data to MCP hosts, and set those hosts up
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]

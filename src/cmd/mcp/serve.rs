@@ -17,7 +17,7 @@ use crate::mcp::tools::service::Tools;
 use crate::runtime;
 use crate::ui::Ui;
 
-/// Offer the granted data to an MCP host, on stdin and stdout
+/// Serve the granted data to an MCP host, on stdin and stdout
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {

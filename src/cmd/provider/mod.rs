@@ -175,7 +175,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         Some(Action::Install(_) | Action::Uninstall(_)) => return Ok(0),
         Some(Action::Open(args)) => open::run(args, global, ui),
         Some(Action::Serve(args)) => match serve::run(args, global, ui) {
-            // It has printed where it is.
+            // It has already printed its address.
             Ok(()) => return Ok(0),
             Err(error) => Err(error),
         },
@@ -684,13 +684,13 @@ fn agree(ui: &Ui, is_agreed: bool, question: &str, instead: impl FnOnce() -> Com
         return Ok(());
     }
     if !ui.can_ask() {
-        let message = "This needs your yes, but there is no terminal to ask on";
+        let message = "This needs a confirmation, but there is no terminal to ask on";
         return Err(Error::new(Kind::Refused, "confirmation_required", message).run(instead()));
     }
     if ui.confirm(question) {
         return Ok(());
     }
-    Err(Error::failed("not_confirmed", "You did not say yes; nothing was changed"))
+    Err(Error::failed("not_confirmed", "You did not confirm; nothing was changed"))
 }
 
 fn forget(args: &ForgetArgs, global: &Global, ui: &Ui) -> Result<Done> {

@@ -190,17 +190,18 @@ pub(super) fn closed(profile: &Profile) -> Reply {
 /// The page that asks for the passphrase before it shows anything.
 pub(super) fn asks(frame: &Frame<'_>, status: StatusCode, problem: Option<&str>) -> Reply {
     let mut main = Html::new();
-    main.markup("<h1>Is it you?</h1>\n");
+    main.markup("<h1>Enter your passphrase</h1>\n");
     if let Some(problem) = problem {
         main.markup("<p class=\"problem\" role=\"alert\">").text(problem).markup("</p>\n");
     }
-    main.markup("<p>Type your passphrase to see your data. The page stays open for ten minutes.</p>\n");
+    main.markup("<p>Your data opens once you enter it. The page then stays open for ten minutes.</p>\n");
     frame.begin_form(&mut main, "/passphrase");
     Frame::passphrase_field(&mut main, true);
     main.markup(
         "<p class=\"buttons\"><button type=\"submit\" class=\"approve\">Open</button></p>\n</form>\n",
     );
-    let title = if problem.is_some() { "Not opened yet: is it you?" } else { "Is it you?" };
+    let title =
+        if problem.is_some() { "Not opened yet: enter your passphrase" } else { "Enter your passphrase" };
     let mut head = Html::new();
     head.markup("<link rel=\"stylesheet\"").attribute("href", &frame.session.path("/page.css")).markup(">\n");
     bare(frame.profile, status, title, &head, &main)

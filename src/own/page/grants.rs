@@ -96,7 +96,7 @@ pub(super) fn list(pages: &Pages, frame: &Frame<'_>) -> Answer {
         main.markup("</p>\n</div>\n");
     }
     if !over.is_empty() {
-        main.markup("<h2>Over</h2>\n<ul>\n");
+        main.markup("<h2>Ended</h2>\n<ul>\n");
         for (grant, ended) in over.iter().take(MOST_ENDED) {
             main.markup("<li>").text(&called(pages, grant)).markup(" <span class=\"said\">");
             let ended = ended.and_then(|ended| Timestamp::from_millisecond(ended).ok());

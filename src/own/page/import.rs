@@ -88,8 +88,8 @@ pub(super) fn is_at_work(pages: &Pages, frame: &Frame<'_>) -> bool {
 pub(super) fn form(main: &mut Html, frame: &Frame<'_>, is_at_work: bool) {
     main.markup("<section aria-labelledby=\"import\">\n<h2 id=\"import\">Import</h2>\n");
     if is_at_work {
-        main.markup("<p>There is already an import: ");
-        frame.link(main, "/import", "look at it");
+        main.markup("<p>An import is already in progress: ");
+        frame.link(main, "/import", "view it");
         main.markup("</p>\n</section>\n");
         return;
     }
@@ -273,7 +273,7 @@ fn take(pages: &Pages, request: &Request, session: &Session, boundary: &str, fro
             let mut text = String::new();
             let read = part.by_ref().take(MAX_VALUE + 1).read_to_string(&mut text);
             if read.map_err(multipart::Bad::from)? as u64 > MAX_VALUE {
-                return Err(not_received("A value of the form is too long."));
+                return Err(not_received("A value in the form is too long."));
             }
             let said = Some(text.trim().to_owned()).filter(|text| !text.is_empty());
             match head.name.as_str() {
@@ -354,7 +354,7 @@ pub(super) fn show(pages: &Pages, frame: &Frame<'_>) -> Reply {
     });
     let Some(run) = run.flatten() else {
         if main == Html::new() {
-            main.markup("<h1>Import</h1>\n<p>There is no import now: ");
+            main.markup("<h1>Import</h1>\n<p>There is no import in progress: ");
             frame.link(&mut main, "", "start one");
             main.markup("</p>\n");
         }
@@ -381,7 +381,7 @@ pub(super) fn show(pages: &Pages, frame: &Frame<'_>) -> Reply {
         DecimalBytes(progress.of.max(progress.bytes)),
         HumanCount(progress.items)
     ));
-    main.markup("</p>\n<p><progress aria-label=\"How far it is\"")
+    main.markup("</p>\n<p><progress aria-label=\"Progress of the import\"")
         .attribute("max", &progress.of.max(1).to_string());
     main.attribute("value", &progress.bytes.min(progress.of).to_string())
         .markup("></progress></p>\n<p>This page reloads automatically. ");

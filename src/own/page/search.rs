@@ -26,7 +26,9 @@ pub(super) fn show(pages: &Pages, frame: &Frame<'_>, params: &[(String, String)]
     let mut main = Html::new();
     main.markup("<h1>Search</h1>\n<form method=\"get\" role=\"search\"");
     main.attribute("action", &frame.session.path("/search"));
-    main.markup(">\n<p class=\"field\"><label for=\"q\">Words to look for in all of your own data</label>\n");
+    main.markup(
+        ">\n<p class=\"field\"><label for=\"q\">Words to search for in all of your own data</label>\n",
+    );
     main.markup("<input id=\"q\" name=\"q\" type=\"search\" required autocomplete=\"off\"")
         .attribute("value", q);
     main.markup("></p>\n<p class=\"buttons\"><button type=\"submit\" class=\"approve\">Search</button></p>\n</form>\n");

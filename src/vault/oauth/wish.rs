@@ -1,4 +1,4 @@
-//! A request of the owner's own, on the machine that has the data. Everything can be selected, and what the owner
+//! A request that the owner makes, on the machine that has the data. Everything can be selected, and what the owner
 //! named is already ticked.
 
 use std::collections::BTreeSet;
@@ -189,7 +189,7 @@ fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
     if known.len() > 20 {
         list.push_str(" …");
     }
-    let list = if list.is_empty() { "there are none".to_owned() } else { format!("there are: {list}") };
+    let list = if list.is_empty() { "there are none".to_owned() } else { format!("these exist: {list}") };
     ApiError::invalid(format!("There is no {what} called {name}; {list}"))
         .param(what)
         .with("available", known.into_iter().map(Value::from).collect::<Vec<_>>())

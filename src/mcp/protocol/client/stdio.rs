@@ -353,10 +353,10 @@ impl Client {
                 }
                 done
             }
-            Err(_) => {
-                Err(self
-                    .explain(Error::failed("server_timeout", format!("It did not answer {method} in time"))))
-            }
+            Err(_) => Err(self.explain(Error::failed(
+                "server_timeout",
+                format!("The server did not answer {method} in time"),
+            ))),
         }
     }
 
@@ -383,7 +383,7 @@ impl Client {
                 None => {}
             }
         }
-        Err(self.explain(Error::failed("server_output", "It wrote too much that is not an answer")))
+        Err(self.explain(Error::failed("server_output", "The server wrote too much that is not an answer")))
     }
 
     async fn send(&mut self, message: &Value) -> Result<()> {
@@ -405,18 +405,18 @@ impl Client {
             Ok(_) if line.ends_with(b"\n") => Ok(line),
             Ok(_) if line.len() as u64 >= allowed => Err(self.explain(Error::failed(
                 "server_output",
-                "It wrote more than the limit (16 MiB per line, 32 MiB in total)",
+                "The server wrote more than the limit (16 MiB per line, 32 MiB in total)",
             ))),
             _ => Err(self.ended().await),
         }
     }
 
     async fn ended(&mut self) -> Error {
-        let mut how = "It ended without an answer".to_owned();
+        let mut how = "The server ended without an answer".to_owned();
         if let Some(process) = &mut self.process
             && let Ok(Ok(status)) = timeout(END_WITHIN, process.child.wait()).await
         {
-            how = format!("It ended without an answer ({status})");
+            how = format!("The server ended without an answer ({status})");
         }
         self.explain(Error::failed("server_ended", how))
     }
@@ -439,7 +439,7 @@ impl ServerCommand {
         text::shell_line(words.iter().map(AsRef::as_ref))
     }
 
-    /// From the words of a command line; `None` if there are none.
+    /// The command in the words of a command line; `None` if there are none.
     pub fn from_words(words: &[OsString]) -> Option<Self> {
         let (program, arguments) = words.split_first()?;
         Some(Self {
@@ -475,12 +475,12 @@ fn reply_to(method: &str, id: &Value) -> Value {
 }
 
 fn protocol(what: &str) -> Error {
-    Error::failed("server_protocol", format!("It does not speak MCP as expected: {what}"))
+    Error::failed("server_protocol", format!("The server does not speak MCP as expected: {what}"))
 }
 
 fn refused(method: &str, error: &Value) -> Error {
     let message = error.get("message").and_then(Value::as_str).unwrap_or("no message");
     let code = error.get("code").map(ToString::to_string).unwrap_or_default();
     let message = text::one_line(text::prefix(message, 1000));
-    Error::failed("server_refused", format!("It refused {method}: {message} ({code})"))
+    Error::failed("server_refused", format!("The server refused {method}: {message} ({code})"))
 }
