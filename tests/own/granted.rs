@@ -283,7 +283,7 @@ fn o7_5_a_pipe_is_refused_and_so_is_a_store_that_is_not_there() {
     let ran = env.run(&["connect", "local", "--in-terminal"]);
     assert_eq!(ran.code, Some(77), "{ran:?}");
     assert!(ran.stderr.contains("terminal_required") || ran.stderr.contains("--in-terminal"), "{ran:?}");
-    assert!(ran.stderr.contains("Run it at a terminal"), "{ran:?}");
+    assert!(ran.stderr.contains("Run this at a terminal"), "{ran:?}");
     assert_eq!(ran.stderr.matches("--in-terminal").count(), 1, "a command that can be typed: {ran:?}");
     let ran = env.run(&["connect", "local", "--account", "Nobody"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");

@@ -240,11 +240,13 @@ fn no_terminal(elsewhere: Option<&str>) -> Error {
         Some(why) => {
             format!("No browser can be opened here, because {why}, and there is no terminal to ask on")
         }
-        None => "A person decides on a grant at a terminal, but standard input or standard error is not one"
-            .to_owned(),
+        None => {
+            "A person must decide on the grant at a terminal, but standard input or standard error is not one"
+                .to_owned()
+        }
     };
     let other =
         if elsewhere.is_some() { " (or with --no-browser, for a browser on another computer)" } else { "" };
-    let how = format!("Run it at a terminal{other}: ");
+    let how = format!("Run this at a terminal{other}: ");
     Error::new(Kind::Refused, "terminal_required", message).hint(Hint::new(how).run(again()))
 }

@@ -11,7 +11,7 @@ pub fn broken(name: &str, came: Option<&Value>, expected: &str) -> ToolError {
         Some(Value::Null) => "is null",
         Some(Value::Bool(_)) => "is true or false",
         Some(Value::Number(_)) => "is a number",
-        Some(Value::String(_)) => "is a text",
+        Some(Value::String(_)) => "is a string",
         Some(Value::Array(_)) => "is a list",
         Some(Value::Object(_)) => "is an object",
     };
@@ -64,6 +64,6 @@ pub fn window(body: &Map<String, Value>) -> Result<&Map<String, Value>, ToolErro
     let window = object(body, "window")?;
     match window.get("text") {
         Some(Value::String(_)) => Ok(window),
-        other => Err(broken("window.text", other, "a text")),
+        other => Err(broken("window.text", other, "a string")),
     }
 }

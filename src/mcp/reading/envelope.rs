@@ -101,7 +101,7 @@ pub fn check_bookmark(body: &mut Map<String, Value>, most: usize) {
     };
     if !is_usable {
         body.remove("next_changes_since");
-        let message = "the provider's next_changes_since is not a text, or too long for a call: later changes cannot be read";
+        let message = "the provider's next_changes_since is not a string, or is too long for a call: later changes cannot be read";
         warn(body, "changes_bookmark_unusable", message);
     }
 }
@@ -154,8 +154,9 @@ pub fn keep_digits(body: &mut Map<String, Value>) {
     let more = if found.len() > MAX_NAMED { " and others" } else { "" };
     let names =
         found.iter().take(MAX_NAMED).map(|name| prefix_on_wire(name, 30)).collect::<Vec<_>>().join(", ");
-    let message =
-        format!("{names}{more}: a number with more digits than a double holds is a text here and in filter");
+    let message = format!(
+        "{names}{more}: a number with more digits than a double holds is a string here and in filter"
+    );
     warn(body, "numbers_as_text", message);
 }
 

@@ -98,7 +98,7 @@ pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnsw
     let Some(Value::Array(mut groups)) = groups else {
         let value = body.get("value");
         if value.is_none_or(|value| value.is_array() || value.is_object()) {
-            return Err(answer_shape::broken("value", value, "a number, a text or null"));
+            return Err(answer_shape::broken("value", value, "a number, a string or null"));
         }
         if shown > 0 {
             return Err(cursor_is_behind(call));

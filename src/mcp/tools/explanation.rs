@@ -179,15 +179,15 @@ fn step(reader: &Reader, asked: Asked<'_>, refusal: &Refusal) -> Step {
     }
 }
 
-/// A field that has no windows is read with its record.
+/// The step for a field that has no windows: it is read with its record.
 fn not_text(asked: Asked<'_>) -> Step {
     let fields = asked.call.text("field_path").into_iter().collect::<Vec<_>>();
     match asked.record.and_then(RecordId::handle) {
         Some(id) => Step {
-            hint: Some("that field is not a text: fetch reads it whole".to_owned()),
+            hint: Some("that field is not text: fetch reads it whole".to_owned()),
             call: Some(Call::new(Tool::Fetch, json!({"id": id, "fields": fields}))),
         },
-        None => say("that field is not a text; fetch the record instead"),
+        None => say("that field is not text; fetch the record instead"),
     }
 }
 
@@ -236,8 +236,8 @@ async fn specific(reader: &Reader, asked: Asked<'_>, error: ToolError) -> ToolEr
         "invalid_cursor" if asked.has("changes_since") => error
             .about("changes_since")
             .hint(
-                "changes_since is \"beginning\" or a next_changes_since of this same stream; for records since a date \
-                 filter its time field: {\"FIELD\":{\"gte\":\"YYYY-MM-DD\"}}",
+                "changes_since is \"beginning\" or a next_changes_since of this same stream; for records since a date, \
+                 filter the time field: {\"FIELD\":{\"gte\":\"YYYY-MM-DD\"}}",
             ),
         _ if asked.has("cursor") && is_about_the_cursor(&error) => restart(error, asked.call),
         _ if error.detail("status") == Some(&json!(400)) => {
@@ -257,8 +257,8 @@ fn is_about_the_connection(error: &ToolError, connection: Option<&str>) -> bool 
         || (connection.is_some() && error.detail("retry_with").is_some())
 }
 
-/// A call that the provider refuses with 400: the first of its arguments that the schema, or the call itself, shows
-/// to be wrong.
+/// Explains a call that the provider refuses with 400, by the first of its arguments that the schema, or the call
+/// itself, shows to be wrong.
 fn misused(error: ToolError, asked: Asked<'_>, facts: &[StreamFacts]) -> ToolError {
     let (call, stream) = (asked.call, asked.stream());
     let filter = asked.filter();
@@ -385,7 +385,7 @@ pub fn restart(error: ToolError, call: &Call) -> ToolError {
     error.offer(Some(call.with([("cursor", None)])))
 }
 
-/// A record that was not found by a short id: what that form cannot express.
+/// Explains why a record was not found by a short id: what that form cannot express.
 fn missing_record(error: ToolError, call: &Call, id: &RecordId, facts: &[StreamFacts]) -> ToolError {
     if error.detail("status") != Some(&json!(404)) || error.code().contains("match") {
         return error;
@@ -498,8 +498,8 @@ pub fn unknown_connection(
     if having.is_empty() { error } else { error.choose_from(having) }
 }
 
-/// A field that the stream does not have, or that the grant does not include: the schema does not distinguish them,
-/// so the error claims neither.
+/// The error for a field that the stream does not have, or that the grant does not include: the schema does not
+/// distinguish them, so the error claims neither.
 async fn unknown_field(reader: &Reader, error: ToolError, asked: Asked<'_>) -> ToolError {
     let stream = asked.stream();
     let facts = reader.facts(stream, asked.connection).await;
@@ -554,7 +554,8 @@ fn asked_fields(call: &Call) -> Vec<(&'static str, String)> {
     asked
 }
 
-/// What records can be sorted by: the one field that the schema names, or those that it lists.
+/// The error for a field that records cannot be sorted by, with what they can: the one field that the schema
+/// names, or those that it lists.
 fn unsorted(error: ToolError, call: &Call, facts: &[StreamFacts]) -> ToolError {
     let text = |name: &str| call.text(name);
     let Some(sort) = text("sort") else { return error };
@@ -587,7 +588,7 @@ fn unsorted(error: ToolError, call: &Call, facts: &[StreamFacts]) -> ToolError {
     error.hint(hint)
 }
 
-/// A field that does not support such a filter, with those that do.
+/// The error for a field that does not support such a filter, with those that do.
 fn unfilterable(error: ToolError, stream: &str, facts: &[StreamFacts], kind: TestKind) -> ToolError {
     let names = names_of(facts, &|declared| declared.takes(kind));
     let what = kind.name();
@@ -599,7 +600,7 @@ fn unfilterable(error: ToolError, stream: &str, facts: &[StreamFacts], kind: Tes
     error.about("filter").hint(hint).offer(Some(Call::new(Tool::Schema, json!({"stream": stream}))))
 }
 
-/// A field that does not support such an aggregation, with those that do.
+/// The error for a field that does not support such an aggregation, with those that do.
 fn unaggregated(
     error: ToolError,
     param: &str,

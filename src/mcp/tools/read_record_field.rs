@@ -267,7 +267,7 @@ async fn own_window(
             };
             return Err(ToolError::new(
                 "field_not_text",
-                format!("field `{field}` is {kind}, not a text"),
+                format!("field `{field}` is {kind}, not text"),
                 next,
             )
             .with("param", "field_path"));

@@ -39,7 +39,7 @@ pub async fn assemble(
     let mut streams: Vec<(String, Map<String, Value>)> = Vec::new();
     for row in &rows {
         let Some(name) = text(row, "name") else {
-            return Err(answer_shape::broken("data[].name", row.get("name"), "a text"));
+            return Err(answer_shape::broken("data[].name", row.get("name"), "a string"));
         };
         if stream.is_some_and(|stream| stream != name) {
             continue;

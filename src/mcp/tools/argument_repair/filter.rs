@@ -62,7 +62,7 @@ pub(super) fn filter(value: &Value) -> Option<(Fault, Meant)> {
         }
         Value::Object(fields) => conditions(fields, &mut faults),
         Value::String(text) => {
-            faults.push(wrong("a text is not accepted", None));
+            faults.push(wrong("a string is not accepted", None));
             text_filter(text).map_or(Meant::Unknown, |fields| again(&fields))
         }
         Value::Array(items) => {
@@ -194,7 +194,9 @@ fn condition(field: &str, value: &Value, faults: &mut Vec<(String, Option<String
                     (Comparison::In, _) => is_known = false,
                     _ => {
                         wrong(
-                            format!("the bound `{written}` of `{field}` is not a text, number or true/false"),
+                            format!(
+                                "the bound `{written}` of `{field}` is not a string, number or true/false"
+                            ),
                             None,
                         );
                         is_known = false;

@@ -65,14 +65,14 @@ pub(super) fn fault_of(
 
 /// Checks a text: what it must be, and the corrected value.
 fn text(name: &str, value: &Value, is_required: bool) -> Option<(&'static str, Meant)> {
-    const TEXT: &str = "a text";
+    const TEXT: &str = "a string";
     match value {
         Value::String(text) if text.is_empty() => {
             let meant = if is_required { Meant::Unknown } else { Meant::Nothing };
-            Some(("a text that is not empty", meant))
+            Some(("a string that is not empty", meant))
         }
         Value::String(text) if text.len() > MAX_TEXT_BYTES => {
-            Some(("a text of at most 8192 bytes", Meant::Unknown))
+            Some(("a string of at most 8192 bytes", Meant::Unknown))
         }
         Value::String(text) if name == "sort" => {
             sort(text).map(|meant| ("field, or -field for descending", meant))
@@ -283,7 +283,7 @@ pub fn whole(value: &Value) -> Option<u64> {
 }
 
 fn list(value: &Value) -> Option<(&'static str, Meant)> {
-    const LIST: &str = "a list of texts";
+    const LIST: &str = "a list of strings";
     let read = |text: &str| {
         // Models send JSON written as a text by mistake.
         let json =
@@ -300,10 +300,10 @@ fn list(value: &Value) -> Option<(&'static str, Meant)> {
         _ => return Some((LIST, Meant::Unknown)),
     };
     if items.len() > MAX_ENTRIES {
-        return Some(("a list of at most 200 texts", Meant::Unknown));
+        return Some(("a list of at most 200 strings", Meant::Unknown));
     }
     if items.is_empty() {
-        return Some(("a list of at least one text", Meant::Unknown));
+        return Some(("a list of at least one string", Meant::Unknown));
     }
     // A comma separates names on the wire, so a name cannot contain one.
     let is_right = |item: &Value| {
