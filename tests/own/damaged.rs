@@ -235,7 +235,7 @@ fn o7_6_a_name_that_nothing_has_is_told_at_once_with_the_one_that_was_meant() {
         (["--account", "Hmoe"], "--no-browser --account Home"),
         (["--source", "mial"], "--no-browser --source mail"),
         (["--field", "messages.sbject"], "--no-browser --field messages.subject"),
-        (["--stream", "xyz"], "pick among all: pdpp connect local --no-browser"),
+        (["--stream", "xyz"], "choose from all: pdpp connect local --no-browser"),
     ] {
         let said = refused(&options);
         assert!(said.contains(next), "{options:?}: {said}");

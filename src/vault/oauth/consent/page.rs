@@ -302,7 +302,7 @@ fn purpose_label(code: &str) -> Option<&'static str> {
 
 pub(super) fn purpose(main: &mut Html, pending: &Pending, asked: &AuthorizationDetails) {
     let name = pending.client.name.as_str();
-    main.markup("<section aria-labelledby=\"why\">\n<h2 id=\"why\">What for</h2>\n");
+    main.markup("<section aria-labelledby=\"why\">\n<h2 id=\"why\">Purpose</h2>\n");
     let asked_for = &asked.purpose;
     if let Some(description) = &asked_for.description {
         main.markup("<blockquote><p>").text(description).markup("</p></blockquote>\n");

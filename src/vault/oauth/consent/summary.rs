@@ -41,7 +41,7 @@ pub(super) fn shown(
     let of_selection = of_selection.map(|choice| (&*choice.connection, &*choice.stream));
     let of_request = asked.undated.iter().map(|(connection, stream)| (&**connection, &**stream));
     left_out(&mut html, catalog, of_request.chain(of_selection));
-    html.markup("<section aria-labelledby=\"end\">\n<h2 id=\"end\">Until when</h2>\n<p>")
+    html.markup("<section aria-labelledby=\"end\">\n<h2 id=\"end\">End of access</h2>\n<p>")
         .text(&selection.expires_ms.map_or_else(|| "No end".to_owned(), minute))
         .markup(if asked.single_use { ", for one reading session." } else { "." })
         .markup(" You can end it sooner: ")
