@@ -21,7 +21,10 @@ FRESH = ROOT / "target/ran"
 KEPT = ROOT / "docs/platforms"
 PAGE = ROOT / "docs/platforms.md"
 PLATFORMS = ["linux", "arm64", "musl", "windows", "macos"]
-STEPS = {"linux": "the plain run", **{name: f"`.ci/run {name}`" for name in PLATFORMS[1:]}}
+TITLES = {
+    "linux": "Linux on x86-64", "arm64": "Linux on arm64", "musl": "Linux with a static binary (musl)", "windows": "Windows", "macos": "macOS",
+}
+STEPS = {"linux": "`.ci/run`", **{name: f"`.ci/run {name}`" for name in PLATFORMS[1:]}}
 FORM = {
     "platform": str, "target": list, "how": str, "toolchain": dict, "ran": dict, "did": list, "checked": list,
     "left_out": list, "unproven": list,
@@ -33,8 +36,8 @@ HEAD = """\
 
 For auditors, and for anyone who wonders whether `pdpp` was run on their system. `.ci/ran.py` generates this page from the results of
 `.ci/run`. "Ran" means that a test passed on the platform; "checked" means that something was compiled, linted or read, but never
-started. The counts and the versions are those of the last run whose result was committed. A step fails if what it ran, what it left
-out or what it cannot prove differs from this page.
+started. The counts and the versions are those of the last run whose result was committed. A platform's own step fails if what it
+ran, what it left out or what it cannot prove differs from this page; `.ci/run` without a step only prints the difference.
 
 """
 
@@ -124,7 +127,7 @@ def page():
     for platform in PLATFORMS:
         result = read(KEPT, platform)
         if result is None:
-            sections.append(f"## {platform}\n\n**No run of its step has succeeded yet, so this page claims nothing.**\n")
+            sections.append(f"## {TITLES[platform]}\n\n**No result of {STEPS[platform]} is committed, so this page claims nothing.**\n")
         else:
             sections.append(section(platform, result))
     return HEAD + "\n".join(sections)
