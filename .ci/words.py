@@ -31,6 +31,8 @@ MARKER = re.compile(r"(?:^|\n)[ \t]*(?://[/!]?|#)")
 SPAN = re.compile(r"(?P<ticks>`+)(?:(?!\n\n).)+?(?<!`)(?P=ticks)(?!`)", re.S)
 FENCE = re.compile(r"^[ \t]*```.*?^[ \t]*```|^    [^\n]*", re.S | re.M)
 LINK = re.compile(r"(?<=\])\([^)\s]+\)")
+# `{name}` and `{name:?}` in a format string.
+PLACEHOLDER = re.compile(r"\{\w+(?::[^{}]*)?\}")
 
 
 def blank(text, pattern, filling):
@@ -59,6 +61,7 @@ def rust(text, with_strings):
             if not 0 <= tests <= match.start():
                 name = "string" if match["string"] is not None else "raw"
                 part = re.sub(r"\\\n[ \t]*|\\.", lambda escape: " " * len(escape[0]), match[name], flags=re.S)
+                part = blank(part, PLACEHOLDER, CODE)
                 parts.append((match.start(name), spans_blanked(part)))
     return parts
 
@@ -145,6 +148,7 @@ def test():
         ("src/a.rs", 'let x: &\'a str = "begin \\\n    anew"; let y = r#"a "anew" b"#;', [2, 2]),
         ("src/a.rs", 'fn a() {}\n#[cfg(test)]\nmod tests { const A: &str = "anew"; // anew\n}', [3]),
         ("src/a.rs", 'let x = "in its"; let y = "stead";\n', []),
+        ("src/a.rs", 'let x = format!("{anew}{anew:?} {{anew}}");\n', []),
         ("tests/a.rs", 'let x = "anew";\n/// Anew.\n', [2]),
         ("a.py", '"""Begin\nanew."""\nx = "anew"  # anew\n', [2, 3]),
         ("a.bin", "anew", []),

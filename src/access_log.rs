@@ -104,7 +104,7 @@ pub struct Grant {
 /// The contents of the log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Entries {
-    /// Oldest first.
+    /// All lines, the oldest first.
     pub entries: Vec<Entry>,
     /// Lines that this log did not write: a disk was full, or someone else wrote into the file.
     pub damaged: usize,

@@ -5,8 +5,8 @@
 //! The server itself issues nothing and asks no one (R1.1), and no tool call starts anything. Until something is
 //! granted, every call is answered with the progress so far ([`SetUp::explain`]).
 //!
-//! The other process's standard error is discarded: it contains a code with which anyone could decide in the owner's
-//! place.
+//! The other process's standard error is discarded: it contains a code with which anyone could decide instead of
+//! the owner.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read as _;

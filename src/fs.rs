@@ -1,6 +1,6 @@
 //! Private files: owner-only, written whole or not at all, without following symlinks. All raw writes are here.
 //!
-//! Where this module speaks of mode 0600 or 0700, a file on Windows has an access list that lets nobody else in
+//! Where this module speaks of mode 0600 or 0700, a file on Windows has an access list that gives nobody else access
 //! (`rights`).
 #![allow(clippy::disallowed_methods, reason = "this is the module that the lint points to")]
 
@@ -889,7 +889,7 @@ fn own_user() -> u32 {
     *OWN.get_or_init(|| rustix::process::geteuid().as_raw())
 }
 
-/// Who can access a directory of our own.
+/// Who can access one of our own directories.
 struct Access {
     /// Whether it is as [`close_dir`] makes it.
     is_as_made: bool,
@@ -897,7 +897,7 @@ struct Access {
     open: Option<String>,
 }
 
-/// Who can access `path`, which must be a directory of our own and not a link.
+/// Who can access `path`, which must be one of our own directories and not a link.
 fn own_dir(path: &Path) -> io::Result<Access> {
     let found = fs::symlink_metadata(path)?;
     if !found.is_dir() {
@@ -971,7 +971,7 @@ fn close_dir(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets a file of our own to 0600, whatever the umask made of it. `path` is where it is.
+/// Sets one of our own files to 0600, whatever the umask made of it. `path` is where it is.
 #[cfg(unix)]
 fn own_mode(file: &File, _path: &Path) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -15,7 +15,7 @@ use crate::fs::{DirLock, PrivateDir};
 /// Which older deletions to try again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Retry {
-    /// Those that cost no waiting.
+    /// Those whose store answers without waiting.
     WhereItAnswers,
     /// All of them, because a person asked for deletions.
     Everything,

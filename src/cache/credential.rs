@@ -124,7 +124,7 @@ pub struct Credential {
     /// How the token is renewed.
     #[serde(default)]
     pub renewal: Renewal,
-    /// Whether its owner has disconnected it while its token could not be read. It is then still to be ended at
+    /// Whether its owner has disconnected it while its token could not be read. It must then still be ended at
     /// its provider, and no agent reads with it ([`Cache::ending`](super::Cache::ending)).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ending: bool,

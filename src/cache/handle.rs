@@ -30,14 +30,14 @@ pub const REFRESH_LIMITS: Limits =
 #[derive(Debug, Clone)]
 pub struct Cache {
     pub(super) dir: PathBuf,
-    /// Only for refreshes, which need connections that nothing else has used.
+    /// The client for refreshes, which need connections that nothing else has used.
     pub(super) http: Http,
     /// The command to type again if no store can take a new secret.
     again: Option<Command>,
-    /// Nearly every call of a tool finds the index unchanged.
+    /// The index as it was last read: nearly every call of a tool finds it unchanged.
     parsed: Arc<Mutex<Option<Parsed>>>,
     known: Arc<Mutex<HashMap<CredentialId, Known>>>,
-    /// By the family of a credential.
+    /// The turns to renew, by the family of a credential.
     pub(super) turns: Arc<Mutex<HashMap<CredentialId, Arc<tokio::sync::Mutex<Turn>>>>>,
 }
 
@@ -45,7 +45,7 @@ pub struct Cache {
 #[derive(Debug)]
 struct Parsed {
     bytes: Vec<u8>,
-    /// Tells without reading the bytes that they are the same.
+    /// Shows whether the bytes are still the same, without reading them.
     mark: Option<Mark>,
     index: Arc<Index>,
 }
@@ -238,7 +238,7 @@ impl Cache {
         self.all_where(|credential| !credential.ending)
     }
 
-    /// The grants that were disconnected here and are still to be ended at their providers, because their
+    /// The grants that were disconnected here and must still be ended at their providers, because their
     /// tokens could not be read ([`Cache::keep_to_end`]); also from the index alone.
     ///
     /// # Errors
@@ -442,7 +442,7 @@ impl Cache {
         }
     }
 
-    /// The current credential of the same grant. A grant that is to be ended is returned only for ending it.
+    /// The current credential of the same grant. A grant that must still be ended is returned only for that.
     pub(super) fn current(&self, credential: &Credential) -> Result<Option<Current>> {
         let is_it =
             |known: &Credential| known.is_same_grant(credential) && (credential.ending || !known.ending);
@@ -461,7 +461,7 @@ fn secret_foreign(credential: &Credential, issued_for: &ProviderUrl) -> Error {
         "the index of the credential cache names a different provider or authorization server than the stored token",
     ))
     .hint(
-        Hint::new("pdpp did not send the token anywhere. If you have not edited index.json, find out who has; then: ")
+        Hint::new("pdpp did not send the token anywhere. If you did not edit index.json, check who did; then: ")
             .run(Command::connect(issued_for.typed())),
     )
 }

@@ -28,7 +28,7 @@ pub struct Index {
     /// Client ids by the authorization server that issued them.
     #[serde(default)]
     pub clients: Vec<RegisteredClient>,
-    /// Secrets that no credential names (any more) and that are still to be deleted.
+    /// Secrets that no credential names, or no longer names, and that must still be deleted.
     #[serde(default)]
     pub discarded: Vec<SecretPlace>,
     /// Where new secrets go, if that was chosen.

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! A credential's secret is written under a fresh id before the index names that id. So the rename of the index
-//! is the one moment when the new credential replaces the old one. Places that no credential names (any more)
-//! are listed in the index as discarded until their secret is deleted. So a process that dies in between leaves
-//! the old or the new credential, and no unknown secret.
+//! is the one moment when the new credential replaces the old one. Places that no credential names, or no
+//! longer names, are listed in the index as discarded until their secret is deleted. So a process that dies in
+//! between leaves the old or the new credential, and no unknown secret.
 
 mod change;
 pub mod credential;

@@ -81,7 +81,7 @@ impl Cache {
             Found::Usable(token) => return Ok(token),
             Found::Over { current, .. } => current.family().clone(),
         };
-        // One call of this process at a time; the others find the token that it got, or its failure.
+        // One call of this process renews at a time; the others find the token that it got, or its failure.
         let (asked, turn) = (Instant::now(), self.turn(family));
         let mut turn = turn.lock().await;
         let (current, known, is_dead) = match self.find(credential, dead).await? {
@@ -253,7 +253,8 @@ impl Cache {
         loop {
             let published = self.replace(next.clone(), &secrets, |index, mut next| {
                 let found = index.credentials.iter_mut().find(|known| known.is_same_grant(&next))?;
-                // Connected again meanwhile: that credential is newer, and belongs to another family.
+                // The grant was connected again meanwhile: that credential is newer, and belongs to another
+                // family.
                 if found.family() != next.family() {
                     return None;
                 }

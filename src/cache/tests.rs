@@ -198,7 +198,7 @@ async fn what_another_process_changes_between_two_calls_counts_for_the_second() 
     assert_eq!(cache.bearer(lost).await.unwrap_err().code(), "secret_missing");
     assert_eq!(bearer(&cache, kept).await, "t");
 
-    // In place, with the same length, by an editor that keeps the time.
+    // An editor changes the file in place, keeping its length and its time.
     settle().await;
     assert_eq!(bearer(&cache, kept).await, "t");
     let index =

@@ -1,4 +1,4 @@
-//! Checks that try whether things work, for `pdpp status --check` and `pdpp doctor`.
+//! Checks whether things work, for `pdpp status --check` and `pdpp doctor`.
 
 pub mod credential;
 pub mod doctor;

@@ -39,7 +39,7 @@ pub fn script(root: &Command, shell: Shell) -> String {
     }
 }
 
-/// clap's scripts would also offer hidden commands.
+/// The definitions without hidden commands, which clap's scripts would also offer.
 fn without_hidden(root: &Command) -> Command {
     let shown = root.get_subcommands().filter(|child| !child.is_hide_set()).cloned();
     Command::new("pdpp")
@@ -63,22 +63,23 @@ fn without_files(command: Command) -> Command {
     command.mut_subcommands(without_files)
 }
 
-/// For a value that clap knows nothing about, it offers what is already typed, and bash then closes a quote
-/// behind it. This script offers nothing instead, not even file names. An old bash without `compopt` still
-/// offers file names.
+/// The script for bash. For a value that clap knows nothing about, clap's script offers what is already
+/// typed, and bash then closes a quote behind it. This script offers nothing instead, not even file names. An
+/// old bash without `compopt` still offers file names.
 fn bash(script: &str) -> String {
     let nothing = "COMPREPLY=()\n                    compopt +o bashdefault +o default 2>/dev/null";
     script.replace("COMPREPLY=(\"${cur}\")", nothing)
 }
 
-/// zsh calls the function `_pdpp`, whether it loads the file or sources it, so the hook takes that name.
+/// The script for zsh, which calls the function `_pdpp`, whether it loads the file or sources it, so the hook
+/// takes that name.
 fn zsh(script: &str) -> String {
     let script = script.replacen("\n_pdpp() {", "\n_pdpp_definitions() {", 1);
     let (definitions, start) = script.rsplit_once("\nif [ \"$funcstack").unwrap_or((&script, ""));
     format!("{definitions}{}\nif [ \"$funcstack{start}", include_str!("completions/hook.zsh"))
 }
 
-/// fish looks up an option's values in the line of that option.
+/// The script for fish, which looks up an option's values in the line of that option.
 fn fish(root: &Command, script: &str) -> String {
     let options = complete::options(root);
     let is_ours = |line: &str| {

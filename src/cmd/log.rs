@@ -235,7 +235,7 @@ fn calls(shown: &[Entry], now: Timestamp, width: u16) -> String {
     out
 }
 
-/// With seconds, or with the year: there is no room for both.
+/// Formats a time with seconds, or with the year: there is no room for both.
 fn time(time: Timestamp, of_this_year: bool) -> String {
     let time = time_text::utc(time);
     let (hour, minute) = (time.hour(), time.minute());

@@ -303,7 +303,7 @@ impl Shown<'_> {
         out
     }
 
-    /// The grants still to be ended at their providers, each with the command that tries again.
+    /// The grants that must still be ended at their providers, each with the command that tries again.
     fn waiting(&self) -> String {
         let line = |credential: &Credential| {
             let is_over = credential.grant_expires_at.is_some_and(|end| end <= self.status.now);

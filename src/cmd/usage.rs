@@ -38,8 +38,8 @@ pub fn gone(words: &[String]) -> Option<Error> {
     })
 }
 
-/// Replaces clap's suggestion by spelling with the command or value that is meant, if it is known. `words` are
-/// the words after the program's name.
+/// Replaces clap's suggestion, which goes by spelling, with the command or value that the person probably wants,
+/// if that is known. `words` are the words after the program's name.
 pub fn with_meaning(mut error: clap::Error, words: &[String]) -> clap::Error {
     if let Some(tip) = of_others(&error, words) {
         error.remove(ContextKind::SuggestedArg);

@@ -1,5 +1,5 @@
 //! A demo in a few seconds: it imports a made-up export and grants part of it. An agent then asks for that part,
-//! and for something beyond it. Opens no port and leaves nothing behind.
+//! and for something beyond it. The demo opens no port and leaves nothing behind.
 
 mod made_up;
 

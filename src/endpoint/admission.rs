@@ -1,5 +1,6 @@
-//! Remembers for at most a minute who a bearer is: what it may read, or why it is refused. Only the hash of a bearer
-//! that was served is kept longer: when everything must be asked about again, made-up bearers do not come before it.
+//! Remembers for at most a minute what the authorization server said about a bearer: what it may read, or why it is
+//! refused. Only the hash of a bearer that was served is kept longer, so that its
+//! next look-up goes ahead of those for made-up bearers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -91,7 +92,7 @@ pub enum NotAdmitted {
     Unknown(#[from] Unknown),
 }
 
-/// What is known of one bearer, and until when. The task that holds the lock asks; the others wait for that answer
+/// What is known about one bearer, and until when. The task that holds the lock asks; the others wait for that answer
 /// instead of asking too.
 type Slot = Arc<AsyncMutex<Option<Known>>>;
 
@@ -111,7 +112,7 @@ struct Entry {
 /// What dropping an entry would lose, the least important first.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Worth {
-    /// Nothing is known about the bearer, or no longer.
+    /// Nothing is known about the bearer, or what was known has expired.
     Nothing,
     /// A client in a loop would ask again.
     Refusal,
@@ -253,7 +254,7 @@ fn forget_old(known: &mut HashMap<BearerHash, Entry>) {
     });
 }
 
-/// min(exp, 60 s) from now.
+/// How long from now to serve the bearer: until `exp`, but at most 60 s.
 fn served_for(exp: Option<i64>, now: Timestamp) -> Duration {
     let left = exp.map_or(SERVED_FOR, |exp| {
         let left = exp.saturating_mul(1000).saturating_sub(now.as_millisecond());

@@ -177,8 +177,8 @@ pub fn read_text(path: &Path) -> Result<(String, std::fs::Metadata), NotRead> {
     Ok((text, found))
 }
 
-/// Only the owner may read it. If it belongs to another user, its group, which admits this process, may too
-/// (Kubernetes' `fsGroup`).
+/// Checks that only the owner may read the file. If it belongs to another user, its group may read it too,
+/// because that is how this process can (Kubernetes' `fsGroup`).
 #[cfg(unix)]
 fn check_mode(found: &std::fs::Metadata) -> Result<(), NotRead> {
     use std::os::unix::fs::MetadataExt as _;

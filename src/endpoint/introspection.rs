@@ -82,7 +82,7 @@ pub struct Expected {
     pub provider: ProviderUrl,
 }
 
-/// What is known of a usable bearer.
+/// What is known about a usable bearer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Active {
     /// `client_id`: the client that the owner allowed to read.
@@ -240,7 +240,7 @@ fn read(
         return Ok(Err(Unusable::WrongIssuer));
     }
     let kind = text("pdpp_token_kind");
-    // Whatever the audience: an endpoint that accepted these kinds would still refuse them.
+    // These kinds are refused whatever their audience is.
     match kind {
         Some("mcp_package") => return Ok(Err(Unusable::Package)),
         Some("owner" | "control_plane" | "control-plane" | "control") => return Ok(Err(Unusable::Owner)),

@@ -1,6 +1,6 @@
-//! The endpoint's log on stderr: one line of JSON per request, and the operator's events among them. It holds no
-//! token, no argument and nothing of an answer: only a bearer's hash, the client that it was issued to according to
-//! the authorization server, and this program's own words.
+//! The endpoint's log on stderr: one line of JSON per request, and one per event that concerns the operator. It holds no
+//! token, no argument and no part of an answer: only a bearer's hash, the client that it was issued to according to the
+//! authorization server, and this program's own words.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

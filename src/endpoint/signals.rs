@@ -56,7 +56,7 @@ impl Signals {
 
 #[cfg(not(unix))]
 impl Signals {
-    /// As on Unix.
+    /// Listens from now on, as on Unix.
     ///
     /// # Errors
     /// None.

@@ -331,8 +331,8 @@ fn lock_in(dir: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Windows cannot lock a directory. A file that is opened without sharing, and is removed when it is closed,
-/// works as well.
+/// Does the same on Windows, which cannot lock a directory: opens a file without sharing, which is removed
+/// when it is closed.
 #[cfg(windows)]
 fn lock_in(dir: &Path) -> io::Result<File> {
     use std::os::windows::fs::OpenOptionsExt as _;

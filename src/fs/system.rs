@@ -8,7 +8,7 @@ use std::os::unix::fs::{
 };
 use std::path::{Path, PathBuf};
 
-/// A user, as far as files know one.
+/// A user as file permissions see one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reach {
     /// The user's id.
@@ -172,7 +172,7 @@ impl Aside {
         fs::rename(&self.aside, &self.path)
     }
 
-    /// Gives the kept file up.
+    /// Deletes the kept file.
     pub fn let_go(&self) {
         let _ = remove(&self.aside);
     }
@@ -202,7 +202,7 @@ pub fn remove_empty(path: &Path) -> bool {
     absent_is_fine(fs::remove_dir(path)).is_ok()
 }
 
-/// Removes the folder `path` and everything in it, whoever owns it. No link in it is followed.
+/// Removes the folder `path` and everything in it, including what other users own. Follows no link in it.
 ///
 /// # Errors
 /// Any error of the disk.

@@ -23,7 +23,7 @@ pub(super) struct Begun {
     pub(super) flow: Flow,
 }
 
-/// Begins a request. If the provider needs to know which source, asks a person, if there is one.
+/// Begins a request. If the provider needs to know which source, asks the person, if anyone can answer.
 ///
 /// # Errors
 /// The provider's refusal; `interrupted`.

@@ -29,8 +29,8 @@ pub enum Event<'a> {
     },
     /// The token goes into a store other than the usual one; one line.
     Store(&'a str),
-    /// The streams of which the accounts of the renewed grant give different parts. A request cannot express
-    /// that.
+    /// The accounts of the renewed grant give different parts of these streams, which a request cannot
+    /// express.
     AccountsDiffer(&'a [String]),
     /// The owner is asked to approve the request.
     Approve(Invitation<'a>),
@@ -53,8 +53,7 @@ pub enum Event<'a> {
         /// Why none is expected here, as a clause; `None` if opening it failed.
         why: Option<&'static str>,
     },
-    /// The browser that was meant to open its page has not done so: a person opens `address`, and types `code`
-    /// there.
+    /// The browser has not opened its page in time: a person opens `address`, and types `code` there.
     TypeCode {
         /// A page of this machine.
         address: String,

@@ -100,7 +100,8 @@ pub fn compare(wanted: &Wanted, response: &TokenResponse, proof: &Proof, require
     found
 }
 
-/// Nobody says how much the provider has, so "all of it" cannot be compared with anything.
+/// What cannot be compared: nobody says how much the provider has, so "all of it" has nothing to be compared
+/// with.
 fn not_compared(wanted: &Wanted, response: &TokenResponse, proof: &Proof) -> Vec<&'static str> {
     let named = wanted.source.iter().flat_map(|source| &source.instance_ids);
     let accounts =

@@ -96,7 +96,7 @@ pub fn asked(old: &Credential, wanted: &Wanted) -> Wanted {
     Wanted { expires: wanted.expires.filter(|_| first.expires.is_some()), ..first }
 }
 
-/// When a grant that was to last from `issued` to `end` may end if it begins `now`: after an equally long time.
+/// The end of a grant that begins `now` and lasts as long as one from `issued` to `end`.
 fn again(end: Option<Timestamp>, issued: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
     let lasts = end?.duration_since(issued?);
     let end = now.checked_add(lasts).ok()?;
@@ -194,7 +194,7 @@ fn exact(old: &Credential, asked: &Wanted, now: Timestamp) -> Wanted {
     }
 }
 
-/// A request names each stream once: it asks for what both have in common.
+/// Reduces `known` to what it has in common with `other`, because a request names each stream once.
 fn both(known: &mut StreamRequest, other: StreamRequest) {
     known.instance_ids.extend(other.instance_ids);
     known.since = known.since.max(other.since);
@@ -235,7 +235,7 @@ struct Part {
     until: Option<Timestamp>,
 }
 
-/// By the place and the name of a stream.
+/// What is given, by the place and the name of a stream.
 type Parts = BTreeMap<(String, String), Part>;
 
 /// How `new` differs from `old`, which it replaces.

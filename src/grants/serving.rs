@@ -84,8 +84,8 @@ fn roster(cache: Cache, selection: Selection, http: Http) -> Roster {
     })
 }
 
-/// The failure to find a grant; if nothing is granted but the person's own data is here, the error that tells
-/// about that. Opens no store.
+/// The error that no grant was found. If nothing is granted at all, but the person's own data is here, it
+/// names the command that grants it. Opens no store.
 fn or_own(cache: &Cache, selection: &Selection, error: Error) -> Error {
     let has_none = || cache.credentials().is_ok_and(|all| all.is_empty());
     let is_here = || SetUp::here(cache) != SetUp::None;
@@ -150,7 +150,7 @@ fn member(
 /// The most sources of a grant that the index names.
 const MOST_SOURCES: usize = 100;
 
-/// What the index knows of a source.
+/// What the index knows about a source.
 fn known(source: &GrantedSource, is_whole: bool) -> KnownSource {
     KnownSource {
         connector_key: source.connector_key.clone().filter(|key| !key.contains("://")),

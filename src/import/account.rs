@@ -1,6 +1,6 @@
 //! Chooses the account that a source is imported into if the person names none: one that read the source
-//! before, or one that is known to belong to the same person. Two people's data is never joined because
-//! one of them is where the other's was.
+//! before, or one that is known to belong to the same person. Two people's data is never merged merely
+//! because one export is at the path where the other was.
 
 use std::collections::BTreeMap;
 

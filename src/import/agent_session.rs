@@ -197,7 +197,7 @@ impl Sighting {
     }
 }
 
-/// What is known of a session.
+/// What is known about a session.
 #[derive(Debug)]
 pub struct SessionFacts<'a> {
     /// Its title, if it has one.
@@ -224,7 +224,7 @@ pub fn least<T: Ord>(first: Option<T>, second: Option<T>) -> Option<T> {
     }
 }
 
-/// What is known of an item in addition to its bytes.
+/// What is known about an item in addition to its bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// The item is not a line, but the file's sighting of this session.

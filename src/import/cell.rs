@@ -264,7 +264,8 @@ pub fn moment(text: &str, order: DateOrder) -> Option<Moment> {
     format!("{local}{offset}").parse().ok().map(Moment::Instant)
 }
 
-/// Programs put a narrow space before AM and PM.
+/// The same for a text with other spaces than the ordinary one: some programs put a narrow space before AM and
+/// PM.
 fn moment_in_other_spaces(text: &str, order: DateOrder) -> Option<Moment> {
     if text.len() > 60 || !text.contains(['\u{a0}', '\u{202f}']) {
         return None;

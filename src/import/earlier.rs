@@ -29,7 +29,7 @@ pub trait Earlier {
     }
 }
 
-/// For an import without earlier imports.
+/// The answers if nothing was imported before.
 pub struct Nothing;
 
 impl Earlier for Nothing {

@@ -1,4 +1,4 @@
-//! Limits the length of a record: a text that is too long is cut, and the record states that.
+//! Limits the length of a record: a text that is too long is cut, and the record is marked.
 
 use std::borrow::Cow;
 

@@ -6,8 +6,8 @@ use crate::vault::store::ledger::Ledger;
 use crate::vault::store::{Ingest, Shapes};
 use crate::vault::time;
 
-/// The field that states this, the last one of the streams that have it. A format never sets it, so that
-/// it disappears when the record is imported again.
+/// The field that marks such a record, the last one of the streams that have it. A format never sets it, so
+/// that it disappears when the record is imported again.
 const FIELD: &str = "gone_at";
 /// Records in a transaction.
 const AT_ONCE: usize = 1000;

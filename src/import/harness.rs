@@ -163,7 +163,7 @@ fn assert_spans_are_renewed(connector: &Arc<Connector>) {
     assert_eq!(old, *connector);
 }
 
-/// How sure a format is of a file.
+/// How sure `format` is that a file is in it.
 pub fn sniff(format: &dyn Format, label: &str, bytes: &[u8]) -> Option<Sure> {
     let head = &bytes[..bytes.len().min(PEEK)];
     format.sniff(&Peek { label, head, is_whole: head.len() == bytes.len() })

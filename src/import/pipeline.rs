@@ -611,8 +611,8 @@ impl Writer<'_> {
                 let given = if halved.is_empty() { Vec::new() } else { given(self.job, &raw, &parsed) };
                 let now = self.import.terms.now_ms;
                 let was_halved = half::take_back(ingest, ledger, unit, now, &halved, &given)?;
-                // The first part was not a separate item: it would look like another one that mentions
-                // the record.
+                // The first part was not a separate item. Unless it is forgotten, it would look like another
+                // item with the same record.
                 for rid in &halved {
                     ledger.forget_own_items(*rid, unit)?;
                 }

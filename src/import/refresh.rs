@@ -18,7 +18,7 @@ use crate::archive::Stamp;
 use crate::vault::store::Catalog;
 use crate::vault::store::ledger::{Ledger, SourceRow, UnitRow};
 
-/// What is known of a source that is read again without being named: the person decides about anything
+/// What is known about a source that is read again without being named: the person decides about anything
 /// new in it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Seen {
@@ -157,7 +157,7 @@ struct Reading {
 fn readings(ledger: Ledger<'_>, catalog: &Catalog, rows: Vec<SourceRow>) -> rusqlite::Result<Vec<Reading>> {
     let mut all = Vec::with_capacity(rows.len());
     for row in rows {
-        // Nothing is known of an account that was deleted meanwhile.
+        // Nothing is known about an account that was deleted meanwhile.
         let Some(id) = ledger.connection(row.account)? else { continue };
         let Some(connection) = catalog.connections.iter().find(|known| known.id == id) else { continue };
         let settled = ledger.account(&id)?.map(|(_, settings)| settings).unwrap_or_default();

@@ -30,7 +30,7 @@ pub struct Begun {
     pub shapes: Shapes,
     /// The members, in the order in which they are read.
     pub tasks: Vec<Task>,
-    /// Members that are not there any more, by their numbers in the ledger.
+    /// Members that no longer exist, by their numbers in the ledger.
     pub gone: Vec<i64>,
     /// How many of those existed last time.
     pub newly_gone: u64,

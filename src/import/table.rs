@@ -1200,7 +1200,7 @@ impl<T> Default for Grouped<T> {
 }
 
 impl<T> Grouped<T> {
-    /// Adds the file that `label` names, with what its format knows of it.
+    /// Adds the file that `label` names, with what its format knows about it.
     pub fn add(&mut self, label: &str, shape: Shape, file: T) {
         let of_name = self.0.entry(table_name(label)).or_default();
         match of_name.iter_mut().find(|(known, _)| shape.is_like(known)) {

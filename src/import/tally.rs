@@ -1,4 +1,4 @@
-//! The results for what was read: read = new + changed + same + skipped + bad, by source and in sum.
+//! Counts what became of the items that were read: read = new + changed + same + skipped + bad, by source and in sum.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -517,7 +517,7 @@ fn o4_7_what_cannot_be_looked_into_is_not_gone() {
     let folder = place.root.path().join("Mail");
     let mail = place.file("Mail/cur/1.a:2,", MAILS[0]);
     place.file("Mail/cur/2.b:2,", &MAILS[0].replace("<1@", "<2@"));
-    // A folder, or a damaged archive, in the place of a mail.
+    // A folder, or a damaged archive, instead of a mail.
     place.import(&folder);
     fs::remove_file(&mail).unwrap();
     place.file("Mail/cur/broken.zip", "PK\u{3}\u{4}");

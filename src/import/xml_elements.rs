@@ -171,7 +171,7 @@ enum Step {
     IsDeep,
     /// The child ends with it.
     Ends,
-    /// The child is given up, and the byte is read again.
+    /// The child is abandoned, and the byte is read again.
     IsOpen,
     RootEnds,
 }
@@ -253,7 +253,7 @@ impl Scanner {
 
     fn tag_ends(&mut self, is_end: bool, is_empty: bool) -> Step {
         if is_end {
-            // The rest of an element that was given up ends nothing.
+            // The rest of an abandoned element ends nothing.
             if self.depth != 1 || self.name[1..] == self.root[..] {
                 self.depth = self.depth.saturating_sub(1);
             }
@@ -505,7 +505,7 @@ mod tests {
             texts("<H>\n <a b=\"1 c=\"2\"/>\n <a b=\"3\"/>\n <a b=\"\n 4\"/>\n</H>"),
             ["Open", "<a b=\"3\"/>", "<a b=\"\n 4\"/>"]
         );
-        // The rest of the one that was given up ends nothing else.
+        // The rest of the abandoned one ends nothing else.
         assert_eq!(texts("<H>\n <W>\n  <a b=\"1/>\n  <c/>\n </W>\n <d/>\n</H>"), ["Open", "<c/>", "<d/>"]);
     }
 

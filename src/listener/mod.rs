@@ -29,8 +29,8 @@ use tokio_util::task::TaskTracker;
 
 use self::places::{Place, Places};
 
-/// From a connection, or an answer, to the whole head of the next request; also the longest time that a
-/// connection may be idle.
+/// The time from a connection, or an answer, until the head of the next request is complete; also the longest
+/// time that a connection may be idle.
 const HEAD_TIME: Duration = Duration::from_secs(30);
 /// The time for a TLS handshake.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
@@ -61,11 +61,11 @@ pub struct Listener {
     pub routes: axum::Router,
     /// TLS, if it is handled here: what the next connection is accepted with.
     pub tls: Option<Acceptors>,
-    /// The most that is read of a request's body, if bodies are read before a request counts as being at work.
+    /// The most that is read of a request's body, if bodies are read before a request counts as in progress.
     /// Without it that is up to `routes`, and a body may wait for its sender: for servers that serve nobody
     /// without a bearer.
     pub most_body: Option<usize>,
-    /// Selects, by path, the requests whose body is not read before they are at work: `routes` must bound
+    /// Selects, by path, the requests that are in progress before their body is read: `routes` must bound
     /// those.
     pub streamed: Option<fn(&str) -> bool>,
     /// The limits on connections.
@@ -75,8 +75,8 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Serves until `stop`. Then it accepts no new connections, finishes the requests that are at work, for at
-    /// most `drain`, and cuts off what is left. Returns how many connections it cut off.
+    /// Serves until `stop`. Then it accepts no new connections, finishes the requests in progress, for at most
+    /// `drain`, and cuts off the rest. Returns how many connections it cut off.
     pub async fn serve(self, stop: CancellationToken, drain: Duration) -> usize {
         let Self { listener, routes, tls, most_body, streamed, places, cut } = self;
         let connections = TaskTracker::new();
@@ -92,7 +92,7 @@ impl Listener {
             };
             let (stream, place) = match accepted {
                 Ok((stream, Some(place))) => (stream, Arc::new(place)),
-                // The client's address has as many requests at work as it may.
+                // The client's address has as many requests in progress as it may.
                 Ok((_, None)) => continue,
                 Err(_) => {
                     let _ = places.make_room();
@@ -212,7 +212,7 @@ struct Answers {
 }
 
 impl Answers {
-    /// Answers a request. The request is at work once there is nothing more to wait for from its client.
+    /// Answers a request. The request is in progress once nothing more is expected from its client.
     async fn answer(self, request: Request<Watched>, place: &Place) -> Result<Response, Infallible> {
         let routes = TowerToHyperService::new(self.routes);
         let is_streamed = self.streamed.is_some_and(|is_one| is_one(request.uri().path()));
@@ -591,7 +591,7 @@ mod tests {
         served.await.unwrap();
     }
 
-    /// It was at work at the stop, and is not waited for any longer than its answer takes.
+    /// The request was in progress at the stop. The stop waits for its answer, and no longer.
     #[tokio::test(start_paused = true)]
     async fn a_stop_closes_what_becomes_idle_at_once() {
         let (mut client, server) = tokio::io::duplex(1 << 16);

@@ -12,17 +12,18 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long a client may accept nothing of an answer while others wait: any client that reads at all reads
+/// How long a client may accept no byte of an answer while others wait: any client that reads at all reads
 /// sooner.
 const STALLED: Duration = Duration::from_secs(3);
 
 /// Counts connections, for showing them to an operator.
 pub trait Counter: Send + Sync {
-    /// There is one more connection.
+    /// Counts a new connection.
     fn entered(&self);
-    /// There is one less.
+    /// Counts a connection that has ended.
     fn left(&self);
-    /// A connection was cut off: for the `room` that it took, or because of the limit for its `address`.
+    /// Counts a connection that was cut off, and `why`: `room` if others needed its place, `address` if its
+    /// address had too many.
     fn hung_up(&self, why: &'static str);
 }
 
@@ -51,7 +52,7 @@ pub struct Places {
 struct Inner {
     next: u64,
     open: HashMap<u64, Open>,
-    /// The connections without a request at work, by when that began.
+    /// The connections without a request in progress, by when that began.
     silent: BTreeMap<u64, u64>,
     by_address: HashMap<IpAddr, usize>,
 }
@@ -87,13 +88,13 @@ pub struct Place {
 }
 
 impl Places {
-    /// Without any connection yet.
+    /// Places without any connection yet.
     pub fn new(room: Room, counter: Option<Arc<dyn Counter>>) -> Self {
         Self { room, counter, began: Instant::now(), inner: Mutex::default(), changed: Notify::new() }
     }
 
-    /// A place for a connection from `from`, once there is one; `None` if its address has as many requests at
-    /// work as it may.
+    /// A place for a connection from `from`, once there is one; `None` if its address has as many requests in
+    /// progress as it may.
     pub async fn enter(self: &Arc<Self>, from: IpAddr) -> Option<Place> {
         let address = self.counted(from);
         loop {
@@ -107,8 +108,8 @@ impl Places {
         }
     }
 
-    /// Ends the connection that has sent nothing for the longest time, if there is one: there are no more files
-    /// to open.
+    /// Ends the connection that has sent nothing for the longest time, if there is one. For when no more files
+    /// can be opened.
     pub fn make_room(&self) -> bool {
         self.end_oldest(&mut self.lock(), |_| true)
     }
@@ -197,7 +198,7 @@ impl Places {
         })
     }
 
-    /// Starts at 1, because 0 means that nothing stalls.
+    /// Milliseconds since the listener began, plus 1, because 0 means that nothing stalls.
     fn now(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX).saturating_add(1)
     }
@@ -221,7 +222,7 @@ enum Entered {
 }
 
 impl Place {
-    /// A request on it is at work.
+    /// Records that a request on the connection is in progress.
     pub fn works(&self) {
         let mut inner = self.places.lock();
         if let Some(since) = inner.open.get_mut(&self.id).and_then(|open| open.since.take()) {
@@ -229,7 +230,7 @@ impl Place {
         }
     }
 
-    /// Its request is answered, and it has no further request yet.
+    /// Records that the request is answered, and that no other one has begun.
     pub fn is_answered(&self) {
         let mut inner = self.places.lock();
         let turn = inner.turn();
@@ -241,7 +242,7 @@ impl Place {
         }
     }
 
-    /// Records whether the client accepts nothing of what is to be written.
+    /// Records whether the client has stopped reading, so that nothing can be written to it.
     pub fn stalls(&self, is_stalled: bool) {
         let since = if is_stalled { self.places.now() } else { 0 };
         self.signs.stalled.store(since, Ordering::Relaxed);
@@ -255,8 +256,8 @@ impl Drop for Place {
     }
 }
 
-/// The number of connections that fit if this process may have `files` open. Each request at work, of which
-/// there are `at_once`, also has a connection to the provider.
+/// The number of connections that fit if this process may have `files` open. Each of the `at_once` requests
+/// in progress also has a connection to the provider.
 pub fn fitting(most: usize, at_once: usize, files: Option<u64>) -> usize {
     /// The log, the listeners, introspection, and the files that libraries open.
     const OTHERS: usize = 64;
@@ -316,7 +317,7 @@ mod tests {
         first.is_answered();
         let fourth = within(&places, "127.0.0.1");
         assert!(second.gone.is_cancelled() && !first.gone.is_cancelled() && !third.gone.is_cancelled());
-        // A client that is at work, or that reads its answer, stays.
+        // A client whose request is in progress, or that reads its answer, stays.
         first.works();
         third.works();
         fourth.signs.unsent.store(true, Ordering::Relaxed);

@@ -113,7 +113,7 @@ impl fmt::Display for Call {
     }
 }
 
-/// As [`Call::to_json`] has it.
+/// Writes what [`Call::to_json`] returns.
 impl Json for Call {
     fn write_to(&self, out: &mut impl Sink) {
         write::object(out, |members| {

@@ -38,7 +38,7 @@ pub struct Access {
 
 /// Receives the record of each call. Must return at once, and cannot fail a call.
 pub trait AccessSink: Send + Sync + 'static {
-    /// One call has ended.
+    /// Records a call that has ended.
     fn record(&self, access: Access);
 }
 
@@ -50,7 +50,7 @@ const LOOK_UP: &str = "schema";
 
 #[derive(Default)]
 struct Notes {
-    /// Each with whether more than a look-up was made.
+    /// The grants, each with whether more than a look-up was made.
     grants: Vec<(String, Option<String>, bool)>,
     streams: Vec<String>,
 }
@@ -63,7 +63,8 @@ impl Notes {
         }
     }
 
-    /// A call to several grants looks up which of them have the stream; those look-ups do not count as reads.
+    /// The grants that were read. A call to several grants looks up which of them have the stream; those
+    /// look-ups do not count as reads.
     fn grants_read(grants: Vec<(String, Option<String>, bool)>) -> Vec<(String, Option<String>)> {
         let any_read = grants.iter().any(|(.., is_read)| *is_read);
         let read = grants.into_iter().filter(|(.., is_read)| *is_read || !any_read);

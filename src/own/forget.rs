@@ -101,7 +101,7 @@ pub fn find(store: &Store, name: &str) -> Result<Option<Connection>> {
 /// was deleted.
 pub fn forget(dir: &Path, id: &str) -> Result<Forgotten> {
     let _alone = (lock(dir)?, backup::lock(dir)?);
-    // Exports in the inbox contain what is to be forgotten.
+    // Exports in the inbox may contain the account's data.
     backup::remove_leftovers(dir)?;
     apart::clean(dir).map_err(|error| super::unusable(dir, error))?;
     let vault = open(dir)?;

@@ -1,5 +1,5 @@
-//! An import into the person's own store, whoever asked for it: what is wanted, what it would do, and
-//! doing it.
+//! An import into the person's own store: the request, the plan of what it would do, and the import
+//! itself.
 //!
 //! `pdpp import`, the service of the separate set-up ([`super::separate`]) and the owner's page all use
 //! it.
@@ -118,7 +118,7 @@ pub fn since(text: &str, zone: TimeZone) -> Result<i64> {
 /// Answers a question with choices; `None` if there is no one to ask.
 pub type Answer<'a> = dyn FnMut(&str, &[String]) -> Option<String> + 'a;
 
-/// What a store knows of earlier imports, and who answers questions.
+/// What a store knows about earlier imports, and who answers questions.
 pub struct Knowing<'a> {
     /// The store, if there is one.
     pub store: Option<&'a Store>,

@@ -73,9 +73,9 @@ pub struct AuthorizationServer {
 /// One of the two documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Document {
-    /// RFC 9728.
+    /// The protected resource's metadata (RFC 9728).
     ProtectedResource,
-    /// RFC 8414.
+    /// The authorization server's metadata (RFC 8414).
     AuthorizationServer,
 }
 
@@ -124,7 +124,7 @@ pub enum DiscoveryError {
         /// What is missing or malformed.
         why: String,
     },
-    /// RFC 9728 §3.3.
+    /// The metadata is about another resource (RFC 9728 §3.3).
     #[error("the metadata of {asked} is about another resource: {found}")]
     WrongResource {
         /// What the user asked for.
@@ -132,7 +132,7 @@ pub enum DiscoveryError {
         /// `resource`.
         found: String,
     },
-    /// RFC 8414 §3.3.
+    /// The metadata is about another issuer (RFC 8414 §3.3).
     #[error("the authorization server at {asked} calls itself {found}")]
     WrongIssuer {
         /// The `authorization_servers` value.

@@ -410,7 +410,7 @@ fn build(limits: Limits, network: &Network, way: Way) -> Result<reqwest::Client,
     builder.build().map_err(setup)
 }
 
-/// The innermost cause: reqwest's own message only repeats the URL.
+/// The innermost cause, because reqwest's own message only repeats the URL.
 fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(next) = cause.source() {
@@ -435,7 +435,7 @@ fn rustls_error<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a 
     wrapped.and_then(|inner| rustls_error(inner)).or_else(|| error.source().and_then(rustls_error))
 }
 
-/// The library's own messages are its `Debug` output, which is not for people.
+/// A TLS error in words: the library's own messages are its `Debug` output, which is not for people.
 fn tls_words(error: &rustls::Error) -> &'static str {
     use CertificateError as Certificate;
     match error {

@@ -137,7 +137,7 @@ async fn register(http: &Http, endpoint: Url, with_redirect: bool) -> Result<Cli
     Ok(if wants_secret { Client::Confidential(id) } else { Client::Registered(id) })
 }
 
-/// RFC 6749 appendix A.1: visible ASCII and spaces; bounded here.
+/// Whether `id` is a client id: visible ASCII and spaces (RFC 6749 appendix A.1), and not too long.
 fn is_client_id(id: &str) -> bool {
     (1..=1024).contains(&id.len()) && id.bytes().all(|b| (0x20..=0x7e).contains(&b))
 }

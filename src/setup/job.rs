@@ -94,7 +94,7 @@ pub struct Plan {
     /// The name of the owner's credential that is in the file, if there is one.
     owner: Option<String>,
     pub(super) old: Option<Vec<u8>>,
-    /// `None` if the file is to be deleted.
+    /// `None` to delete the file.
     pub(super) new: Option<Vec<u8>>,
 }
 
@@ -448,7 +448,7 @@ impl Job<'_> {
         Ok(None)
     }
 
-    /// Restores what was there before `done` if nobody has changed it since; otherwise removes the entry.
+    /// Restores the state before `done` if nobody has changed the file since; otherwise removes the entry.
     ///
     /// # Errors
     /// Same as [`Job::apply`].

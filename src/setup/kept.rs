@@ -10,7 +10,7 @@ use crate::text::{self, shell_word};
 
 /// The members that set variables, under the names that hosts give them.
 const VARIABLES: [&str; 3] = ["env", "environment", "envs"];
-/// Reported separately wherever they matter.
+/// The members that switch an entry on or off, which are reported separately.
 const SWITCHES: [&str; 2] = ["enabled", "disabled"];
 
 /// The settings that are kept.

@@ -88,7 +88,7 @@ impl Masking<'_> {
         self.at = end;
     }
 
-    /// The line breaks stay, so that the lines below keep their numbers.
+    /// Masks the next `bytes` bytes. Line breaks stay, so that the lines below keep their numbers.
     fn mask(&mut self, bytes: usize, quote: &str) {
         let end = self.at + bytes;
         let hidden = &self.text[self.at..end];

@@ -157,7 +157,7 @@ fn at<'a>(root: &'a Map<String, Value>, path: &[&str]) -> Option<&'a Value> {
     rest.iter().try_fold(root.get(*first)?, |value, key| value.get(*key))
 }
 
-/// A file that cannot be read has no rules: the host itself checks the entry later.
+/// The file as data. A file that cannot be read has no rules here: the host itself checks the entry later.
 fn read(format: Format, file: &std::path::Path) -> Option<Map<String, Value>> {
     let bytes = ForeignFile::locate(file).ok()?.read().ok()??;
     let (_, text) = document(&bytes).ok()?;

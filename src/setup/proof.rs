@@ -161,7 +161,7 @@ pub async fn unreadable(entry: &Entry, start: &Start) -> Option<NoToken> {
     // Other problems do not depend on how it was started.
     let code = text("code").filter(|code| remedy(code).is_some())?;
     let next = match code.as_str() {
-        // The session with that keyring is this one or another, but never a host's.
+        // A host has no session with that keyring, so advice to run this in the right session would not help.
         "keyring_absent" => Some(Command::new("status --move-to file").into()),
         _ => text("next").map(Hint::from),
     };

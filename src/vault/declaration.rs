@@ -71,7 +71,7 @@ pub struct Field {
     pub sort: bool,
     /// Whether it reveals later days than its record's own, because it is gathered from other records or reaches
     /// to them: for example, who took part in a chat up to its last message. A grant with a last day does not
-    /// include it. It reveals nothing of earlier days: a grant covers a chat by the day on which it began.
+    /// include it. It reveals nothing about earlier days: a grant covers a chat by the day on which it began.
     #[serde(default)]
     pub spans: bool,
     /// The aggregations that a client may ask for.
@@ -339,9 +339,9 @@ pub struct StreamSpec {
     pub time: Option<&'static str>,
     /// One field per line.
     pub fields: &'static str,
-    /// Id, label, fields separated by spaces.
+    /// See [`Stream::views`]: id, label, fields separated by spaces.
     pub views: &'static [(&'static str, &'static str, &'static str)],
-    /// Name, stream, foreign key, many.
+    /// See [`Stream::relations`]: name, stream, foreign key, whether there can be many.
     pub relations: &'static [(&'static str, &'static str, &'static str, bool)],
 }
 

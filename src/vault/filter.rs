@@ -13,7 +13,7 @@ use super::{folding, time};
 /// makes one.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Over `record r`.
+    /// The whole condition, over `record r`.
     pub(super) sql: String,
     /// The parameters of `sql`.
     pub(super) params: Vec<Sql>,
@@ -31,7 +31,7 @@ pub struct Filter {
 /// Some conditions and their values.
 #[derive(Debug, Clone, Default)]
 pub struct Part {
-    /// Each begins with ` AND `.
+    /// The conditions, each of which begins with ` AND `.
     pub(super) sql: String,
     /// Their values.
     pub(super) params: Vec<Sql>,

@@ -2,7 +2,7 @@
 //! SQLite.
 //!
 //! It is a real provider, not a mock: it enforces grants ([`enforcement`]), and the owner consents on a page
-//! ([`oauth::consent`]). It knows nothing of the person. The code that opens a vault says whose it is ([`Profile`])
+//! ([`oauth::consent`]). It knows nothing about the person. The code that opens a vault says whose it is ([`Profile`])
 //! and may fill a new one ([`store::Filling`]).
 //!
 //! It shares nothing with [`crate::provider`] except the wire, so that testing the client against it proves

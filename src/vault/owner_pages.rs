@@ -1,5 +1,5 @@
-//! The pages below `/owner` on a vault's server. They belong to the vault's owner, and the vault knows nothing of
-//! their content.
+//! The pages below `/owner` on a vault's server. They belong to the vault's owner, and the vault knows nothing
+//! about their content.
 
 use std::sync::Arc;
 

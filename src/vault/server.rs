@@ -29,12 +29,12 @@ const MAX_BODY: usize = 64 * 1024;
 const MAX_READ: usize = 1 << 20;
 /// The maximum number of connections. A process can often open only 1,024 files.
 const MAX_CONNECTIONS: usize = 256;
-/// The maximum number of requests at work; further requests wait.
+/// The maximum number of requests in progress; further requests wait.
 const MAX_WORKERS: usize = 32;
-/// The maximum number of requests at work that came in by the public name, so that workers remain for this
-/// computer's own requests.
+/// The maximum number of requests in progress that came in by the public name, so that workers remain for
+/// this computer's own requests.
 const MAX_PUBLIC_WORKERS: usize = MAX_WORKERS / 2;
-/// How long a stop waits for requests at work.
+/// How long a stop waits for requests in progress.
 const STOP_TIME: Duration = Duration::from_secs(1);
 
 /// A vault that is being served. Dropping it stops the server.
@@ -81,7 +81,7 @@ impl Handle {
         &self.vault
     }
 
-    /// Answers the requests at work, for at most a second, and stops.
+    /// Answers the requests in progress, for at most a second, and stops.
     pub fn stop(mut self) {
         self.halt();
     }

@@ -79,7 +79,7 @@ impl Quantity {
         if !are_digits(whole) || !are_digits(fraction) {
             return None;
         }
-        // An exponent with more digits is as near to zero, or as far from it, as any number.
+        // An exponent with more digits than this counts as the least or the greatest one.
         let moved = match exponent.trim_start_matches('+').parse::<i64>() {
             Ok(moved) => moved.clamp(-1_000_000_000, 1_000_000_000),
             Err(_) if exponent.starts_with('-') && are_digits(&exponent[1..]) => -1_000_000_000,

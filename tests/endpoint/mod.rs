@@ -1,4 +1,4 @@
-//! The endpoint as a process: whom it serves, what it refuses, what it costs, how it ends.
+//! The endpoint as a process: whom it serves, what it refuses, what it costs, and how it ends.
 
 mod bounds;
 mod fake;

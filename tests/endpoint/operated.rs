@@ -1,4 +1,4 @@
-//! What its operator does with it, and sees of it.
+//! The endpoint for its operator: what they can do with it, and what they see of it.
 
 use std::path::Path;
 

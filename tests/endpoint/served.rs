@@ -1,4 +1,4 @@
-//! Whom it serves, and with what.
+//! Whom the endpoint serves, and with what.
 
 use pdpp::sandbox::Config;
 use pdpp::vault::Vault;

@@ -1,4 +1,4 @@
-//! The commands of docs/endpoint.md to try it, one by one, unchanged.
+//! The commands with which docs/endpoint.md tries the endpoint, one by one, unchanged.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;

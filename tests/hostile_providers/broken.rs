@@ -296,8 +296,9 @@ fn r5_5_statuses_and_bodies_that_are_not_json() {
             ] {
                 let answer = call(&core, tool, &arguments).await;
                 assert!(answer.is_error, "{about}");
-                // While the provider asks to be left alone, it is, with our own code: always for the second call, and
-                // for the first if the schema, which is read at the same time, was answered before.
+                // While the provider asks to be left alone, no request is sent, and the answer has our own code:
+                // always for the second call, and for the first if the schema, which is read at the same time, was
+                // answered before.
                 let may_hold_back = reply.headers.iter().any(|(name, _)| *name == "retry-after");
                 let held_back = may_hold_back && code(&answer) == "rate_limited";
                 assert!(held_back || code(&answer) == expected, "{about}: {}", answer.text);

@@ -53,7 +53,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
 
-/// A core over the provider at `origin`, with a separate source: it remembers nothing of another one.
+/// A core over the provider at `origin`, with a separate source: it remembers nothing from another one.
 fn core_at(origin: &str, http: &Http, bounds: Bounds) -> Tools {
     let provider: ProviderUrl = origin.parse().unwrap();
     let base = format!("{origin}/v1").parse().unwrap();

@@ -57,7 +57,7 @@ fn o4_14_names_in_archives_lead_nowhere_and_nothing_is_unpacked() {
         let files = |dir: &std::path::Path| std::fs::read_dir(dir).unwrap().count();
         assert_eq!(files(desk.exports.path()), 1, "{name}");
         assert!(desk.env.files().iter().all(|file| file.contains("/own/")), "{:?}", desk.env.files());
-        // O8.2: nothing of an unchanged archive is read.
+        // O8.2: no part of an unchanged archive is read.
         let ran = desk.run(&path, &["--yes", "--json", "--account", "a"]);
         let same: u64 = json(&ran)["sources"].as_array().unwrap().iter().map(|one| counts(one)[3]).sum();
         assert_eq!(same, 400, "{name}");

@@ -1,4 +1,4 @@
-//! Without a PATH: checks what was imported before.
+//! `pdpp import` without a PATH checks what was imported before.
 
 use std::fs::File;
 use std::path::Path;

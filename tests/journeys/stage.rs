@@ -141,7 +141,7 @@ impl Stage {
     }
 }
 
-/// A served grant: URL, token, and what is known of it.
+/// A served grant: URL, token, and what is known about it.
 pub type Served = (String, String, Vec<KnownSource>);
 
 /// The tools over `grants`, served together.
@@ -166,7 +166,7 @@ fn package(http: Http, grants: Vec<Served>, deadline: Duration) -> Tools {
 }
 
 impl Stage {
-    /// A new grant of `connectors`, and what an index knows of it.
+    /// A new grant of `connectors`, and what an index knows about it.
     pub fn grant(&self, connectors: Option<&[String]>) -> Served {
         issued(&self.full, self.full.url(), connectors)
     }

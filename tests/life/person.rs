@@ -275,7 +275,7 @@ impl Person {
         then.mails.retain(|mail| mail.at < at);
         for talks in [&mut then.chatgpt, &mut then.claude] {
             talks.retain(|talk| talk.at < at);
-            // One continues.
+            // One of the talks continues.
             if let Some(last) = talks.last_mut() {
                 last.said.truncate(2);
             }

@@ -1,4 +1,4 @@
-//! What remains in the memory of our process of typed text, and of secrets that are valid once.
+//! How much of typed text, and of secrets that are valid once, remains in the memory of our process.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};

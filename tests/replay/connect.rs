@@ -64,7 +64,7 @@ impl Flow {
         report
     }
 
-    /// It was refused: it has a specific code and exit code, and leaves nothing of a credential.
+    /// It was refused: it has a specific code and exit code, and leaves no part of a credential.
     #[track_caller]
     fn refused(&self, code: &str, exit: i32) {
         assert_eq!(self.ran.code, Some(exit), "{:#?}", self.ran);

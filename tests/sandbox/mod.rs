@@ -1,4 +1,4 @@
-//! The embedded provider: it is a provider, and it enforces grants.
+//! The embedded provider behaves like any provider, and enforces grants.
 
 mod connect;
 mod diff;

@@ -72,7 +72,7 @@ def waited(look, patience=PATIENCE):
 
 
 def as_user(user):
-    """Makes a program run as `user`, like a login: with that user's ids, and nothing of root's. Programs that give more rights,
+    """Makes a program run as `user`, like a login: with that user's ids, and none of root's. Programs that give more rights,
     such as su, still do."""
     known = pwd.getpwnam(user)
     return ["setpriv", f"--reuid={known.pw_uid}", f"--regid={known.pw_gid}", "--clear-groups", "--inh-caps=-all", "--"]

@@ -210,7 +210,7 @@ async fn r6_5_a_killed_and_a_slow_grant_leave_a_partial_answer_that_says_so() {
         assert!(answer.text.contains("partial_results") && in_json.contains("partial_results"));
         assert!(answer.text.contains("ca"), "the healthy one's: {}", answer.text);
     }
-    // A walk ends, and loses nothing of the healthy one. Later pages do not wait for the slow one.
+    // A walk ends, and loses no row of the healthy one. Later pages do not wait for the slow one.
     let started = Instant::now();
     let (mut arguments, mut seen) = (json!({"q": "the", "limit": 4}), 0);
     loop {

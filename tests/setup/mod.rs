@@ -290,7 +290,7 @@ fn a_host_is_here_before_it_has_a_directory_for_servers() {
         let here: Vec<_> = here.map(|shown| shown["host"].as_str().unwrap()).collect();
         assert_eq!(here, [host], "{dir}");
     }
-    // If no trace of the host exists, the entry is written anyway, and a message states this.
+    // If no trace of the host exists, the entry is written anyway, and a message warns about it.
     let env = TestEnv::new();
     let (code, outcome) = setup(&env, &["junie"]);
     assert_eq!((code, &outcome["action"]), (Some(0), &json!("added")), "{outcome}");

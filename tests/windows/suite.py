@@ -232,7 +232,7 @@ def tests(wine, kind, binary, source, reasons, only):
 
 
 class Person:
-    """The user of that Windows, whose profile has nothing of this program yet. Wine itself names the profile."""
+    """The user of that Windows, whose profile has no files of this program yet. Wine itself names the profile."""
 
     def __init__(self, wine, pdpp):
         self.wine, self.pdpp = wine, Wine.windows(pdpp)

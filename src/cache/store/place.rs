@@ -71,7 +71,7 @@ impl fmt::Display for StoreKind {
     }
 }
 
-/// Where one secret is: enough to read or delete it, but nothing of its content.
+/// Where one secret is: enough to read or delete it, but no part of its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretPlace {
     /// Its name in the store.

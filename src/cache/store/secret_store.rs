@@ -1,4 +1,4 @@
-//! What every store of secrets does, and why it could not.
+//! What every store of secrets can do, and why that can fail.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -29,7 +29,7 @@ pub struct InstallArgs {
     #[arg(long = "for", value_name = "USER")]
     pub user: Option<String>,
 
-    /// Where the service listens: a loopback address [default: as before, else a free port]
+    /// Where the service listens: a loopback address [default: its present address, else a free port]
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<SocketAddr>,
 
@@ -41,7 +41,7 @@ pub struct InstallArgs {
     #[arg(long)]
     pub no_start: bool,
 
-    /// Ask for nothing but the passphrase
+    /// Ask only for the passphrase
     #[arg(long, short)]
     pub yes: bool,
 
@@ -206,7 +206,7 @@ pub struct PrepareArgs {
     pub place: Place,
 }
 
-/// Creates it.
+/// Creates the store.
 ///
 /// # Errors
 /// The errors of the store; `passphrase_not_chosen` (77).

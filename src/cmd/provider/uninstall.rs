@@ -37,7 +37,7 @@ Examples:
   sudo pdpp provider uninstall
   sudo pdpp provider uninstall --for ana --delete-data";
 
-/// Removes it.
+/// Removes the set-up.
 ///
 /// # Errors
 /// `install_needs_root`, `install_unconfirmed`, `not_confirmed` (77); `install_no_person`, `install_unknown_user` (2);

@@ -1,5 +1,5 @@
 //! Which program opens web addresses here, found the same way as in `webbrowser`: not the program that opens
-//! `.html` files, which may be an editor. And which of the person's files that program sees.
+//! `.html` files, which may be an editor. Also checks which of the person's files that program can see.
 #![cfg_attr(not(all(unix, not(target_os = "macos"))), allow(dead_code, reason = "used on Linux desktops"))]
 
 use std::path::{Path, PathBuf};
@@ -24,22 +24,22 @@ struct Known {
     text: String,
 }
 
-/// On other systems, the system's own browser; it is found by the scheme http.
+/// On other systems, the system itself finds its browser by the scheme http, and that browser sees everything.
 #[cfg(not(all(unix, not(target_os = "macos"))))]
 #[allow(clippy::unnecessary_wraps, reason = "the same signature as on Linux")]
 pub(super) fn find() -> Option<Sees> {
     Some(Sees::Everything)
 }
 
-/// For the browser in `BROWSER`, or otherwise the desktop's web browser; `None` if there is none. Runs a
-/// program, and so blocks.
+/// What the browser in `BROWSER`, or otherwise the desktop's web browser, sees; `None` if there is none. Runs
+/// a program, and so blocks.
 #[cfg(all(unix, not(target_os = "macos")))]
 pub(super) fn find() -> Option<Sees> {
     let named = std::env::var("BROWSER").unwrap_or_default();
     named.split(':').find_map(|line| of_command_line(line, on_path)).or_else(desktops_choice)
 }
 
-/// For the desktop's web browser.
+/// What the desktop's web browser sees.
 #[cfg(all(unix, not(target_os = "macos")))]
 fn desktops_choice() -> Option<Sees> {
     use std::process::{Command, Stdio};
@@ -63,8 +63,8 @@ fn desktops_choice() -> Option<Sees> {
     of_entry(&entry, on_path)
 }
 
-/// For the program that a desktop entry starts: by what snap and Flatpak write into their entries, or otherwise
-/// by its command line.
+/// What the program that a desktop entry starts sees: judged by what snap and Flatpak write into their entries,
+/// or otherwise by its command line.
 fn of_entry(entry: &str, known: impl Fn(&str) -> Option<Known>) -> Option<Sees> {
     let group = entry.lines().map(str::trim).skip_while(|line| *line != "[Desktop Entry]").skip(1);
     let keys = || group.clone().take_while(|line| !line.starts_with('['));
@@ -83,7 +83,7 @@ fn of_entry(entry: &str, known: impl Fn(&str) -> Option<Known>) -> Option<Sees> 
     })
 }
 
-/// For the program in a line such as `/usr/bin/env X=1 firefox %u`; `None` if it does not exist.
+/// What the program in a line such as `/usr/bin/env X=1 firefox %u` sees; `None` if it does not exist.
 fn of_command_line(line: &str, known: impl Fn(&str) -> Option<Known>) -> Option<Sees> {
     let words: Vec<&str> = line.split_ascii_whitespace().map(|word| word.trim_matches('"')).collect();
     known(words.first()?)?;

@@ -98,7 +98,7 @@ pub trait Checklist {
     /// Whether there is a person to ask.
     fn can_ask(&self) -> bool;
 
-    /// What the person ticks in `sheet`; `None` if nothing is to be given.
+    /// What the person ticks in `sheet`; `None` if the person gives nothing.
     ///
     /// # Errors
     /// If the person stops the question.

@@ -1,4 +1,4 @@
-//! A grant that has a last day shows nothing of later days, whatever the format: two stores, one of which
+//! A grant that has a last day shows nothing from later days, whatever the format: two stores, one of which
 //! has nothing later, give the same answers.
 
 use std::path::Path;

@@ -324,7 +324,8 @@ pub fn client_request(method: &str, params: Option<Value>) -> Result<ClientReque
     }
 }
 
-/// Built here, not deserialized, so that the arguments move over unchanged, with every digit.
+/// The SDK's request for a tool call. It is built here and not deserialized, so that the arguments stay
+/// unchanged, with every digit.
 fn call_tool(params: Option<Map<String, Value>>) -> Result<CallToolRequest, ErrorData> {
     let wrong = |what| invalid_params("tools/call", what);
     let mut params = params.ok_or_else(|| wrong("params must be {name, arguments}"))?;
@@ -348,8 +349,8 @@ fn call_tool(params: Option<Map<String, Value>>) -> Result<CallToolRequest, Erro
     Ok(request)
 }
 
-/// Strict only about what matters here: a client is not refused because of a capability in a form that the SDK does
-/// not know.
+/// The SDK's request for `initialize`. It is strict only about what matters here: a client is not refused because
+/// of a capability in a form that the SDK does not know.
 fn initialize(params: Option<Map<String, Value>>) -> Result<InitializeRequest, ErrorData> {
     let wrong = |what| invalid_params("initialize", what);
     let mut params =

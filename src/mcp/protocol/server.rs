@@ -115,7 +115,7 @@ fn resource_result(uri: &str, contents: ResourceContents) -> ReadResourceResult 
     ReadResourceResult::new(vec![contents])
 }
 
-/// Every error is on one line, whatever its source (R4.9).
+/// The JSON-RPC error for a resource: on one line, whatever its source (R4.9).
 fn resource_error(uri: &str, error: ResourceError) -> ErrorData {
     let line = |text: String| text::one_line(&text).into_owned();
     match error {

@@ -53,7 +53,8 @@ fn descriptor(text: &str, blob_id: Option<&str>) -> Option<Value> {
     Some(Value::Object(descriptor))
 }
 
-/// Prose has spaces; a run of one letter or a long word lacks the mix of cases and digits.
+/// Whether a text looks like base64. Prose has spaces; a run of one letter or a long word lacks the mix of
+/// cases and digits.
 fn is_base64(text: &str) -> bool {
     let mut seen = [false; 3];
     for byte in text.trim_end().bytes() {

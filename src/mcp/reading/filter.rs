@@ -150,7 +150,7 @@ impl Filter {
         self.0.is_empty()
     }
 
-    /// As query parameters: `filter[f]=v`, `filter[f][gte]=v` (R3.60).
+    /// The filter as query parameters: `filter[f]=v`, `filter[f][gte]=v` (R3.60).
     pub fn to_query(&self) -> Vec<(String, String)> {
         let mut query = Vec::new();
         for Condition { field, test } in &self.0 {

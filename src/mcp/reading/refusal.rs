@@ -49,13 +49,13 @@ fn refused(refusal: Refusal) -> ToolError {
     if candidates.is_empty() { error } else { error.choose_from(candidates) }
 }
 
-/// Whether the resource server does not know the token (any more), so that another token may help; not whether the
-/// grant behind it was revoked or has ended.
+/// Whether the resource server does not know the token, or no longer, so that another token may help; not whether
+/// the grant behind it was revoked or has ended.
 pub fn is_inactive(refusal: &Refusal) -> bool {
     refusal.status == 401 && matches!(refusal.code.as_str(), "context.active_false" | "invalid_token")
 }
 
-/// The provider wants fewer requests.
+/// The error while the provider wants fewer requests.
 pub fn rate_limited(seconds: u64) -> ToolError {
     ToolError::new(
         "rate_limited",

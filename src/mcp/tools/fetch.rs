@@ -172,7 +172,7 @@ fn document(
     document
 }
 
-/// What a hostile provider sends next to the data must not crowd out the data; nor must the id, which appears twice.
+/// Limits what a provider sends next to the data, and the id, which appears twice: neither may crowd out the data.
 fn bound_metadata(document: &mut Map<String, Value>, bound: usize, context: Context<'_>) {
     if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
         if let Some(Value::Array(warnings)) = metadata.get_mut("warnings") {
@@ -220,7 +220,7 @@ fn bound_metadata(document: &mut Map<String, Value>, bound: usize, context: Cont
     }
 }
 
-/// A record with a single text becomes that text; any other becomes its JSON.
+/// The text of a record's body: its only text, or otherwise its JSON.
 fn body_text(body: &Map<String, Value>) -> String {
     match body.values().next() {
         Some(Value::String(text)) if body.len() == 1 => text.clone(),

@@ -148,8 +148,8 @@ pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnsw
 /// A record, with what is computed once for both views.
 struct Record {
     row: Row,
-    /// For the structured view, whose records are as the resource server sent them. A reader could not build the
-    /// handle if an id must be encoded, or if its connection cannot be part of it.
+    /// The handle for the structured view, whose records are as the resource server sent them. A reader could
+    /// not build it if an id must be encoded, or if the connection cannot be part of it.
     handle: Option<String>,
     /// Its name in the text.
     name: String,
@@ -401,7 +401,7 @@ fn cut_row(record: &mut Row, arguments: &Arguments, budget: &Budget) -> Option<l
     ladder
 }
 
-/// An id that alone takes a whole result is useless for reading: its beginning identifies it.
+/// Cuts an id that alone takes a whole result: nothing could be read with it, and its beginning identifies it.
 fn cut_names(record: &mut Row, stream: &str, budget: &Budget) {
     if row_text::name(record, stream).len() <= budget.text && json_len(record) <= budget.structured {
         return;

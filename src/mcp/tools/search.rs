@@ -603,7 +603,7 @@ impl<'a> Draft<'a> {
         Self { result, name, title, source, embeds, evidence, snippet }
     }
 
-    /// A page does not know the pages before it, so hits are marked, not numbered.
+    /// The hit in the text. A page does not know the pages before it, so hits are marked, not numbered.
     fn to_text(&self) -> String {
         let mut out = String::with_capacity(LIKELY_TEXT);
         let mut mark = "- ";
@@ -702,7 +702,7 @@ fn id_of_uri(hit: &Map<String, Value>) -> Option<RecordId> {
     Some(id)
 }
 
-/// An id that is not a record handle is passed on unchanged, never wrapped (R3.70).
+/// The id of a hit that has no record handle: it is passed on unchanged, never wrapped (R3.70).
 fn fallback_id(hit: &Map<String, Value>) -> Option<&str> {
     text_of(hit, "id").or_else(|| text_of(hit, "record_key")).or_else(|| text_of(hit, "url"))
 }

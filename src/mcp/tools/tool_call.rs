@@ -126,7 +126,7 @@ impl ToolCall {
     }
 }
 
-/// A continuation repeats the arguments: longer ones would leave no room for the answer.
+/// Refuses arguments that are too long: a continuation repeats them, which would leave no room for the answer.
 fn check_length(tool: Tool, given: &Map<String, Value>, bounds: Bounds) -> Result<(), ToolError> {
     let bound = bounds.text.min(bounds.structured);
     let most = match tool {

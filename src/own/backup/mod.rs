@@ -133,7 +133,7 @@ pub fn back_up(dir: &Path, wish: &Wish<'_>, watch: &Watch<'_>) -> Result<BackedU
     let stop = || watch.stop.load(Ordering::Relaxed);
     let store = super::open_store(dir)?;
     if store.is_erasing().map_err(failed)? {
-        // What is to be forgotten must not get into a backup.
+        // An account that is being forgotten must not get into a backup.
         let _alone = super::lock(dir)?;
         drop(super::make_store(dir)?);
     }

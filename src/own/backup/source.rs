@@ -29,7 +29,7 @@ impl Source {
         file.rewind()?;
         file.by_ref().take(age::MAGIC.len() as u64).read_to_end(&mut first)?;
         let mut source = Self { file, length, header: None, key: None };
-        // Only its beginning, if that is all that is left.
+        // A file that was cut may have only the beginning of this line.
         if first == age::MAGIC || (first.len() >= 4 && age::MAGIC.starts_with(&first)) {
             source.header = Some(Header::read(&mut source.start()?)?);
         }

@@ -1,6 +1,6 @@
 //! Imports what a caller hands over.
 //!
-//! Any of the person's programs may import into a new account. A plan reveals what the store knows of
+//! Any of the person's programs may import into a new account. A plan reveals what the store knows about
 //! earlier imports, so it is only sent, and an existing account is only written to, after the passphrase
 //! was typed.
 
@@ -31,7 +31,7 @@ const MOST_PATH: usize = 4096;
 const MOST_WHY: usize = 512;
 /// How often a caller gets the progress.
 const TOLD_EVERY: Duration = Duration::from_millis(500);
-/// How often the end is checked for while a stop is waited for.
+/// How often to check whether the import has ended, while waiting for a stop.
 const LISTEN_TIME: Duration = Duration::from_millis(200);
 
 /// Runs an import.

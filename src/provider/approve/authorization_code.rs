@@ -197,7 +197,7 @@ fn wait_before_again(answer: &Result<Answer, HttpError>) -> Option<Duration> {
     }
 }
 
-/// RFC 7636 §4.2.
+/// The challenge for `verifier` (RFC 7636 §4.2).
 fn challenge(verifier: &SecretString) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, verifier.expose_secret().as_bytes());
     URL_SAFE_NO_PAD.encode(digest)

@@ -102,7 +102,7 @@ pub enum ApproveError {
         "no answer to this request came back: it was from another browser, or with a different `state` than pdpp sent"
     )]
     StateMismatch,
-    /// RFC 9207: another server answered.
+    /// Another server answered (RFC 9207).
     #[error("the answer is from {found}, but pdpp asked {asked}")]
     OtherIssuer {
         /// The server that was asked.

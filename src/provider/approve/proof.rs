@@ -176,8 +176,8 @@ pub fn schema_sources(body: &Map<String, Value>) -> Result<Vec<GrantedSource>, P
     Ok(connectors.iter().take(MAX_SOURCES).map(source).collect())
 }
 
-/// A Core-only provider lists streams. Each belongs to the source that its row names, or otherwise to the
-/// grant's own.
+/// The sources of the streams that a Core-only provider lists. Each stream belongs to the source that its row
+/// names, or otherwise to the grant's own.
 fn core_sources(
     body: &Map<String, Value>,
     response: &TokenResponse,

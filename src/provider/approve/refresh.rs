@@ -39,7 +39,7 @@ pub enum RefreshError {
     /// The token was sent, and it is unknown what became of it.
     #[error("the answer was lost: {0}")]
     Lost(String),
-    /// The authorization server does not accept the refresh token (any more), or not from this client.
+    /// The authorization server does not accept the refresh token, or no longer, or not from this client.
     #[error("the authorization server refused the refresh token: {0}")]
     Refused(OAuthError),
     /// It refused the request; the refresh token still works.
@@ -101,7 +101,7 @@ async fn ask(
 /// `provider`, which must still name the same issuer: a refresh token goes only to the server that issued it.
 ///
 /// # Errors
-/// [`DiscoveryError`]. The result is `None` if there is no token endpoint (any more), or another issuer.
+/// [`DiscoveryError`]. The result is `None` if there is no token endpoint, or if another issuer is named.
 pub async fn token_endpoint(
     http: &Http,
     provider: &ProviderUrl,

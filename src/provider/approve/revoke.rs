@@ -113,7 +113,7 @@ pub async fn end(http: &Http, discovery: &Discovery, tokens: &Tokens) -> Result<
     Ok(Revoked::Tokens)
 }
 
-/// RFC 7009 §2.1, as a public client.
+/// Revokes a token as a public client (RFC 7009 §2.1).
 async fn revoke_token(
     http: &Http,
     endpoint: &Url,

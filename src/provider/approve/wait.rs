@@ -21,7 +21,7 @@ impl Patience {
     const DEFAULT: Duration = Duration::from_mins(10);
     const MAX: Duration = Duration::from_hours(1);
 
-    /// For a page that `lasts` this long.
+    /// The patience for a page that `lasts` this long.
     pub fn new(lasts: Option<Duration>) -> Self {
         Self { waits: lasts.unwrap_or(Self::DEFAULT).clamp(Duration::from_secs(1), Self::MAX), lasts }
     }

@@ -1,4 +1,4 @@
-//! What a request asks for: which source, how much of it, and what for.
+//! What a request asks for: which source, how much of it, and for what purpose.
 
 use std::collections::BTreeSet;
 

@@ -11,7 +11,7 @@ pub(super) const HOST: Host = Host {
     title: "Amp",
     format: Format::Jsonc,
     container: "amp.mcpServers",
-    // It reads only the first of the two names that it finds. On Windows too it uses ~/.config.
+    // Amp reads only the first of the two names that it finds. It uses ~/.config on Windows too.
     user_file: |machine| {
         let plain = machine.dot_config().join("amp").join("settings.json");
         let with_comments = plain.with_extension("jsonc");

@@ -57,7 +57,7 @@ pub async fn find(http: &Http, provider: &ProviderUrl) -> Result<Hosted> {
     Ok(if is_public_https(&url) { Hosted::At(url) } else { Hosted::NotPublic(url) })
 }
 
-/// Whether a service on the internet could connect to it, judging by its name. No name is looked up.
+/// Whether a service on the internet could connect to `url`, judging by its name. No name is looked up.
 pub fn is_public_https(url: &Url) -> bool {
     url.scheme() == "https"
         && url.username().is_empty()
@@ -70,8 +70,8 @@ pub fn is_public_https(url: &Url) -> bool {
         }
 }
 
-/// Names that do not resolve on the internet: RFC 2606, 6761, 6762, 7686, 8375, and those that home routers
-/// use.
+/// Whether `name` may resolve on the internet. The names in RFC 2606, 6761, 6762, 7686 and 8375, and those
+/// that home routers use, do not.
 fn is_public_name(name: &str) -> bool {
     const OWN: [&str; 13] = [
         "corp",

@@ -42,7 +42,8 @@ pub(super) const HOST: Host = Host {
     afterwards: "start a new session",
 };
 
-/// It is /etc/codex on macOS too (<https://developers.openai.com/codex/enterprise/managed-configuration>).
+/// An administrator's directory for Codex, which is /etc/codex on macOS too
+/// (<https://developers.openai.com/codex/enterprise/managed-configuration>).
 fn managed(machine: &Machine) -> PathBuf {
     match machine.platform {
         Platform::MacOs => "/etc/codex".into(),

@@ -9,7 +9,7 @@ pub(super) const HOST: Host = Host {
     title: "opencode",
     format: Format::Jsonc,
     container: "mcp",
-    // It reads both names; an existing file stays the one in use.
+    // opencode reads both names; if a file exists, it stays the one in use.
     user_file: |machine| {
         let dir = machine.dot_config().join("opencode");
         let with_comments = dir.join("opencode.jsonc");

@@ -10,7 +10,7 @@ pub(super) const HOST: Host = Host {
     title: "Zed",
     format: Format::Jsonc,
     container: "context_servers",
-    // It is ~/.config on macOS too (https://zed.dev/docs/configuring-zed).
+    // Zed uses ~/.config on macOS too (https://zed.dev/docs/configuring-zed).
     user_file: |machine| match machine.platform {
         Platform::Windows => machine.roaming().join("Zed").join("settings.json"),
         Platform::MacOs => machine.home.join(".config").join("zed").join("settings.json"),

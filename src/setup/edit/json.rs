@@ -13,7 +13,7 @@ use super::{EditError, EntryPath, Field, Fields, newline_of, position, quoted, s
 struct Parsed<'a> {
     text: &'a str,
     root: Option<Node<'a>>,
-    /// Includes comments, in order.
+    /// All tokens in order, comments included.
     tokens: Vec<TokenAndRange<'a>>,
 }
 
@@ -404,7 +404,7 @@ impl Style {
         format!("{{{newline}{inner}{}: {}{newline}{indent}}}", quoted(key), value(&inner))
     }
 
-    /// An object at `indent` for one member, replacing what was there before.
+    /// An object at `indent` with one member. It replaces the `before` state.
     fn spread(&self, indent: &str, before: Before, member: &dyn Fn(&str) -> String) -> String {
         let (newline, inner) = (self.newline, format!("{indent}{}", self.unit));
         format!("{{{newline}{inner}{}{}{newline}{indent}}}", member(&inner), before.mark())

@@ -3,9 +3,9 @@
 //! Each format finds the place with a parser and edits by splicing text. The result is parsed again and
 //! compared with what was intended, so a wrong splice is an error and not a broken config.
 //!
-//! Removing an added entry restores the original bytes. To make that possible, the text around an entry records
-//! what was there before: an object that `put` makes has white space before its closing brace; an object that
-//! it found empty has none, or has a number of spaces after its member that tells what it was.
+//! Removing an added entry restores the original bytes. To make that possible, the white space around an entry
+//! records the state before: an object that `put` makes has white space before its closing brace; an object that
+//! it found empty has none, or has a number of spaces after its member that encodes the earlier text.
 
 mod json;
 mod toml;
@@ -136,7 +136,7 @@ pub enum EditError {
         line: usize,
         /// The column.
         column: usize,
-        /// What is there instead.
+        /// A description of what pdpp found instead.
         what: String,
     },
     /// It is written in a way that cannot be edited without touching more than the entry.

@@ -129,8 +129,8 @@ fn wrong(text: &str, item: &Item, what: &str) -> EditError {
     EditError::wrong_type(text, item.span().map_or(0, |span| span.start), what)
 }
 
-/// A separate table at the end. A file that ended with a line break still does, and one that did not still does
-/// not: this tells `take` what was there.
+/// A separate table at the end. If the file ended with a line break, it still does; if not, it still does not.
+/// `take` relies on that to restore the file.
 fn append(text: Option<&str>, newline: &str, place: EntryPath<'_>, fields: &Fields) -> String {
     let block = block(newline, place, fields);
     match text {
@@ -221,7 +221,7 @@ fn blocks(text: &str, entry: &Table) -> Result<Vec<Range<usize>>, EditError> {
 }
 
 fn collect(text: &str, table: &Table, found: &mut Vec<Range<usize>>) -> Result<(), EditError> {
-    // An implicit table (`[a.b.c]` makes `a.b`) has no header of its own.
+    // An implicit table (`[a.b.c]` makes `a.b`) has no header.
     if let Some(header) = table.span().filter(|_| !table.is_implicit() && !table.is_dotted()) {
         let mut end = header.end;
         for (_, item) in table {

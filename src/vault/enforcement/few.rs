@@ -36,7 +36,7 @@ impl FewValues {
 
 impl Access {
     /// The granted fields of a kind that can have few values, with those values. Counts only covered records, and
-    /// reports nothing of a field that has many values.
+    /// reports nothing about a field that has many values.
     ///
     /// # Errors
     /// Returns the errors of SQLite.

@@ -6,7 +6,7 @@ use super::{consent, pairing};
 use crate::vault::Vault;
 use crate::vault::wire::{ApiError, Reply, Request};
 
-/// RFC 9396 §5.
+/// The error code for bad authorization details (RFC 9396 §5).
 const DETAILS_FAULT: &str = "invalid_authorization_details";
 
 /// `GET /oauth/authorize`
@@ -24,7 +24,7 @@ pub fn answer(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
         Err(error) if error.status.is_server_error() => return Err(error),
         Err(error) => return page(error.message()),
     };
-    // The sender is unknown, so nothing of the request is kept until the owner admits it.
+    // The sender is unknown, so no part of the request is kept until the owner admits it.
     if vault.is_public(request) {
         return Ok(pairing::page(vault, &sent, None));
     }

@@ -9,7 +9,7 @@ const MAX_NAME: usize = 120;
 const MAX_REDIRECTS: usize = 10;
 const MAX_REDIRECT: usize = 2_000;
 
-/// A client, with what this server needs to know of it.
+/// A client, with what this server needs to know about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
     /// Its id.

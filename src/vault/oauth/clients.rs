@@ -90,8 +90,8 @@ pub fn register(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     Ok(Reply::json(StatusCode::CREATED, &Value::Object(metadata)).no_store())
 }
 
-/// A client that registered at the public name. Nothing of it is stored: its id is its sealed metadata. However
-/// many strangers register, nobody's registration is lost and nothing grows (RFC 7591, appendix A.5.2).
+/// A client that registered at the public name. Nothing about it is stored: its id is its sealed metadata.
+/// However many strangers register, nobody's registration is lost and nothing grows (RFC 7591, appendix A.5.2).
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Sealed {
     #[serde(rename = "n")]

@@ -1,7 +1,7 @@
 //! How an owner admits a stranger's request at the public name: with a pairing code, which is shown where the vault
 //! runs and typed in the browser that the app sent here.
 //!
-//! Until then nothing of a request is kept. Its parameters are in the page and come back with the code. However
+//! Until then no part of a request is kept. Its parameters are in the page and come back with the code. However
 //! many strangers ask, nobody loses a place, no document is fetched, and nobody is notified. With the code the
 //! request waits like any other, and that browser has its page at once, as if it had opened an owner's link.
 //!

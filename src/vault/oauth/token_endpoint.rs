@@ -14,7 +14,7 @@ use crate::vault::grant::Grant;
 use crate::vault::id::token_hash;
 use crate::vault::wire::{ApiError, Reply, Request};
 
-/// RFC 8628 §3.4.
+/// The grant type of a device code (RFC 8628 §3.4).
 pub const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
 /// A refusal in OAuth's own form (RFC 6749 §5.2), which this endpoint uses instead of `/v1`'s.

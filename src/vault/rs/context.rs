@@ -26,7 +26,7 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Runs `work` on one state of the database, at a pace that reveals nothing of what the grant hides.
+    /// Runs `work` on one state of the database, at a pace that reveals nothing about what the grant hides.
     ///
     /// It waits before the database is free for the next read, because another request could wait for that and
     /// measure the time.

@@ -253,7 +253,7 @@ impl Sort<'_> {
     }
 }
 
-/// The Core has only one order, by the stream's own field.
+/// The order that a request asks for. The Core has only one, by the stream's own field.
 fn sort<'a>(params: &'a Params<'_>, accesses: &[Access], is_core: bool) -> Result<Sort<'a>, ApiError> {
     let order = match params.single("order")? {
         None => None,

@@ -17,7 +17,7 @@ const BATCH: i64 = 2_000;
 const TRIES: u32 = 100;
 const WAIT: std::time::Duration = std::time::Duration::from_millis(50);
 
-/// What is still to be deleted of an account.
+/// The parts of an account that must still be deleted.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Pending {
     slots: Vec<i64>,

@@ -74,7 +74,7 @@ impl Gathered {
         self.rows.insert(row, terms);
     }
 
-    /// Declares that what the index knows of a record no longer holds.
+    /// Declares that what the index knows about a record no longer holds.
     pub fn remove(&mut self, row: i64) {
         self.rows.remove(&row);
         self.gone.insert(row);

@@ -296,7 +296,7 @@ impl<'a> File<'a> {
     }
 
     /// The root of all pages: the last one that the file names or, if its end is lost, an object that
-    /// claims to be it.
+    /// claims to be the root.
     fn root(&self, budget: &mut Budget) -> Result<Option<Dict>, Stop> {
         let named = memmem::rfind_iter(self.bytes, b"/Root").take(LONGEST_CHAIN);
         for at in named {

@@ -26,7 +26,7 @@ const LONGEST: usize = 1 << 20;
 /// The longest text that is kept before a tag, in bytes.
 const LONGEST_TEXT: usize = 64 << 10;
 
-/// What is known of an item in addition to its bytes.
+/// What is known about an item in addition to its bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Facts {
     account: Account,

@@ -35,7 +35,7 @@ enum Section {
     Other,
 }
 
-/// What is known of an item in addition to its lines.
+/// What is known about an item in addition to its lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Facts {
     section: Section,

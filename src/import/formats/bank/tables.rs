@@ -96,7 +96,7 @@ struct State {
     members: HashMap<String, String>,
 }
 
-/// What is known of a row in addition to its cells.
+/// What is known about a row in addition to its cells.
 #[derive(Serialize, Deserialize)]
 struct Facts {
     layout: String,

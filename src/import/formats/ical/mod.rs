@@ -63,7 +63,7 @@ const STREAMS: [StreamLine; 2] = [
 ];
 const DECLARED: &[Declared] = &[Declared { registry: Registry::Upstream, key: KEY, streams: &STREAMS }];
 
-/// What is known of an item in addition to its lines.
+/// What is known about an item in addition to its lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Facts {
     /// The kind of component, such as `VEVENT`. Empty for text outside of a calendar.

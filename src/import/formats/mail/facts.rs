@@ -1,11 +1,11 @@
-//! What is known of a message in addition to its bytes.
+//! What is known about a message in addition to its bytes.
 
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
 use crate::import::format::Raw;
 
-/// What is known of a message in addition to its bytes: [`Raw::facts`], as JSON.
+/// What is known about a message in addition to its bytes: [`Raw::facts`], as JSON.
 #[allow(clippy::struct_excessive_bools, reason = "each is a separate fact")]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

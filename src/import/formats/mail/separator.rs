@@ -10,7 +10,7 @@ pub const LOOK_AHEAD: usize = 4096;
 /// The longest separator line, in bytes.
 const LONGEST: usize = 512;
 
-/// What is known of a line that begins with `From `.
+/// What is known about a line that begins with `From `.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The line is a separator, and a message begins after it.

@@ -22,7 +22,7 @@ const ID: u64 = 1;
 pub struct HttpClient {
     http: Http,
     endpoint: Url,
-    /// Negotiated at the first request, and again if the server forgets it.
+    /// The session, negotiated at the first request, and again if the server forgets it.
     session: Mutex<Option<Arc<Session>>>,
 }
 

@@ -40,7 +40,8 @@ use request::{Form, PROTOCOL_VERSION, bearer, check_headers, is_modern, read};
 pub use response::Outcome;
 use response::{EVENTS, JSON, put};
 
-/// Decides who a bearer is and what it may read. Called once per request, and never for a request without a bearer.
+/// Decides whose a bearer is and what it may read. Called once per request, and never for a request without a
+/// bearer.
 pub trait Gate: Send + Sync + 'static {
     /// What `bearer` may read, for one request.
     fn admit(&self, bearer: AccessToken) -> BoxFuture<'_, Result<Arc<dyn Service>, Refusal>>;

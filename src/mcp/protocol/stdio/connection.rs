@@ -58,7 +58,7 @@ pub(in crate::mcp) struct Connection {
     deadline: Option<Instant>,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
-    /// By the number under which the SDK knows a request.
+    /// The running requests, by the number under which the SDK knows each.
     running: HashMap<i64, Running>,
     by_id: HashMap<Id, i64>,
     weight: usize,
@@ -124,7 +124,7 @@ impl Connection {
         }
     }
 
-    /// A cancelled request is never answered (MCP, cancellation); an unknown id is ignored.
+    /// Cancels a request, which is then never answered (MCP, cancellation); an unknown id is ignored.
     fn cancel(&mut self, id: &Value) -> Option<RxJsonRpcMessage<RoleServer>> {
         let id = Id::from_value(id)?;
         if let Some(place) = self.waiting.iter().position(|waiting| waiting.id == id) {
@@ -139,7 +139,7 @@ impl Connection {
         )))
     }
 
-    /// Removes a running request; `None` if it is not running, or not any more.
+    /// Removes a running request; `None` if it is not running, or no longer.
     fn finish(&mut self, number: i64) -> Option<Id> {
         let Running { id, weight } = self.running.remove(&number)?;
         self.by_id.remove(&id);
@@ -200,7 +200,7 @@ const fn number(id: &RequestId) -> Option<i64> {
     }
 }
 
-/// As the SDK's `Transport` requires.
+/// The methods that the SDK's `Transport` requires.
 impl Connection {
     pub(in crate::mcp) fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) {
         if let Some(line) = self.line_of(message) {
@@ -208,8 +208,8 @@ impl Connection {
         }
     }
 
-    /// The SDK drops this future whenever something else happens, so all state is in `self`. It also calls again
-    /// after every answer, which is what frees a place.
+    /// The next message for the SDK. The SDK drops this future whenever something else happens, so all state is
+    /// in `self`. It also calls again after every answer, which is what frees a place.
     pub(in crate::mcp) async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             if self.stop.now.is_cancelled() {

@@ -353,7 +353,8 @@ pub(super) fn seen_number<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
 }
 
 impl Walk {
-    /// Not compressed as a whole: it consists mostly of cursors, which are already compact.
+    /// The walk as a cursor. It is not compressed as a whole, because it consists mostly of cursors, which are
+    /// already compact.
     pub(super) fn encode(&self) -> String {
         let mut out = format!("{PREFIX}{:x}", self.query);
         let places = self.positions.iter().filter(|position| !position.passed.is_empty()).count();
@@ -390,7 +391,8 @@ impl Walk {
         self.is_of(query, 4_096) && self.positions.iter().all(|at| at.grant.is_some())
     }
 
-    /// A walk that was created here has at least one place.
+    /// Whether it belongs to the query with that fingerprint, and has at most `most` places and at least one,
+    /// as every walk that was created here.
     fn is_of(&self, query: u32, most: usize) -> bool {
         self.query == query && (1..=most).contains(&self.positions.len())
     }
@@ -504,7 +506,7 @@ struct Kept {
 }
 
 impl Walks {
-    /// For a process that answers one call: no later call can ask for what it keeps.
+    /// Walks for a process that answers one call: no later call can ask for what it keeps.
     pub(crate) fn for_one_call() -> Self {
         Self { is_for_one_call: true, ..Self::default() }
     }

@@ -212,7 +212,7 @@ fn push_while_fits(out: &mut String, lines: impl Iterator<Item = String>, room: 
     }
 }
 
-/// Flags mean little to a reader of the structured view without the legend.
+/// An answer with the legend in the structured view too, whose reader could not read the flags without it.
 pub(super) fn answer_with_legend(text: String, body: &Map<String, Value>, next: Option<Call>) -> ToolAnswer {
     let legend = [LEGEND, LEGEND_OF_MORE].map(str::trim_end).into_iter().find(|legend| text.contains(legend));
     let structured = Written::object(|members| {

@@ -270,7 +270,7 @@ pub(super) fn short_flags(flags: &Value) -> Value {
     }
 }
 
-/// The parts of a schema next to its streams must not crowd the streams out.
+/// Limits the parts of a schema next to its streams, so that they do not crowd the streams out.
 pub(super) fn bound_envelope(body: &mut Map<String, Value>) {
     if let Some(Value::Array(connectors)) = body.get_mut("connectors") {
         for connector in connectors.iter_mut().filter_map(Value::as_object_mut) {

@@ -27,7 +27,8 @@ pub(super) async fn scoped(
     Ok(answer_with_legend(text, &body, next))
 }
 
-/// The schema of a stream that does not exist is empty, and would look like a stream without fields.
+/// The error for a stream that does not exist: its schema is empty, and would look like a stream without
+/// fields.
 pub(super) async fn not_granted(
     reader: &Reader,
     call: &Call,

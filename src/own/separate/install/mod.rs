@@ -64,8 +64,8 @@ pub struct Installed {
 /// `interrupted` (130); `install_step_failed`, `install_program_missing`, `install_start_failed`; the
 /// errors of asking for a passphrase.
 pub fn install(plan: &Plan, watch: &Watch<'_>) -> Result<Installed> {
-    // Asked for before anything is created: nobody must wait then, and a person who goes away leaves
-    // nothing behind.
+    // The passphrase is asked for before anything is created, so that a person who gives up at the question
+    // leaves nothing behind.
     let asked = if plan.is_new_store { Some((watch.ask)()?) } else { None };
     let mut undo = Undo::default();
     let made = make(plan, asked.as_ref(), watch, &mut undo);

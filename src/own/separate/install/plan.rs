@@ -31,7 +31,7 @@ pub struct Wish {
     pub no_start: bool,
 }
 
-/// What is to be created.
+/// What the installation will create.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a separate finding")]
 pub struct Plan {
@@ -180,7 +180,7 @@ impl Plan {
         ]
     }
 
-    /// For `--json`.
+    /// The plan for `--json`.
     pub fn to_json(&self) -> Value {
         let (name, uid) = (&self.unit.person, self.unit.uid);
         json!({
@@ -328,7 +328,7 @@ fn warnings(person: &Person, program: &Path, sha256: &str) -> Vec<String> {
     if person::has_free_sudo(name) {
         warnings.push(format!(
             "{name} may use sudo without a password, and so may every program that runs as {name}: such \
-             a program can read the store. Take that right away"
+             a program can read the store. Remove that right from the sudo rules"
         ));
     }
     for group in &person.mighty_groups {

@@ -13,7 +13,7 @@ use crate::fs::{self, system};
 use crate::own::separate::place;
 use crate::secret::Passphrase;
 
-/// A store of this set-up that is to be restored from a backup.
+/// A store of this set-up, before it is restored from a backup.
 #[derive(Debug)]
 pub struct Restoring {
     uid: u32,

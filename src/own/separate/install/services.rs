@@ -87,7 +87,7 @@ pub fn wait_for(unit: &str, socket: &Path, stop: &AtomicBool) -> Result<()> {
         }
         let failed = programs::output("systemctl", &["--quiet", "is-failed", unit]);
         if Instant::now() > end || failed.is_ok_and(|ran| ran.status.success()) {
-            // Its own messages, and not those of systemd about it.
+            // The service's own messages, and not those of systemd about it.
             let journal =
                 ["--no-pager", "--output=cat", "--lines", LINES, "--identifier=pdpp", "--unit", unit];
             let said = programs::run("journalctl", &journal);

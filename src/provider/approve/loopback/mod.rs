@@ -39,8 +39,8 @@ use crate::provider::register::CALLBACK;
 
 /// The most bytes of a request; a longer one is cut off there.
 const MAX_REQUEST: u64 = 16 << 10;
-/// The time until a request's head must be there, or an answer must be accepted. Browsers open connections that
-/// they never use.
+/// The time within which a request's head must arrive, or an answer must be accepted. Browsers open connections
+/// that they never use.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The delay for the page that sent a wrong code.
 const PENALTY: Duration = Duration::from_secs(1);
@@ -159,7 +159,7 @@ impl Listener {
                         silent.push_back(evict);
                         open.push(self.converse(stream, evicted, expected));
                     }
-                    // Out of handles for a moment: waiting helps.
+                    // The process is out of handles for a moment, so wait.
                     Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
                 },
                 Some(answer) = open.next(), if !open.is_empty() => {
@@ -208,7 +208,7 @@ impl Listener {
         });
         tokio::select! {
             biased;
-            // For a head, and for a page that is accepted slowly.
+            // Allows time for the head, and for a page that is accepted slowly.
             _ = tokio::time::timeout(2 * PATIENCE, connection) => {}
             () = eviction => {}
         }

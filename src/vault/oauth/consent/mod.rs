@@ -43,7 +43,7 @@ pub fn page_url(base: &str, pending: &str) -> String {
     format!("{base}/consent?{}", query.finish())
 }
 
-/// Adds a request, tells the owner of it, and returns its id. Looks nothing up yet.
+/// Adds a request, tells the owner about it, and returns its id. Looks nothing up yet.
 ///
 /// # Errors
 /// Returns an error if too many requests wait, or if the system supplies no random numbers.
