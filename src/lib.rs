@@ -49,8 +49,8 @@
 //! Arrows go one way: `cmd → {bundle, checks, demo} → {endpoint, grants, sandbox, setup} → own → import →
 //! {access_log, vault} → {cache, mcp} → provider` → the modules at the bottom (`tests/docs/map.rs`). Within
 //! [`cache`], [`checks`], [`cmd`], [`endpoint`], [`fs`], [`grants`], [`mcp`], [`provider`], [`sandbox`] and
-//! [`vault`], no files use each other in a circle. [`mcp`] does not know the cache: it gets a bearer through one function
-//! ([`mcp::reading::reader::BearerSource`]).
+//! [`vault`], no files use each other in a circle. [`mcp`] does not know the cache: it gets a bearer through one
+//! function ([`mcp::reading::reader::BearerSource`]).
 //!
 //! # Invariants
 //!

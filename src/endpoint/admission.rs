@@ -248,7 +248,7 @@ fn forget_old(known: &mut HashMap<BearerHash, Entry>) {
                 slot.take_if(|known| known.until <= now);
                 slot.is_some() || entry.known_until.is_some()
             }
-            // A task is asking about it.
+            // The lock is held: a task is asking about this bearer.
             Err(_) => true,
         }
     });

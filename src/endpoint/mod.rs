@@ -133,7 +133,8 @@ impl Ready {
     }
 }
 
-/// Serves until a signal stops it. `ready` is called once the endpoint listens; if it fails, nothing is served.
+/// Serves until a signal stops it. Calls `ready` once the endpoint listens; if `ready` fails, nothing is
+/// served.
 ///
 /// # Errors
 /// Returns the errors of `ready`. Before the endpoint is ready: `introspection_credentials`,

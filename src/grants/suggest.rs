@@ -35,7 +35,7 @@ pub fn with_names(
         let meant = meant.to_lowercase();
         choices.sort_by_key(|choice| strsim::levenshtein(&meant, &choice.id.to_lowercase()));
     }
-    // In the form that the option accepts.
+    // Names fields in the form that the option accepts.
     if let (Part::Field, Some(stream)) = (part, stream_of_field(refusal, wanted)) {
         for choice in &mut choices {
             choice.id = format!("{stream}.{}", choice.id);

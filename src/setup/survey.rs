@@ -317,7 +317,7 @@ pub fn elsewhere(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Ve
     let user = (host.user_file)(machine);
     let mut files: Vec<_> = file_of(host, machine, Scope::Project).into_iter().collect();
     if host.id == "opencode" {
-        // The host reads both.
+        // The host reads files with either ending.
         files.extend(["json", "jsonc"].map(|ending| user.with_extension(ending)));
     } else {
         files.push(user);

@@ -162,7 +162,7 @@ fn restore_here(args: &RestoreArgs, global: &Global, ui: &Ui) -> Result<Done> {
     // A missing file is reported first, because it must be named again in any case.
     let file = args.called.as_ref().unwrap_or(&args.file);
     let mut opened = backup::open(&args.file, file)?;
-    // Before the passphrase is asked for.
+    // Checked before the passphrase is asked for.
     backup::check_empty(&dir, file)?;
     if own::is_there(&dir) {
         own::check_not_served(&dir)?;

@@ -56,7 +56,7 @@ const STREAMS: [StreamLine; 2] = [
     },
 ];
 
-/// There may be millions of points, so absent fields are not written.
+/// A point. There may be millions of them, so absent fields are not written.
 #[derive(Serialize)]
 struct Point {
     id: String,

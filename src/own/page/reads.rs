@@ -30,7 +30,7 @@ pub(super) fn last(pages: &Pages, made: &[(Grant, Option<i64>)]) -> BTreeMap<Str
     let mut last = BTreeMap::new();
     for entry in all(pages, made).0 {
         for id in entry.grants.into_iter().filter_map(|grant| grant.grant_id) {
-            // Oldest first.
+            // The reads come oldest first, so the newest one stays.
             last.insert(id, entry.time);
         }
     }

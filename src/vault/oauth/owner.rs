@@ -43,7 +43,7 @@ pub enum News<'a> {
     },
 }
 
-/// How the owner is told.
+/// How the owner is notified.
 #[derive(Clone)]
 pub struct Announce {
     asked: Arc<dyn Fn(&Notice<'_>) + Send + Sync>,
@@ -51,12 +51,12 @@ pub struct Announce {
 }
 
 impl Announce {
-    /// Tells the owner of each request with `tell`, which must not block.
+    /// Notifies the owner of each request with `tell`, which must not block.
     pub fn by(tell: impl Fn(&Notice<'_>) + Send + Sync + 'static) -> Self {
         Self { asked: Arc::new(tell), news: Arc::new(|_| ()) }
     }
 
-    /// Also tells the owner of the results with `tell`, which must not block.
+    /// Also notifies the owner of the results with `tell`, which must not block.
     #[must_use]
     pub fn with_news(self, tell: impl Fn(&News<'_>) + Send + Sync + 'static) -> Self {
         Self { news: Arc::new(tell), ..self }

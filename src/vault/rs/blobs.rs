@@ -28,7 +28,8 @@ pub fn get(context: &Context<'_>, id: &str) -> Result<(String, Vec<u8>), ApiErro
     Ok((media_type, blob.read().ok_or_else(moved)?))
 }
 
-/// The answer does not say where the export was. Only the owner should know that.
+/// The error for a blob whose bytes have moved. It does not say where the export was, because only the owner
+/// should know that.
 fn moved() -> ApiError {
     ApiError::new(
         StatusCode::NOT_FOUND,

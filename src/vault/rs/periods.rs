@@ -12,7 +12,8 @@ pub struct Periods<T> {
     zone: jiff::tz::TimeZone,
     /// The known offsets from UTC, by the milliseconds from which they hold, each with its end.
     offsets: BTreeMap<i64, (i64, i64)>,
-    /// By minutes, hours or days of local time: one of its instants, and its content.
+    /// The parts of periods, by minutes, hours or days of local time: each with one of its instants, and its
+    /// content.
     parts: BTreeMap<i64, (i64, T)>,
 }
 

@@ -106,7 +106,7 @@ pub fn copy(dir: &Path, id: &str, bytes: &[u8]) -> io::Result<()> {
     dir.write(hash, bytes)
 }
 
-/// The copies that are in use, by their names in the directory of copies.
+/// The copies in use, by their names in the directory of copies.
 ///
 /// # Errors
 /// Returns the errors of SQLite.

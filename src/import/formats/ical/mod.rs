@@ -205,7 +205,7 @@ impl Format for Ical {
         }
     }
 
-    /// The newest version counts.
+    /// Keeps the newest version of an event.
     fn join(&self, _: &str, data: &str, sightings: &[&str]) -> String {
         sightings.iter().max_by_key(|said| Said::age(said)).map_or_else(
             || data.to_owned(),
@@ -237,7 +237,8 @@ struct Said<'a> {
 }
 
 impl Said<'_> {
-    /// A greater value is newer. The text breaks ties the same way in every import.
+    /// What decides which version is newer: the one with the greater value. The text breaks ties the same way
+    /// in every import.
     fn age(said: &str) -> ([i64; 4], String) {
         serde_json::from_str::<Said<'_>>(said)
             .map_or_else(|_| ([i64::MIN; 4], String::new()), |found| (found.age, found.data.get().to_owned()))

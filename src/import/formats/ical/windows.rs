@@ -39,7 +39,7 @@ const SHOWN: [(&str, &str); 20] = [
     ("universal coordinated time", "UTC"),
 ];
 
-/// Sorted by name.
+/// The Windows names, sorted, each with its IANA zone.
 const ZONES: [(&str, &str); 141] = [
     ("afghanistan", "Asia/Kabul"),
     ("alaskan", "America/Anchorage"),

@@ -200,7 +200,7 @@ mod tests {
         for wrong in ["", "AAAA-AAAA", &code[..8], &format!("{code}B")] {
             assert_eq!(by_code.enter(format!("code={wrong}").as_bytes()), Entry::WrongCode, "{wrong}");
         }
-        // The way people type it.
+        // Typed as people type it: in lower case, with spaces.
         let typed = format!("code=+{}", code.to_lowercase().replace('-', "+"));
         assert_eq!(by_code.enter(typed.as_bytes()), Entry::In);
     }
