@@ -158,7 +158,7 @@ pub fn scan(
     }
 }
 
-/// One byte more than `longest` shows that there were too many.
+/// Keeps at most `longest` bytes, and one more that shows that there were too many.
 fn keep(kept: &mut Vec<u8>, more: &[u8], longest: usize) {
     let room = (longest + 1).saturating_sub(kept.len());
     kept.extend_from_slice(&more[..more.len().min(room)]);

@@ -598,8 +598,8 @@ impl Recognised {
         }
     }
 
-    /// Without what was not read before, if there is any and something remains; returns how many members
-    /// were left out.
+    /// Only the members that were read before, and how many new ones that leaves out; `None` if there are
+    /// none of either kind.
     fn known_alone(&self, before: &Seen) -> Option<(Self, usize)> {
         let is_known = |label: &str| before.reader_of(label) == Some(self.format.name());
         let (known, new): (Vec<_>, Vec<_>) =

@@ -279,7 +279,8 @@ impl Format for X {
         }
     }
 
-    /// Only the numbers of likes and retweets change between archives, and they grow.
+    /// Keeps the sighting with the most likes and retweets: only these numbers change between archives, and
+    /// they grow.
     fn join(&self, _: &str, data: &str, sightings: &[&str]) -> String {
         let order = |said: &&str| {
             let record = serde_json::from_str::<Value>(said).unwrap_or_default();
