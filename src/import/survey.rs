@@ -598,8 +598,8 @@ impl Recognised {
         }
     }
 
-    /// Only the members that were read before, and how many new ones that leaves out; `None` if there are
-    /// none of either kind.
+    /// Only the members that were read before, and the number of new ones, which are left out; `None` if
+    /// either group is empty.
     fn known_alone(&self, before: &Seen) -> Option<(Self, usize)> {
         let is_known = |label: &str| before.reader_of(label) == Some(self.format.name());
         let (known, new): (Vec<_>, Vec<_>) =
