@@ -23,7 +23,7 @@ PICTURE = pathlib.Path(__file__).parent.parent / "docs" / "demo.svg"
 COLUMNS = 80
 CHARACTER, LINE, MARGIN, TITLE = 7.8, 18, 16, 34
 # Questions that the picture leaves out, to stay small.
-LEFT_OUT = ("What may I read?", "Which mails are the newest?", "Who wrote most often?")
+LEFT_OUT = ("What may I read?", "Which emails are the newest?", "Who wrote most often?")
 # The picture's name for each colour of the terminal.
 KINDS = {"1": "step", "33": "question", "36": "call", "31": "refusal", "2": "dim"}
 

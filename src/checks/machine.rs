@@ -172,7 +172,7 @@ pub fn access_log(log: &AccessLog) -> Check {
     match log.entries() {
         Ok(found) => {
             let count = found.entries.len();
-            Check::ok("access log", format!("on, holds {count} calls ({})", Command::new("log")))
+            Check::ok("access log", format!("on; it has {count} calls ({})", Command::new("log")))
         }
         Err(error) => Check { level: super::Level::Warn, ..Check::failed("access log", &error) },
     }

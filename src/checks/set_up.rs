@@ -43,16 +43,16 @@ impl Found {
     pub fn in_words(&self) -> String {
         match &self.set_up {
             SetUp::None => "there is no store of your own data here".to_owned(),
-            SetUp::Simple(dir) => format!("simple: the store in {} is yours", dir.display()),
+            SetUp::Simple(dir) => format!("simple; the store in {} is yours", dir.display()),
             SetUp::Separate { dir, runs: true, .. } => {
                 format!(
-                    "separate: the store in {} belongs to a system user, and its service is running",
+                    "separate; the store in {} belongs to a system user, and its service is running",
                     dir.display()
                 )
             }
             SetUp::Separate { dir, .. } => {
                 format!(
-                    "separate: the store in {} belongs to a system user, but its service is not running",
+                    "separate; the store in {} belongs to a system user, but its service is not running",
                     dir.display()
                 )
             }
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(check.level, Level::Warn);
         assert_eq!(
             check.message,
-            "simple: the store in /home/ana/own is yours. Claude Code has a shell, so its agent can read the store \
+            "simple; the store in /home/ana/own is yours. Claude Code has a shell, so its agent can read the store \
              itself. The separate set-up prevents that"
         );
         assert_eq!(check.next.unwrap().to_string(), "sudo pdpp provider install");

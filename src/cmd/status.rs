@@ -113,7 +113,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
 fn own_data(found: &Found) -> String {
     let mut out = match found.set_up {
         SetUp::None => return String::new(),
-        _ => format!("\n\nYour own data: {}", text::one_line(&found.in_words())),
+        _ => format!("\n\nSet-up of your own data: {}", text::one_line(&found.in_words())),
     };
     if let Some((advice, next)) = found.advice() {
         let _ = write!(out, "\n{advice}\n  next: {next}");
@@ -294,11 +294,11 @@ impl Shown<'_> {
                 }
                 _ => Command::new("status --grant <GRANT>"),
             };
-            let _ = write!(out, "\n\nExactly what was granted: {grant}");
+            let _ = write!(out, "\n\nTo see exactly what was granted: {grant}");
         }
         if grants.iter().any(|(_, verdict)| verdict.state == State::NotChecked) {
             let gap = if self.is_in_full { "\n\n" } else { "\n" };
-            let _ = write!(out, "{gap}Whether they work: {}", Command::new("status --check"));
+            let _ = write!(out, "{gap}To check with the provider: {}", Command::new("status --check"));
         }
         out
     }
@@ -491,7 +491,7 @@ mod tests {
     fn what_was_granted_is_short_for_all_and_exact_for_one() {
         let (out, _) = shown(narrowed);
         let joined = |out: &str| out.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(out.contains("Exactly what was granted: pdpp status --grant grt_1"), "{out}");
+        assert!(out.contains("To see exactly what was granted: pdpp status --grant grt_1"), "{out}");
         let mut credential = credential("https://provider.example/me", "grt_1");
         narrowed(&mut credential);
         assert_eq!(

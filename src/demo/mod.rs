@@ -261,7 +261,7 @@ async fn ask(client: &mut Client, show: &dyn Fn(Scene<'_>)) -> Result<Cost> {
     let mut agent = Agent { client, cost: &mut cost, show };
     agent.question("What may I read?");
     agent.call("schema", json!({})).await?;
-    agent.question("Which mails are the newest?");
+    agent.question("Which emails are the newest?");
     let latest =
         json!({"stream": "messages", "sort": "-received_at", "fields": ["from_name", "subject"], "limit": 2});
     agent.call("query_records", latest).await?;

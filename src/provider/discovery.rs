@@ -260,7 +260,7 @@ impl DiscoveryError {
             (Self::Status { .. }, _) => "Try again later. If it still fails, tell the provider".into(),
             _ => "The provider must fix this; nothing is stored".into(),
         };
-        Error::new(Kind::Unavailable, self.code(), format!("pdpp could not connect to {provider}"))
+        Error::new(Kind::Unavailable, self.code(), format!("pdpp could not reach {provider}"))
             .because(self)
             .hint(hint)
     }

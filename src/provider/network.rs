@@ -86,7 +86,7 @@ impl NetworkError {
         match self {
             Self::ProxyVariable { .. } => Error::new(Kind::Usage, code, self.to_string()),
             Self::CaFile { .. } => {
-                Error::new(Kind::Usage, code, "pdpp cannot use the file given with --ca-file").because(self)
+                Error::new(Kind::Usage, code, "--ca-file does not name a usable file").because(self)
             }
         }
         .hint(hint)

@@ -19,7 +19,7 @@ fn o4_4_one_file_that_does_not_fit_is_told_and_the_others_are_planned() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("a table in a CSV or TSV file, 1 file"), "{}", ran.stdout);
     assert!(ran.stdout.contains("in HTML") && ran.stdout.contains(": messages.html"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("left out, it is empty: empty.csv"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("left out (it is empty): empty.csv"), "{}", ran.stdout);
     let empty = desk.run(&folder.join("empty.csv"), &["--dry-run"]);
     assert!(empty.stderr.contains("empty.csv: it is empty"), "{}", empty.stderr);
 }

@@ -35,7 +35,7 @@ fn o9_6_doctor_and_status_say_which_set_up_it_is_and_recommend_the_other_to_host
     store_of(&env);
     knows_pdpp(&env, ".config/Claude/claude_desktop_config.json");
     let quiet = set_up(&env);
-    assert!(quiet["message"].as_str().unwrap().starts_with("simple: the store in "), "{quiet}");
+    assert!(quiet["message"].as_str().unwrap().starts_with("simple; the store in "), "{quiet}");
     assert_eq!(
         (&quiet["level"], &quiet["next"]),
         (&json!("ok"), &Value::Null),

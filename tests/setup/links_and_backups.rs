@@ -143,7 +143,7 @@ fn the_proof_of_an_expired_grant_says_what_the_server_says_and_advice_has_the_op
     assert!(!proof.contains("Next:"), "{proof}");
     assert!(ran.stdout.contains(&format!("  next: {option}connect https://a.example")), "{ran:?}");
     let ran = env.run(&["mcp", "setup", "--cache-dir", dir.to_str().unwrap()]);
-    assert!(ran.stdout.contains(&format!("  {option}mcp setup HOST\n      one of them\n")), "{ran:?}");
+    assert!(ran.stdout.contains(&format!("  {option}mcp setup HOST\n      one host\n")), "{ran:?}");
     let ran =
         env.run(&["mcp", "setup", "cursor", "--cache-dir", dir.to_str().unwrap(), "--scope", "project"]);
     assert!(!ran.stdout.contains("next: pdpp connect"), "{ran:?}");

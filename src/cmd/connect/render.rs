@@ -56,7 +56,7 @@ pub(super) fn show(event: &Event<'_>, ui: &Ui) {
         }
         Event::TypeCode { address, code, is_opened } => ui.explain(&type_code(address, code, *is_opened)),
         Event::Waits { at_most } if !ui.is_interactive() => {
-            ui.explain(&format!("Waiting for your approval, at most {}.", minutes(*at_most)));
+            ui.explain(&format!("Waiting for your approval, for at most {}.", minutes(*at_most)));
         }
         // The progress line shows it.
         Event::Waits { .. } => {}

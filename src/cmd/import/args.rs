@@ -58,7 +58,8 @@ pub struct Args {
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
 
-    /// Where the store is [default: where it was last, else `own` next to the credentials]
+    /// Where your own data is [default: the directory named last, else `own` next to the
+    /// credentials]
     #[arg(long, value_name = "DIR", env = "PDPP_DATA_DIR", hide_env_values = true)]
     pub data_dir: Option<PathBuf>,
 

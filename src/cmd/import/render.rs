@@ -94,7 +94,7 @@ pub(super) fn plan_text(plan: &Plan, dir: &Path, reader: Reader) -> String {
 
 fn left_out_text(text: &mut String, what: &str, left_out: &[Skipped]) {
     for (why, labels) in survey::by_reason(left_out) {
-        let _ = writeln!(text, "  {what}, {why}: {}", some(&labels));
+        let _ = writeln!(text, "  {what} ({why}): {}", some(&labels));
     }
 }
 

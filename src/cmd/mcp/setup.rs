@@ -297,7 +297,10 @@ impl Task<'_> {
         let _ = write!(shown, "\n\nNot installed here: {}.", others.join(", "));
         let single = Command::new("mcp setup HOST").to_string();
         let all = Command::new("mcp setup --all").to_string();
-        let steps = ui::steps_within(self.ui.width(), &[(&single, "one of them"), (&all, "all of them")]);
+        let steps = ui::steps_within(
+            self.ui.width(),
+            &[(&single, "one host"), (&all, "every host that is installed here")],
+        );
         let _ = write!(shown, "\n\nNext:\n{steps}");
         self.ui.say(&shown);
         Ok(0)

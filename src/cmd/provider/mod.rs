@@ -489,7 +489,7 @@ impl Listing<'_> {
         }
         let over = made.iter().filter(|made| made.state != "live").count();
         if over == made.len() {
-            text.push_str("It has no live grants.\n\n");
+            text.push_str("The store has no live grants.\n\n");
         }
         let _ = match over {
             0 => Ok(()),

@@ -218,7 +218,7 @@ impl Format for Notes {
             updated_at: modified.map(time::format_ms),
         };
         let data = serde_json::to_string(&note).map_err(|_| Bad("cannot be written as a record"))?;
-        let told = note.created_at.is_none().then_some("a note that does not say when it was created");
+        let told = note.created_at.is_none().then_some("without a date of creation");
         // A backup has an older version of a note. The version that was changed last counts.
         let sighting = Some(data.clone());
         Ok(Parsed::Records(vec![Draft { sighting, told, ..Draft::new(NOTES, path, data) }]))
@@ -610,7 +610,7 @@ mod tests {
         }
         // A daily note is named after its day.
         let (kept, counts) = import(&[CONFIG, ("Garden/2026-01-31.md", b""), ("Garden/other.md", b"")]);
-        assert_eq!(counts.told, [("a note that does not say when it was created", 1)].into());
+        assert_eq!(counts.told, [("without a date of creation", 1)].into());
         let daily: Value = serde_json::from_str(kept.records.values().next().unwrap()).unwrap();
         assert_eq!(daily["created_at"], "2026-01-31T00:00:00.000Z");
     }

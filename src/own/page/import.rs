@@ -477,7 +477,7 @@ fn planned(main: &mut Html, plan: &Plan) {
         }
     }
     for ((what, why), labels) in left_out {
-        main.markup("<p>").text(&format!("{what}, {why}: {}", some(labels.into_iter()))).markup("</p>\n");
+        main.markup("<p>").text(&format!("{what} ({why}): {}", some(labels.into_iter()))).markup("</p>\n");
     }
     main.markup("<p>No agent can read what you have not granted.</p>\n");
 }

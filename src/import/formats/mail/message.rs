@@ -27,7 +27,7 @@ const LONGEST_TEXT: usize = 16 * 1024 * 1024;
 const SNIPPET: usize = 200;
 
 /// The note about a message whose time is not the sender's.
-const UNDATED: &str = "a message without a date: its time is when it arrived, or when its file was changed";
+const UNDATED: &str = "without a date: the time is that of arrival, or that of the file";
 
 /// A record of `messages`, or of `security_messages`, which includes the text.
 #[allow(clippy::struct_field_names, reason = "the names are the stream's")]
