@@ -28,7 +28,7 @@ pub(super) fn show(event: &Event<'_>, ui: &Ui) {
         )),
         Event::Approve(invitation) => ui.explain(&invite(invitation)),
         Event::Holds(holds) => {
-            ui.explain("What a grant of your own data protects against on this computer, as long as only you can open the store:");
+            ui.explain("What a grant of your own data stops on this computer, and what it does not:");
             for (title, list) in [("It stops", holds.against), ("It does not stop", holds.not)] {
                 ui.explain(&format!("  {title}:"));
                 for line in list {
@@ -43,7 +43,7 @@ pub(super) fn show(event: &Event<'_>, ui: &Ui) {
             ui.explain(&format!("No browser is opened because {why}: decide here (Esc denies)."));
         }
         Event::ApproveHere { shown: Shown::Typed { address, code } } => ui.explain(&format!(
-            "Decide what may be read:\n\n  {address}\n\nThat page, on this machine, asks for this code:\n\n{}",
+            "Open this address and decide what may be read:\n\n  {address}\n\nThe page asks for this code:\n\n{}",
             framed(code)
         )),
         Event::ApproveHere { .. } => ui.explain("Your browser opens the page where you decide what may be read."),

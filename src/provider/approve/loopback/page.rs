@@ -29,9 +29,9 @@ pub(super) fn leads_to(url: &Url) -> Response<Body> {
     let url = escape(url.as_str());
     let head = format!("<meta http-equiv=\"refresh\" content=\"0; url={url}\">\n");
     let body = format!(
-        "<p>This page forwards you to your provider. If it does not, <a href=\"{url}\">continue there</a>.</p>"
+        "<p>The next page opens automatically. If it does not, <a href=\"{url}\">open it</a>.</p>"
     );
-    of(StatusCode::OK, "Continue to your provider", &head, &body)
+    of(StatusCode::OK, "Continue to the next page", &head, &body)
 }
 
 /// The file that a browser opens: it posts `secret` to `address`, automatically or with a button.
@@ -43,7 +43,7 @@ pub(super) fn file(address: &str, secret: &str) -> String {
         escape(secret)
     );
     // The file's address is left out of the request, and of the history that others may see.
-    html("Continue to your provider", "<meta name=\"referrer\" content=\"no-referrer\">\n", &body)
+    html("Continue to the next page", "<meta name=\"referrer\" content=\"no-referrer\">\n", &body)
 }
 
 /// `text` escaped for a double-quoted attribute.
