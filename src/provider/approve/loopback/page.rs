@@ -28,9 +28,8 @@ pub(super) fn code_form(status: StatusCode, note: &str) -> Response<Body> {
 pub(super) fn leads_to(url: &Url) -> Response<Body> {
     let url = escape(url.as_str());
     let head = format!("<meta http-equiv=\"refresh\" content=\"0; url={url}\">\n");
-    let body = format!(
-        "<p>The next page opens automatically. If it does not, <a href=\"{url}\">open it</a>.</p>"
-    );
+    let body =
+        format!("<p>The next page opens automatically. If it does not, <a href=\"{url}\">open it</a>.</p>");
     of(StatusCode::OK, "Continue to the next page", &head, &body)
 }
 
