@@ -103,7 +103,7 @@ pub(super) fn form(main: &mut Html, frame: &Frame<'_>, is_at_work: bool) {
         "<p class=\"field\"><label for=\"file\">Exports: files or archives (zip, tgz)</label>\n\
          <input id=\"file\" type=\"file\" name=\"file\" multiple required aria-describedby=\"file-hint\">\
          <span class=\"hint\" id=\"file-hint\">You see what would be imported before anything is written. Attachments are copied. \
-         Your files stay as they are.</span></p>\n<details><summary>More options</summary>\n",
+         Your files are not changed.</span></p>\n<details><summary>More options</summary>\n",
     );
     more_fields(main, &InboxRequest::default());
     main.markup(
@@ -117,13 +117,13 @@ fn more_fields(main: &mut Html, request: &InboxRequest) {
         (
             "account",
             "Whose data it is: the name of the account",
-            "If empty, the name in the files.",
+            "If empty, the name in the files is used.",
             &request.account,
         ),
         (
             "timezone",
             "The time zone of times without one",
-            "Such as Europe/Oslo. If empty, that of the account or of this computer.",
+            "For example, Europe/Oslo. If empty, that of the account or of this computer is used.",
             &request.timezone,
         ),
     ] {

@@ -46,8 +46,8 @@ pub(super) fn show(pages: &Pages, frame: &Frame<'_>) -> Answer {
     let now = Timestamp::now();
     let mut main = Html::new();
     main.markup(
-        "<h1>What was read</h1>\n<p>Each call by an agent. The logs never keep its question or the \
-         answer.</p>\n",
+        "<h1>What was read</h1>\n<p>Each call that an agent made. The logs contain neither its question nor \
+         the answer.</p>\n",
     );
     if all.is_empty() {
         main.markup("<p>Nothing has been read yet, as far back as the logs go.</p>\n");
