@@ -2803,13 +2803,13 @@ else
     complete -F _pdpp -o bashdefault -o default pdpp
 fi
 
-# Values that only this machine knows come from `pdpp __complete`; what is above does the rest. They are data that a
-# provider may have chosen: read a line at a time, quoted, evaluated nowhere.
+# `pdpp __complete` supplies the values that only this machine knows; the script above does the rest. A provider may
+# have chosen these values, so they are data: read one line at a time, quoted, and never evaluated.
 _pdpp_values() {
     local line=${COMP_LINE:0:COMP_POINT} word begun prefix='' cut char is_quoted='' i
     local -a words=()
     COMPREPLY=()
-    # Readline splits at : and = too; a word of ours ends at a space.
+    # Readline also splits at : and =; our words end at a space.
     for ((i = 0; i <= COMP_CWORD; i++)); do
         word=${COMP_WORDS[i]}
         if ((i == 0)) || [[ $line == [[:space:]]* ]]; then
@@ -2825,7 +2825,7 @@ _pdpp_values() {
     begun=${begun//\\/}
     words[${#words[@]} - 1]=$begun
     case $begun in --*=*) begun=${begun#*=} ;; esac
-    # It replaces only what comes after the last : or =, or begins with the last @.
+    # Readline replaces only the text after the last : or =, or the text from the last @ on.
     for char in : = @; do
         cut=${begun%"${begun##*"$char"}"}
         [[ $char != @ ]] || cut=${cut%@}
@@ -2836,7 +2836,7 @@ _pdpp_values() {
         if [[ -z $is_quoted ]]; then
             printf -v word %q "${word#"$prefix"}"
         elif [[ $word == *[!A-Za-z0-9\ ._:/@%+,=-]* ]]; then
-            # Within a quote that is open there is no quoting that holds for all.
+            # Inside an open quote, no quoting works for all of these characters.
             continue
         fi
         COMPREPLY+=("$word")

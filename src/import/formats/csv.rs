@@ -1018,7 +1018,7 @@ mod tests {
         }
         let euros = "was;betrag\nx;1,50 €\ny;2,50 €\n";
         let told = notes(euros.as_bytes());
-        assert!(told.contains("The amounts of `betrag` are in €: they stand in `betrag_eur`"), "{told}");
+        assert!(told.contains("The amounts of `betrag` are in €: they go into `betrag_eur`"), "{told}");
         // The currencies differ.
         let mixed = "was;betrag\nx;1,50 €\ny;2,50 $\nz;3,50 €\n";
         assert_eq!(rows(mixed)[1], json!({"was": "y", "betrag": "2,50 $"}));
