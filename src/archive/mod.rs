@@ -136,7 +136,7 @@ impl Source {
     /// # Errors
     /// There is nothing, it is neither a file nor a folder, or it begins as an archive and is damaged.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Self::at(path.canonicalize()?, None)
+        Self::at(dunce::canonicalize(path)?, None)
     }
 
     /// What was handed over.

@@ -487,7 +487,7 @@ pub(super) fn unwritable(dir: &Path, cause: io::Error) -> Error {
 
 /// With the same command in the directory that `dir` is a link to, where it is one; else with `hint`.
 fn in_other_dir(error: Error, dir: &Path, hint: &'static str) -> Error {
-    match (dir.is_symlink(), dir.canonicalize()) {
+    match (dir.is_symlink(), dunce::canonicalize(dir)) {
         (true, Ok(real)) if real.is_dir() => error.run(Command::typed_with_cache_in(&real)),
         _ => error.hint(hint),
     }

@@ -29,7 +29,7 @@ pub struct Weak {
 /// What of `path`, or of the folders above it, somebody else than root can change, `who` or everybody; of a path that is not there yet, of
 /// what is there of it. A folder that is sticky lets nobody take away what is root's.
 pub fn changeable(path: &Path, who: &Reach) -> Option<Weak> {
-    let there = path.ancestors().find_map(|path| path.canonicalize().ok())?;
+    let there = path.ancestors().find_map(|path| dunce::canonicalize(path).ok())?;
     there.ancestors().find_map(|path| {
         let found = fs::metadata(path).ok()?;
         let mode = found.mode();
@@ -286,7 +286,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("dir");
         make_dir(&dir, 0o755, None).unwrap();
-        let real = dir.canonicalize().unwrap();
+        let real = dunce::canonicalize(&dir).unwrap();
         if fs::metadata(&dir).unwrap().uid() == 0 {
             assert_eq!(changeable(&dir, &nobody), None, "the folder for temporary files is sticky");
             for (mode, groups, is_found) in [
