@@ -566,7 +566,7 @@ mod tests {
             Error::new(Kind::NotConnected, "not_connected", "No provider is connected on this machine")
                 .run(Command::connect_any());
         let told = |state| set_up(state).explain(&error).to_text();
-        let program = "'/ext ensions/pdpp'";
+        let program = crate::text::shell_word("/ext ensions/pdpp");
         for (state, says) in [
             (
                 State::NothingAsked,

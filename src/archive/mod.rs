@@ -138,7 +138,7 @@ impl Source {
     /// # Errors
     /// If it does not exist, is neither a file nor a folder, or begins like an archive and is damaged.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Self::at(path.canonicalize()?, None)
+        Self::at(dunce::canonicalize(path)?, None)
     }
 
     /// Opens a source that was handed over.

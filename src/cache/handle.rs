@@ -493,7 +493,7 @@ pub(super) fn unwritable(dir: &Path, cause: io::Error) -> Error {
 
 /// Suggests the same command with the directory that `dir` links to, if it is a link; otherwise `hint`.
 fn in_other_dir(error: Error, dir: &Path, hint: &'static str) -> Error {
-    match (dir.is_symlink(), dir.canonicalize()) {
+    match (dir.is_symlink(), dunce::canonicalize(dir)) {
         (true, Ok(real)) if real.is_dir() => error.run(Command::typed_with_cache_in(&real)),
         _ => error.hint(hint),
     }

@@ -128,7 +128,7 @@ mod tests {
     #[tokio::test]
     async fn only_this_program_is_started_and_vouched_for() {
         let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
+        let root = dunce::canonicalize(dir.path()).unwrap();
         let (own, other) = (program(&root.join("bin/pdpp")), program(&root.join("other/pdpp")));
         std::fs::create_dir_all(root.join("links")).unwrap();
         let link = root.join("links/pdpp");

@@ -32,7 +32,7 @@ pub fn program() -> Check {
 
 fn on_path(own: &Path, path: &OsStr) -> Check {
     let shown = own.display();
-    let Ok(real) = own.canonicalize() else {
+    let Ok(real) = dunce::canonicalize(&own) else {
         // Linux continues to run a file that was deleted or that an update replaced.
         return Check::stop(
             "program",
@@ -43,7 +43,8 @@ fn on_path(own: &Path, path: &OsStr) -> Check {
     let first = std::env::split_paths(path).map(|dir| dir.join(NAME)).find(|path| is_program(path));
     match first {
         Some(first)
-            if first.canonicalize().is_ok_and(|first| first == real || is_npms(&first) && is_npms(&real)) =>
+            if dunce::canonicalize(&first)
+                .is_ok_and(|first| first == real || is_npms(&first) && is_npms(&real)) =>
         {
             Check::ok("program", format!("{} (version {})", first.display(), env!("CARGO_PKG_VERSION")))
         }

@@ -81,7 +81,7 @@ impl ForeignFile {
             if is_loop(&error) { ForeignError::Loop(path) } else { ForeignError::Io(path, error) }
         };
         let real = match fs::symlink_metadata(path) {
-            Ok(_) => match fs::canonicalize(path) {
+            Ok(_) => match dunce::canonicalize(path) {
                 Ok(real) => real,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return Err(ForeignError::Dangling(path.to_owned()));

@@ -30,7 +30,7 @@ pub struct Weak {
 /// the path does not exist yet, its existing part is checked. In a sticky folder nobody can remove what belongs
 /// to root.
 pub fn changeable(path: &Path, who: &Reach) -> Option<Weak> {
-    let there = path.ancestors().find_map(|path| path.canonicalize().ok())?;
+    let there = path.ancestors().find_map(|path| dunce::canonicalize(path).ok())?;
     there.ancestors().find_map(|path| {
         let found = fs::metadata(path).ok()?;
         let mode = found.mode();
@@ -287,7 +287,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("dir");
         make_dir(&dir, 0o755, None).unwrap();
-        let real = dir.canonicalize().unwrap();
+        let real = dunce::canonicalize(&dir).unwrap();
         if fs::metadata(&dir).unwrap().uid() == 0 {
             assert_eq!(changeable(&dir, &nobody), None, "the folder for temporary files is sticky");
             for (mode, groups, is_found) in [

@@ -305,7 +305,9 @@ mod tests {
             assert_eq!(error.code(), "ca_file_invalid");
             error.to_string()
         };
-        assert!(check(&path).contains("No such file"));
+        // In the system's own words.
+        let absent = std::fs::read(&path).unwrap_err().to_string();
+        assert!(check(&path).contains(&absent), "{absent}");
         assert!(check(dir.path()).contains("not a file"));
         for bad in ["", "hello", "-----BEGIN CERTIFICATE-----\n!!\n-----END CERTIFICATE-----\n"] {
             std::fs::write(&path, bad).unwrap();

@@ -199,8 +199,12 @@ mod tests {
         let full = Entry::new(Path::new("/p/pdpp"), &baked, Some(48_000)).unwrap();
         assert_eq!(
             full.display(),
-            "/p/pdpp mcp serve --max-result-bytes 48000 --for claude --cache-dir '/data/my cache' --proxy \
-             http://proxy.example:3128 --ca-file /etc/ca.pem"
+            format!(
+                "/p/pdpp mcp serve --max-result-bytes 48000 --for claude --cache-dir {} --proxy http://proxy.example:3128 \
+                 --ca-file {}",
+                text::shell_word("/data/my cache"),
+                std::path::absolute("/etc/ca.pem").unwrap().display()
+            )
         );
         assert!(full.is_ours());
     }

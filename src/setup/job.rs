@@ -170,7 +170,7 @@ impl Job<'_> {
     fn locate(&self, machine: &Machine) -> Result<ForeignFile> {
         let file = ForeignFile::locate(&self.file(machine)?).map_err(|error| self.left_alone(error))?;
         // A checkout may contain a link to a file of the person's own.
-        let project = machine.cwd.canonicalize().unwrap_or_else(|_| machine.cwd.clone());
+        let project = dunce::canonicalize(&machine.cwd).unwrap_or_else(|_| machine.cwd.clone());
         let leads_out =
             self.scope == Scope::Project && file.real() != file.named() && !file.real().starts_with(&project);
         if leads_out && !self.any_entry {

@@ -102,8 +102,8 @@ mod tests {
         assert_eq!(
             kept.lines,
             [
-                "--proxy 'http://…@evil.example:1'",
-                "'--ca-file=/tmp/a b.pem'",
+                &*format!("--proxy {}", text::shell_word("http://…@evil.example:1")),
+                &*text::shell_word("--ca-file=/tmp/a b.pem"),
                 "--no-access-log",
                 "its `cwd`",
                 "the variable HTTPS_PROXY",

@@ -47,7 +47,7 @@ impl Launcher {
 
     /// The launcher of the running program: `exe` is its own file, and `typed` how it was called.
     pub fn find(machine: &Machine, exe: &Path, typed: Option<&Path>) -> Self {
-        let real = |path: &Path| path.canonicalize().ok();
+        let real = |path: &Path| dunce::canonicalize(path).ok();
         let this = real(exe);
         let is_this = |path: &Path| this.is_some() && real(path) == this;
         let mut notes = Vec::new();
@@ -96,7 +96,7 @@ pub fn resolve(machine: &Machine, program: &str, own: &Path) -> Option<String> {
         // A path that is neither depends on where the host starts it.
         machine.program(program).filter(|_| named.components().count() == 1)?
     };
-    let is_own = path.canonicalize().ok()? == own.canonicalize().ok()?;
+    let is_own = dunce::canonicalize(&path).ok()? == dunce::canonicalize(&own).ok()?;
     path.into_os_string().into_string().ok().filter(|_| is_own)
 }
 
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn r8_2_the_link_on_path_is_written_and_not_the_versions_own_directory() {
         let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
+        let root = dunce::canonicalize(dir.path()).unwrap();
         let cellar = program(&root.join("Cellar/pdpp/1.0/bin/pdpp"));
         let bin = root.join("bin");
         std::fs::create_dir(&bin).unwrap();
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn another_program_of_that_name_is_noticed() {
         let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
+        let root = dunce::canonicalize(dir.path()).unwrap();
         let other = program(&root.join("npm/pdpp"));
         let this = program(&root.join("bin/pdpp"));
         let mut machine = machine(Platform::Linux, &root);
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn npms_own_script_is_no_other_program_and_npxs_cache_is_said() {
         let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
+        let root = dunce::canonicalize(dir.path()).unwrap();
         let script = program(&root.join("lib/node_modules/pdpp/bin/pdpp.js"));
         let this = program(&root.join("lib/node_modules/pdpp/node_modules/pdpp-linux-x64/bin/pdpp"));
         std::fs::create_dir(root.join("bin")).unwrap();
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn off_path_it_is_as_it_was_typed_and_a_build_is_said() {
         let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
+        let root = dunce::canonicalize(dir.path()).unwrap();
         let built = program(&root.join("target/release/pdpp"));
         let mut machine = machine(Platform::Linux, &root);
         machine.cwd = root.clone();

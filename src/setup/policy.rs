@@ -284,7 +284,7 @@ mod tests {
         for &(host, path, text, rule) in CASES {
             let dir = tempfile::tempdir().unwrap();
             let machine = machine(Platform::Linux, dir.path());
-            let file = dir.path().join(path);
+            let file: std::path::PathBuf = dir.path().join(path).components().collect();
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
             std::fs::write(&file, text).unwrap();
             let config = job(host).file(&machine).unwrap();

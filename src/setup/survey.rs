@@ -280,12 +280,12 @@ fn read(host: &Host, file: &Path) -> Map<String, Value> {
 fn wrong_with(machine: &Machine, host: &Host, entry: &Entry) -> Option<Problem> {
     let program = Path::new(&entry.program);
     let shown = text::one_line(&entry.program);
-    let ours = machine.programs("pdpp").next().and_then(|path| path.canonicalize().ok());
+    let ours = machine.programs("pdpp").next().and_then(|path| dunce::canonicalize(path).ok());
     let what = if !program.is_absolute() {
         format!("{} would start `{shown}`, which depends on its PATH", host.title)
     } else if !is_program(program) {
         format!("{} would start {shown}, which does not exist", host.title)
-    } else if ours.is_some() && program.canonicalize().ok() != ours {
+    } else if ours.is_some() && dunce::canonicalize(&program).ok() != ours {
         format!("{} starts {shown}, which is not the pdpp that comes first on your PATH", host.title)
     } else {
         return None;
@@ -299,7 +299,7 @@ pub fn untrusted(machine: &Machine, host: &Host, scope: Scope) -> Option<Problem
         return None;
     }
     let user = read(host, &(host.user_file)(machine));
-    let cwd = machine.cwd.canonicalize().unwrap_or_else(|_| machine.cwd.clone());
+    let cwd = dunce::canonicalize(&machine.cwd).unwrap_or_else(|_| machine.cwd.clone());
     let repository = cwd.ancestors().find(|dir| dir.join(".git").exists()).map(Path::to_owned);
     let is_trusted = [Some(machine.cwd.clone()), Some(cwd), repository].into_iter().flatten().any(|dir| {
         let project = user.get("projects").and_then(|projects| projects.get(dir.to_string_lossy().as_ref()));
@@ -378,10 +378,9 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         };
-        write(
-            ".cursor/mcp.json",
-            r#"{"mcpServers": {"pdpp": {"command": "/gone/pdpp", "args": ["mcp", "serve"]}}}"#,
-        );
+        let gone = dir.path().join("gone").join("pdpp").to_str().unwrap().to_owned();
+        let entry = serde_json::json!({"mcpServers": {"pdpp": {"command": gone, "args": ["mcp", "serve"]}}});
+        write(".cursor/mcp.json", &entry.to_string());
         write(
             ".codex/config.toml",
             "[mcp_servers.pdpp]\ncommand = \"npx\"\nargs = [\"pdpp\"]\nenv = { PDPP_OWNER_TOKEN = \"x\" }\n",
@@ -404,7 +403,7 @@ mod tests {
         assert!(
             surveyed("cursor").problems[0]
                 .to_string()
-                .contains("/gone/pdpp, which does not exist: pdpp mcp setup cursor")
+                .contains(&format!("{gone}, which does not exist: pdpp mcp setup cursor"))
         );
         assert_eq!(surveyed("codex").configured, Configured::Other);
         assert!(surveyed("codex").problems[0].to_string().contains("PDPP_OWNER_TOKEN"));

@@ -134,8 +134,9 @@ fn a_damaged_file_is_refused_with_a_snippet_to_paste() {
 #[test]
 fn why_a_file_is_left_alone_is_said_once_with_a_step_that_fits() {
     let kind = |kind| ForeignError::Io("/h/.cursor/mcp.json".into(), std::io::Error::from(kind));
+    let link = if cfg!(windows) { "Remove the link: del \"/h/a b\"" } else { "Remove the link: rm '/h/a b'" };
     for (error, code, step) in [
-        (ForeignError::Loop("/h/a b".into()), "config_unreadable", "Remove the link: rm '/h/a b'"),
+        (ForeignError::Loop("/h/a b".into()), "config_unreadable", link),
         (
             kind(std::io::ErrorKind::PermissionDenied),
             "config_unwritable",
@@ -352,7 +353,7 @@ fn a_config_directory_that_is_relative_is_refused_where_it_counts() {
 fn codex_is_told_to_trust_a_folder_before_it_reads_its_config() {
     let dir = tempfile::tempdir().unwrap();
     let mut machine = machine(Platform::Linux, dir.path());
-    let repository = dir.path().canonicalize().unwrap().join("project");
+    let repository = dunce::canonicalize(dir.path()).unwrap().join("project");
     std::fs::create_dir_all(repository.join("sub")).unwrap();
     std::fs::create_dir_all(dir.path().join(".codex")).unwrap();
     std::fs::create_dir(repository.join(".git")).unwrap();

@@ -19,7 +19,9 @@ fn a_demo_that_cannot_go_on_says_how_it_can() {
 
 #[test]
 fn a_demo_breaks_no_word_and_shows_what_a_grant_does_not_give() {
-    for width in ["120", "80", "40"] {
+    // The path of a store below Windows' folder of temporary files is longer than 40.
+    let widths = if cfg!(windows) { &["120", "80"][..] } else { &["120", "80", "40"] };
+    for &width in widths {
         let mut env = TestEnv::new();
         env.set("COLUMNS", Some(width.to_owned()));
         let ran = env.run(&["demo"]);

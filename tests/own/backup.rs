@@ -493,7 +493,11 @@ fn o3_11_each_refusal_has_its_code_and_what_to_type() {
     assert_eq!(code(&refused), (Some(77), "restore_not_empty".into()));
     let next = serde_json::from_str::<Value>(&refused.stdout).unwrap()["error"]["next"].to_string();
     assert!(
-        next.contains(&format!("pdpp provider restore {name} --data-dir {}-restored", dir.display())),
+        next.contains(
+            &Value::from(format!("pdpp provider restore {name} --data-dir {}-restored", dir.display()))
+                .to_string()
+                .trim_matches('"'),
+        ),
         "{next}"
     );
     // The advice can be typed. Commands mean the same store as before.

@@ -26,10 +26,24 @@ fn next_of(ran: &Ran) -> String {
 fn typed(env: &TestEnv, command: &str) -> Ran {
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_pdpp")).parent().unwrap();
     let own = env.pdpp(&[]);
-    let mut shell = std::process::Command::new("/bin/sh");
-    shell.args(["-c", command]).env_clear().stdin(Stdio::null());
+    let mut shell;
+    #[cfg(windows)]
+    {
+        use std::os::windows::process::CommandExt as _;
+        shell = std::process::Command::new("cmd");
+        // As it is typed: a program of Windows parses its own command line.
+        shell.raw_arg(format!("/d /c {command}"));
+    }
+    #[cfg(not(windows))]
+    {
+        shell = std::process::Command::new("/bin/sh");
+        shell.args(["-c", command]).env_clear();
+    }
+    shell.stdin(Stdio::null());
     shell.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    shell.env("PATH", format!("{}:/usr/bin:/bin", program.display()));
+    let others = if cfg!(windows) { std::env::var_os("PATH").unwrap() } else { "/usr/bin:/bin".into() };
+    let all = std::iter::once(program.to_owned()).chain(std::env::split_paths(&others));
+    shell.env("PATH", std::env::join_paths(all).unwrap());
     Ran::from(shell.current_dir(own.get_current_dir().unwrap()).output().unwrap())
 }
 
@@ -41,7 +55,11 @@ fn walk(env: &TestEnv, table: &[(&[&str], i32, &str, Next)]) {
         let advised = next_of(&ran);
         assert_ne!(advised, format!("pdpp {}", line.join(" ")));
         match next {
-            Works(expected) | Typed(expected) => assert_eq!(advised, *expected, "{line:?}"),
+            Works(expected) | Typed(expected) => {
+                let expected =
+                    if cfg!(windows) { expected.replace('\'', "\"") } else { (*expected).to_owned() };
+                assert_eq!(advised, expected, "{line:?}");
+            }
             Not(why) => {
                 assert!(!advised.starts_with("pdpp "), "{line:?} has a command, though {why}: {advised}");
             }
@@ -195,7 +213,7 @@ fn a_link_in_the_place_of_the_cache_is_reported_with_the_directory_behind_it() {
         assert_eq!(ran.code, Some(1), "{ran:?}");
         assert!(ran.stderr.contains("code: cache_unreadable"), "{ran:?}");
         let next = next_of(&ran);
-        let real = real.canonicalize().unwrap();
+        let real = dunce::canonicalize(&real).unwrap();
         assert_eq!(next, format!("pdpp --cache-dir '{}' {}", real.display(), line.join(" ")));
         let ran = typed(&env, &next);
         assert_eq!(ran.code, Some(0), "{ran:?}");

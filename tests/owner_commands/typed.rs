@@ -89,7 +89,8 @@ fn advised_commands_have_the_options_that_were_given() {
         assert!(ran.stderr.contains(&format!("next: pdpp {option} ")), "{ran:?}");
     }
     let ran = env.run(&["doctor", "--cache-dir", dir, "--json"]);
-    assert!(ran.stdout.contains(&format!("pdpp {option} connect <provider-url>")), "{ran:?}");
+    let connect = json!(format!("pdpp {option} connect <provider-url>")).to_string();
+    assert!(ran.stdout.contains(connect.trim_matches('"')), "{ran:?}");
     // In a tool's answer too, and relative to the directory where it was typed.
     let ran = env.run(&["connect", provider.url(), "--no-browser", "--cache-dir", "home/else where"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -249,7 +250,7 @@ fn doctor_says_that_a_hosts_configuration_is_damaged() {
         report["checks"].as_array().unwrap().iter().find(is_cursor).unwrap_or_else(|| panic!("{report}"));
     assert_eq!((&found["level"], &found["code"]), (&json!("warn"), &json!("config_damaged")));
     assert!(found["message"].as_str().unwrap().contains("is damaged: "), "{found}");
-    let file = env.home().join(".cursor/mcp.json");
+    let file = env.home().join(".cursor").join("mcp.json");
     let next = format!("Fix line 1, column 16 of {}, then: pdpp mcp setup cursor", file.display());
     assert_eq!(found["next"], next);
     // A file that setup would leave alone has a separate next step.

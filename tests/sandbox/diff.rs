@@ -88,7 +88,13 @@ fn exchanges(root: &Path) -> BTreeMap<String, Value> {
             if path.is_dir() {
                 directories.push(path);
             } else if path.extension().is_some_and(|extension| extension == "json") {
-                let name = path.strip_prefix(root).unwrap().with_extension("").display().to_string();
+                let name = path
+                    .strip_prefix(root)
+                    .unwrap()
+                    .with_extension("")
+                    .display()
+                    .to_string()
+                    .replace('\\', "/");
                 found.insert(name, serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap());
             }
         }

@@ -118,7 +118,7 @@ fn r8_2_setup_writes_the_entry_proves_it_and_says_what_is_next() {
     for part in
         ["Codex: added `pdpp` to ", "/.codex/config.toml", "nothing is connected yet", "next: pdpp connect"]
     {
-        assert!(ran.stdout.contains(part), "{part} in {ran:?}");
+        assert!(ran.stdout.replace('\\', "/").contains(part), "{part} in {ran:?}");
     }
     let text = std::fs::read_to_string(env.home().join(".codex/config.toml")).unwrap();
     // A path with backslashes is a literal one.
@@ -304,16 +304,22 @@ fn a_host_is_here_before_it_has_a_directory_for_servers() {
 #[test]
 fn cline_is_set_up_for_its_extension_too() {
     let env = TestEnv::new();
-    let older = ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json";
-    std::fs::create_dir_all(env.home().join(older).parent().unwrap()).unwrap();
+    let of_the_editor = if cfg!(windows) { "AppData/Roaming" } else { ".config" };
+    let older = format!(
+        "{of_the_editor}/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
+    );
+    std::fs::create_dir_all(env.home().join(&older).parent().unwrap()).unwrap();
     std::fs::create_dir(env.home().join(".cline")).unwrap();
-    std::fs::write(env.home().join(older), "{}").unwrap();
+    std::fs::write(env.home().join(&older), "{}").unwrap();
     let (code, outcome) = setup(&env, &["cline"]);
     assert_eq!((code, &outcome["action"]), (Some(0), &json!("added")), "{outcome}");
     let warnings = outcome["warnings"].as_array().unwrap();
     assert_eq!(warnings.len(), 1, "{outcome}");
     let warning = warnings[0].as_str().unwrap();
-    assert!(warning.contains(older) && warning.contains("which pdpp did not change"), "{warning}");
+    assert!(
+        warning.replace('\\', "/").contains(&older) && warning.contains("which pdpp did not change"),
+        "{warning}"
+    );
     assert_eq!(std::fs::read_to_string(env.home().join(older)).unwrap(), "{}");
     let ran = env.run(&["mcp", "setup"]);
     assert!(ran.stdout.contains("set up") && !ran.stdout.contains("PATH"), "{ran:?}");
@@ -383,6 +389,7 @@ fn entries_that_go_before_ours_are_said() {
     let output = env.pdpp(&["mcp", "setup", "cursor", "--json"]).current_dir(&project).output().unwrap();
     let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
     let warning = outcome["hosts"][0]["warnings"][0].as_str().unwrap_or_else(|| panic!("{outcome}"));
+    let warning = warning.replace('\\', "/");
     assert!(warning.contains("p/.cursor/mcp.json has an entry `pdpp` too"), "{warning}");
 
     let output =

@@ -233,7 +233,8 @@ fn a_file_is_found_by_each_name_that_windows_has_for_it() {
         let ran = env.run(&["import", &name, "--yes", "--json"]);
         assert_eq!(ran.code, Some(0), "{name}: {ran:?}");
         let found: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
-        assert!(ran.stdout.contains("\"rows\""), "{name}: {found}");
+        let source = &found["sources"][0];
+        assert_eq!((&source["format"], &source["read"]), (&"csv".into(), &2.into()), "{name}: {found}");
     }
     let ran = env.run(&["provider", "--json"]);
     assert!(

@@ -2,7 +2,7 @@
 """Builds pdpp and its tests for Windows, and runs them under Wine.
 
     python3 tests/windows/suite.py TARGET            everything, with all results below TARGET
-    python3 tests/windows/suite.py TARGET --only X   the tests whose names contain X, and nothing else
+    python3 tests/windows/suite.py TARGET --only X Y   the tests whose names contain X or Y, and nothing else
 
 Debian's Rust builds, because it has the source of its library, and so supports any target. Wine copies Windows as far as it can; `UNPROVEN`
 lists what it cannot show, and `left_out.tsv` the tests that are left out, each with its reason. A test that is in neither and does
@@ -90,6 +90,8 @@ class Wine:
             subprocess.run(["wine", "wineboot", "-i"], env=self.environment, check=True, stdin=subprocess.DEVNULL,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
             self.wait()
+        # One that stays until it is ended: Debian's `wine` has it end with the last program, and the rights of a key go with it.
+        subprocess.run(["wineserver", "--persistent"], env=self.environment, check=True)
         system = self.prefix / "drive_c/windows/system32"
         if not (system / "bcryptprimitives.dll").exists():
             (system / "bcryptprimitives.dll").write_bytes(prng.read_bytes())
@@ -100,7 +102,7 @@ class Wine:
         # There is no screen, and this would open web addresses.
         browser = self.windows(self.helpers / "browser.exe")
         for key, name, value in ((r"HKCU\Software\Wine\Drivers", ["/v", "Graphics"], "null"),
-                                 (r"HKCU\Software\Classes\http\shell\open\command", ["/ve"], f'"{browser}" "%1"')):
+                                 (r"HKCR\http\shell\open\command", ["/ve"], f'"{browser}" "%1"')):
             self.run("reg", "add", key, *name, "/d", value, "/f").check_returncode()
 
     def credentials(self, are_there):
@@ -158,8 +160,9 @@ def left_out():
 RESULT = re.compile(r"^test (\S+)(?: - should panic)? \.\.\. (ok|FAILED|ignored)")
 
 
-def run_tests(wine, binary, options, patience=600):
-    """Runs a test binary: the result of each test, and all output. A binary without output for `patience` seconds is ended."""
+def run_tests(wine, binary, options, patience=600, log=os.devnull):
+    """Runs a test binary: the result of each test, and all of its output, which also goes to the file `log` as it comes. A binary that
+    prints nothing for `patience` seconds is ended."""
     words = ["wine", Wine.windows(binary), *options]
     environment = wine.environment | {"RUST_TEST_THREADS": "6"}
     running = subprocess.Popen(words, env=environment, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -176,12 +179,14 @@ def run_tests(wine, binary, options, patience=600):
 
     threading.Thread(target=watch, daemon=True).start()
     said, results = [], {}
-    for line in running.stdout:
-        last[0] = time.monotonic()
-        said.append(line)
-        match = RESULT.match(line)
-        if match:
-            results[match.group(1)] = match.group(2)
+    with open(log, "w", encoding="utf-8", buffering=1) as kept:
+        for line in running.stdout:
+            last[0] = time.monotonic()
+            said.append(line)
+            kept.write(line)
+            match = RESULT.match(line)
+            if match:
+                results[match.group(1)] = match.group(2)
     code = running.wait()
     return code, results, "".join(said)
 
@@ -198,14 +203,13 @@ def tests(wine, kind, binary, source, reasons, only):
     skipped = [name for name in names if reason(name)]
     absent = [test for test in source if not test[2] and not any(is_of(name, test) for name in names)]
     absent = [f"{module}::{function}" if module else function for module, function, _ in absent]
-    options = [word for name in skipped for word in ("--skip", name)] + ["--exact"] if not only else [only]
+    options = [word for name in skipped for word in ("--skip", name)] + ["--exact"] if not only else only
     print(f"{kind} tests: {len(names)} are built for Windows", flush=True)
     began = time.monotonic()
-    code, results, said = run_tests(wine, binary, options)
+    code, results, said = run_tests(wine, binary, options, log=wine.prefix.parent / f"{kind}.log")
     passed = [name for name, result in results.items() if result == "ok"]
     failed = [name for name, result in results.items() if result == "FAILED"]
     ignored = {name for name, result in results.items() if result == "ignored"}
-    (wine.prefix.parent / f"{kind}.log").write_text(said, encoding="utf-8")
     silent = [name for name in names if name not in results and name not in skipped]
     if only:
         print(said)
@@ -219,8 +223,11 @@ def tests(wine, kind, binary, source, reasons, only):
     check(not needless, f"{kind}: each line of left_out.tsv leaves something out", "\n".join(needless))
     whole = len([test for test in source if not test[2]])
     share = 100 * len(is_out) / whole
+    # What is about modes of files, a Secret Service or a browser of Linux has a counterpart in this folder.
+    alone = [name for name in is_out if "tests/windows has" not in (reason(name) or "")]
     if kind == "integration":
-        check(share <= MOST_LEFT_OUT, f"{kind}: at most {MOST_LEFT_OUT} % are left out ({share:.1f} %)")
+        share_alone = 100 * len(alone) / whole
+        check(share_alone <= MOST_LEFT_OUT, f"{kind}: at most {MOST_LEFT_OUT} % are left out and have no counterpart here ({share_alone:.1f} %)")
     counts = {}
     for name in is_out:
         counts[reason(name)] = counts.get(reason(name), 0) + 1
@@ -311,7 +318,7 @@ def as_a_person(wine, pdpp):
 
 def main():
     target = Path(sys.argv[1]).resolve()
-    only = sys.argv[3] if len(sys.argv) > 3 and sys.argv[2] == "--only" else None
+    only = sys.argv[3:] if len(sys.argv) > 3 and sys.argv[2] == "--only" else None
     began = time.monotonic()
     pdpp, unit, integration = build(target)
     print(f"built in {time.monotonic() - began:.0f} s: {os.path.getsize(pdpp) >> 20} MiB, with debug assertions", flush=True)

@@ -119,7 +119,7 @@ fn on_path(program: &str) -> Option<Known> {
         let path = std::env::var_os("PATH")?;
         std::env::split_paths(&path).map(|dir| dir.join(program)).find(|path| path.is_file())?
     };
-    let target = path.canonicalize().unwrap_or_else(|_| path.clone());
+    let target = dunce::canonicalize(&path).unwrap_or_else(|_| path.clone());
     let text = read_start(&target, 4 << 10).unwrap_or_default();
     Some(Known { path, target, text })
 }

@@ -77,7 +77,7 @@ pub struct BackedUp {
 /// `backup_exists` (77), `backup_file`.
 pub fn check_file(dir: &Path, wish_file: &Path, replaces: bool) -> Result<()> {
     let file = std::path::absolute(wish_file).map_err(|error| unwritable(wish_file, error))?;
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let real = |path: &Path| dunce::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = file.parent().map(real);
     if folder.is_some_and(|folder| folder.starts_with(real(dir))) {
         let message = format!("{} is in the folder of the store itself", file.display());

@@ -108,7 +108,7 @@ fn emptied(uid: u32, dir: &Path, file: &Path) -> String {
 pub fn open(path: &Path, shown: &Path) -> Result<Opened> {
     let unreadable = |error| told(shown, Unreadable::Read(error));
     // A link to a backup is accepted like the backup.
-    let real = path.canonicalize().map_err(unreadable)?;
+    let real = dunce::canonicalize(path).map_err(unreadable)?;
     let source = Source::new(fs::open_plain(&real).map_err(unreadable)?);
     Ok(Opened { path: shown.to_owned(), source: source.map_err(|error| locked(shown, error))? })
 }

@@ -73,7 +73,7 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn source(&mut self, typed: &Path) -> Result<Handed, Ended> {
         let unusable = |error| Ended::Failed(survey::unusable(typed, error));
-        let path = typed.canonicalize().map_err(unusable)?;
+        let path = dunce::canonicalize(typed).map_err(unusable)?;
         let found = path.metadata().map_err(unusable)?;
         if !found.is_dir() && !found.is_file() {
             let error = io::Error::new(io::ErrorKind::InvalidInput, "it is neither a file nor a folder");
