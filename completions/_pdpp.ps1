@@ -31,14 +31,14 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('demo', 'demo', [CompletionResultType]::ParameterValue, 'See it work on this machine in about a second: an import, a grant and an agent''s questions')
             [CompletionResult]::new('connect', 'connect', [CompletionResultType]::ParameterValue, 'Get a grant from a provider: approve it in the browser, and keep its token on this machine')
-            [CompletionResult]::new('import', 'import', [CompletionResultType]::ParameterValue, 'Import your own exports into a store on this computer')
+            [CompletionResult]::new('import', 'import', [CompletionResultType]::ParameterValue, 'Import your own exports into a store on this machine')
             [CompletionResult]::new('status', 'status', [CompletionResultType]::ParameterValue, 'Show what is connected, until when, and whether it works')
             [CompletionResult]::new('disconnect', 'disconnect', [CompletionResultType]::ParameterValue, 'End grants, and delete their tokens from this machine')
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Show what is wrong, and what to type to fix it')
             [CompletionResult]::new('log', 'log', [CompletionResultType]::ParameterValue, 'Show what agents read through this machine')
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print a shell completion script')
             [CompletionResult]::new('man', 'man', [CompletionResultType]::ParameterValue, 'Print a manual page (roff) of pdpp or of one of its commands')
-            [CompletionResult]::new('mcp', 'mcp', [CompletionResultType]::ParameterValue, 'Offer the granted data to an MCP host')
+            [CompletionResult]::new('mcp', 'mcp', [CompletionResultType]::ParameterValue, 'Serve the granted data to MCP hosts, and set those hosts up')
             [CompletionResult]::new('provider', 'provider', [CompletionResultType]::ParameterValue, 'Your own data on this machine: what the store has, what you granted, and how to end a grant')
             [CompletionResult]::new('sandbox', 'sandbox', [CompletionResultType]::ParameterValue, 'Run a PDPP provider on this computer, with fictional data')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
@@ -58,9 +58,9 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
         }
         'pdpp;connect' {
             [CompletionResult]::new('--flow', '--flow', [CompletionResultType]::ParameterName, 'How to get the grant [default: what the provider offers; over SSH, in a container or without a display, a device code if the provider has it]')
-            [CompletionResult]::new('--wait', '--wait', [CompletionResultType]::ParameterName, 'Stop waiting after this many seconds, 1 to 3600 [default: when the provider''s page expires]')
-            [CompletionResult]::new('--name', '--name', [CompletionResultType]::ParameterName, 'Name the grant this, instead of naming it after its sources')
-            [CompletionResult]::new('--store', '--store', [CompletionResultType]::ParameterName, 'Where to keep the token, and later ones [default: the last choice, else auto]')
+            [CompletionResult]::new('--wait', '--wait', [CompletionResultType]::ParameterName, 'Stop waiting after this many seconds, 1 to 3600 [default: until the provider''s page expires]')
+            [CompletionResult]::new('--name', '--name', [CompletionResultType]::ParameterName, 'Give the grant this name [default: a name made from its sources]')
+            [CompletionResult]::new('--store', '--store', [CompletionResultType]::ParameterName, 'Where to keep this token and later ones [default: the last choice, else auto]')
             [CompletionResult]::new('--grant', '--grant', [CompletionResultType]::ParameterName, 'The grant to renew: its id, the beginning of its id, or its name, as `pdpp status` shows them')
             [CompletionResult]::new('--account', '--account', [CompletionResultType]::ParameterName, 'Tick this account in advance: its id or its name (repeatable)')
             [CompletionResult]::new('--for', '--for', [CompletionResultType]::ParameterName, 'Serve the grant to this host only, through the entry that `pdpp mcp setup HOST` writes')
@@ -88,19 +88,19 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             break
         }
         'pdpp;import' {
-            [CompletionResult]::new('--as', '--as', [CompletionResultType]::ParameterName, 'Read it as this format, and refuse it if it is another')
+            [CompletionResult]::new('--as', '--as', [CompletionResultType]::ParameterName, 'Read the files as this format, and refuse those that have a different one')
             [CompletionResult]::new('--account', '--account', [CompletionResultType]::ParameterName, 'Whose data it is: the name of the account')
             [CompletionResult]::new('--timezone', '--timezone', [CompletionResultType]::ParameterName, 'The time zone of times without one, such as Europe/Oslo [default: the account''s, else this computer''s]')
             [CompletionResult]::new('--date-order', '--date-order', [CompletionResultType]::ParameterName, 'The order of day, month and year in dates')
             [CompletionResult]::new('--since', '--since', [CompletionResultType]::ParameterName, 'Leave out what is older than this day, YYYY-MM-DD, or this time, YYYY-MM-DDTHH:MM')
-            [CompletionResult]::new('--data-dir', '--data-dir', [CompletionResultType]::ParameterName, 'Where the store is [default: where it was last, else own/ in the cache directory]')
+            [CompletionResult]::new('--data-dir', '--data-dir', [CompletionResultType]::ParameterName, 'Where your own data is [default: the directory named last, else `own` next to the credentials]')
             [CompletionResult]::new('--report', '--report', [CompletionResultType]::ParameterName, 'Write what could not be read to this file, one JSON object per line, and try again what could not be read before')
             [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
             [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never secrets or record data')
             [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and similar variables]')
             [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Also trust the certificate authorities in this PEM file')
             [CompletionResult]::new('--dry-run', '--dry-run', [CompletionResultType]::ParameterName, 'Show what would be imported, and change nothing')
-            [CompletionResult]::new('--copy-attachments', '--copy-attachments', [CompletionResultType]::ParameterName, 'Keep copies of attachments in the store; without it they are read from the export, which must stay where it is')
+            [CompletionResult]::new('--copy-attachments', '--copy-attachments', [CompletionResultType]::ParameterName, 'Keep copies of attachments in the store; without this option they are read from the export, which must stay where it is')
             [CompletionResult]::new('--yes', '--yes', [CompletionResultType]::ParameterName, 'Import what the plan shows without asking')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the result as one JSON object')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
@@ -201,12 +201,12 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
-            [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Offer the granted data to an MCP host, on stdin and stdout')
+            [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Serve the granted data to an MCP host, on stdin and stdout')
             [CompletionResult]::new('setup', 'setup', [CompletionResultType]::ParameterValue, 'Set up MCP hosts on this machine to use pdpp, and prove that they can start it')
             [CompletionResult]::new('inspect', 'inspect', [CompletionResultType]::ParameterValue, 'Show the tools and what they cost a model''s context')
             [CompletionResult]::new('call', 'call', [CompletionResultType]::ParameterValue, 'Call one tool and show what a host would get: both views and their sizes')
-            [CompletionResult]::new('host', 'host', [CompletionResultType]::ParameterValue, 'Offer a provider''s data to remote MCP hosts, over HTTP')
-            [CompletionResult]::new('bundle', 'bundle', [CompletionResultType]::ParameterValue, 'Offer the granted data to a host that installed pdpp as a bundle, and get a grant first if its settings ask for one')
+            [CompletionResult]::new('host', 'host', [CompletionResultType]::ParameterValue, 'Serve a provider''s data to remote MCP hosts, over HTTP')
+            [CompletionResult]::new('bundle', 'bundle', [CompletionResultType]::ParameterValue, 'Serve the granted data to a host that installed pdpp as a bundle, and get a grant first if its settings ask for one')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
@@ -292,8 +292,8 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--metrics-listen', '--metrics-listen', [CompletionResultType]::ParameterName, 'Serve counters in Prometheus'' format at /metrics on this address, separately from the endpoint')
             [CompletionResult]::new('--max-body-bytes', '--max-body-bytes', [CompletionResultType]::ParameterName, 'The maximum size of a request''s body')
             [CompletionResult]::new('--max-result-bytes', '--max-result-bytes', [CompletionResultType]::ParameterName, 'The maximum size of either view of one result, from 4000 to 48000 [default: 8000 for text, 10000 for structured output]')
-            [CompletionResult]::new('--requests-per-minute', '--requests-per-minute', [CompletionResultType]::ParameterName, 'Requests per minute that one bearer may make, on average')
-            [CompletionResult]::new('--max-concurrent-per-bearer', '--max-concurrent-per-bearer', [CompletionResultType]::ParameterName, 'Concurrent requests of one bearer')
+            [CompletionResult]::new('--requests-per-minute', '--requests-per-minute', [CompletionResultType]::ParameterName, 'Requests per minute with one bearer token, on average')
+            [CompletionResult]::new('--max-concurrent-per-bearer', '--max-concurrent-per-bearer', [CompletionResultType]::ParameterName, 'Concurrent requests with one bearer token')
             [CompletionResult]::new('--max-concurrent', '--max-concurrent', [CompletionResultType]::ParameterName, 'Concurrent requests in total')
             [CompletionResult]::new('--max-connections', '--max-connections', [CompletionResultType]::ParameterName, 'Concurrent connections; a further one closes the oldest idle one')
             [CompletionResult]::new('--max-connections-per-address', '--max-connections-per-address', [CompletionResultType]::ParameterName, 'Concurrent connections from one address (IPv6: /64) [default: a quarter of --max-connections]')
@@ -327,12 +327,12 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             break
         }
         'pdpp;mcp;help' {
-            [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Offer the granted data to an MCP host, on stdin and stdout')
+            [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Serve the granted data to an MCP host, on stdin and stdout')
             [CompletionResult]::new('setup', 'setup', [CompletionResultType]::ParameterValue, 'Set up MCP hosts on this machine to use pdpp, and prove that they can start it')
             [CompletionResult]::new('inspect', 'inspect', [CompletionResultType]::ParameterValue, 'Show the tools and what they cost a model''s context')
             [CompletionResult]::new('call', 'call', [CompletionResultType]::ParameterValue, 'Call one tool and show what a host would get: both views and their sizes')
-            [CompletionResult]::new('host', 'host', [CompletionResultType]::ParameterValue, 'Offer a provider''s data to remote MCP hosts, over HTTP')
-            [CompletionResult]::new('bundle', 'bundle', [CompletionResultType]::ParameterValue, 'Offer the granted data to a host that installed pdpp as a bundle, and get a grant first if its settings ask for one')
+            [CompletionResult]::new('host', 'host', [CompletionResultType]::ParameterValue, 'Serve a provider''s data to remote MCP hosts, over HTTP')
+            [CompletionResult]::new('bundle', 'bundle', [CompletionResultType]::ParameterValue, 'Serve the granted data to a host that installed pdpp as a bundle, and get a grant first if its settings ask for one')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
@@ -493,7 +493,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never secrets or record data')
             [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and similar variables]')
             [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Also trust the certificate authorities in this PEM file')
-            [CompletionResult]::new('--core', '--core', [CompletionResultType]::ParameterName, 'Act as a strict v0.1 Core provider: offer no schema, search, aggregate or field windows, and refuse filters, expansion and views')
+            [CompletionResult]::new('--core', '--core', [CompletionResultType]::ParameterName, 'Act as a strict v0.1 Core provider: no schema, search, aggregate or field windows. Filters, expansion and views are refused')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the result, or the failure, as one JSON object')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
@@ -637,14 +637,14 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
         'pdpp;help' {
             [CompletionResult]::new('demo', 'demo', [CompletionResultType]::ParameterValue, 'See it work on this machine in about a second: an import, a grant and an agent''s questions')
             [CompletionResult]::new('connect', 'connect', [CompletionResultType]::ParameterValue, 'Get a grant from a provider: approve it in the browser, and keep its token on this machine')
-            [CompletionResult]::new('import', 'import', [CompletionResultType]::ParameterValue, 'Import your own exports into a store on this computer')
+            [CompletionResult]::new('import', 'import', [CompletionResultType]::ParameterValue, 'Import your own exports into a store on this machine')
             [CompletionResult]::new('status', 'status', [CompletionResultType]::ParameterValue, 'Show what is connected, until when, and whether it works')
             [CompletionResult]::new('disconnect', 'disconnect', [CompletionResultType]::ParameterValue, 'End grants, and delete their tokens from this machine')
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Show what is wrong, and what to type to fix it')
             [CompletionResult]::new('log', 'log', [CompletionResultType]::ParameterValue, 'Show what agents read through this machine')
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print a shell completion script')
             [CompletionResult]::new('man', 'man', [CompletionResultType]::ParameterValue, 'Print a manual page (roff) of pdpp or of one of its commands')
-            [CompletionResult]::new('mcp', 'mcp', [CompletionResultType]::ParameterValue, 'Offer the granted data to an MCP host')
+            [CompletionResult]::new('mcp', 'mcp', [CompletionResultType]::ParameterValue, 'Serve the granted data to MCP hosts, and set those hosts up')
             [CompletionResult]::new('provider', 'provider', [CompletionResultType]::ParameterValue, 'Your own data on this machine: what the store has, what you granted, and how to end a grant')
             [CompletionResult]::new('sandbox', 'sandbox', [CompletionResultType]::ParameterValue, 'Run a PDPP provider on this computer, with fictional data')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
@@ -678,12 +678,12 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             break
         }
         'pdpp;help;mcp' {
-            [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Offer the granted data to an MCP host, on stdin and stdout')
+            [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Serve the granted data to an MCP host, on stdin and stdout')
             [CompletionResult]::new('setup', 'setup', [CompletionResultType]::ParameterValue, 'Set up MCP hosts on this machine to use pdpp, and prove that they can start it')
             [CompletionResult]::new('inspect', 'inspect', [CompletionResultType]::ParameterValue, 'Show the tools and what they cost a model''s context')
             [CompletionResult]::new('call', 'call', [CompletionResultType]::ParameterValue, 'Call one tool and show what a host would get: both views and their sizes')
-            [CompletionResult]::new('host', 'host', [CompletionResultType]::ParameterValue, 'Offer a provider''s data to remote MCP hosts, over HTTP')
-            [CompletionResult]::new('bundle', 'bundle', [CompletionResultType]::ParameterValue, 'Offer the granted data to a host that installed pdpp as a bundle, and get a grant first if its settings ask for one')
+            [CompletionResult]::new('host', 'host', [CompletionResultType]::ParameterValue, 'Serve a provider''s data to remote MCP hosts, over HTTP')
+            [CompletionResult]::new('bundle', 'bundle', [CompletionResultType]::ParameterValue, 'Serve the granted data to a host that installed pdpp as a bundle, and get a grant first if its settings ask for one')
             break
         }
         'pdpp;help;mcp;serve' {

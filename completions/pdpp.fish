@@ -35,14 +35,14 @@ complete -c pdpp -n "__fish_pdpp_needs_command" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_needs_command" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "demo" -d 'See it work on this machine in about a second: an import, a grant and an agent\'s questions'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "connect" -d 'Get a grant from a provider: approve it in the browser, and keep its token on this machine'
-complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "import" -d 'Import your own exports into a store on this computer'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "import" -d 'Import your own exports into a store on this machine'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "status" -d 'Show what is connected, until when, and whether it works'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "disconnect" -d 'End grants, and delete their tokens from this machine'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "doctor" -d 'Show what is wrong, and what to type to fix it'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "log" -d 'Show what agents read through this machine'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "completions" -d 'Print a shell completion script'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "man" -d 'Print a manual page (roff) of pdpp or of one of its commands'
-complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "mcp" -d 'Offer the granted data to an MCP host'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "mcp" -d 'Serve the granted data to MCP hosts, and set those hosts up'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "provider" -d 'Your own data on this machine: what the store has, what you granted, and how to end a grant'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "sandbox" -d 'Run a PDPP provider on this computer, with fictional data'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -60,9 +60,9 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l flow -d 'How to ge
 par\t'A pushed request (RFC 9126), then agent-connect: for one source, or for less than everything'
 authorization-code\t'Authorization code with PKCE: the browser on this computer returns with a code'
 device-code\t'Device code (RFC 8628): the owner compares a code in a browser anywhere'"
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l wait -d 'Stop waiting after this many seconds, 1 to 3600 [default: when the provider\'s page expires]' -r -f
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l name -d 'Name the grant this, instead of naming it after its sources' -r -f
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l store -d 'Where to keep the token, and later ones [default: the last choice, else auto]' -r -f -a "auto\t'The keyring; a file if there is no keyring, with a note'
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l wait -d 'Stop waiting after this many seconds, 1 to 3600 [default: until the provider\'s page expires]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l name -d 'Give the grant this name [default: a name made from its sources]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l store -d 'Where to keep this token and later ones [default: the last choice, else auto]' -r -f -a "auto\t'The keyring; a file if there is no keyring, with a note'
 keyring\t'Only the keyring'
 file\t'A file that only you can read'"
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l grant -d 'The grant to renew: its id, the beginning of its id, or its name, as `pdpp status` shows them' -r -f -a '(__pdpp_values)'
@@ -111,7 +111,7 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l json -d 'Print the
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l in-terminal -d 'Decide at this terminal instead of on a page in the browser'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l as -d 'Read it as this format, and refuse it if it is another' -r -f -a "mbox\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l as -d 'Read the files as this format, and refuse those that have a different one' -r -f -a "mbox\t''
 maildir\t''
 emlx\t''
 eml\t''
@@ -144,7 +144,7 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l date-order -d 'The 
 mdy\t''
 ymd\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l since -d 'Leave out what is older than this day, YYYY-MM-DD, or this time, YYYY-MM-DDTHH:MM' -r -f
-complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l data-dir -d 'Where the store is [default: where it was last, else own/ in the cache directory]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l data-dir -d 'Where your own data is [default: the directory named last, else `own` next to the credentials]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l report -d 'Write what could not be read to this file, one JSON object per line, and try again what could not be read before' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l log-level -d 'How much to log to stderr: off, error, warn or info; never secrets or record data' -r -f -a "off\t''
@@ -154,7 +154,7 @@ info\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and similar variables]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l ca-file -d 'Also trust the certificate authorities in this PEM file' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l dry-run -d 'Show what would be imported, and change nothing'
-complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l copy-attachments -d 'Keep copies of attachments in the store; without it they are read from the export, which must stay where it is'
+complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l copy-attachments -d 'Keep copies of attachments in the store; without this option they are read from the export, which must stay where it is'
 complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l yes -d 'Import what the plan shows without asking'
 complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l json -d 'Print the result as one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand import" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -239,12 +239,12 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subco
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host bundle help" -l ca-file -d 'Also trust the certificate authorities in this PEM file' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host bundle help" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host bundle help" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host bundle help" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host bundle help" -f -a "serve" -d 'Serve the granted data to an MCP host, on stdin and stdout'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host bundle help" -f -a "setup" -d 'Set up MCP hosts on this machine to use pdpp, and prove that they can start it'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host bundle help" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host bundle help" -f -a "call" -d 'Call one tool and show what a host would get: both views and their sizes'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host bundle help" -f -a "host" -d 'Offer a provider\'s data to remote MCP hosts, over HTTP'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host bundle help" -f -a "bundle" -d 'Offer the granted data to a host that installed pdpp as a bundle, and get a grant first if its settings ask for one'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host bundle help" -f -a "host" -d 'Serve a provider\'s data to remote MCP hosts, over HTTP'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host bundle help" -f -a "bundle" -d 'Serve the granted data to a host that installed pdpp as a bundle, and get a grant first if its settings ask for one'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host bundle help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l provider -d 'Serve only the grants of this provider' -r -f -a '(__pdpp_values)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l grant -d 'Serve only this grant: its id, the beginning of its id, or its name, as `pdpp status` shows them' -r -f -a '(__pdpp_values)'
@@ -362,8 +362,8 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l metrics-listen -d 'Serve counters in Prometheus\' format at /metrics on this address, separately from the endpoint' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-body-bytes -d 'The maximum size of a request\'s body' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-result-bytes -d 'The maximum size of either view of one result, from 4000 to 48000 [default: 8000 for text, 10000 for structured output]' -r -f
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l requests-per-minute -d 'Requests per minute that one bearer may make, on average' -r -f
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-concurrent-per-bearer -d 'Concurrent requests of one bearer' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l requests-per-minute -d 'Requests per minute with one bearer token, on average' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-concurrent-per-bearer -d 'Concurrent requests with one bearer token' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-concurrent -d 'Concurrent requests in total' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-connections -d 'Concurrent connections; a further one closes the oldest idle one' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-connections-per-address -d 'Concurrent connections from one address (IPv6: /64) [default: a quarter of --max-connections]' -r -f
@@ -393,12 +393,12 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from bundle" -l no-access-log -d 'Do not log the calls (see `pdpp log`)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from bundle" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from bundle" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "serve" -d 'Serve the granted data to an MCP host, on stdin and stdout'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "setup" -d 'Set up MCP hosts on this machine to use pdpp, and prove that they can start it'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "call" -d 'Call one tool and show what a host would get: both views and their sizes'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "host" -d 'Offer a provider\'s data to remote MCP hosts, over HTTP'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "bundle" -d 'Offer the granted data to a host that installed pdpp as a bundle, and get a grant first if its settings ask for one'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "host" -d 'Serve a provider\'s data to remote MCP hosts, over HTTP'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "bundle" -d 'Serve the granted data to a host that installed pdpp as a bundle, and get a grant first if its settings ask for one'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -l data-dir -d 'Where your own data is [default: the directory named last, else `own` next to the credentials]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget backup restore open serve passphrase install uninstall prepare help" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
@@ -520,7 +520,7 @@ warn\t''
 info\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from serve" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and similar variables]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from serve" -l ca-file -d 'Also trust the certificate authorities in this PEM file' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from serve" -l core -d 'Act as a strict v0.1 Core provider: offer no schema, search, aggregate or field windows, and refuse filters, expansion and views'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from serve" -l core -d 'Act as a strict v0.1 Core provider: no schema, search, aggregate or field windows. Filters, expansion and views are refused'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from serve" -l json -d 'Print the result, or the failure, as one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from serve" -s V -l version -d 'Print version'
@@ -605,23 +605,23 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -s h -l help -d 'Prin
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "demo" -d 'See it work on this machine in about a second: an import, a grant and an agent\'s questions'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "connect" -d 'Get a grant from a provider: approve it in the browser, and keep its token on this machine'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "import" -d 'Import your own exports into a store on this computer'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "import" -d 'Import your own exports into a store on this machine'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "status" -d 'Show what is connected, until when, and whether it works'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "disconnect" -d 'End grants, and delete their tokens from this machine'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "doctor" -d 'Show what is wrong, and what to type to fix it'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "log" -d 'Show what agents read through this machine'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "completions" -d 'Print a shell completion script'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "man" -d 'Print a manual page (roff) of pdpp or of one of its commands'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "mcp" -d 'Offer the granted data to an MCP host'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "mcp" -d 'Serve the granted data to MCP hosts, and set those hosts up'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "provider" -d 'Your own data on this machine: what the store has, what you granted, and how to end a grant'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "sandbox" -d 'Run a PDPP provider on this computer, with fictional data'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "serve" -d 'Serve the granted data to an MCP host, on stdin and stdout'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "setup" -d 'Set up MCP hosts on this machine to use pdpp, and prove that they can start it'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "call" -d 'Call one tool and show what a host would get: both views and their sizes'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "host" -d 'Offer a provider\'s data to remote MCP hosts, over HTTP'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "bundle" -d 'Offer the granted data to a host that installed pdpp as a bundle, and get a grant first if its settings ask for one'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "host" -d 'Serve a provider\'s data to remote MCP hosts, over HTTP'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "bundle" -d 'Serve the granted data to a host that installed pdpp as a bundle, and get a grant first if its settings ask for one'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "status" -d 'Show what is in the store of your own data, account by account, and how old it is'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "grants" -d 'Show the grants of your own data: who can read what, until when, and when it was last read'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "revoke" -d 'End a grant of your own data: its token stops working at once'

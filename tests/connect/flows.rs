@@ -478,7 +478,10 @@ fn an_end_that_a_request_may_not_name_is_what_to_leave_out() {
     let switches = Switches { refuses_details, ..Switches::default() };
     let stderr = fails(&switches, &["--stream", "entries", "--expires", "30d"], 77, "request_refused");
     let (_, next) = stderr.split_once("next: ").unwrap();
-    assert!(next.contains("no end in a request") && next.contains("--stream entries"), "{stderr}");
+    assert!(
+        next.contains("may not accept an end in a request") && next.contains("--stream entries"),
+        "{stderr}"
+    );
     assert!(!next.contains("--expires"), "{stderr}");
     // Without one, the command says nothing about it.
     let stderr = fails(&switches, &["--stream", "entries"], 77, "request_refused");
@@ -542,7 +545,11 @@ fn nobody_comes_back() {
     let started = Instant::now();
     let ran = by_code(&env, &provider, &["--wait", "2"], |_| ());
     failed(&ran, 77, "wait_over");
-    assert!(ran.stderr.contains("within 0:02 min") && ran.stderr.contains("leave it"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("within 0:02 min") && ran.stderr.contains("do not approve there"),
+        "{}",
+        ran.stderr
+    );
     assert!(started.elapsed() < Duration::from_secs(15));
     // For the other flows, the provider has stated how long its page lasts.
     let pending = Switches { polls: vec![Poll::Pending], server: provider::with_all, ..Switches::default() };
@@ -619,7 +626,7 @@ fn several_picked_sources_are_stored_and_described_as_a_package() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     for part in [
         "with a package of grants",
-        "/mcp only",
+        "works only at",
         "reads through the tools there",
         "pdpp mcp serve ",
         "mail: 1 stream: messages",
@@ -992,7 +999,7 @@ fn what_is_replaced_is_ended_at_its_provider_and_nothing_else_is() {
     std::fs::write(&index, edited).unwrap();
     provider.switch(|switches| switches.grant_id = "grt_made_up_4");
     let ran = renew(&[]);
-    assert!(ran.stdout.contains("The old grant grt_made_up_3 was over"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("The old grant grt_made_up_3 had already ended"), "{}", ran.stdout);
     assert_eq!(provider.seen("/revoke").len(), before);
 }
 
@@ -1084,7 +1091,8 @@ fn a_wrong_proxy_or_ca_file_is_a_usage_error_and_nobody_is_asked() {
         let ran = env.run(&["connect", provider.url(), "--no-browser", "--ca-file", file]);
         failed(&ran, 2, "ca_file_invalid");
         assert!(
-            ran.stderr.starts_with("error: What --ca-file") && ran.stderr.contains(file),
+            ran.stderr.starts_with("error: --ca-file does not name a usable file")
+                && ran.stderr.contains(file),
             "{}",
             ran.stderr
         );

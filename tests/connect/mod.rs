@@ -584,7 +584,7 @@ fn another_grant_stays_and_the_same_is_replaced() {
     let provider = Provider::start(Switches::default());
     assert_eq!(connect(&env, &provider, &[]).code, Some(0));
     let again = connect(&env, &provider, &[]);
-    assert!(again.stdout.contains("is replaced"), "{}", again.stdout);
+    assert!(again.stdout.contains("the grant has a new token"), "{}", again.stdout);
     assert_eq!(credentials(&env).len(), 1);
     provider.switch(|switches| switches.grant_id = "../../etc/passwd");
     assert!(
@@ -684,7 +684,11 @@ fn without_a_browser_it_says_so_and_goes_on() {
     let mut command = env.pdpp(&["connect", provider.url()]);
     let ran =
         Ran::from(command.env("PATH", "/nonexistent").env("BROWSER", "no-such-program").output().unwrap());
-    assert!(ran.stderr.contains("Open this address in a browser here; it asks for a code"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("Open this address in a browser here; its page asks for a code"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]

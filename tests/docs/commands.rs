@@ -67,7 +67,7 @@ const SHOWN: &[(&str, Before, i32, &str)] = &[
     ("pdpp mcp setup", Nothing, 0, "claude"),
     ("pdpp mcp setup claude", Connected, 0, "lists 6 tools"),
     ("pdpp mcp setup codex --dry-run", Nothing, 0, "+[mcp_servers.pdpp]"),
-    ("pdpp mcp setup codex --remove", Nothing, 0, "absent"),
+    ("pdpp mcp setup codex --remove", Nothing, 0, "nothing to remove"),
     ("pdpp status", Connected, 0, "not checked"),
     ("pdpp status --check", Connected, 0, "works"),
     ("pdpp status --json", Connected, 0, r#""credentials""#),

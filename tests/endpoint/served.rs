@@ -136,10 +136,7 @@ async fn r7_2_r7_5_r7_6_r7_7_what_is_public_comes_from_configuration_alone() {
     }
     let event = running.event("misdirected_request").await;
     let message = event["message"].as_str().unwrap();
-    assert!(
-        message.contains("another Host than public.example") && message.contains("--trusted-host"),
-        "{message}"
-    );
+    assert!(message.contains("is not public.example") && message.contains("--trusted-host"), "{message}");
     assert!(!running.stderr().contains("evil"));
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
     let twice = running.post("tok").header("host", "public.example").body(list.clone());

@@ -158,5 +158,9 @@ fn o4_14_archives_nest_to_two_and_links_are_left_out() {
     assert!(ran.stdout.contains("3 read = 3 new"), "{}", ran.stdout);
     #[cfg(unix)]
     assert!(ran.stderr.contains("left out (a link): link.csv"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("too deep inside others: outer.zip/third.zip/inner.zip"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("nested too deeply in others): outer.zip/third.zip/inner.zip"),
+        "{}",
+        ran.stderr
+    );
 }

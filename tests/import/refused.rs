@@ -223,7 +223,7 @@ fn o4_9_what_was_bad_before_is_counted_and_named_again_where_a_report_is_asked_f
     assert!(line.contains("\"line\":61") && bad.as_object().unwrap().len() == 1, "{line} {bad}");
     let ran = desk.run(&path, &["--yes"]);
     assert!(
-        ran.stdout.contains("61 same") && ran.stdout.contains("1 item of what is the same could not be read"),
+        ran.stdout.contains("61 same") && ran.stdout.contains("1 item in unchanged files could not be read"),
         "{}",
         ran.stdout
     );

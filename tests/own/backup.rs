@@ -538,7 +538,7 @@ fn o3_11_a_copy_that_is_gone_or_damaged_is_named_and_the_rest_is_backed_up() {
         (&json!(3), &json!(2))
     );
     let ran = env.run(&["provider", "backup", file.to_str().unwrap(), "--overwrite"]);
-    assert!(ran.stdout.contains("- 2 attachments that should be copied in the store"), "{ran:?}");
+    assert!(ran.stdout.contains("- 2 attachments that should have a copy in the store"), "{ran:?}");
     restore_here(&env.home().join("restored"), &file, None).unwrap();
 }
 

@@ -598,7 +598,7 @@ pub fn schema_is_whole_but_for_noes(answer: &Answer, sent: &Value) -> bool {
     let mut found = Differences::default();
     let (ours, theirs) = (without_noes(&answer.structured["data"]), without_noes(sent));
     verbatim(&mut found, "data", &ours, &theirs, &complete);
-    found.0.is_empty() && answer.text.contains("are left out")
+    found.0.is_empty() && answer.text.contains("are omitted")
 }
 
 /// A refusal by the resource server: code, message, param and request id in the text; the same in the structured view

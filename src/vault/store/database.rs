@@ -46,7 +46,7 @@ pub enum OpenError {
         /// The release that wrote it, if it is recorded.
         written_by: Option<String>,
     },
-    /// The file belongs to another program, or is the other kind of store: fictional and own data never share a
+    /// The file belongs to another program, or is the other kind of store: made-up and own data never share a
     /// store.
     #[error("{path} is not a store of this kind")]
     Foreign {
@@ -350,7 +350,7 @@ fn is_reworded_in_part(db: &Sqlite) -> rusqlite::Result<bool> {
 }
 
 /// Whether the database is new, or a store of this kind. Stores of formats 1 to 4 do not record their kind; they
-/// hold fictional data.
+/// hold made-up data.
 fn is_ours(db: &Sqlite, application_id: i32) -> rusqlite::Result<bool> {
     let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (id, format) = (number("application_id")?, number("user_version")?);
