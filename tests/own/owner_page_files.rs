@@ -201,7 +201,7 @@ async fn o7_15_what_is_no_form_of_its_own_is_received_by_nobody() {
         form(&[("file", Some("a.mbox"), &mail), ("csrf", None, csrf.as_bytes())]),
     ] {
         let (status, page) = open.send(body).await;
-        assert!(status == StatusCode::FORBIDDEN && page.contains("from somewhere else"), "{page}");
+        assert!(status == StatusCode::FORBIDDEN && page.contains("This form came from another page"), "{page}");
         assert!(open.is_empty_again());
     }
     let http = open.browser.http.clone();
@@ -215,7 +215,7 @@ async fn o7_15_what_is_no_form_of_its_own_is_received_by_nobody() {
         }
     };
     let (status, page) = post(TYPE, "https://evil.example".into(), cookie.clone(), named("a.mbox")).await;
-    assert!(status == StatusCode::FORBIDDEN && page.contains("from somewhere else"), "{page}");
+    assert!(status == StatusCode::FORBIDDEN && page.contains("This form came from another page"), "{page}");
     let (_, page) = post(TYPE, base.clone(), "pdpp_owner_page=00".into(), named("a.mbox")).await;
     assert!(page.contains("This page is private"), "{page}");
     // No boundary, and an invalid one.

@@ -133,7 +133,7 @@ fn r8_2_setup_writes_the_entry_proves_it_and_says_what_is_next() {
     let removed = env.run(&["mcp", "setup", "codex", "--remove"]);
     assert!(removed.stdout.starts_with("Codex: removed `pdpp` from "), "{removed:?}");
     let absent = env.run(&["mcp", "setup", "codex", "--remove"]);
-    assert!(absent.stdout.starts_with("Codex: absent"), "{absent:?}");
+    assert!(absent.stdout.starts_with("Codex: nothing to remove"), "{absent:?}");
 }
 
 /// A host's own command would read it as an option.
@@ -390,7 +390,7 @@ fn entries_that_go_before_ours_are_said() {
     let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
     let warning = outcome["hosts"][0]["warnings"][0].as_str().unwrap_or_else(|| panic!("{outcome}"));
     let warning = warning.replace('\\', "/");
-    assert!(warning.contains("p/.cursor/mcp.json has an entry `pdpp` too"), "{warning}");
+    assert!(warning.contains("p/.cursor/mcp.json also has an entry `pdpp`"), "{warning}");
 
     let output =
         env.pdpp(&["mcp", "setup", "vscode", "--scope", "project", "--json"]).current_dir(&project).output();

@@ -196,7 +196,7 @@ fn what_is_left_elsewhere_is_reported() {
     std::fs::write(file("opencode.jsonc"), "{}").unwrap();
     let (_, outcome) = setup(&env, &["opencode"]);
     let warning = outcome["warnings"][0].as_str().unwrap_or_else(|| panic!("{outcome}"));
-    assert!(warning.contains("opencode.json has an entry `pdpp` too"), "{warning}");
+    assert!(warning.contains("opencode.json also has an entry `pdpp`"), "{warning}");
     let (_, outcome) = setup(&env, &["opencode", "--remove"]);
     let warning = outcome["warnings"][0].as_str().unwrap_or_else(|| panic!("{outcome}"));
     assert!(warning.ends_with("opencode.json still has an entry `pdpp`"), "{warning}");

@@ -90,8 +90,9 @@ class Wine:
             subprocess.run(["wine", "wineboot", "-i"], env=self.environment, check=True, stdin=subprocess.DEVNULL,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
             self.wait()
-        # One that stays until it is ended: Debian's `wine` has it end with the last program, and the rights of a key go with it.
-        subprocess.run(["wineserver", "--persistent"], env=self.environment, check=True)
+        # Runs until the end. Debian's `wine` has the server end with the last program, and the rights of a key go with it.
+        self.first = subprocess.Popen(["wine", "cmd"], env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL)
         system = self.prefix / "drive_c/windows/system32"
         if not (system / "bcryptprimitives.dll").exists():
             (system / "bcryptprimitives.dll").write_bytes(prng.read_bytes())

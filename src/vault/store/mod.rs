@@ -24,7 +24,7 @@ pub use ingest::{Ingest, Prepared, Shape, Shapes, Written};
 pub use row_set::RowSet;
 pub use tables::FORMAT;
 
-/// The `application_id` of a store that is filled with fictional data.
+/// The `application_id` of a store that is filled with made-up data.
 pub const FICTION: i32 = 0x5044_5358;
 /// The `application_id` of the store of a person's own data.
 pub const OWN: i32 = 0x5044_504f;
