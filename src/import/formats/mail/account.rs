@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use memchr::memmem;
 
+use super::charset;
+use super::folder::Marks;
 use super::header::people;
 use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::format::{Ask, Member, Plan, Refused, Whose};
@@ -202,7 +204,18 @@ impl Set {
     fn owner(&self) -> Option<&str> {
         let (owner, votes) = most(&self.delivered)?;
         let all: u64 = self.delivered.values().sum();
+    undelivered: Undelivered,
         (votes * 2 > self.mails && votes * 3 >= all * 2).then_some(owner)
+    }
+
+    fn add(&mut self, file: &File<'_>) {
+        let votes = count(file.head);
+        self.units.push(file.at);
+        self.mails += votes.mails;
+        for (address, votes) in votes.last {
+            *self.delivered.entry(address).or_default() += votes;
+        }
+        self.undelivered.add(votes.undelivered);
     }
 
     /// Addresses that enough of the mails were delivered to for them to be the owner's too.
@@ -219,6 +232,44 @@ fn most<K: AsRef<str>>(votes: &BTreeMap<K, u64>) -> Option<(&str, u64)> {
     votes.iter().find(|(_, count)| **count == most).map(|(name, count)| (name.as_ref(), *count))
 }
 
+    /// The addresses that a tenth of the mails were delivered to, and the one whose sent mail it is.
+    fn addresses(&self) -> impl Iterator<Item = &str> {
+        let all: u64 = self.delivered.values().sum();
+        let delivered = self.delivered.iter().filter(move |(_, votes)| **votes * 10 >= all);
+        delivered.map(|(address, _)| address.as_str()).chain(self.undelivered.owner(self.mails))
+    }
+}
+
+/// Mails that nothing says were delivered, as those that the owner of a mailbox sent.
+#[derive(Default)]
+struct Undelivered {
+    mails: u64,
+    from: BTreeMap<String, u64>,
+    to: BTreeMap<String, u64>,
+}
+
+impl Undelivered {
+    fn add(&mut self, other: Self) {
+        self.mails += other.mails;
+        for (all, some) in [(&mut self.from, other.from), (&mut self.to, other.to)] {
+            for (address, count) in some {
+                *all.entry(address).or_default() += count;
+            }
+        }
+    }
+
+    /// Who sent nearly all of `mails`, if they are such mails; a few may be copies that came back.
+    fn sender(&self, mails: u64) -> Option<&str> {
+        let (sender, votes) = most(&self.from)?;
+        (votes * 5 >= mails * 4).then_some(sender)
+    }
+
+    /// The same, where their recipients vary: mails from one person to one other may be kept by either.
+    fn owner(&self, mails: u64) -> Option<&str> {
+        let (_, votes) = most(&self.to)?;
+        self.sender(mails).filter(|_| votes * 10 < mails * 9)
+    }
+
 /// A plan for each owner of files. Files that do not say whose they are go with those around them.
 pub fn plans_of(is_gmail: bool, files: &[File<'_>], ask: &Ask) -> Result<Vec<Plan>, Refused> {
     let connector = declared(is_gmail).map_err(|error| Refused::Unreadable(error.to_string()))?;
@@ -232,40 +283,53 @@ pub fn plans_of(is_gmail: bool, files: &[File<'_>], ask: &Ask) -> Result<Vec<Pla
         zone: ask.zone.clone(),
         state: Arc::clone(&state),
     };
-    let by_owner = if ask.account.is_some() { BTreeMap::new() } else { by_owner(files) };
+    let mut sets: BTreeMap<&str, Set> = BTreeMap::new();
+    for file in files {
+        sets.entry(file.set).or_default().add(file);
+    }
+    let by_owner = if ask.account.is_some() { BTreeMap::new() } else { by_owner(&sets) };
     if by_owner.len() < 2 {
-        let (account, whose) = match by_owner.into_keys().next() {
-            Some(owner) => (owner.clone(), delivered_to(owner)),
+        let (account, mut whose) = match by_owner.into_keys().next() {
+            Some(owner) if sets.values().any(|set| set.owner().is_some()) => {
+                (owner.clone(), delivered_to(owner))
+            }
+            Some(owner) => (owner.clone(), sent_by(owner)),
             None => account(files.iter().map(|file| file.head), ask),
         };
-        return Ok(vec![plan(account, whose, files.iter().map(|file| file.at).collect())]);
+        let units: Vec<usize> = files.iter().map(|file| file.at).collect();
+        if ask.account.is_none() {
+            name_others(&mut whose, &sets, &units, ask);
+        }
+        return Ok(vec![plan(account, whose, units)]);
     }
     let owners: Vec<String> = by_owner.keys().cloned().collect();
     let plans = by_owner.into_iter().map(|(owner, units)| {
         let others: Vec<&str> = owners.iter().filter(|one| **one != owner).map(String::as_str).collect();
         let count = units.len();
         let note = format!(
-            "The account is {owner}: the mails of {count} of the {} files were delivered to that address, or lie beside such. \
+            "The account is {owner}: the mails of {count} of the {} files were delivered to that address or sent from it, or lie beside such. \
              The other files are not of this account: they are of {}. --account NAME puts all of them into one.",
             files.len(),
             others.join(" and "),
         );
-        let whose = Whose { owner: Some(owner.clone()), is_sure: true, note: Some(note) };
+        let mut whose = Whose { owner: Some(owner.clone()), is_sure: true, note: Some(note) };
+        name_others(&mut whose, &sets, &units, ask);
         plan(owner, whose, units)
     });
     Ok(plans.collect())
 }
 
-/// The files of each owner; none where no file says surely whose it is.
-fn by_owner(files: &[File<'_>]) -> BTreeMap<String, Vec<usize>> {
-    let mut sets: BTreeMap<&str, Set> = BTreeMap::new();
-    for file in files {
-        let set = sets.entry(file.set).or_default();
-        set.units.push(file.at);
-        let votes = count(file.head);
-        set.mails += votes.mails;
-        for (address, votes) in votes.last {
-            *set.delivered.entry(address).or_default() += votes;
+/// Says who else's mail the files of a plan may be: one person has several addresses, and a file may have several people's mail.
+fn name_others(whose: &mut Whose, sets: &BTreeMap<&str, Set>, units: &[usize], ask: &Ask) {
+    let Some(owner) = &whose.owner else { return };
+    // All of a set is in one plan.
+    let is_of_plan =
+        |(_, set): &(&&str, &Set)| set.units.first().is_some_and(|at| units.binary_search(at).is_ok());
+    let mut others: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (label, set) in sets.iter().filter(is_of_plan) {
+        let label = if label.is_empty() { ask.source_name.as_str() } else { *label };
+        for address in set.addresses().filter(|address| address != owner) {
+            others.entry(address).or_default().insert(label);
         }
     }
     let mut votes: BTreeMap<String, u64> = BTreeMap::new();
@@ -275,19 +339,48 @@ fn by_owner(files: &[File<'_>]) -> BTreeMap<String, Vec<usize>> {
         names.join(owner, owner);
         for alias in set.aliases() {
             names.join(owner, alias);
+    if others.is_empty() {
+        return;
+    }
+    let in_words = |(address, labels): (&&str, &BTreeSet<&str>)| match labels.first() {
+        Some(label) if labels.len() > 1 => format!("{address} ({label} and {} more)", labels.len() - 1),
+        label => format!("{address} ({})", label.copied().unwrap_or_default()),
+    };
+    let others: Vec<String> = others.iter().map(in_words).collect();
+    let note = whose.note.get_or_insert_default();
+    *note = format!(
+        "{note} Mail of {} is in this account too. If that is another person's, keep it in files of its own, and import those \
+         apart: --account NAME names their account.",
+        others.join(", ")
+    );
+}
+
+/// The files of each owner; none where no file says surely whose it is.
+fn by_owner(sets: &BTreeMap<&str, Set>) -> BTreeMap<String, Vec<usize>> {
         }
     }
     for (address, count) in sets.values().filter(|set| set.owner().is_some()).flat_map(|set| &set.delivered) {
         *votes.entry(address.clone()).or_default() += count;
     }
     let owners = names.owners(&votes);
-    let owner_of = |set: &Set| set.owner().and_then(|owner| owners.get(owner)).map(String::as_str);
+    let owner_of = |set: &Set| {
+        let owner = set.owner().or_else(|| set.undelivered.sender(set.mails));
+        owner.and_then(|owner| owners.get(owner)).map(String::as_str)
+    };
     // How many mails each owner has in a folder or its files, and anywhere beneath it.
     let mut beside: HashMap<&str, BTreeMap<&str, u64>> = HashMap::new();
     let mut beneath: HashMap<&str, BTreeMap<&str, u64>> = HashMap::new();
-    for (label, set) in &sets {
+    for (label, set) in sets {
         let Some(owner) = owner_of(set) else { continue };
-        let mails = set.delivered.values().sum::<u64>();
+    // Where no file says whom it was delivered to, whoever sent what was sent is an owner.
+    let is_nobodys = names.0.is_empty();
+    for set in sets.values().filter(|_| is_nobodys) {
+        if let Some(owner) = set.undelivered.owner(set.mails) {
+            names.join(owner, owner);
+            *votes.entry(owner.to_owned()).or_default() += set.mails;
+        }
+    }
+        let mails = set.delivered.values().sum::<u64>() + set.undelivered.mails;
         for (at, folder) in above(label).enumerate() {
             let all = (at < 2).then_some(&mut beside);
             for folders in all.into_iter().chain([&mut beneath]) {
@@ -300,7 +393,7 @@ fn by_owner(files: &[File<'_>]) -> BTreeMap<String, Vec<usize>> {
         above(label).find_map(around).and_then(most).map(|(owner, _)| owner.to_owned())
     };
     let mut all: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for (label, set) in &sets {
+    for (label, set) in sets {
         let owner = owner_of(set).map(str::to_owned).or_else(|| nearest(label));
         if let Some(owner) = owner {
             all.entry(owner).or_default().extend(&set.units);
@@ -359,13 +452,19 @@ fn account<'a>(heads: impl Iterator<Item = &'a [u8]>, ask: &Ask) -> (String, Who
             }
         }
     }
+    let (mut mails, mut undelivered) = (0, Undelivered::default());
     let name = |votes| most(votes).map(|(address, _)| address.to_owned());
+        mails += votes.mails;
+        undelivered.add(votes.undelivered);
     let delivered = name(&delivered);
     let is_sure = delivered.is_some();
     let owner = delivered.or_else(|| name(&addressed));
     let (account, note) = match (&ask.account, &owner) {
         (Some(account), _) => (account.clone(), format!("The account is {account}, as --account says.")),
         (None, Some(owner)) if is_sure => return (owner.clone(), delivered_to(owner.clone())),
+    if let (None, Some(owner)) = (&ask.account, undelivered.owner(mails)) {
+        return (owner.to_owned(), sent_by(owner.to_owned()));
+    }
         (None, Some(owner)) => (
             owner.clone(),
             format!(
@@ -405,22 +504,37 @@ struct Votes {
     /// How often each address is said to be one that a mail was delivered to.
     delivered: BTreeMap<String, u64>,
     /// How many mails were last delivered to each: what stands first in a mail was written last.
+/// That mails were sent by `owner`.
+fn sent_by(owner: String) -> Whose {
+    let note = format!(
+        "The account is {owner}: nearly all mails at the beginning of the files were sent from that address. \
+         --account NAME names another."
+    );
+    Whose { owner: Some(owner), is_sure: true, note: Some(note) }
+}
+
     last: BTreeMap<String, u64>,
     /// How often mails are addressed to each.
     addressed: BTreeMap<String, u64>,
 }
 
-/// Whom one mail is for.
+/// Whom one mail is for, and from.
 #[derive(Default)]
 struct Mail {
     is_begun: bool,
     delivered: Vec<String>,
+    undelivered: Undelivered,
     before: Vec<String>,
     addressed: Vec<String>,
     lists: Vec<String>,
 }
 
 impl Votes {
+    /// Whether a server that it came through said so.
+    is_received: bool,
+    /// Whether Gmail says that the owner sent it.
+    is_sent: bool,
+    from: Vec<String>,
     fn add(&mut self, mail: Mail) {
         if !mail.is_begun {
             return;
@@ -437,6 +551,15 @@ impl Votes {
         for address in own {
             *self.delivered.entry(address.clone()).or_default() += 1;
         }
+        let is_undelivered =
+            mail.delivered.is_empty() && mail.before.is_empty() && (mail.is_sent || !mail.is_received);
+        if let Some(from) = mail.from.first().filter(|_| is_undelivered) {
+            self.undelivered.mails += 1;
+            *self.undelivered.from.entry(from.clone()).or_default() += 1;
+            for address in mail.addressed.iter().collect::<BTreeSet<_>>() {
+                *self.undelivered.to.entry(address.clone()).or_default() += 1;
+            }
+        }
         for address in mail.addressed {
             *self.addressed.entry(address).or_default() += 1;
         }
@@ -446,7 +569,7 @@ impl Votes {
 /// Counts the addresses that mails were delivered to, and those that they are addressed to.
 fn count(head: &[u8]) -> Votes {
     let (mut votes, mut mail) = (Votes::default(), Mail::default());
-    let mut is_header = true;
+    let (mut is_header, mut is_from) = (true, false);
     for line in head.split(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {
@@ -465,10 +588,16 @@ fn count(head: &[u8]) -> Votes {
         let value = String::from_utf8_lossy(&line[at + 1..]);
         let value = value.trim();
         let is_of_list = value.get(..13).is_some_and(|start| start.eq_ignore_ascii_case("mailing list "));
+        // A long name stands in a line of its own, and the address in the next one.
+        if is_from && mail.from.is_empty() && line.starts_with(b" ") | line.starts_with(b"\t") {
+            mail.from.extend(addresses(&String::from_utf8_lossy(line)));
+            continue;
+        }
         let to = if is("delivered-to") && !is_of_list {
             &mut mail.delivered
         } else if is("x-original-to") {
             &mut mail.before
+        is_from = is("from");
         } else if is("to") {
             &mut mail.addressed
         } else if is("list-id") || is("list-post") {
@@ -478,10 +607,18 @@ fn count(head: &[u8]) -> Votes {
             continue;
         } else {
             continue;
+        } else if is_from {
+            &mut mail.from
+        } else if is("received") {
+            mail.is_received = true;
+            continue;
+        } else if is("x-gmail-labels") {
+            let mut marks = Marks::default();
+            marks.gmail_labels(&charset::header_text(value));
+            mail.is_sent = ["Sent", "Drafts"].iter().any(|name| marks.folders.contains(*name));
+            continue;
         };
-        to.extend(
-            people(value).into_iter().filter_map(|person| person.email).filter_map(|email| plain(&email)),
-        );
+        to.extend(addresses(value));
     }
     votes.add(mail);
     votes
@@ -494,6 +631,11 @@ fn plain(email: &str) -> Option<String> {
     let is_plain = |part: &str| {
         !part.is_empty() && !part.contains(|char: char| char.is_whitespace() || char.is_control())
     };
+/// The addresses of a field.
+fn addresses(value: &str) -> impl Iterator<Item = String> {
+    people(value).into_iter().filter_map(|person| person.email).filter_map(|email| plain(&email))
+}
+
     (is_plain(user) && is_plain(host)).then(|| format!("{user}@{host}").to_lowercase())
 }
 
@@ -690,6 +832,88 @@ mod tests {
             ("Takeout/Mail/Inbox.mbox", gmail(ANA) + &gmail(ANA)),
             ("Takeout/Mail/Shop.mbox", gmail("shop@a.example")),
         ];
+    /// Mails from Ana to several people, to Eva most of all, with a line of their own.
+    fn sent(from: &str, line: &str) -> String {
+        let mail = |to: &str| format!("Subject: x\n{line}From: {from}\nTo: {to}@example.org");
+        let mails = ["eva", "eva", "eva", "eva", "eva", "jon", "eva, jon@example.org", "kim"].map(mail);
+        to(&mails.each_ref().map(String::as_str))
+    }
+
+    #[test]
+    fn o4_13_sent_mail_is_of_who_sent_it_and_not_of_who_got_most_of_it() {
+        let (by_ana, by_bob) = (sent(ANA, ""), sent("Bob <Bob+x@b.example>", ""));
+        let (account, whose) = account([by_ana.as_bytes()].into_iter(), &harness::ask());
+        assert_eq!((account.as_str(), whose.is_sure), (ANA, true));
+        assert_eq!(of_files(&[("Sent.mbox", by_ana.clone())]), wanted(&[(ANA, &["Sent.mbox"])]));
+        let folded = sent("=?utf-8?q?A_long_name_of_Ana?=\n <ana@a.example>", "");
+        assert_eq!(of_files(&[("Sent.mbox", folded)])[0].0, ANA);
+        assert_eq!(
+            of_files(&[("ana/Sent", by_ana.clone()), ("bob/Sent", by_bob.clone())]),
+            wanted(&[(ANA, &["ana/Sent"]), (BOB, &["bob/Sent"])])
+        );
+        // One of them has a copy that came back.
+        let with_copy = by_ana.clone() + &to(&["From: ana@a.example\nDelivered-To: eva@example.org"]);
+        assert_eq!(of_files(&[("Sent.mbox", with_copy)])[0].0, ANA);
+        // What came through a server was sent to whoever has it, unless Gmail says otherwise.
+        let received = "Received: from a by b\n";
+        assert_eq!(of_files(&[("Ana", sent(ANA, received))])[0].0, "eva@example.org");
+        let of_gmail = sent(ANA, &format!("{received}X-Gmail-Labels: =?UTF-8?Q?Gesendet,Ge=C3=B6ffnet?=\n"));
+        assert_eq!(of_files(&[("Gesendet.mbox", of_gmail)])[0].0, ANA);
+        // All from one to another: either may have kept it.
+        let to_eva = to(&["From: ana@a.example\nTo: eva@example.org"; 9]);
+        assert_eq!(of_files(&[("x.mbox", to_eva)])[0].0, "eva@example.org");
+    }
+
+    #[test]
+    fn o4_13_of_several_owners_files_one_is_of_whom_its_senders_address_names() {
+        let files = [
+            ("ana.mbox", delivered(ANA)),
+            ("bob/1.mbox", delivered(BOB)),
+            ("bob/2.mbox", delivered(BOB)),
+            // To Bob alone.
+            ("bob/Sent.mbox", to(&["From: Ana <ana@a.example>\nTo: bob@b.example"; 3])),
+            ("bob/Old.mbox", to(&["From: kim@example.org\nTo: bob@b.example"; 3])),
+        ];
+        assert_eq!(
+            of_files(&files),
+            wanted(&[
+                (ANA, &["ana.mbox", "bob/Sent.mbox"]),
+                (BOB, &["bob/1.mbox", "bob/2.mbox", "bob/Old.mbox"])
+            ])
+        );
+    }
+
+    #[test]
+    fn o4_13_a_plan_names_whose_mail_joins_another_account() {
+        let notes = |files: &[(&str, String)]| -> Vec<String> {
+            let bytes: Vec<(&str, &[u8])> =
+                files.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
+            let plans = harness::plan(&super::super::Mbox, &bytes, harness::ask()).unwrap();
+            plans.into_iter().map(|plan| plan.whose.note.unwrap()).collect()
+        };
+        let of = |address: &str, count: usize| to(&vec![format!("Delivered-To: {address}").as_str(); count]);
+        let joins = "bob@b.example (INBOX) is in this account too";
+        let told = notes(&[("INBOX", of(ANA, 9) + &of(BOB, 1))]);
+        assert!(
+            matches!(told.as_slice(), [one] if one.contains(joins) && one.contains("--account NAME names their account")),
+            "{told:?}"
+        );
+        // A single mail of very many is a mistake.
+        let told = notes(&[("INBOX", of(ANA, 19) + &of(BOB, 1))]);
+        assert!(matches!(told.as_slice(), [one] if !one.contains(BOB)), "{told:?}");
+        // Half of it, which nobody has most of.
+        let told = notes(&[("INBOX", of(ANA, 5) + &of(BOB, 5))]);
+        assert!(matches!(told.as_slice(), [one] if one.contains(joins)), "{told:?}");
+        // One of two plans, and what lies beside a mailbox and was sent by somebody else.
+        let told = notes(&[
+            ("a/INBOX", of(ANA, 8) + &of("shop@a.example", 2)),
+            ("a/Sent", sent("Kim <kim@k.example>", "")),
+            ("b/INBOX", of(BOB, 9)),
+        ]);
+        assert!(told[0].contains("kim@k.example (a/Sent), shop@a.example (a/INBOX) is in this"), "{told:?}");
+        assert!(told.len() == 2 && !told[1].contains("is in this account too"), "{told:?}");
+    }
+
         assert_eq!(of_files(&one).len(), 1);
         assert_eq!(of_files(&one)[0].0, ANA);
         let two = [("1.zip/Takeout/Mail/a.mbox", gmail(ANA)), ("2.zip/Takeout/Mail/a.mbox", gmail(BOB))];
