@@ -10,7 +10,7 @@ use memchr::memmem;
 use super::charset;
 use super::folder::Marks;
 use super::header::people;
-use crate::import::declare::{Registry, StreamLine, connector};
+use crate::import::declare::{Declared, Registry, StreamLine, connector};
 use crate::import::format::{Ask, Member, Plan, Refused, Whose};
 use crate::import::refresh::folder_of;
 use crate::vault::declaration::{BadField, Connector};
@@ -19,8 +19,8 @@ use crate::vault::declaration::{BadField, Connector};
 macro_rules! message_fields {
     () => {
         "id:k! thread_id:k! subject:h from_name:n from_email:s to:a cc:a bcc:a reply_to:a recipients:x date:t received_at:T! \
-         message_id:k in_reply_to:k references:a list_id:g size_bytes:i labels:a folder:g is_draft:f is_flagged:f is_seen:f \
-         is_answered:f has_attachments:f snippet:x"
+         message_id:k in_reply_to:k references:a list_id:g size_bytes:i labels:a folder:g is_draft:f is_flagged:f* is_seen:f* \
+         is_answered:f* has_attachments:f snippet:x"
     };
 }
 
@@ -29,7 +29,7 @@ const STREAMS: [StreamLine; 6] = [
         name: "messages",
         key: "id",
         time: "received_at",
-        fields: concat!(message_fields!(), " gone_at:t"),
+        fields: concat!(message_fields!(), " gone_at:t*"),
         relations: "message_bodies message_bodies message_id one, attachments attachments message_id many, \
                     message_labels message_labels message_id many",
     },
@@ -63,17 +63,24 @@ const STREAMS: [StreamLine; 6] = [
         name: "security_messages",
         key: "id",
         time: "received_at",
-        fields: concat!(message_fields!(), " body_text:b gone_at:t"),
+        fields: concat!(message_fields!(), " body_text:b gone_at:t*"),
         relations: "",
     },
 ];
 
 const GMAIL: &str = "gmail";
+const MAIL: &str = "mail";
+
+/// What mail is declared to hold, whatever the files are.
+pub const DECLARED: &[Declared] = &[
+    Declared { registry: Registry::Upstream, key: GMAIL, streams: &STREAMS },
+    Declared { registry: Registry::Local, key: MAIL, streams: &STREAMS },
+];
 
 /// What mail is declared to hold.
 pub fn declared(is_gmail: bool) -> Result<Arc<Connector>, BadField> {
     let (registry, key, title) =
-        if is_gmail { (Registry::Upstream, GMAIL, "Gmail") } else { (Registry::Local, "mail", "Mail") };
+        if is_gmail { (Registry::Upstream, GMAIL, "Gmail") } else { (Registry::Local, MAIL, "Mail") };
     connector(registry, key, title, &STREAMS)
 }
 
@@ -197,17 +204,10 @@ struct Set {
     mails: u64,
     /// The mails that were last delivered to each address.
     delivered: BTreeMap<String, u64>,
+    undelivered: Undelivered,
 }
 
 impl Set {
-    /// The address that most of the mails were delivered to, where few were to others.
-    fn owner(&self) -> Option<&str> {
-        let (owner, votes) = most(&self.delivered)?;
-        let all: u64 = self.delivered.values().sum();
-    undelivered: Undelivered,
-        (votes * 2 > self.mails && votes * 3 >= all * 2).then_some(owner)
-    }
-
     fn add(&mut self, file: &File<'_>) {
         let votes = count(file.head);
         self.units.push(file.at);
@@ -218,19 +218,19 @@ impl Set {
         self.undelivered.add(votes.undelivered);
     }
 
+    /// The address that most of the mails were delivered to, where few were to others.
+    fn owner(&self) -> Option<&str> {
+        let (owner, votes) = most(&self.delivered)?;
+        let all: u64 = self.delivered.values().sum();
+        (votes * 2 > self.mails && votes * 3 >= all * 2).then_some(owner)
+    }
+
     /// Addresses that enough of the mails were delivered to for them to be the owner's too.
     fn aliases(&self) -> impl Iterator<Item = &str> {
         let all: u64 = self.delivered.values().sum();
         let is_alias = move |votes: u64| votes > 1 && votes * 10 >= all;
         self.delivered.iter().filter(move |(_, votes)| is_alias(**votes)).map(|(address, _)| address.as_str())
     }
-}
-
-/// The one with most votes: of several the first, so that the same files give the same.
-fn most<K: AsRef<str>>(votes: &BTreeMap<K, u64>) -> Option<(&str, u64)> {
-    let most = votes.values().copied().max()?;
-    votes.iter().find(|(_, count)| **count == most).map(|(name, count)| (name.as_ref(), *count))
-}
 
     /// The addresses that a tenth of the mails were delivered to, and the one whose sent mail it is.
     fn addresses(&self) -> impl Iterator<Item = &str> {
@@ -269,6 +269,13 @@ impl Undelivered {
         let (_, votes) = most(&self.to)?;
         self.sender(mails).filter(|_| votes * 10 < mails * 9)
     }
+}
+
+/// The one with most votes: of several the first, so that the same files give the same.
+fn most<K: AsRef<str>>(votes: &BTreeMap<K, u64>) -> Option<(&str, u64)> {
+    let most = votes.values().copied().max()?;
+    votes.iter().find(|(_, count)| **count == most).map(|(name, count)| (name.as_ref(), *count))
+}
 
 /// A plan for each owner of files. Files that do not say whose they are go with those around them.
 pub fn plans_of(is_gmail: bool, files: &[File<'_>], ask: &Ask) -> Result<Vec<Plan>, Refused> {
@@ -332,13 +339,6 @@ fn name_others(whose: &mut Whose, sets: &BTreeMap<&str, Set>, units: &[usize], a
             others.entry(address).or_default().insert(label);
         }
     }
-    let mut votes: BTreeMap<String, u64> = BTreeMap::new();
-    let mut names = Names::default();
-    for set in sets.values() {
-        let Some(owner) = set.owner() else { continue };
-        names.join(owner, owner);
-        for alias in set.aliases() {
-            names.join(owner, alias);
     if others.is_empty() {
         return;
     }
@@ -357,10 +357,25 @@ fn name_others(whose: &mut Whose, sets: &BTreeMap<&str, Set>, units: &[usize], a
 
 /// The files of each owner; none where no file says surely whose it is.
 fn by_owner(sets: &BTreeMap<&str, Set>) -> BTreeMap<String, Vec<usize>> {
+    let mut votes: BTreeMap<String, u64> = BTreeMap::new();
+    let mut names = Names::default();
+    for set in sets.values() {
+        let Some(owner) = set.owner() else { continue };
+        names.join(owner, owner);
+        for alias in set.aliases() {
+            names.join(owner, alias);
         }
     }
     for (address, count) in sets.values().filter(|set| set.owner().is_some()).flat_map(|set| &set.delivered) {
         *votes.entry(address.clone()).or_default() += count;
+    }
+    // Where no file says whom it was delivered to, whoever sent what was sent is an owner.
+    let is_nobodys = names.0.is_empty();
+    for set in sets.values().filter(|_| is_nobodys) {
+        if let Some(owner) = set.undelivered.owner(set.mails) {
+            names.join(owner, owner);
+            *votes.entry(owner.to_owned()).or_default() += set.mails;
+        }
     }
     let owners = names.owners(&votes);
     let owner_of = |set: &Set| {
@@ -372,14 +387,6 @@ fn by_owner(sets: &BTreeMap<&str, Set>) -> BTreeMap<String, Vec<usize>> {
     let mut beneath: HashMap<&str, BTreeMap<&str, u64>> = HashMap::new();
     for (label, set) in sets {
         let Some(owner) = owner_of(set) else { continue };
-    // Where no file says whom it was delivered to, whoever sent what was sent is an owner.
-    let is_nobodys = names.0.is_empty();
-    for set in sets.values().filter(|_| is_nobodys) {
-        if let Some(owner) = set.undelivered.owner(set.mails) {
-            names.join(owner, owner);
-            *votes.entry(owner.to_owned()).or_default() += set.mails;
-        }
-    }
         let mails = set.delivered.values().sum::<u64>() + set.undelivered.mails;
         for (at, folder) in above(label).enumerate() {
             let all = (at < 2).then_some(&mut beside);
@@ -445,26 +452,26 @@ impl Names {
 fn account<'a>(heads: impl Iterator<Item = &'a [u8]>, ask: &Ask) -> (String, Whose) {
     let mut delivered: BTreeMap<String, u64> = BTreeMap::new();
     let mut addressed: BTreeMap<String, u64> = BTreeMap::new();
+    let (mut mails, mut undelivered) = (0, Undelivered::default());
     for votes in heads.map(count) {
+        mails += votes.mails;
+        undelivered.add(votes.undelivered);
         for (all, some) in [(&mut delivered, votes.delivered), (&mut addressed, votes.addressed)] {
             for (address, count) in some {
                 *all.entry(address).or_default() += count;
             }
         }
     }
-    let (mut mails, mut undelivered) = (0, Undelivered::default());
+    if let (None, Some(owner)) = (&ask.account, undelivered.owner(mails)) {
+        return (owner.to_owned(), sent_by(owner.to_owned()));
+    }
     let name = |votes| most(votes).map(|(address, _)| address.to_owned());
-        mails += votes.mails;
-        undelivered.add(votes.undelivered);
     let delivered = name(&delivered);
     let is_sure = delivered.is_some();
     let owner = delivered.or_else(|| name(&addressed));
     let (account, note) = match (&ask.account, &owner) {
         (Some(account), _) => (account.clone(), format!("The account is {account}, as --account says.")),
         (None, Some(owner)) if is_sure => return (owner.clone(), delivered_to(owner.clone())),
-    if let (None, Some(owner)) = (&ask.account, undelivered.owner(mails)) {
-        return (owner.to_owned(), sent_by(owner.to_owned()));
-    }
         (None, Some(owner)) => (
             owner.clone(),
             format!(
@@ -497,13 +504,6 @@ fn delivered_to(owner: String) -> Whose {
     Whose { owner: Some(owner), is_sure: true, note: Some(note) }
 }
 
-/// What mails say of whom they are for.
-#[derive(Default)]
-struct Votes {
-    mails: u64,
-    /// How often each address is said to be one that a mail was delivered to.
-    delivered: BTreeMap<String, u64>,
-    /// How many mails were last delivered to each: what stands first in a mail was written last.
 /// That mails were sent by `owner`.
 fn sent_by(owner: String) -> Whose {
     let note = format!(
@@ -513,28 +513,35 @@ fn sent_by(owner: String) -> Whose {
     Whose { owner: Some(owner), is_sure: true, note: Some(note) }
 }
 
+/// What mails say of whom they are for.
+#[derive(Default)]
+struct Votes {
+    mails: u64,
+    /// How often each address is said to be one that a mail was delivered to.
+    delivered: BTreeMap<String, u64>,
+    /// How many mails were last delivered to each: what stands first in a mail was written last.
     last: BTreeMap<String, u64>,
     /// How often mails are addressed to each.
     addressed: BTreeMap<String, u64>,
+    undelivered: Undelivered,
 }
 
 /// Whom one mail is for, and from.
 #[derive(Default)]
 struct Mail {
     is_begun: bool,
+    /// Whether a server that it came through said so.
+    is_received: bool,
+    /// Whether Gmail says that the owner sent it.
+    is_sent: bool,
+    from: Vec<String>,
     delivered: Vec<String>,
-    undelivered: Undelivered,
     before: Vec<String>,
     addressed: Vec<String>,
     lists: Vec<String>,
 }
 
 impl Votes {
-    /// Whether a server that it came through said so.
-    is_received: bool,
-    /// Whether Gmail says that the owner sent it.
-    is_sent: bool,
-    from: Vec<String>,
     fn add(&mut self, mail: Mail) {
         if !mail.is_begun {
             return;
@@ -544,13 +551,6 @@ impl Votes {
         let is_own = |address: &&String| {
             !mail.lists.iter().any(|list| *list == **address || *list == address.replacen('@', ".", 1))
         };
-        let mut own = mail.delivered.iter().chain(&mail.before).filter(is_own).peekable();
-        if let Some(last) = own.peek() {
-            *self.last.entry((*last).clone()).or_default() += 1;
-        }
-        for address in own {
-            *self.delivered.entry(address.clone()).or_default() += 1;
-        }
         let is_undelivered =
             mail.delivered.is_empty() && mail.before.is_empty() && (mail.is_sent || !mail.is_received);
         if let Some(from) = mail.from.first().filter(|_| is_undelivered) {
@@ -559,6 +559,13 @@ impl Votes {
             for address in mail.addressed.iter().collect::<BTreeSet<_>>() {
                 *self.undelivered.to.entry(address.clone()).or_default() += 1;
             }
+        }
+        let mut own = mail.delivered.iter().chain(&mail.before).filter(is_own).peekable();
+        if let Some(last) = own.peek() {
+            *self.last.entry((*last).clone()).or_default() += 1;
+        }
+        for address in own {
+            *self.delivered.entry(address.clone()).or_default() += 1;
         }
         for address in mail.addressed {
             *self.addressed.entry(address).or_default() += 1;
@@ -581,32 +588,25 @@ fn count(head: &[u8]) -> Votes {
         if !is_header {
             continue;
         }
-        let Some(at) = line.iter().take(16).position(|byte| *byte == b':') else { continue };
-        mail.is_begun = true;
-        let name = &line[..at];
-        let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
-        let value = String::from_utf8_lossy(&line[at + 1..]);
-        let value = value.trim();
-        let is_of_list = value.get(..13).is_some_and(|start| start.eq_ignore_ascii_case("mailing list "));
         // A long name stands in a line of its own, and the address in the next one.
         if is_from && mail.from.is_empty() && line.starts_with(b" ") | line.starts_with(b"\t") {
             mail.from.extend(addresses(&String::from_utf8_lossy(line)));
             continue;
         }
+        let Some(at) = line.iter().take(16).position(|byte| *byte == b':') else { continue };
+        mail.is_begun = true;
+        let name = &line[..at];
+        let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+        is_from = is("from");
+        let value = String::from_utf8_lossy(&line[at + 1..]);
+        let value = value.trim();
+        let is_of_list = value.get(..13).is_some_and(|start| start.eq_ignore_ascii_case("mailing list "));
         let to = if is("delivered-to") && !is_of_list {
             &mut mail.delivered
         } else if is("x-original-to") {
             &mut mail.before
-        is_from = is("from");
         } else if is("to") {
             &mut mail.addressed
-        } else if is("list-id") || is("list-post") {
-            let inner = value.rsplit_once('<').map_or(value, |(_, inner)| inner).trim_end_matches('>');
-            let inner = inner.strip_prefix("mailto:").unwrap_or(inner);
-            mail.lists.push(inner.to_lowercase());
-            continue;
-        } else {
-            continue;
         } else if is_from {
             &mut mail.from
         } else if is("received") {
@@ -617,11 +617,23 @@ fn count(head: &[u8]) -> Votes {
             marks.gmail_labels(&charset::header_text(value));
             mail.is_sent = ["Sent", "Drafts"].iter().any(|name| marks.folders.contains(*name));
             continue;
+        } else if is("list-id") || is("list-post") {
+            let inner = value.rsplit_once('<').map_or(value, |(_, inner)| inner).trim_end_matches('>');
+            let inner = inner.strip_prefix("mailto:").unwrap_or(inner);
+            mail.lists.push(inner.to_lowercase());
+            continue;
+        } else {
+            continue;
         };
         to.extend(addresses(value));
     }
     votes.add(mail);
     votes
+}
+
+/// The addresses of a field.
+fn addresses(value: &str) -> impl Iterator<Item = String> {
+    people(value).into_iter().filter_map(|person| person.email).filter_map(|email| plain(&email))
 }
 
 /// An address in lower case, without what is behind a `+`, which one person may have many of.
@@ -631,11 +643,6 @@ fn plain(email: &str) -> Option<String> {
     let is_plain = |part: &str| {
         !part.is_empty() && !part.contains(|char: char| char.is_whitespace() || char.is_control())
     };
-/// The addresses of a field.
-fn addresses(value: &str) -> impl Iterator<Item = String> {
-    people(value).into_iter().filter_map(|person| person.email).filter_map(|email| plain(&email))
-}
-
     (is_plain(user) && is_plain(host)).then(|| format!("{user}@{host}").to_lowercase())
 }
 
@@ -825,13 +832,6 @@ mod tests {
         assert_eq!(of_files(&files), wanted(&[(ANA, &["a"]), (BOB, &["b"])]));
     }
 
-    #[test]
-    fn o4_13_a_takeout_is_one_account_and_two_are_two() {
-        let gmail = |owner: &str| to(&[format!("X-GM-THRID: 1\nDelivered-To: {owner}").as_str(); 3]);
-        let one = [
-            ("Takeout/Mail/Inbox.mbox", gmail(ANA) + &gmail(ANA)),
-            ("Takeout/Mail/Shop.mbox", gmail("shop@a.example")),
-        ];
     /// Mails from Ana to several people, to Eva most of all, with a line of their own.
     fn sent(from: &str, line: &str) -> String {
         let mail = |to: &str| format!("Subject: x\n{line}From: {from}\nTo: {to}@example.org");
@@ -914,6 +914,13 @@ mod tests {
         assert!(told.len() == 2 && !told[1].contains("is in this account too"), "{told:?}");
     }
 
+    #[test]
+    fn o4_13_a_takeout_is_one_account_and_two_are_two() {
+        let gmail = |owner: &str| to(&[format!("X-GM-THRID: 1\nDelivered-To: {owner}").as_str(); 3]);
+        let one = [
+            ("Takeout/Mail/Inbox.mbox", gmail(ANA) + &gmail(ANA)),
+            ("Takeout/Mail/Shop.mbox", gmail("shop@a.example")),
+        ];
         assert_eq!(of_files(&one).len(), 1);
         assert_eq!(of_files(&one)[0].0, ANA);
         let two = [("1.zip/Takeout/Mail/a.mbox", gmail(ANA)), ("2.zip/Takeout/Mail/a.mbox", gmail(BOB))];
