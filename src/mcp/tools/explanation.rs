@@ -578,11 +578,18 @@ fn unsorted(error: ToolError, call: &Call, facts: &[StreamFacts]) -> ToolError {
     if let Some(names) = joined(listed) {
         return error.hint(format!("records sort by one of {names}; -FIELD descends"));
     }
-    let hint = format!(
-        "records sort by {cursor} alone: sort {cursor} or -{cursor}; for the largest or smallest {} take aggregate max or \
-         min, then filter by that value",
-        crate::text::prefix(field, 80)
-    );
+    let mut hint = format!("records sort by {cursor} alone: sort {cursor} or -{cursor}");
+    let of_field = || facts.iter().filter_map(|facts| facts.fields.get(field));
+    // A field that the grant does not give cannot be aggregated either.
+    if of_field().any(|declared| declared.aggregates.iter().any(|usage| matches!(&**usage, "max" | "min"))) {
+        let shown = crate::text::prefix(field, 80);
+        let _ = write!(
+            hint,
+            "; for the largest or smallest {shown} take aggregate max or min, then filter by that value"
+        );
+    } else if of_field().next().is_none() && facts.iter().any(|facts| !facts.fields.is_empty()) {
+        let _ = write!(hint, "; `{}` is none of the granted fields", crate::text::prefix(field, 80));
+    }
     error.hint(hint)
 }
 
@@ -657,6 +664,20 @@ mod tests {
             Value::Object(error.to_structured()).to_string()
         };
         assert!(hint(&one).contains("records sort by at alone"), "{}", hint(&one));
+        assert!(!hint(&one).contains("aggregate"), "nothing is known of that field: {}", hint(&one));
+        let with = |name: &str, aggregates: &[&str]| {
+            let aggregates = aggregates.iter().map(|usage| (*usage).to_owned()).collect();
+            let fields = [(name.to_owned(), Declared { aggregates, ..Declared::default() })].into();
+            hint(&StreamFacts { fields, ..one.clone() })
+        };
+        assert!(with("kind", &["count", "max"]).contains("smallest kind take aggregate max or min"));
+        assert!(!with("kind", &["count"]).contains("aggregate"), "{}", with("kind", &["count"]));
+        // The grant leaves it out, as one with a last day does with what tells of later ones.
+        let text = with("at", &["max"]);
+        assert!(
+            text.contains("`kind` is none of the granted fields") && !text.contains("aggregate"),
+            "{text}"
+        );
         let several = StreamFacts { sort_fields: ["at", "amount"].map(str::to_owned).into(), ..one.clone() };
         let text = hint(&several);
         assert!(
