@@ -37,6 +37,14 @@ const UNFIT: &str = "import_unfit";
 const WORKBOOK: &str = "xl/workbook.xml";
 /// Questions of one plan at most.
 const MAX_QUESTIONS: usize = 8;
+/// Items that are looked at to know a source again, at most.
+const MOST_COMPARED: usize = 2000;
+/// Why what lies at the place of a known source is not imported without somebody's word.
+const NOTHING_KNOWN: &str = "nothing in it was there before: it may be another person's now";
+/// Why a member is not recognised, where nothing more is known.
+const UNKNOWN: &str = "its contents match no format";
+/// Why a member without contents is left out.
+const EMPTY: &str = "it is empty";
 
 /// What to import, and how.
 #[derive(Clone)]
@@ -134,7 +142,7 @@ pub struct Survey {
     /// What would be imported.
     pub jobs: Vec<Job>,
     /// Members that no format recognises, by the source that they are in.
-    pub unrecognised: Vec<(PathBuf, String)>,
+    pub unrecognised: Vec<(PathBuf, Skipped)>,
     /// What is left out or cannot be read, by the source that it is in.
     pub left_out: Vec<(PathBuf, LeftOut)>,
     /// What is in known sources and was not imported from them before: it is not imported now.
@@ -247,14 +255,15 @@ impl Survey {
                     left.set(left.get() - head.len());
                     found[at].members.push((member, head));
                 } else if whole && head.is_empty() {
-                    empty.push(Skipped { label: member.label, why: "it is empty".to_owned() });
+                    empty.push(Skipped { label: member.label, why: EMPTY.to_owned() });
                 } else {
                     if let Some(book) = workbook_of(&member.label) {
                         why_not = Some(format!("{book} is an Excel workbook: save its sheets as CSV"));
                     } else if why_not.is_none() {
-                        why_not = why_unrecognised(named, &peek);
+                        why_not = why.as_deref().map(|why| of_member(&member.label, why));
                     }
-                    unrecognised.push(member.label);
+                    let why = why.unwrap_or_else(|| UNKNOWN.to_owned());
+                    unrecognised.push(Skipped { label: member.label, why });
                 }
                 Ok(())
             })
@@ -263,9 +272,13 @@ impl Survey {
         left_out.skipped.append(&mut empty);
         if !named.is_as {
             let is_only = found.len() == 1;
-            for (label, why) in found.iter_mut().flat_map(|one| one.drop_unclaimed(is_only)) {
-                why_not = why_not.or_else(|| Some(format!("{label}: {}", why?)));
-                unrecognised.push(label);
+            for (label, why, is_empty) in found.iter_mut().flat_map(|one| one.drop_unclaimed(is_only)) {
+                if is_empty {
+                    left_out.skipped.push(Skipped { label, why: EMPTY.to_owned() });
+                    continue;
+                }
+                why_not = why_not.or_else(|| Some(format!("{label}: {}", why.as_ref()?)));
+                unrecognised.push(Skipped { label, why: why.unwrap_or_else(|| UNKNOWN.to_owned()) });
             }
         }
         if found.iter().all(|one| one.members.is_empty()) {
@@ -284,7 +297,7 @@ impl Survey {
             self.news.truncate(before.1);
             return Err(error);
         }
-        self.unrecognised.extend(unrecognised.into_iter().map(|label| (typed.to_owned(), label)));
+        self.unrecognised.extend(unrecognised.into_iter().map(|one| (typed.to_owned(), one)));
         self.left_out.push((typed.to_owned(), left_out));
         Ok(())
     }
@@ -292,6 +305,7 @@ impl Survey {
     /// Plans what the formats recognise of a source.
     fn plan_all(
         &mut self,
+                    let why = why_unrecognised(named, &peek);
         found: Vec<Recognised>,
         source: &Arc<Source>,
         named: &Named,
@@ -384,14 +398,14 @@ impl Survey {
 }
 
 /// Leaves to a format what it says that its members are parts of: a table that was sent in a chat is no table of the person's.
-fn leave_to_chats(source: &Arc<Source>, found: &mut [Recognised], unrecognised: &mut Vec<String>) {
+fn leave_to_chats(source: &Arc<Source>, found: &mut [Recognised], unrecognised: &mut Vec<Skipped>) {
     for at in 0..found.len() {
         if found[at].members.is_empty() {
             continue;
         }
         let rest = found.iter().enumerate().filter(|(of, _)| *of != at);
         let of_others = rest.flat_map(|(_, one)| one.members.iter().map(|(member, _)| member.label.as_str()));
-        let others: Vec<&str> = of_others.chain(unrecognised.iter().map(String::as_str)).collect();
+        let others: Vec<&str> = of_others.chain(unrecognised.iter().map(|one| one.label.as_str())).collect();
         let format = found[at].format;
         // What cannot be read is told where it is planned.
         let parts = found[at].with(source, |members| format.companions(members, &others)).unwrap_or_default();
@@ -405,7 +419,7 @@ fn leave_to_chats(source: &Arc<Source>, found: &mut [Recognised], unrecognised: 
                 one.members.retain(|(member, _)| !parts.contains(&member.label));
             }
         }
-        unrecognised.retain(|label| !parts.contains(label));
+        unrecognised.retain(|one| !parts.contains(&one.label));
     }
 }
 
@@ -419,12 +433,15 @@ fn workbook_of(label: &str) -> Option<&str> {
 
 /// Why no format recognises a member, where something can be said.
 fn why_unrecognised(named: &Named, peek: &Peek<'_>) -> Option<String> {
-    let label = peek.label;
     if let Some(kind) = kind_of_file::of(peek.head) {
-        return Some(format!("{label} is {}", kind_of_file::with_advice(kind)));
+        return Some(format!("it is {}", kind_of_file::with_advice(kind)));
     }
-    let why = meant_as(named, label)?.why_not(peek)?;
-    Some(format!("{label}: {why}"))
+    meant_as(named, peek.label)?.why_not(peek)
+}
+
+/// Why a member is not recognised, with its name.
+fn of_member(label: &str, why: &str) -> String {
+    why.strip_prefix("it is ").map_or_else(|| format!("{label}: {why}"), |what| format!("{label} is {what}"))
 }
 
 /// The format that a member seems to be meant as: the one that the person named, or one whose files end so.
@@ -452,9 +469,9 @@ impl Recognised {
         Self { format, members: Vec::new() }
     }
 
-    /// Leaves out what its format does not claim; their names, and why where it can say so. Where no other format is looked for, the source was imported as this one
-    /// before, and where it claims nothing, the person had named it.
-    fn drop_unclaimed(&mut self, is_only: bool) -> Vec<(String, Option<String>)> {
+    /// Leaves out what its format does not claim: their names, why where it can say so, and whether they are empty. Where no other
+    /// format is looked for, the source was imported as this one before, and where it claims nothing, the person had named it.
+    fn drop_unclaimed(&mut self, is_only: bool) -> Vec<(String, Option<String>, bool)> {
         let peeks: Vec<Peek<'_>> = self
             .members
             .iter()
@@ -474,7 +491,7 @@ impl Recognised {
         let told = |(member, head): (Member, Vec<u8>)| {
             let is_whole = member.size == Some(head.len() as u64);
             let why = format.why_not(&Peek { label: &member.label, head: &head, is_whole });
-            (member.label, why)
+            (member.label, why, member.size == Some(0))
         };
         others.map(told).collect()
     }

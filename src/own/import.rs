@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::LeftOut;
+use crate::archive::{LeftOut, Skipped};
 use crate::error::{Error, Kind, Result};
 use crate::import::account::Known;
 use crate::import::apart;
@@ -180,7 +180,7 @@ pub struct Plan {
     /// What would be imported of it.
     pub sources: Vec<Planned>,
     /// Members that no format recognises, by the source that they are in.
-    pub unrecognised: Vec<(PathBuf, String)>,
+    pub unrecognised: Vec<(PathBuf, Skipped)>,
     /// What is left out or cannot be read, by the source that it is in.
     pub left_out: Vec<(PathBuf, LeftOut)>,
 }
