@@ -5,6 +5,8 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Read};
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,7 +16,9 @@ use super::account::{self, Choice, Known};
 use super::apart::Bytes;
 use super::digest;
 use super::earlier::{Before, Earlier};
-use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, ReadFrom, Refused, Sure, Whose};
+use super::format::{
+    self, Ask, DateOrder, Format, PEEK, Parsed, Peek, Plan, Raw, ReadFrom, Refused, Sure, Unit, Whose,
+};
 use super::kind_of_file;
 use super::refresh::{Seen, folder_of};
 use crate::advice::{Command, Hint};
@@ -33,10 +37,6 @@ const SHORT_HEAD: usize = 512;
 const UNREADABLE: &str = "import_unreadable";
 /// The code of a source that is not what its format reads.
 const UNFIT: &str = "import_unfit";
-/// What an Excel workbook, which is a zip archive, has.
-const WORKBOOK: &str = "xl/workbook.xml";
-/// Questions of one plan at most.
-const MAX_QUESTIONS: usize = 8;
 /// Items that are looked at to know a source again, at most.
 const MOST_COMPARED: usize = 2000;
 /// Why what lies at the place of a known source is not imported without somebody's word.
@@ -45,6 +45,10 @@ const NOTHING_KNOWN: &str = "nothing in it was there before: it may be another p
 const UNKNOWN: &str = "its contents match no format";
 /// Why a member without contents is left out.
 const EMPTY: &str = "it is empty";
+/// What an Excel workbook, which is a zip archive, has.
+const WORKBOOK: &str = "xl/workbook.xml";
+/// Questions of one plan at most.
+const MAX_QUESTIONS: usize = 8;
 
 /// What to import, and how.
 #[derive(Clone)]
@@ -124,6 +128,45 @@ impl Job {
     /// The id of the connection: the same for the same account, whatever it is imported from.
     pub fn connection(&self) -> String {
         connection_of(&self.plan)
+    }
+
+    /// Whether something else lies at the place of what was read, and nothing says whose it is. A database is left out of this: it
+    /// lies where its program keeps it.
+    fn is_replaced(&self, adviser: &dyn Adviser) -> bool {
+        let is_replaced =
+            |one: &Known| one.name == self.plan.account && one.read == Some(account::Read::Another);
+        self.plan.whose.owner.is_none()
+            && !self.format.counts_items()
+            && adviser.accounts(self).iter().any(is_replaced)
+    }
+
+    /// Whether it has records, and its account has none of them, as far as is looked.
+    fn has_nothing_known(&self, earlier: &dyn Earlier) -> bool {
+        let mut keys: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut left = MOST_COMPARED;
+        let mut out = |raw: Raw| {
+            left = left.saturating_sub(1);
+            if let Ok(Ok(Parsed::Records(drafts))) =
+                catch_unwind(AssertUnwindSafe(|| self.format.parse(&self.plan, &raw)))
+            {
+                for draft in drafts.into_iter().filter(|draft| draft.data.is_some()) {
+                    keys.entry(draft.stream.into_owned()).or_default().push(draft.key);
+                }
+            }
+            if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        for member in &self.units {
+            // What cannot be read is told where it is imported.
+            let _ = catch_unwind(AssertUnwindSafe(|| {
+                let bytes = Box::new(Bytes(self.source.member(&member.place)?, None));
+                let mut unit = Unit { label: &member.label, modified_ms: member.modified_ms, bytes };
+                self.format.split(&self.plan, &mut unit, 0, &mut out)
+            }));
+        }
+        let has = |(stream, keys): (&String, &Vec<String>)| {
+            earlier.has(&self.plan.connector.key, &self.plan.account, stream, keys).contains(&true)
+        };
+        !keys.is_empty() && !keys.iter().any(has)
     }
 
     /// How many bytes there are to read, as far as that is known.
@@ -257,6 +300,7 @@ impl Survey {
                 } else if whole && head.is_empty() {
                     empty.push(Skipped { label: member.label, why: EMPTY.to_owned() });
                 } else {
+                    let why = why_unrecognised(named, &peek);
                     if let Some(book) = workbook_of(&member.label) {
                         why_not = Some(format!("{book} is an Excel workbook: save its sheets as CSV"));
                     } else if why_not.is_none() {
@@ -305,7 +349,6 @@ impl Survey {
     /// Plans what the formats recognise of a source.
     fn plan_all(
         &mut self,
-                    let why = why_unrecognised(named, &peek);
         found: Vec<Recognised>,
         source: &Arc<Source>,
         named: &Named,
@@ -385,6 +428,13 @@ impl Survey {
             for job in planned? {
                 if before.is_some_and(|before| !before.has_connection(&job.connection())) {
                     self.news.push(new(Some(job.plan.account), job.units.len(), None));
+                    continue;
+                }
+                let earlier = Before { store: adviser.store(), jobs: &self.jobs };
+                // Of what `--since` left out nothing is known.
+                let is_whole_known = before.is_some_and(|before| before.since_ms.is_none());
+                if is_whole_known && job.is_replaced(adviser) && job.has_nothing_known(&earlier) {
+                    self.news.push(new(None, job.units.len(), Some(NOTHING_KNOWN.to_owned())));
                     continue;
                 }
                 self.jobs.push(Job { is_whole, since_ms, ..job });
