@@ -1,9 +1,32 @@
 //! The event loop that a command runs on, and who may stop it.
 
 use std::future::Future;
+use std::io;
+
+use tokio::sync::Notify;
 
 use crate::advice::Command;
 use crate::error::{Error, Kind, Result};
+
+/// The hidden option of a command that another process of this program runs, by which it calls [`go_with_parent`].
+pub const WHILE_STDIN_IS_OPEN: &str = "--while-stdin-is-open";
+
+/// Told, once, when the process that started this one is gone.
+static PARENT_IS_GONE: Notify = Notify::const_new();
+
+/// Lets this process be asked to go by the end of its standard input too: a pipe that the process which started it keeps open. Whatever
+/// ends that process, the system closes its end.
+///
+/// # Errors
+/// `no_thread`: the system gave none.
+pub fn go_with_parent() -> Result<()> {
+    let wait = || {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        PARENT_IS_GONE.notify_one();
+    };
+    let started = std::thread::Builder::new().name("parent".to_owned()).spawn(wait);
+    started.map(drop).map_err(|error| Error::failed("no_thread", "Could not start a thread").because(error))
+}
 
 /// Runs `future` on a runtime of this one thread, and leaves without waiting for threads that it started.
 ///
@@ -94,9 +117,14 @@ impl StopSignals {
     /// Ends with the next of them.
     pub async fn next(&mut self) {
         if self.0.is_empty() {
-            return std::future::pending().await;
+            return PARENT_IS_GONE.notified().await;
         }
-        futures_util::future::select_all(self.0.iter_mut().map(|signal| Box::pin(signal.recv()))).await;
+        let signal =
+            futures_util::future::select_all(self.0.iter_mut().map(|signal| Box::pin(signal.recv())));
+        tokio::select! {
+            _ = signal => {}
+            () = PARENT_IS_GONE.notified() => {}
+        }
     }
 }
 
@@ -136,6 +164,7 @@ impl StopSignals {
             Some(()) = asked(self.interrupt_too.as_mut().map(tokio::signal::windows::CtrlBreak::recv)) => {}
             Some(()) = asked(self.close.as_mut().map(tokio::signal::windows::CtrlClose::recv)) => {}
             Some(()) = asked(self.shutdown.as_mut().map(tokio::signal::windows::CtrlShutdown::recv)) => {}
+            () = PARENT_IS_GONE.notified() => {}
             else => std::future::pending().await,
         }
     }

@@ -224,6 +224,12 @@ impl Selection {
                 .run(Command::new("mcp setup").value(host));
             return Error::new(Kind::NotConnected, "not_connected", message).hint(hint);
         }
+        let is_meant =
+            |one: &&Credential| self.provider.as_ref().is_none_or(|provider| *provider == one.provider);
+        let meant: Vec<&Credential> = credentials.iter().filter(is_meant).collect();
+        if let (None, [first, ..]) = (&self.grant, meant.as_slice()) {
+            return kept_for_others(first, &meant);
+        }
         let mut message = match (&self.provider, &self.grant) {
             (None, None) => "No provider is connected on this machine".to_owned(),
             (Some(provider), None) => format!("{provider} is not connected on this machine"),
@@ -244,6 +250,18 @@ impl Selection {
             connect.map_or_else(Command::connect_any, |provider| Command::connect(provider.typed()));
         Error::new(Kind::NotConnected, "not_connected", message).run(connect)
     }
+}
+
+/// That what is granted serves one host each, and nobody said that this is one of them.
+fn kept_for_others(first: &Credential, all: &[&Credential]) -> Error {
+    let mut message = "Nothing is granted for every host on this machine; for one host alone:".to_owned();
+    for one in all {
+        let host = one.host.as_deref().unwrap_or_default();
+        let _ = write!(message, "\n  {} ({}) for {host}", one.provider, one.label);
+    }
+    let typed = first.provider.typed();
+    Error::new(Kind::NotConnected, "not_connected", message)
+        .hint(Hint::new("For every host: ").run(Command::connect(typed)))
 }
 
 fn expired(expired: &[&Credential], all: &[Credential]) -> Error {
@@ -336,6 +354,21 @@ mod tests {
         // An expired one does not stand in the way of a live one, and is not forgotten.
         let all = [old, credential("https://a.example/t", "g2")];
         assert_eq!(Selection::default().all(&all, now()).unwrap(), [&all[0], &all[1]]);
+    }
+
+    #[test]
+    fn r1_2_what_serves_another_host_alone_is_named_so() {
+        let mut all = [credential("https://a.example/t", "g1"), credential("https://b.example", "g2")];
+        all.iter_mut().for_each(|one| one.host = Some("claude".to_owned()));
+        for selection in [Selection::default(), of("https://a.example/t")] {
+            let (code_, exit, text) = code(&selection, &all);
+            assert_eq!((code_, exit), ("not_connected", 78));
+            assert!(text.contains("https://a.example/t (Diary) for claude"), "{text}");
+            assert!(!text.contains("No provider") && !text.contains("connected are"), "{text}");
+            assert!(text.ends_with("For every host: pdpp connect https://a.example/t"), "{text}");
+        }
+        let (_, _, text) = code(&of("https://c.example"), &all);
+        assert!(text.contains("https://c.example is not connected on this machine"), "{text}");
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::own;
 use crate::provider::approve::Choice;
 use crate::provider::approve::flow::Flow;
 use crate::provider::url::{ProviderUrl, ProviderUrlError};
+use crate::runtime;
 use crate::setup;
 use crate::text;
 use crate::time_text::minutes;
@@ -68,6 +69,10 @@ pub struct Args {
     /// Print the result, or the failure, as one JSON object
     #[arg(long)]
     json: bool,
+
+    /// Stop when standard input ends: the process that started this one keeps it open
+    #[arg(long, hide = true)]
+    while_stdin_is_open: bool,
 
     #[command(flatten)]
     local: Local,
@@ -169,6 +174,9 @@ fn patience(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// What it failed with; with `--json` the failure is printed instead, and its exit code given.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
+    if args.while_stdin_is_open {
+        runtime::go_with_parent()?;
+    }
     let is_local = args.is_local(global)?;
     let separate = if is_local && !args.renew { service_url(args)? } else { None };
     if is_local && separate.is_none() {

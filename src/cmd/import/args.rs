@@ -27,6 +27,10 @@ pub struct Args {
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
 
+    /// Stop when standard input ends: the process that started this one keeps it open
+    #[arg(long, hide = true)]
+    pub while_stdin_is_open: bool,
+
     /// Show what would be imported, and change nothing
     #[arg(long)]
     pub dry_run: bool,

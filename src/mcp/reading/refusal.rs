@@ -84,7 +84,7 @@ pub fn of_credential(error: &Error, audience: &Audience) -> ToolError {
         }
         _ => audience.next(),
     };
-    ToolError::new(error.code(), format!("{}{because}", error.message()), next)
+    ToolError::new(error.code(), format!("{}{because}", error.message_in_line()), next)
 }
 
 /// Whether a refusal means that the credential itself is of no use any more: not a wrong argument, which some
