@@ -272,8 +272,31 @@ impl ForeignFile {
     /// Removes backups beside the file: all but the first, which may hold what was there before this program ever
     /// wrote, and the newest `newest`. One that cannot be removed stays.
     pub fn prune_backups(&self, _lock: &ForeignLock, newest: usize) {
+        let backups = self.backups();
+        let old = backups.len().saturating_sub(newest);
+        for path in backups.iter().take(old).skip(1) {
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    /// Removes the backups beside the file whose bytes `is_meant` takes. One that cannot be removed stays.
+    pub fn remove_backups(&self, _lock: &ForeignLock, is_meant: &dyn Fn(&[u8]) -> bool) {
+        for path in self.backups() {
+            if fs::read(&path).is_ok_and(|bytes| is_meant(&bytes)) {
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+
+    /// Whether a backup beside the file has these bytes.
+    pub fn has_backup(&self, bytes: &[u8]) -> bool {
+        self.backups().iter().any(|path| fs::read(path).is_ok_and(|found| found == bytes))
+    }
+
+    /// The backups beside the file, the first one first.
+    fn backups(&self) -> Vec<PathBuf> {
         let prefix = format!("{}.{BACKUP}", self.name());
-        let Ok(entries) = fs::read_dir(self.dir()) else { return };
+        let Ok(entries) = fs::read_dir(self.dir()) else { return Vec::new() };
         let mut backups: Vec<_> = entries
             .flatten()
             .filter_map(|entry| {
@@ -283,10 +306,7 @@ impl ForeignFile {
             })
             .collect();
         backups.sort();
-        let old = backups.len().saturating_sub(newest);
-        for (_, _, path) in backups.iter().take(old).skip(1) {
-            let _ = fs::remove_file(path);
-        }
+        backups.into_iter().map(|(_, _, path)| path).collect()
     }
 
     /// What a killed process of this program left: safe while the lock is held.
