@@ -219,13 +219,7 @@ impl Job<'_> {
         Ok(plan)
     }
 
-    /// The edit itself: bytes in, bytes out.
-    #[cfg(test)]
-    pub(super) fn edit(&self, file: &Path, old: Option<Vec<u8>>) -> Result<Plan> {
-        self.edit_beside(file, old, &|_| false)
-    }
-
-    /// The same, where `was` says whether a backup has these bytes.
+    /// The edit itself: bytes in, bytes out. `was` says whether a backup has these bytes.
     pub(super) fn edit_beside(
         &self,
         file: &Path,

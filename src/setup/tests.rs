@@ -20,6 +20,13 @@ pub(super) fn job(id: &str) -> Job<'static> {
     Job { host, scope: Scope::User, name: NAME, entry: Some(entry()), any_entry: false }
 }
 
+impl Job<'_> {
+    /// The edit, where there is no backup.
+    pub(super) fn edit(&self, file: &Path, old: Option<Vec<u8>>) -> Result<Plan> {
+        self.edit_beside(file, old, &|_| false)
+    }
+}
+
 /// Each host's whole entry, in a file made for it.
 #[test]
 fn r8_2_each_host_gets_one_recommended_entry() {
