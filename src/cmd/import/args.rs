@@ -27,10 +27,6 @@ pub struct Args {
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
 
-    /// Stop when standard input ends: the process that started this one keeps it open
-    #[arg(long, hide = true)]
-    pub while_stdin_is_open: bool,
-
     /// Show what would be imported, and change nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -74,6 +70,10 @@ pub struct Args {
     /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,
+
+    /// Stop when standard input ends: the process that started this one keeps it open
+    #[arg(long, hide = true)]
+    pub while_stdin_is_open: bool,
 }
 
 fn names() -> Vec<&'static str> {
