@@ -359,7 +359,9 @@ mod tests {
     #[test]
     fn r1_2_what_serves_another_host_alone_is_named_so() {
         let mut all = [credential("https://a.example/t", "g1"), credential("https://b.example", "g2")];
-        all.iter_mut().for_each(|one| one.host = Some("claude".to_owned()));
+        for one in &mut all {
+            one.host = Some("claude".to_owned());
+        }
         for selection in [Selection::default(), of("https://a.example/t")] {
             let (code_, exit, text) = code(&selection, &all);
             assert_eq!((code_, exit), ("not_connected", 78));

@@ -32,6 +32,7 @@ use crate::ui::{Progress, Ui};
 /// proves to be one for that grant alone. Ctrl-C stops waiting (exit code 130).
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[allow(clippy::struct_excessive_bools, reason = "flags")]
 pub struct Args {
     /// The provider's address, path included; or `local`, for your own data on this machine
     #[arg(value_name = "PROVIDER_URL", required_unless_present = "renew")]
