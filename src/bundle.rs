@@ -10,7 +10,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -29,9 +29,12 @@ use crate::hex;
 use crate::mcp::tool_error::ToolError;
 use crate::own::separate::which;
 use crate::provider::url::{ProviderUrl, ProviderUrlError};
+use crate::runtime;
 use crate::text::shell_word;
 
-/// How often a server checks whether another server has gone.
+/// The code of an import that does not start because another one is running.
+const IMPORT_RUNNING: &str = "import_running";
+/// How often a server checks whether another server has gone, and whether another import has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How long a process may take to end when the server does (R1.8).
 const END_WITHIN: Duration = Duration::from_millis(400);
@@ -167,13 +170,14 @@ impl SetUp {
         let mut shared = self.shared();
         shared.is_over = true;
         let Some(mut child) = shared.child.take() else { return };
+        drop(child.stdin.take());
         #[cfg(unix)]
         let _ = rustix::process::kill_process(
             rustix::process::Pid::from_child(&child),
             rustix::process::Signal::TERM,
         );
         let told = Instant::now();
-        while cfg!(unix) && told.elapsed() < END_WITHIN && matches!(child.try_wait(), Ok(None)) {
+        while told.elapsed() < END_WITHIN && matches!(child.try_wait(), Ok(None)) {
             thread::sleep(POLL_EVERY);
         }
         let _ = child.kill();
@@ -317,11 +321,10 @@ impl SetUp {
             Wish::Import(path) => {
                 check_simple(cache)?;
                 self.now(State::Importing);
-                let said =
-                    self.run(&["import".into(), "--yes".into(), "--json".into(), "--".into(), path.into()])?;
-                // Files of an export that cannot be read do not block the rest.
-                if said.code != Some(0) && !said.is_result("sources") {
-                    return Err(said.failure());
+                self.import(path)?;
+                // It may have waited for another import, and the owner may have been asked in the meantime.
+                if !wish.is_open(cache, Timestamp::now()) {
+                    return Ok(());
                 }
                 local()?
             }
@@ -343,7 +346,25 @@ impl SetUp {
         if said.code == Some(0) { Ok(()) } else { Err(said.failure()) }
     }
 
-    /// Runs this program to its end, detached from the host's pipes.
+    /// Imports what is at `path`, once no other import runs: another server with other settings may run one,
+    /// or a person may have started one.
+    fn import(&self, path: &Path) -> Result<(), Failure> {
+        loop {
+            let said =
+                self.run(&["import".into(), "--yes".into(), "--json".into(), "--".into(), path.into()])?;
+            // Files of an export that cannot be read do not block the rest.
+            if said.code == Some(0) || said.is_result("sources") {
+                return Ok(());
+            }
+            let failure = said.failure();
+            if failure.code != IMPORT_RUNNING {
+                return Err(failure);
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Runs this program to its end, detached from the host's pipes. It stops when this process ends, for whatever reason.
     fn run(&self, arguments: &[OsString]) -> Result<Said, Failure> {
         let failed = |error: std::io::Error| {
             Error::failed("not_started", "The process that asks for a grant could not be started")
@@ -351,8 +372,14 @@ impl SetUp {
         };
         let Program { path, arguments: first, environment } = &self.program;
         let mut command = std::process::Command::new(path);
-        command.args(first).args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let (name, rest) = arguments.split_at(arguments.len().min(1));
+        command
+            .args(first)
+            .args(name)
+            .arg(runtime::WHILE_STDIN_IS_OPEN)
+            .args(rest)
+            .envs(environment.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         #[cfg(windows)]
         {
             use std::os::windows::process::CommandExt as _;

@@ -117,13 +117,24 @@ impl Error {
     /// The same failure for another caller that it affects; the causes are in its message.
     #[must_use]
     pub fn repeated(&self) -> Self {
-        let (message, hint) = (self.in_full(), self.hint.clone());
+        let message = self.causes().fold(self.message.clone(), |text, cause| text + ": " + &cause);
+        let hint = self.hint.clone();
         Self { kind: self.kind, code: self.code, message, hint, source: None }
     }
 
     /// What happened and why, on one line.
     pub fn in_full(&self) -> String {
-        self.causes().fold(self.message.clone(), |text, cause| text + ": " + &cause)
+        self.causes().fold(self.message_in_line(), |text, cause| text + ": " + &cause)
+    }
+
+    /// What happened, on one line: a list on further lines follows the colon, separated by commas.
+    pub fn message_in_line(&self) -> String {
+        let mut lines = self.message.lines().map(str::trim);
+        let first = lines.next().unwrap_or_default().to_owned();
+        lines.fold(first, |text, line| {
+            let between = if text.ends_with(':') { " " } else { ", " };
+            text + between + line
+        })
     }
 
     /// The failure as one JSON object, for `--json`.
@@ -162,6 +173,13 @@ mod tests {
     fn exit_codes_are_the_documented_ones() {
         let codes = [Kind::Failed, Kind::Usage, Kind::Unavailable, Kind::Refused, Kind::NotConnected];
         assert_eq!(codes.map(Kind::exit_code), [1, 2, 69, 77, 78]);
+    }
+
+    #[test]
+    fn what_stands_in_lines_stands_in_one() {
+        let error = Error::failed("x", "Several match:\n  a (A)\n  b (B)").because(anyhow!("why"));
+        assert_eq!(error.in_full(), "Several match: a (A), b (B): why");
+        assert_eq!(error.repeated().message(), "Several match:\n  a (A)\n  b (B): why");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use clap::Parser as _;
 use pdpp::cmd;
 use pdpp::error::Error;
 use pdpp::ui::{self, Ui};
-use pdpp::{advice, shutdown};
+use pdpp::{advice, runtime, shutdown};
 use zeroizing_alloc::ZeroAlloc;
 
 /// A server runs for days: memory that a burst of calls used is used again, and does not grow further. Freed
@@ -25,7 +25,9 @@ fn main() -> ExitCode {
     let ui = Ui::from_process();
     let words = std::env::args_os().skip(1);
     let typed: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
-    advice::set_typed(&typed);
+    // Another process passes this option; nobody typed it.
+    let by_a_person = |word: &&String| *word != runtime::WHILE_STDIN_IS_OPEN;
+    advice::set_typed(&typed.iter().filter(by_a_person).cloned().collect::<Vec<_>>());
     let ended = match cmd::Cli::try_parse() {
         Ok(cli) => cmd::run(cli, &ui),
         Err(error) => usage(error, &typed, &ui),

@@ -1,9 +1,32 @@
 //! The event loop that a command runs on, and the signals that stop it.
 
 use std::future::Future;
+use std::io;
+
+use tokio::sync::Notify;
 
 use crate::advice::Command;
 use crate::error::{Error, Kind, Result};
+
+/// The hidden option that makes a command call [`go_with_parent`]. Another process of this program passes it.
+pub const WHILE_STDIN_IS_OPEN: &str = "--while-stdin-is-open";
+
+/// Notified once, when the process that started this one has ended.
+static PARENT_IS_GONE: Notify = Notify::const_new();
+
+/// Makes this process stop also when its standard input ends. That is a pipe that the parent process keeps open; however
+/// the parent ends, the system closes its end of the pipe.
+///
+/// # Errors
+/// `no_thread` if the system provides no thread.
+pub fn go_with_parent() -> Result<()> {
+    let wait = || {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        PARENT_IS_GONE.notify_one();
+    };
+    let started = std::thread::Builder::new().name("parent".to_owned()).spawn(wait);
+    started.map(drop).map_err(|error| Error::failed("no_thread", "Could not start a thread").because(error))
+}
 
 /// Runs `future` on a runtime of this one thread, and returns without waiting for threads that it started.
 ///
@@ -95,9 +118,14 @@ impl StopSignals {
     /// Waits for the next signal.
     pub async fn next(&mut self) {
         if self.0.is_empty() {
-            return std::future::pending().await;
+            return PARENT_IS_GONE.notified().await;
         }
-        futures_util::future::select_all(self.0.iter_mut().map(|signal| Box::pin(signal.recv()))).await;
+        let signal =
+            futures_util::future::select_all(self.0.iter_mut().map(|signal| Box::pin(signal.recv())));
+        tokio::select! {
+            _ = signal => {}
+            () = PARENT_IS_GONE.notified() => {}
+        }
     }
 }
 
@@ -138,6 +166,7 @@ impl StopSignals {
             Some(()) = asked(self.interrupt_too.as_mut().map(tokio::signal::windows::CtrlBreak::recv)) => {}
             Some(()) = asked(self.close.as_mut().map(tokio::signal::windows::CtrlClose::recv)) => {}
             Some(()) = asked(self.shutdown.as_mut().map(tokio::signal::windows::CtrlShutdown::recv)) => {}
+            () = PARENT_IS_GONE.notified() => {}
             else => std::future::pending().await,
         }
     }

@@ -226,6 +226,12 @@ impl Selection {
                 .run(Command::new("mcp setup").value(host));
             return Error::new(Kind::NotConnected, "not_connected", message).hint(hint);
         }
+        let is_meant =
+            |one: &&Credential| self.provider.as_ref().is_none_or(|provider| *provider == one.provider);
+        let meant: Vec<&Credential> = credentials.iter().filter(is_meant).collect();
+        if let (None, [first, ..]) = (&self.grant, meant.as_slice()) {
+            return kept_for_others(first, &meant);
+        }
         let mut message = match (&self.provider, &self.grant) {
             (None, None) => "No provider is connected on this machine".to_owned(),
             (Some(provider), None) => format!("{provider} is not connected on this machine"),
@@ -248,6 +254,18 @@ impl Selection {
             connect.map_or_else(Command::connect_any, |provider| Command::connect(provider.typed()));
         Error::new(Kind::NotConnected, "not_connected", message).run(connect)
     }
+}
+
+/// The error for grants that each serve one host, if the caller names none of these hosts.
+fn kept_for_others(first: &Credential, all: &[&Credential]) -> Error {
+    let mut message = "No grant on this machine is for every host; these are for one host alone:".to_owned();
+    for one in all {
+        let host = one.host.as_deref().unwrap_or_default();
+        let _ = write!(message, "\n  {} ({}) for {host}", one.provider, one.label);
+    }
+    let typed = first.provider.typed();
+    Error::new(Kind::NotConnected, "not_connected", message)
+        .hint(Hint::new("To allow every host: ").run(Command::connect(typed)))
 }
 
 fn expired(expired: &[&Credential], all: &[Credential]) -> Error {
@@ -340,6 +358,23 @@ mod tests {
         // An expired grant does not block a live one, and is not forgotten.
         let all = [old, credential("https://a.example/t", "g2")];
         assert_eq!(Selection::default().all(&all, now()).unwrap(), [&all[0], &all[1]]);
+    }
+
+    #[test]
+    fn r1_2_what_serves_another_host_alone_is_named_so() {
+        let mut all = [credential("https://a.example/t", "g1"), credential("https://b.example", "g2")];
+        for one in &mut all {
+            one.host = Some("claude".to_owned());
+        }
+        for selection in [Selection::default(), of("https://a.example/t")] {
+            let (code_, exit, text) = code(&selection, &all);
+            assert_eq!((code_, exit), ("not_connected", 78));
+            assert!(text.contains("https://a.example/t (Diary) for claude"), "{text}");
+            assert!(!text.contains("No provider") && !text.contains("connected are"), "{text}");
+            assert!(text.ends_with("To allow every host: pdpp connect https://a.example/t"), "{text}");
+        }
+        let (_, _, text) = code(&of("https://c.example"), &all);
+        assert!(text.contains("https://c.example is not connected on this machine"), "{text}");
     }
 
     #[test]

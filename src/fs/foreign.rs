@@ -276,8 +276,31 @@ impl ForeignFile {
     /// Removes backups next to the file: all except the first, which may hold the content from before this
     /// program first wrote, and the newest `newest`. A backup that cannot be removed stays.
     pub fn prune_backups(&self, _lock: &ForeignLock, newest: usize) {
+        let backups = self.backups();
+        let old = backups.len().saturating_sub(newest);
+        for path in backups.iter().take(old).skip(1) {
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    /// Removes the backups next to the file whose bytes `is_meant` accepts. A backup that cannot be removed stays.
+    pub fn remove_backups(&self, _lock: &ForeignLock, is_meant: &dyn Fn(&[u8]) -> bool) {
+        for path in self.backups() {
+            if fs::read(&path).is_ok_and(|bytes| is_meant(&bytes)) {
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+
+    /// Whether a backup next to the file has these bytes.
+    pub fn has_backup(&self, bytes: &[u8]) -> bool {
+        self.backups().iter().any(|path| fs::read(path).is_ok_and(|found| found == bytes))
+    }
+
+    /// The backups next to the file, oldest first.
+    fn backups(&self) -> Vec<PathBuf> {
         let prefix = format!("{}.{BACKUP}", self.name());
-        let Ok(entries) = fs::read_dir(self.dir()) else { return };
+        let Ok(entries) = fs::read_dir(self.dir()) else { return Vec::new() };
         let mut backups: Vec<_> = entries
             .flatten()
             .filter_map(|entry| {
@@ -287,10 +310,7 @@ impl ForeignFile {
             })
             .collect();
         backups.sort();
-        let old = backups.len().saturating_sub(newest);
-        for (_, _, path) in backups.iter().take(old).skip(1) {
-            let _ = fs::remove_file(path);
-        }
+        backups.into_iter().map(|(_, _, path)| path).collect()
     }
 
     /// Removes what a killed process of this program left: safe while the lock is held.

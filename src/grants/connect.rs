@@ -50,6 +50,7 @@ pub fn connect(request: &Request, cache: &Cache, network: Network, dialog: &dyn 
     dialog.check_output()?;
 
     runtime::block_on(async {
+        let mut stop = runtime::StopSignals::listen();
         tokio::select! {
             granted = get_grant(&plan, &cache, http.clone(), note.as_deref(), request, dialog) => {
                 // Nothing is awaited until the grant is stored: either all of it is stored, or it was
@@ -65,17 +66,14 @@ pub fn connect(request: &Request, cache: &Cache, network: Network, dialog: &dyn 
                 connected.end_old(&cache, &http, dialog).await;
                 Ok(connected)
             }
-            stopped = tokio::signal::ctrl_c() => Err(interrupted(&plan, stopped)),
+            () = stop.next() => Err(interrupted(&plan)),
         }
     })?
 }
 
-fn interrupted(plan: &Plan, stopped: std::io::Result<()>) -> Error {
-    match stopped {
-        Ok(()) => Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing is stored")
-            .hint(Hint::new("Do not approve on that page any more. To ask again: ").run(plan.again(&[]))),
-        Err(error) => Error::failed("runtime_failed", "Could not listen for Ctrl-C").because(error),
-    }
+fn interrupted(plan: &Plan) -> Error {
+    Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing is stored")
+        .hint(Hint::new("Do not approve on that page any more. To ask again: ").run(plan.again(&[])))
 }
 
 async fn get_grant(

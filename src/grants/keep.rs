@@ -26,6 +26,7 @@ use crate::provider::discovery::Discovery;
 use crate::provider::grant::{GrantedSource, TokenKind};
 use crate::provider::http::Http;
 use crate::provider::register::Client;
+use crate::runtime;
 use crate::text;
 
 /// The longest wait for ending a grant at its provider that is not kept.
@@ -207,6 +208,7 @@ impl Connected {
         }
         if let Some(old) = &mut self.replaces {
             if !old.credential.is_expired(self.now) {
+                let mut stop = runtime::StopSignals::listen();
                 old.at_provider = tokio::select! {
                     ended = end(cache, http, &old.credential) => match ended {
                         Ok(Revoked::Grant | Revoked::Tokens) => AtProvider::Ended,
@@ -214,7 +216,7 @@ impl Connected {
                         Err(not) if not.remedy.is_some() => AtProvider::Waits(not),
                         Err(not) => AtProvider::Stands(not),
                     },
-                    _ = tokio::signal::ctrl_c() => {
+                    () = stop.next() => {
                         AtProvider::Stands(NotEnded::new("interrupted", "Ctrl-C stopped it"))
                     }
                 };

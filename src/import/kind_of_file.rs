@@ -1,7 +1,7 @@
 //! Names the kind of a file that was taken for something else, in words for people.
 
 /// The first bytes of files, and their kinds.
-const MAGIC: [(&[u8], &str); 10] = [
+const MAGIC: [(&[u8], &str); 13] = [
     (b"\x1f\x8b", "a gzip-compressed file"),
     (b"PK\x03\x04", "a zip archive, or a document that is one (XLSX, DOCX, ODS)"),
     (b"Rar!\x1a\x07", "a RAR archive"),
@@ -11,6 +11,9 @@ const MAGIC: [(&[u8], &str); 10] = [
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
     (b"SQLite format 3\0", "an SQLite database"),
     (b"%PDF-", "a PDF document"),
+    (b"\xff\xd8\xff", "a JPEG picture"),
+    (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
+    (b"GIF8", "a GIF picture"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a document of an old Office program (XLS, DOC)"),
 ];
 

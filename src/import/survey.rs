@@ -6,6 +6,8 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Read};
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,7 +17,9 @@ use super::account::{self, Choice, Known};
 use super::apart::Bytes;
 use super::digest;
 use super::earlier::{Before, Earlier};
-use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, ReadFrom, Refused, Sure, Whose};
+use super::format::{
+    self, Ask, DateOrder, Format, PEEK, Parsed, Peek, Plan, Raw, ReadFrom, Refused, Sure, Unit, Whose,
+};
 use super::kind_of_file;
 use super::refresh::{Seen, folder_of};
 use crate::advice::{Command, Hint};
@@ -35,6 +39,14 @@ const SHORT_HEAD: usize = 512;
 const UNREADABLE: &str = "import_unreadable";
 /// The code for a source that is not what its format reads.
 const UNFIT: &str = "import_unfit";
+/// The most items that are compared to recognise a known source.
+const MOST_COMPARED: usize = 2000;
+/// Why a refresh does not import a source whose contents are all new.
+const NOTHING_KNOWN: &str = "nothing in it was imported before, so it may be another person's now";
+/// Why a member is not recognised, if nothing more is known.
+const UNKNOWN: &str = "its contents match no format";
+/// Why a member without contents is left out.
+const EMPTY: &str = "it is empty";
 /// A member that every Excel workbook, which is a zip archive, has.
 const WORKBOOK: &str = "xl/workbook.xml";
 /// The most questions of one plan.
@@ -121,6 +133,45 @@ impl Job {
         connection_of(&self.plan)
     }
 
+    /// Whether other data is now at the path that was read before, and nothing states whose it is. Databases are
+    /// exempt, because a database stays where its program keeps it.
+    fn is_replaced(&self, adviser: &dyn Adviser) -> bool {
+        let is_replaced =
+            |one: &Known| one.name == self.plan.account && one.read == Some(account::Read::Another);
+        self.plan.whose.owner.is_none()
+            && !self.format.counts_items()
+            && adviser.accounts(self).iter().any(is_replaced)
+    }
+
+    /// Whether it has records, and its account has none of those that are compared.
+    fn has_nothing_known(&self, earlier: &dyn Earlier) -> bool {
+        let mut keys: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut left = MOST_COMPARED;
+        let mut out = |raw: Raw| {
+            left = left.saturating_sub(1);
+            if let Ok(Ok(Parsed::Records(drafts))) =
+                catch_unwind(AssertUnwindSafe(|| self.format.parse(&self.plan, &raw)))
+            {
+                for draft in drafts.into_iter().filter(|draft| draft.data.is_some()) {
+                    keys.entry(draft.stream.into_owned()).or_default().push(draft.key);
+                }
+            }
+            if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        for member in &self.units {
+            // A member that cannot be read is reported when it is imported.
+            let _ = catch_unwind(AssertUnwindSafe(|| {
+                let bytes = Box::new(Bytes(self.source.member(&member.place)?, None));
+                let mut unit = Unit { label: &member.label, modified_ms: member.modified_ms, bytes };
+                self.format.split(&self.plan, &mut unit, 0, &mut out)
+            }));
+        }
+        let has = |(stream, keys): (&String, &Vec<String>)| {
+            earlier.has(&self.plan.connector.key, &self.plan.account, stream, keys).contains(&true)
+        };
+        !keys.is_empty() && !keys.iter().any(has)
+    }
+
     /// How many bytes there are to read, as far as is known.
     pub fn bytes(&self) -> u64 {
         self.units.iter().filter_map(|unit| unit.size).fold(0, u64::saturating_add)
@@ -137,7 +188,7 @@ pub struct Survey {
     /// What would be imported.
     pub jobs: Vec<Job>,
     /// Members that no format recognises, by their source.
-    pub unrecognised: Vec<(PathBuf, String)>,
+    pub unrecognised: Vec<(PathBuf, Skipped)>,
     /// What is left out or cannot be read, by its source.
     pub left_out: Vec<(PathBuf, LeftOut)>,
     /// What known sources have that was not imported from them before; it is not imported now.
@@ -250,14 +301,16 @@ impl Survey {
                     left.set(left.get() - head.len());
                     found[at].members.push((member, head));
                 } else if whole && head.is_empty() {
-                    empty.push(Skipped { label: member.label, why: "it is empty".to_owned() });
+                    empty.push(Skipped { label: member.label, why: EMPTY.to_owned() });
                 } else {
+                    let why = why_unrecognised(named, &peek);
                     if let Some(book) = workbook_of(&member.label) {
                         why_not = Some(format!("{book} is an Excel workbook: save its sheets as CSV"));
                     } else if why_not.is_none() {
-                        why_not = why_unrecognised(named, &peek);
+                        why_not = why.as_deref().map(|why| of_member(&member.label, why));
                     }
-                    unrecognised.push(member.label);
+                    let why = why.unwrap_or_else(|| UNKNOWN.to_owned());
+                    unrecognised.push(Skipped { label: member.label, why });
                 }
                 Ok(())
             })
@@ -266,9 +319,13 @@ impl Survey {
         left_out.skipped.append(&mut empty);
         if !named.is_as {
             let is_only = found.len() == 1;
-            for (label, why) in found.iter_mut().flat_map(|one| one.drop_unclaimed(is_only)) {
-                why_not = why_not.or_else(|| Some(format!("{label}: {}", why?)));
-                unrecognised.push(label);
+            for (label, why, is_empty) in found.iter_mut().flat_map(|one| one.drop_unclaimed(is_only)) {
+                if is_empty {
+                    left_out.skipped.push(Skipped { label, why: EMPTY.to_owned() });
+                    continue;
+                }
+                why_not = why_not.or_else(|| Some(format!("{label}: {}", why.as_ref()?)));
+                unrecognised.push(Skipped { label, why: why.unwrap_or_else(|| UNKNOWN.to_owned()) });
             }
         }
         if found.iter().all(|one| one.members.is_empty()) {
@@ -288,7 +345,7 @@ impl Survey {
             self.news.truncate(before.1);
             return Err(error);
         }
-        self.unrecognised.extend(unrecognised.into_iter().map(|label| (typed.to_owned(), label)));
+        self.unrecognised.extend(unrecognised.into_iter().map(|one| (typed.to_owned(), one)));
         self.left_out.push((typed.to_owned(), left_out));
         Ok(())
     }
@@ -379,6 +436,13 @@ impl Survey {
                     self.news.push(new(Some(job.plan.account), job.units.len(), None));
                     continue;
                 }
+                let earlier = Before { store: adviser.store(), jobs: &self.jobs };
+                // Nothing is known about records that `--since` left out.
+                let is_whole_known = before.is_some_and(|before| before.since_ms.is_none());
+                if is_whole_known && job.is_replaced(adviser) && job.has_nothing_known(&earlier) {
+                    self.news.push(new(None, job.units.len(), Some(NOTHING_KNOWN.to_owned())));
+                    continue;
+                }
                 self.jobs.push(Job { is_whole, since_ms, ..job });
             }
         }
@@ -391,14 +455,14 @@ impl Survey {
 
 /// Gives a format the files that it claims as parts of its members: a table that was sent in a chat is
 /// not one of the person's tables.
-fn leave_to_chats(source: &Arc<Source>, found: &mut [Recognised], unrecognised: &mut Vec<String>) {
+fn leave_to_chats(source: &Arc<Source>, found: &mut [Recognised], unrecognised: &mut Vec<Skipped>) {
     for at in 0..found.len() {
         if found[at].members.is_empty() {
             continue;
         }
         let rest = found.iter().enumerate().filter(|(of, _)| *of != at);
         let of_others = rest.flat_map(|(_, one)| one.members.iter().map(|(member, _)| member.label.as_str()));
-        let others: Vec<&str> = of_others.chain(unrecognised.iter().map(String::as_str)).collect();
+        let others: Vec<&str> = of_others.chain(unrecognised.iter().map(|one| one.label.as_str())).collect();
         let format = found[at].format;
         // A member that cannot be read is reported when it is planned.
         let parts = found[at].with(source, |members| format.companions(members, &others)).unwrap_or_default();
@@ -412,7 +476,7 @@ fn leave_to_chats(source: &Arc<Source>, found: &mut [Recognised], unrecognised: 
                 one.members.retain(|(member, _)| !parts.contains(&member.label));
             }
         }
-        unrecognised.retain(|label| !parts.contains(label));
+        unrecognised.retain(|one| !parts.contains(&one.label));
     }
 }
 
@@ -426,12 +490,15 @@ fn workbook_of(label: &str) -> Option<&str> {
 
 /// Why no format recognises a member, if a reason is known.
 fn why_unrecognised(named: &Named, peek: &Peek<'_>) -> Option<String> {
-    let label = peek.label;
     if let Some(kind) = kind_of_file::of(peek.head) {
-        return Some(format!("{label} is {}", kind_of_file::with_advice(kind)));
+        return Some(format!("it is {}", kind_of_file::with_advice(kind)));
     }
-    let why = meant_as(named, label)?.why_not(peek)?;
-    Some(format!("{label}: {why}"))
+    meant_as(named, peek.label)?.why_not(peek)
+}
+
+/// Why a member is not recognised, with its name.
+fn of_member(label: &str, why: &str) -> String {
+    why.strip_prefix("it is ").map_or_else(|| format!("{label}: {why}"), |what| format!("{label} is {what}"))
 }
 
 /// The format that a member seems to be intended as: the one that the person named, or one whose files
@@ -460,10 +527,10 @@ impl Recognised {
         Self { format, members: Vec::new() }
     }
 
-    /// Leaves out what its format does not claim; returns the names and, if known, the reasons. If this
-    /// is the only format to look for, the source was imported with it before; if it claims nothing, the
-    /// person had named it.
-    fn drop_unclaimed(&mut self, is_only: bool) -> Vec<(String, Option<String>)> {
+    /// Leaves out what its format does not claim; returns the names, the reasons if known, and whether the members
+    /// are empty. If this is the only format to look for, the source was imported with it before; if it claims
+    /// nothing, the person had named it.
+    fn drop_unclaimed(&mut self, is_only: bool) -> Vec<(String, Option<String>, bool)> {
         let peeks: Vec<Peek<'_>> = self
             .members
             .iter()
@@ -483,7 +550,7 @@ impl Recognised {
         let told = |(member, head): (Member, Vec<u8>)| {
             let is_whole = member.size == Some(head.len() as u64);
             let why = format.why_not(&Peek { label: &member.label, head: &head, is_whole });
-            (member.label, why)
+            (member.label, why, member.size == Some(0))
         };
         others.map(told).collect()
     }

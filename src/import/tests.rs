@@ -445,7 +445,7 @@ fn o2_1_what_a_format_does_not_claim_is_not_recognised() {
             let units = survey.jobs.iter().flat_map(|job| &job.units).map(|unit| unit.label.clone());
             (
                 units.collect::<Vec<_>>(),
-                survey.unrecognised.into_iter().map(|(_, label)| label).collect::<Vec<_>>(),
+                survey.unrecognised.into_iter().map(|(_, one)| one.label).collect::<Vec<_>>(),
             )
         })
     };

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::LeftOut;
+use crate::archive::{LeftOut, Skipped};
 use crate::error::{Error, Kind, Result};
 use crate::import::account::Known;
 use crate::import::apart;
@@ -183,7 +183,7 @@ pub struct Plan {
     /// What would be imported from it.
     pub sources: Vec<Planned>,
     /// Members that no format recognises, by their source.
-    pub unrecognised: Vec<(PathBuf, String)>,
+    pub unrecognised: Vec<(PathBuf, Skipped)>,
     /// What is left out or cannot be read, by its source.
     pub left_out: Vec<(PathBuf, LeftOut)>,
 }

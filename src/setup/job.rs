@@ -199,7 +199,7 @@ impl Job<'_> {
 
     fn plan_for(&self, machine: &Machine, file: &ForeignFile) -> Result<Plan> {
         let old = file.read().map_err(|error| self.left_alone(error))?;
-        let plan = self.edit(file.named(), old)?;
+        let plan = self.edit_beside(file.named(), old, &|before| file.has_backup(before))?;
         let ban = plan.entry.as_ref().and_then(|entry| policy::ban(machine, self.host, self.name, entry));
         if let Some(Ban { file, rule }) = ban {
             return Err(Error::failed(
@@ -219,8 +219,13 @@ impl Job<'_> {
         Ok(plan)
     }
 
-    /// The edit alone, on bytes.
-    pub(super) fn edit(&self, file: &Path, old: Option<Vec<u8>>) -> Result<Plan> {
+    /// The edit alone, on bytes. `was` returns whether a backup has the given bytes.
+    pub(super) fn edit_beside(
+        &self,
+        file: &Path,
+        old: Option<Vec<u8>>,
+        was: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<Plan> {
         let before = old.as_deref().map(document).transpose().map_err(|why| self.damaged(file, &why))?;
         let damaged = |error: EditError| self.damaged(file, &error.to_string());
         let text = before.map(|(_, text)| text);
@@ -289,14 +294,20 @@ impl Job<'_> {
         };
         let edited = edited.map_err(damaged)?;
         let has_bom = before.is_some_and(|(bom, _)| bom);
-        let drops_bom = has_bom && self.host.chokes_on_bom;
+        let drops_bom = has_bom && self.host.chokes_on_bom && self.entry.is_some();
         let whole = |text: String| {
             Some(if has_bom && !drops_bom { format!("{BOM}{text}") } else { text }.into_bytes())
+        };
+        // A byte order mark that setup left out for its entry comes back if the rest is as before.
+        let returned = |text: String| {
+            let before = format!("{BOM}{text}");
+            let is_left_out = !has_bom && self.host.chokes_on_bom && was(before.as_bytes());
+            if is_left_out { Some(before.into_bytes()) } else { whole(text) }
         };
         let (action, new) = match edited {
             Edited::Added(text) => (Action::Added, whole(text)),
             Edited::Updated(text) => (Action::Updated, whole(text)),
-            Edited::Removed(text) => (Action::Removed, whole(text)),
+            Edited::Removed(text) => (Action::Removed, returned(text)),
             Edited::RemovedWithFile => (Action::Removed, None),
             // The host would not read the existing entry.
             Edited::Unchanged if entry.is_some() && drops_bom => {
@@ -338,6 +349,9 @@ impl Job<'_> {
             let _host_lock = self.host_lock(&file)?;
             let plan = self.plan_for(machine, &file)?;
             if let Some(backup) = self.write(&file, &lock, &plan, &stamp)? {
+                if plan.new.is_none() {
+                    file.remove_backups(&lock, &|bytes| self.is_all_ours(bytes));
+                }
                 file.prune_backups(&lock, NEWEST_BACKUPS);
                 if let (Some(name), Some(backup)) = (&plan.owner, &backup) {
                     notes.push(format!(
@@ -372,14 +386,28 @@ impl Job<'_> {
             return Ok(Some(None));
         }
         let left_alone = |error| self.left_alone(error);
-        let backup =
-            plan.old.as_deref().map(|old| file.back_up(old, stamp)).transpose().map_err(left_alone)?;
+        // Nobody loses anything when setup removes what only setup made.
+        let lost = plan.old.as_deref().filter(|old| plan.new.is_some() || !self.is_all_ours(old));
+        let backup = lost.map(|old| file.back_up(old, stamp)).transpose().map_err(left_alone)?;
         let wrote = match (&plan.new, &plan.old) {
             (Some(new), old) => file.replace(lock, old.as_deref(), new),
             (None, Some(old)) => file.remove(lock, old),
             (None, None) => Ok(Wrote::Yes),
         };
         Ok((wrote.map_err(left_alone)? == Wrote::Yes).then_some(backup))
+    }
+
+    /// Whether a file has only the entry, exactly as setup wrote it.
+    fn is_all_ours(&self, bytes: &[u8]) -> bool {
+        let Ok((_, text)) = document(bytes) else { return false };
+        if edit::take(self.host.format, text, self.place()) != Ok(Edited::RemovedWithFile) {
+            return false;
+        }
+        let root = edit::read(self.host.format, text).unwrap_or_default();
+        let there = edit::entry(&root, self.place());
+        there.is_some_and(|there| {
+            self.host.ours(there).is_some_and(|entry| self.fields_of(&entry).to_json() == *there)
+        })
     }
 
     /// Whether the file has what was written, even if another program has written to it since.

@@ -20,6 +20,13 @@ pub(super) fn job(id: &str) -> Job<'static> {
     Job { host, scope: Scope::User, name: NAME, entry: Some(entry()), any_entry: false }
 }
 
+impl Job<'_> {
+    /// The edit, without any backup.
+    pub(super) fn edit(&self, file: &Path, old: Option<Vec<u8>>) -> Result<Plan> {
+        self.edit_beside(file, old, &|_| false)
+    }
+}
+
 /// Each host's whole entry, in a file made for it.
 #[test]
 fn r8_2_each_host_gets_one_recommended_entry() {
@@ -113,6 +120,18 @@ fn a_byte_order_mark_is_read_and_kept_but_where_the_host_is_known_to_refuse_it()
         let plan = job(host.id).edit(Path::new("f"), Some(with_bom.into())).unwrap();
         let expected = if host.chokes_on_bom { Action::Updated } else { Action::Unchanged };
         assert_eq!(plan.action, expected, "{}", host.id);
+        // The mark comes back only with the bytes from before; removing the entry keeps an existing mark.
+        let original = format!("{BOM}{text}");
+        let out = Job { entry: None, ..job(host.id) };
+        for (was, left) in [(original.as_str(), original.as_str()), ("other", text)] {
+            let was = |bytes: &[u8]| bytes == was.as_bytes();
+            let plan = out.edit_beside(Path::new("f"), Some(new.clone().into()), &was).unwrap();
+            let expected = if host.chokes_on_bom { left } else { &original };
+            assert_eq!(String::from_utf8(plan.new.unwrap()).unwrap(), expected, "{}", host.id);
+        }
+        let with_bom = format!("{BOM}{}", new.trim_start_matches(BOM));
+        let plan = out.edit(Path::new("f"), Some(with_bom.into())).unwrap();
+        assert_eq!(String::from_utf8(plan.new.unwrap()).unwrap(), original, "{}", host.id);
     }
 }
 

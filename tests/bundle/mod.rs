@@ -287,9 +287,12 @@ fn what_asks_is_another_process_apart_from_the_hosts_pipes_and_ends_with_the_ser
     let provider = Provider::start(Switches { polls: vec![Poll::Pending], ..Switches::default() });
     let server = Server::start(&env, Some(provider.url()), None);
     let (id, arguments) = server.child();
-    assert_eq!(arguments[1..], ["connect", provider.url(), "--json"].map(str::to_owned));
+    assert_eq!(
+        arguments[1..],
+        ["connect", "--while-stdin-is-open", provider.url(), "--json"].map(str::to_owned)
+    );
     let stream = |id: u32, number: u32| std::fs::read_link(format!("/proc/{id}/fd/{number}")).unwrap();
-    assert_eq!((stream(id, 0), stream(id, 2)), (PathBuf::from("/dev/null"), PathBuf::from("/dev/null")));
+    assert_eq!(stream(id, 2), PathBuf::from("/dev/null"));
     let hosts = [0, 1].map(|number| stream(server.child.id(), number));
     let its = std::fs::read_dir(format!("/proc/{id}/fd")).unwrap();
     let its: Vec<PathBuf> = its.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok()).collect();
@@ -320,6 +323,72 @@ fn of_two_servers_one_asks_and_the_other_takes_over_when_that_is_gone() {
     assert_eq!(env.run(&["connect", &sandbox.url]).code, Some(0));
     assert!(second.reads().contains("messages"));
     assert_eq!(second.end().0, Some(0));
+}
+
+/// The files that a browser was given, which stay until the browser has used them.
+fn handed(env: &TestEnv) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(env.cache_dir().join("browser")).into_iter().flatten();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|end| end == "html")).collect()
+}
+
+#[test]
+fn whatever_ends_a_server_ends_what_asks_and_takes_its_page_away() {
+    for is_killed in [false, true] {
+        let mut env = TestEnv::new();
+        let (folder, page) = (export(&env), keeping_browser(&mut env));
+        let mut server = Server::start(&env, None, Some(&folder));
+        wait_for(&page);
+        assert_eq!(handed(&env).len(), 1);
+        let (id, arguments) = server.child();
+        assert!(arguments.contains(&"local".to_owned()), "{arguments:?}");
+        if is_killed {
+            server.child.kill().unwrap();
+            server.child.wait().unwrap();
+        } else {
+            assert_eq!(server.end().0, Some(0));
+        }
+        let is_there = || std::fs::read(format!("/proc/{id}/cmdline")).is_ok_and(|line| !line.is_empty());
+        let ended = Instant::now();
+        while is_there() || !handed(&env).is_empty() {
+            assert!(ended.elapsed() < PATIENCE, "killed: {is_killed}; {:?}", handed(&env));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn an_import_waits_for_another_one() {
+    let mut env = TestEnv::new();
+    let (folder, page) = (export(&env), keeping_browser(&mut env));
+    let own = env.cache_dir().join("own");
+    let another = pdpp::own::lock(&own).unwrap();
+    let mut server = Server::start(&env, None, Some(&folder));
+    server.says("is being imported");
+    // Longer than a refusal takes.
+    std::thread::sleep(Duration::from_millis(1500));
+    server.says("is being imported");
+    assert!(!page.exists());
+    drop(another);
+    server.says("a page in the owner's browser asks what may be read");
+    assert_eq!(server.end().0, Some(0));
+}
+
+#[test]
+fn a_grant_for_another_host_alone_is_none_for_this_one() {
+    let env = TestEnv::new();
+    let mut other = credential("https://provider.example", "g1", "Mail");
+    other.host = Some("claude".to_owned());
+    let cache = pdpp::cache::Cache::open(&env.cache_dir()).unwrap();
+    let token = pdpp::secret::AccessToken::new("token".to_owned()).unwrap();
+    cache.store(other, &pdpp::cache::credential::Secrets::new(token, None), None).unwrap();
+    let mut server = Server::start(&env, None, None);
+    let said = server.says("error not_connected: No grant on this machine is for every host");
+    assert!(said.contains("for one host alone: https://provider.example (Mail) for claude"), "{said}");
+    assert!(!said.contains("\\n") && !said.contains("connected are"), "{said}");
+    let called = env.run(&["mcp", "call", "schema"]);
+    let said = format!("{}{}", called.stdout, called.stderr);
+    assert!(said.contains("https://provider.example (Mail) for claude") && !said.contains("\\n"), "{said}");
 }
 
 #[test]
@@ -385,7 +454,10 @@ fn a_grant_that_has_ended_is_asked_for_again_in_its_place() {
     cache.store(over, &pdpp::cache::credential::Secrets::new(token, None), None).unwrap();
     let mut server = Server::start(&env, Some(provider.url()), None);
     let (_, arguments) = server.child();
-    assert_eq!(arguments[1..], ["connect", provider.url(), "--json", "--renew"].map(str::to_owned));
+    assert_eq!(
+        arguments[1..],
+        ["connect", "--while-stdin-is-open", provider.url(), "--json", "--renew"].map(str::to_owned)
+    );
     server.says("error grant_expired");
     // Without a setting there is no such file.
     drop(server);

@@ -189,6 +189,34 @@ fn o2_4_a_question_leaves_out_what_is_new_or_the_source_and_says_so() {
 }
 
 #[test]
+fn o4_13_what_has_nothing_in_common_with_what_was_there_is_left_out_of_a_refresh() {
+    let desk = Desk::new();
+    let rows = desk.file("a.csv", table(5));
+    import(&desk, &rows, &[]);
+    let content = desk.content();
+    // A table does not state whose it is.
+    let theirs = "id,date,text\n101,2026-02-01,theirs\n102,2026-02-02,theirs too\n";
+    std::fs::write(&rows, theirs).unwrap();
+    let ran = refresh(&desk, &[]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("It was left out (nothing in it was imported before"), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("pdpp import {}", rows.display())), "{}", ran.stderr);
+    assert_eq!(desk.content(), content);
+    let result = json(&refresh(&desk, &["--json"]));
+    assert!(result["left_out"][0]["question"].as_str().unwrap().starts_with("nothing in it"), "{result}");
+    // One row from before shows that it is the same table.
+    std::fs::write(&rows, format!("{theirs}4,2026-01-05,mine\n")).unwrap();
+    let result = json(&refresh(&desk, &["--json"]));
+    assert_eq!(counts(source(&result, &rows)), [3, 2, 1, 0], "{result}");
+    // Naming the file imports all of it.
+    std::fs::write(&rows, "id,date,text\n201,2026-02-01,named\n").unwrap();
+    assert!(!refresh(&desk, &[]).stderr.is_empty());
+    import(&desk, &rows, &[]);
+    assert!(desk.content().join(" ").contains("named"));
+    assert_eq!(refresh(&desk, &[]).stderr, "");
+}
+
+#[test]
 fn o2_1_what_since_left_out_stays_left_out() {
     let desk = Desk::new();
     let path = desk.file("a.csv", table(28));

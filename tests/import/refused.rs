@@ -20,8 +20,45 @@ fn o4_4_one_file_that_does_not_fit_is_told_and_the_others_are_planned() {
     assert!(ran.stdout.contains("a table in a CSV or TSV file, 1 file"), "{}", ran.stdout);
     assert!(ran.stdout.contains("in HTML") && ran.stdout.contains(": messages.html"), "{}", ran.stdout);
     assert!(ran.stdout.contains("left out (it is empty): empty.csv"), "{}", ran.stdout);
+    // An empty text file, which could only be a note.
+    std::fs::write(folder.join("empty.txt"), "").unwrap();
+    let ran = desk.run(&folder, &["--dry-run"]);
+    assert!(ran.stdout.contains("left out (it is empty): empty.csv, empty.txt"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("not recognised"), "{}", ran.stdout);
     let empty = desk.run(&folder.join("empty.csv"), &["--dry-run"]);
     assert!(empty.stderr.contains("empty.csv: it is empty"), "{}", empty.stderr);
+}
+
+/// Requirement O1.8.
+#[test]
+fn what_is_not_recognised_is_named_with_a_reason_for_each() {
+    let desk = Desk::new();
+    let folder = desk.path("mix");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("a.csv"), table(10)).unwrap();
+    std::fs::write(folder.join("b.png"), b"\x89PNG\r\n\x1a\n\0\0").unwrap();
+    std::fs::write(folder.join("c.csv"), "a line\nand another\n").unwrap();
+    for number in 0..12 {
+        std::fs::write(folder.join(format!("x{number:02}.dat")), b"\x01\x02 nothing known").unwrap();
+    }
+    let ran = desk.run(&folder, &["--dry-run"]);
+    let named = |of: &str| {
+        ran.stdout.lines().any(|line| line.starts_with("  not recognised (") && line.ends_with(of))
+    };
+    assert!(named("(it is a PNG picture): b.png"), "{}", ran.stdout);
+    assert!(named("): c.csv"), "{}", ran.stdout);
+    let first: Vec<String> = (0..8).map(|number| format!("x{number:02}.dat")).collect();
+    assert!(named(&format!("(its contents match no format): {}", first.join(", "))), "{}", ran.stdout);
+    let all = format!("4 more that are not named here. To see all: pdpp import --dry-run --json {}", folder.display());
+    assert!(ran.stdout.contains(&all), "{}", ran.stdout);
+    let told = json(&desk.run(&folder, &["--dry-run", "--json"]));
+    let told = told["unrecognised"].as_array().unwrap();
+    assert_eq!(told.len(), 14);
+    let reason =
+        |name: &str| told.iter().find(|one| one["member"] == name).unwrap()["reason"].as_str().unwrap();
+    assert_eq!(reason("b.png"), "it is a PNG picture");
+    assert_eq!(reason("x11.dat"), "its contents match no format");
+    assert!(!reason("c.csv").is_empty() && reason("c.csv") != reason("x11.dat"), "{}", reason("c.csv"));
 }
 
 #[test]

@@ -41,6 +41,49 @@ fn a_link_that_leads_to_itself_is_reported_as_such() {
 }
 
 #[test]
+fn a_file_that_setup_made_goes_without_a_trace() {
+    let env = TestEnv::new();
+    let dir = env.home().join(".cursor");
+    std::fs::create_dir_all(&dir).unwrap();
+    let file = dir.join("mcp.json");
+    let left = || std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    assert_eq!(setup(&env, &["cursor"]).0, Some(0));
+    // An older entry that setup wrote, of which it keeps a copy.
+    let written = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, written.replace("serve", "serve\", \"--no-access-log")).unwrap();
+    assert_eq!(setup(&env, &["cursor"]).0, Some(0));
+    let (code, outcome) = setup(&env, &["cursor", "--remove"]);
+    assert_eq!((code, &outcome["backup"]), (Some(0), &json!(null)), "{outcome}");
+    assert_eq!(left(), Vec::<std::path::PathBuf>::new());
+    // An edit that a person made is kept in a backup.
+    std::fs::write(&file, written.replacen("\"args\"", "\"env\": { \"MINE\": \"1\" },\n      \"args\"", 1))
+        .unwrap();
+    let (code, outcome) = setup(&env, &["cursor", "--remove"]);
+    assert_eq!((code, file.exists()), (Some(0), false), "{outcome}");
+    let backup = outcome["backup"].as_str().unwrap_or_else(|| panic!("{outcome}"));
+    assert!(std::fs::read_to_string(backup).unwrap().contains("MINE"));
+}
+
+#[test]
+fn a_byte_order_mark_that_setup_left_out_comes_back() {
+    let env = TestEnv::new();
+    let file = env.home().join(".gemini/settings.json");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let before = "\u{feff}{\n  \"mine\": 1\n}\n";
+    std::fs::write(&file, before).unwrap();
+    assert_eq!(setup(&env, &["gemini"]).0, Some(0));
+    assert!(std::fs::read_to_string(&file).unwrap().starts_with('{'), "Gemini refuses it");
+    assert_eq!(setup(&env, &["gemini", "--remove"]).0, Some(0));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+    // If something else changed, the file stays without the mark.
+    assert_eq!(setup(&env, &["gemini"]).0, Some(0));
+    let with = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, with.replace("\"mine\": 1", "\"mine\": 2")).unwrap();
+    assert_eq!(setup(&env, &["gemini", "--remove"]).0, Some(0));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "{\n  \"mine\": 2\n}\n");
+}
+
+#[test]
 fn the_newest_backups_are_kept_and_the_first() {
     let env = TestEnv::new();
     let before = "{\n  \"mine\": 1\n}\n";

@@ -20,6 +20,7 @@ use crate::own;
 use crate::provider::approve::Choice;
 use crate::provider::approve::flow::Flow;
 use crate::provider::url::{ProviderUrl, ProviderUrlError};
+use crate::runtime;
 use crate::setup;
 use crate::text;
 use crate::time_text::minutes;
@@ -31,6 +32,7 @@ use crate::ui::{Progress, Ui};
 /// token is for that grant alone. Ctrl-C stops waiting (exit code 130).
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[allow(clippy::struct_excessive_bools, reason = "flags")]
 pub struct Args {
     /// The provider's address, including its path; or `local`, for your own data on this machine
     #[arg(value_name = "PROVIDER_URL", required_unless_present = "renew")]
@@ -68,6 +70,10 @@ pub struct Args {
     /// Print the result, or the failure, as one JSON object
     #[arg(long)]
     json: bool,
+
+    /// Stop when standard input ends; the parent process keeps it open
+    #[arg(long, hide = true)]
+    while_stdin_is_open: bool,
 
     #[command(flatten)]
     local: Local,
@@ -174,6 +180,9 @@ fn patience(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// The command's failure. With `--json` the failure is printed instead, and its exit code returned.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
+    if args.while_stdin_is_open {
+        runtime::go_with_parent()?;
+    }
     let is_local = args.is_local(global)?;
     let separate = if is_local && !args.renew { service_url(args)? } else { None };
     if is_local && separate.is_none() {

@@ -75,6 +75,10 @@ pub struct Args {
     /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,
+
+    /// Stop when standard input ends; the parent process keeps it open
+    #[arg(long, hide = true)]
+    pub while_stdin_is_open: bool,
 }
 
 fn names() -> Vec<&'static str> {

@@ -23,6 +23,7 @@ use crate::error::Result;
 use crate::import::survey::Survey;
 use crate::own;
 use crate::own::import::{Knowing, Plan};
+use crate::runtime;
 use crate::ui::Ui;
 
 /// Runs the command.
@@ -32,6 +33,9 @@ use crate::ui::Ui;
 /// `import_unconfirmed` (77), `import_running`, `import_disk_full`, `import_report`, `own_data_dir` (77), `own_store`,
 /// `own_damaged`, `interrupted` (130).
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
+    if args.while_stdin_is_open {
+        runtime::go_with_parent()?;
+    }
     #[cfg(target_os = "linux")]
     if let Some(owner) = own::separate::of_this_user(args.data_dir.as_deref())? {
         return separate::run(&owner, args, ui);

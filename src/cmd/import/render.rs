@@ -21,6 +21,8 @@ use crate::text::one_line;
 
 /// Names that one line lists.
 const NAMED: usize = 3;
+/// The most members of a source that are named as not recognised.
+const UNRECOGNISED_NAMED: usize = 10;
 
 /// Who can read the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,15 +71,7 @@ pub(super) fn plan_text(plan: &Plan, dir: &Path, reader: Reader) -> String {
                 let _ = writeln!(text, "    times without a time zone: {}", planned.zone_in_words);
             }
         }
-        let unrecognised: Vec<&str> = plan
-            .unrecognised
-            .iter()
-            .filter(|(path, _)| path == typed)
-            .map(|(_, label)| label.as_str())
-            .collect();
-        if !unrecognised.is_empty() {
-            let _ = writeln!(text, "  not recognised: {}", some(&unrecognised));
-        }
+        unrecognised_text(&mut text, typed, plan);
         for (_, left_out) in plan.left_out.iter().filter(|(path, _)| path == typed) {
             left_out_text(&mut text, "left out", &left_out.skipped);
             left_out_text(&mut text, "cannot be read", &left_out.unreadable);
@@ -95,6 +89,21 @@ pub(super) fn plan_text(plan: &Plan, dir: &Path, reader: Reader) -> String {
 fn left_out_text(text: &mut String, what: &str, left_out: &[Skipped]) {
     for (why, labels) in survey::by_reason(left_out) {
         let _ = writeln!(text, "  {what} ({why}): {}", some(&labels));
+    }
+}
+
+/// The members of a source that no format recognises, by reason.
+fn unrecognised_text(text: &mut String, typed: &Path, plan: &Plan) {
+    let of_source = || plan.unrecognised.iter().filter(|(path, _)| path == typed).map(|(_, one)| one);
+    for (why, labels) in survey::by_reason(of_source().take(UNRECOGNISED_NAMED)) {
+        let labels: Vec<_> = labels.into_iter().map(one_line).collect();
+        let _ = writeln!(text, "  not recognised ({}): {}", one_line(why), labels.join(", "));
+    }
+    let more = of_source().count().saturating_sub(UNRECOGNISED_NAMED);
+    if more > 0 {
+        let all = Command::new("import --dry-run --json").value(typed.display().to_string());
+        let more = grouped(more as u64);
+        let _ = writeln!(text, "  not recognised: {more} more that are not named here. To see all: {all}");
     }
 }
 
@@ -129,8 +138,7 @@ pub(super) fn plan_json(plan: &Plan) -> Value {
         let each = plan.left_out.iter();
         each.flat_map(|(path, left_out)| of(left_out).iter().map(|one| named(path, one))).collect()
     };
-    let unrecognised: Vec<Value> =
-        plan.unrecognised.iter().map(|(path, label)| json!({ "path": path, "member": label })).collect();
+    let unrecognised: Vec<Value> = plan.unrecognised.iter().map(|(path, one)| named(path, one)).collect();
     json!({
         "plan": sources,
         "unrecognised": unrecognised,

@@ -36,9 +36,12 @@ pub(super) fn decide(
         decided => Some(decided),
     };
     let decided: Result<Decided> = runtime::block_on(async {
+        let mut stop = runtime::StopSignals::listen();
         tokio::select! {
             decided = page.show(cache, dialog, decided) => decided,
-            stopped = tokio::signal::ctrl_c() => Err(interrupted(stopped)),
+            () = stop.next() => {
+                Err(Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing is stored"))
+            }
         }
     })?;
     dialog.waiting(None);
@@ -52,12 +55,5 @@ pub(super) fn decide(
             Err(Error::new(Kind::Refused, "approval_expired", message).hint("Ask again"))
         }
         Decided::Denied | Decided::Open => Ok(None),
-    }
-}
-
-fn interrupted(stopped: std::io::Result<()>) -> Error {
-    match stopped {
-        Ok(()) => Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing is stored"),
-        Err(error) => Error::failed("runtime_failed", "Could not listen for Ctrl-C").because(error),
     }
 }

@@ -35,7 +35,7 @@ const STREAMS: [StreamLine; 3] = [
         name: CONVERSATIONS,
         key: "id",
         time: "update_time/create_time",
-        fields: "id:k! title:h create_time:t update_time:T* is_archived:f gizmo_id:k",
+        fields: "id:k! title:h create_time:t update_time:T* is_archived:f* gizmo_id:k",
         relations: "messages messages conversation_id many",
     },
     StreamLine {

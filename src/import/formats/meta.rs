@@ -53,8 +53,8 @@ const STREAMS: [StreamLine; 6] = [
         name: MESSAGES,
         key: "id",
         time: "sent_at",
-        fields: "id:k! chat_id:k! author:n content:b sent_at:T! has_attachment:f is_system:f is_unsent:f link:u link_text:x \
-                 call_seconds:i reactions:a",
+        fields: "id:k! chat_id:k! author:n content:b sent_at:T! has_attachment:f is_system:f is_unsent:f* link:u link_text:x \
+                 call_seconds:i reactions:a*",
         relations: "attachments attachments message_id many",
     },
     sent_file::STREAM,

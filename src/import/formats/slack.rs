@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::import::agent_session::name;
 use crate::import::chat_export::{self, beginning, beginning_of, folder, instant, side_file};
-use crate::import::declare::{Registry, StreamLine, connector};
+use crate::import::declare::{Declared, Registry, StreamLine, connector};
 use crate::import::digest;
 use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
@@ -64,7 +64,7 @@ const STREAMS: [StreamLine; 6] = [
         key: "id",
         time: "sent_at",
         fields: "id:k! channel_id:k! user_id:k author:n bot_id:k ts:k! thread_ts:k thread_id:k subtype:g text:b mentions:a sent_at:T! \
-            edited_at:t file_count:i",
+            edited_at:t* file_count:i",
         relations: "reactions reactions message_id many, files files message_id many, \
             message_attachments message_attachments message_id many, replies messages thread_id many",
     },
@@ -92,6 +92,8 @@ const STREAMS: [StreamLine; 6] = [
         relations: "",
     },
 ];
+
+const DECLARED: &[Declared] = &[Declared { registry: Registry::Upstream, key: KEY, streams: &STREAMS }];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Kind {
@@ -237,6 +239,10 @@ impl Format for Slack {
 
     fn title(&self) -> &'static str {
         "a Slack export"
+    }
+
+    fn declares(&self) -> &'static [Declared] {
+        DECLARED
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {

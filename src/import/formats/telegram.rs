@@ -89,7 +89,7 @@ const STREAMS: [StreamLine; 3] = [
         name: MESSAGES,
         key: "id",
         time: "sent_at",
-        fields: "id:k! chat_id:k! author:n author_id:k content:b sent_at:T! edited_at:t reply_to:k forwarded_from:s media_type:g \
+        fields: "id:k! chat_id:k! author:n author_id:k content:b sent_at:T! edited_at:t* reply_to:k forwarded_from:s media_type:g \
             has_attachment:f is_system:f",
         relations: "attachments attachments message_id many, replies messages reply_to many",
     },

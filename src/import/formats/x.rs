@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::import::agent_session::name;
 use crate::import::chat_export::{self, by_account, folder};
-use crate::import::declare::{Registry, StreamLine, connector};
+use crate::import::declare::{Declared, Registry, StreamLine, connector};
 use crate::import::digest;
 use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
@@ -44,7 +44,7 @@ const STREAMS: [StreamLine; 4] = [
         key: "id",
         time: "created_at",
         fields: "id:k! text:b created_at:T! is_retweet:f is_reply:f in_reply_to_id:k in_reply_to:s lang:g app:g mentions:a \
-                 hashtags:a links:a media:a has_attachment:f favorite_count:i retweet_count:i url:u",
+                 hashtags:a links:a media:a has_attachment:f favorite_count:i* retweet_count:i* url:u",
         relations: "",
     },
     StreamLine {
@@ -60,10 +60,12 @@ const STREAMS: [StreamLine; 4] = [
         key: "id",
         time: "sent_at",
         fields: "id:k! conversation_id:k! sender_id:k sender:n recipient_id:k text:b sent_at:T kind:g! is_from_me:f is_group:f \
-                 links:a media:a has_attachment:f reactions:a",
+                 links:a media:a has_attachment:f reactions:a*",
         relations: "",
     },
 ];
+
+const DECLARED: &[Declared] = &[Declared { registry: Registry::Local, key: KEY, streams: &STREAMS }];
 
 #[derive(Serialize)]
 struct Tweet<'a> {
@@ -173,6 +175,10 @@ impl Format for X {
 
     fn title(&self) -> &'static str {
         "an X (Twitter) archive"
+    }
+
+    fn declares(&self) -> &'static [Declared] {
+        DECLARED
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {

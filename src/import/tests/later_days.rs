@@ -21,13 +21,21 @@ struct Case {
     name: &'static str,
     short: String,
     long: String,
+    /// Other files of the export: their names, and their earlier and later contents. A file with empty contents does not exist.
+    more: Vec<(&'static str, String, String)>,
 }
 
 fn whatsapp() -> Case {
     let short = "31/01/2026, 14:03 - Ana: Which beds, alpha?\n31/01/2026, 14:05 - Ben: Both.\n\
                  14/02/2026, 08:00 - Ana: The alpha bed, then\n";
     let long = format!("{short}02/04/2026, 09:00 - Cy: alpha again\n");
-    Case { format: "whatsapp", name: "WhatsApp Chat with Garden alpha.txt", short: short.to_owned(), long }
+    Case {
+        format: "whatsapp",
+        name: "WhatsApp Chat with Garden alpha.txt",
+        short: short.to_owned(),
+        long,
+        more: Vec::new(),
+    }
 }
 
 fn telegram() -> Case {
@@ -43,7 +51,10 @@ fn telegram() -> Case {
     let mut all = vec![said(1, "Ana", "2026-01-31T14:03:00Z"), said(2, "Ben", "2026-02-14T08:00:00Z")];
     let short = chat(&all);
     all.push(said(3, "Cyrus", "2026-04-02T09:00:00Z"));
-    Case { format: "telegram", name: "result.json", short, long: chat(&all) }
+    let edited: jiff::Timestamp = "2026-04-03T09:00:00Z".parse().unwrap();
+    all[1]["edited"] = json!("2026-04-03T09:00:00");
+    all[1]["edited_unixtime"] = json!(edited.as_second().to_string());
+    Case { format: "telegram", name: "result.json", short, long: chat(&all), more: Vec::new() }
 }
 
 fn meta() -> Case {
@@ -60,12 +71,15 @@ fn meta() -> Case {
     };
     let mut all = vec![said(1_771_000_000_000, "Ben"), said(1_770_000_000_000, "Ana")];
     let short = chat(&["Ana", "Ben"], &all);
+    all[0]["is_unsent"] = json!(true);
+    all[1]["reactions"] = json!([{"reaction": "+", "actor": "Ben"}]);
     all.insert(0, said(1_775_000_000_000, "Cy"));
     Case {
         format: "meta",
         name: "your_facebook_activity/messages/inbox/garden_9876543210/message_1.json",
         short,
         long: chat(&["Ana", "Ben", "Cy"], &all),
+        more: Vec::new(),
     }
 }
 
@@ -75,11 +89,11 @@ fn chatgpt() -> Case {
             "content": {"content_type": "text", "parts": [format!("alpha {id}")]}});
         json!({"id": id, "parent": parent, "children": children, "message": message})
     };
-    let talk = |update: f64, current: &str, nodes: &[Value]| {
+    let talk = |update: f64, current: &str, is_archived: bool, nodes: &[Value]| {
         let mapping: Map<String, Value> =
             nodes.iter().map(|node| (node["id"].as_str().unwrap().to_owned(), node.clone())).collect();
         json!([{"id": "c1", "conversation_id": "c1", "title": "About alpha", "create_time": 1_770_000_000.0,
-            "update_time": update, "current_node": current, "mapping": mapping}])
+            "update_time": update, "current_node": current, "is_archived": is_archived, "mapping": mapping}])
         .to_string()
     };
     let question = |children: &[&str]| node("q", None, children, 1_770_000_000.0);
@@ -89,8 +103,9 @@ fn chatgpt() -> Case {
     Case {
         format: "chatgpt",
         name: "conversations.json",
-        short: talk(1_770_000_100.0, "a1", &[question(&["a1"]), first.clone()]),
-        long: talk(1_775_000_000.0, "a2", &[question(&["a1", "a2"]), first, again]),
+        short: talk(1_770_000_100.0, "a1", false, &[question(&["a1"]), first.clone()]),
+        long: talk(1_775_000_000.0, "a2", true, &[question(&["a1", "a2"]), first, again]),
+        more: Vec::new(),
     }
 }
 
@@ -112,6 +127,7 @@ fn claude() -> Case {
         name: "conversations.json",
         short,
         long: talk("2026-04-02T10:00:00Z", "two", &all),
+        more: Vec::new(),
     }
 }
 
@@ -127,9 +143,13 @@ fn claude_code() -> Case {
     };
     let mut all =
         vec![event("u1", "2026-02-01T10:00:00Z", "garden"), event("u2", "2026-02-02T10:00:00Z", "garden")];
+    // The first events do not state the session's directory.
+    for first in &mut all {
+        first.as_object_mut().unwrap().remove("cwd");
+    }
     let short = lines(&all);
     all.push(event("u3", "2026-04-02T10:00:00Z", "shed"));
-    Case { format: "claude-code", name: "session.jsonl", short, long: lines(&all) }
+    Case { format: "claude-code", name: "session.jsonl", short, long: lines(&all), more: Vec::new() }
 }
 
 fn codex() -> Case {
@@ -144,7 +164,7 @@ fn codex() -> Case {
     let mut all = vec![meta("2026-02-01T10:00:00Z", "beds"), said("2026-02-02T10:00:00Z")];
     let short = lines(&all);
     all.push(said("2026-04-02T10:00:00Z"));
-    Case { format: "codex", name: "rollout.jsonl", short, long: lines(&all) }
+    Case { format: "codex", name: "rollout.jsonl", short, long: lines(&all), more: Vec::new() }
 }
 
 fn ical() -> Case {
@@ -166,24 +186,129 @@ fn ical() -> Case {
         name: "work.ics",
         short: calendar(&format!("{endless}{counted}")),
         long: calendar(&format!("{endless}{changed}{later}")),
+        more: Vec::new(),
+    }
+}
+
+fn slack() -> Case {
+    let said = |ts: &str, user: &str| json!({"type": "message", "user": user, "text": "alpha", "ts": ts, "client_msg_id": "x"});
+    let mut all = vec![said("1770000000.000100", "U1"), said("1771000000.000100", "U2")];
+    let short = Value::from(all.clone()).to_string();
+    all[0]["edited"] = json!({"user": "U1", "ts": "1775000100.000000"});
+    all[1]["reactions"] = json!([{"name": "seedling", "users": ["U1"], "count": 1}]);
+    let later = Value::from(vec![said("1775000000.000100", "U2")]).to_string();
+    let users = json!([{"id": "U1", "name": "ana", "profile": {"real_name": "Ana"}}, {"id": "U2", "name": "ben", "profile": {"real_name": "Ben"}}]);
+    let channels = json!([{"id": "C1", "name": "garden", "created": 1_769_860_000, "creator": "U1", "members": ["U1", "U2"]}]);
+    let (users, channels) = (users.to_string(), channels.to_string());
+    Case {
+        format: "slack",
+        name: "slack/garden/2026-02-02.json",
+        short,
+        long: Value::from(all).to_string(),
+        more: vec![
+            ("slack/users.json", users.clone(), users),
+            ("slack/channels.json", channels.clone(), channels),
+            ("slack/garden/2026-03-31.json", String::new(), later),
+        ],
+    }
+}
+
+fn x() -> Case {
+    let file = |variable: &str, elements: &[Value]| {
+        format!("window.YTD.{variable}.part0 = {:#}", Value::from(elements.to_vec()))
+    };
+    let tweet = |id: &str, at: &str, count: &str| {
+        json!({"tweet": {"id": id, "id_str": id, "full_text": "alpha", "created_at": at, "favorite_count": count,
+            "retweet_count": count, "entities": {"urls": [], "hashtags": [], "user_mentions": []}}})
+    };
+    let first = |count| tweet("1", "Mon Feb 02 12:00:00 +0000 2026", count);
+    let direct = |id: &str, at: &str, reactions: &[Value]| {
+        json!({"messageCreate": {"id": id, "senderId": "7", "recipientId": "42", "text": "alpha", "createdAt": at, "urls": [],
+            "mediaUrls": [], "reactions": reactions}})
+    };
+    let talk = |messages: &[Value]| {
+        file(
+            "direct_messages",
+            &[json!({"dmConversation": {"conversationId": "42-7", "messages": messages}})],
+        )
+    };
+    let liked = json!({"senderId": "42", "reactionKey": "like", "eventId": "901", "createdAt": "2026-04-02T12:00:00.000Z"});
+    let account = file("account", &[json!({"account": {"username": "Ana_H", "accountId": "42"}})]);
+    Case {
+        format: "x",
+        name: "x/data/tweets.js",
+        short: file("tweets", &[first("1")]),
+        long: file("tweets", &[first("3"), tweet("2", "Thu Apr 02 12:00:00 +0000 2026", "0")]),
+        more: vec![
+            ("x/data/account.js", account.clone(), account),
+            (
+                "x/data/direct-messages.js",
+                talk(&[direct("900", "2026-02-02T12:00:00.000Z", &[])]),
+                talk(&[
+                    direct("900", "2026-02-02T12:00:00.000Z", &[liked]),
+                    direct("902", "2026-04-02T12:00:00.000Z", &[]),
+                ]),
+            ),
+        ],
+    }
+}
+
+fn mbox() -> Case {
+    let mail = |id: u32, day: &str, subject: &str, flags: &str| {
+        format!(
+            "From a {day} 10:00:00 2026\nDelivered-To: ana@a.example\nMessage-ID: <{id}@a.example>\nFrom: Ben <ben@b.example>\n\
+             To: ana@a.example\nDate: {}\nSubject: {subject}\n{flags}\n{subject} {id}\n\n",
+            ["Sun, 01 Feb 2026 10:00:00 +0000", "Thu, 02 Apr 2026 10:00:00 +0000"]
+                [usize::from(day.contains("Apr"))]
+        )
+    };
+    let first = |flags: &str| {
+        mail(1, "Sun Feb  1", "The alpha bed", flags)
+            + &mail(2, "Sun Feb  1", "Your sign-in code 482913", flags)
+    };
+    Case {
+        format: "mbox",
+        name: "mail.mbox",
+        short: first("Status: O\n"),
+        // Read, answered and flagged in the meantime.
+        long: first("Status: RO\nX-Status: AF\n") + &mail(3, "Thu Apr  2", "alpha again", ""),
+        more: Vec::new(),
     }
 }
 
 fn cases() -> Vec<Case> {
-    vec![whatsapp(), telegram(), meta(), chatgpt(), claude(), claude_code(), codex(), ical()]
+    vec![
+        whatsapp(),
+        telegram(),
+        meta(),
+        chatgpt(),
+        claude(),
+        claude_code(),
+        codex(),
+        ical(),
+        slack(),
+        x(),
+        mbox(),
+    ]
 }
 
-/// A store that was filled by an export, and again by a later one or by the same one; with `is_old`, the
+/// A store that was filled by an export, and again by the same one or, with `is_later`, by a later one; with `is_old`, the
 /// first import was by a version that marked no fields as revealing later days.
-fn filled(case: &Case, format: &'static dyn Format, second: &str, is_old: bool) -> (Place, Vault) {
+fn filled(case: &Case, format: &'static dyn Format, is_later: bool, is_old: bool) -> (Place, Vault) {
     let mut place = Place::new();
     place.format = format;
     let path = place.file(case.name, &case.short);
     let root = place.root.path().join(Path::new(case.name).components().next().unwrap());
     let source = if path == root { path.clone() } else { root };
+    for (name, short, _) in case.more.iter().filter(|(_, short, _)| !short.is_empty()) {
+        place.file(name, short);
+    }
     place.terms.now_ms = 1_785_000_000_000;
     assert!(place.import(&source).counts.new > 0, "{}", case.format);
-    fs::write(&path, second).unwrap();
+    fs::write(&path, if is_later { &case.long } else { &case.short }).unwrap();
+    for (name, _, long) in case.more.iter().filter(|_| is_later) {
+        place.file(name, long);
+    }
     place.terms.now_ms += 1_000_000;
     place.import(&source);
     if is_old {
@@ -293,9 +418,9 @@ fn of_format(name: &str) -> &'static dyn Format {
 fn o1_6_a_grant_with_a_last_day_tells_nothing_of_later_ones_in_any_format() {
     for case in cases() {
         let format = of_format(case.format);
-        let (_one, without) = filled(&case, format, &case.short, false);
-        let (_two, with) = filled(&case, format, &case.long, false);
-        let (_old, of_before) = filled(&case, format, &case.long, true);
+        let (_one, without) = filled(&case, format, false, false);
+        let (_two, with) = filled(&case, format, true, false);
+        let (_old, of_before) = filled(&case, format, true, true);
         let (connector, account) = declared(&without);
         let tokens = [&without, &with, &of_before].map(|vault| token(vault, Some(UNTIL)));
         let mut has_answered = 0;
@@ -329,12 +454,26 @@ fn o1_6_a_grant_with_a_last_day_tells_nothing_of_later_ones_in_any_format() {
 /// export, or is named here as one that these exports do not show.
 #[test]
 fn o1_6_each_field_that_tells_of_later_days_does_so() {
-    let unshown =
-        ["claude projects.update_time", "codex sessions.git_branch", "codex sessions.model_provider"];
+    // Fields that show that a file is gone, and edits that turn a message into another record.
+    let unshown = [
+        "whatsapp messages.is_edited",
+        "whatsapp messages.is_deleted",
+        "claude projects.update_time",
+        "claude-code sessions.gone_at",
+        "claude-code messages.gone_at",
+        "claude-code attachments.gone_at",
+        "codex sessions.git_branch",
+        "codex sessions.model_provider",
+        "codex sessions.gone_at",
+        "codex messages.gone_at",
+        "codex function_calls.gone_at",
+        "mbox messages.gone_at",
+        "mbox security_messages.gone_at",
+    ];
     let mut quiet = Vec::new();
     for case in cases() {
         let format = of_format(case.format);
-        let stores = [&case.short, &case.long].map(|second| filled(&case, format, second, false));
+        let stores = [false, true].map(|is_later| filled(&case, format, is_later, false));
         let (connector, _) = declared(&stores[0].1);
         let tokens = [token(&stores[0].1, None), token(&stores[1].1, None)];
         let limited = token(&stores[1].1, Some(UNTIL));
@@ -375,10 +514,11 @@ fn o1_6_each_field_that_tells_of_later_days_does_so() {
 
 #[test]
 fn each_format_that_gathers_has_its_exports_here() {
-    let gathering = ALL.iter().filter(|format| !format.declares().is_empty()).map(|format| format.name());
-    let mut here: Vec<&str> = cases().iter().map(|case| case.format).collect();
-    let mut gathering: Vec<&str> = gathering.collect();
-    here.sort_unstable();
-    gathering.sort_unstable();
-    assert_eq!(here, gathering);
+    // Formats for the same kind of data, such as those for mail, declare the same streams.
+    let kinds = |is_meant: &dyn Fn(&str) -> bool| -> std::collections::BTreeSet<&'static str> {
+        let formats = ALL.iter().filter(|format| is_meant(format.name()));
+        formats.flat_map(|format| format.declares()).map(|declared| declared.key).collect()
+    };
+    let here: Vec<&str> = cases().iter().map(|case| case.format).collect();
+    assert_eq!(kinds(&|name| here.contains(&name)), kinds(&|_| true));
 }

@@ -84,7 +84,7 @@ pub fn of_credential(error: &Error, audience: &Audience) -> ToolError {
         }
         _ => audience.next(),
     };
-    ToolError::new(error.code(), format!("{}{because}", error.message()), next)
+    ToolError::new(error.code(), format!("{}{because}", error.message_in_line()), next)
 }
 
 /// Whether a refusal means that the credential itself no longer works, rather than a wrong argument, which some

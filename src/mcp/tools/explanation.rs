@@ -580,11 +580,18 @@ fn unsorted(error: ToolError, call: &Call, facts: &[StreamFacts]) -> ToolError {
     if let Some(names) = joined(listed) {
         return error.hint(format!("records sort by one of {names}; -FIELD descends"));
     }
-    let hint = format!(
-        "records sort by {cursor} only: sort {cursor} or -{cursor}; for the largest or smallest {} use aggregate max or \
-         min, then filter by that value",
-        crate::text::prefix(field, 80)
-    );
+    let mut hint = format!("records sort by {cursor} only: sort {cursor} or -{cursor}");
+    let of_field = || facts.iter().filter_map(|facts| facts.fields.get(field));
+    // A field that the grant leaves out cannot be aggregated either.
+    if of_field().any(|declared| declared.aggregates.iter().any(|usage| matches!(&**usage, "max" | "min"))) {
+        let shown = crate::text::prefix(field, 80);
+        let _ = write!(
+            hint,
+            "; for the largest or smallest {shown} use aggregate max or min, then filter by that value"
+        );
+    } else if of_field().next().is_none() && facts.iter().any(|facts| !facts.fields.is_empty()) {
+        let _ = write!(hint, "; `{}` is not one of the granted fields", crate::text::prefix(field, 80));
+    }
     error.hint(hint)
 }
 
@@ -659,6 +666,20 @@ mod tests {
             Value::Object(error.to_structured()).to_string()
         };
         assert!(hint(&one).contains("records sort by at only"), "{}", hint(&one));
+        assert!(!hint(&one).contains("aggregate"), "nothing is known about that field: {}", hint(&one));
+        let with = |name: &str, aggregates: &[&str]| {
+            let aggregates = aggregates.iter().map(|usage| (*usage).to_owned()).collect();
+            let fields = [(name.to_owned(), Declared { aggregates, ..Declared::default() })].into();
+            hint(&StreamFacts { fields, ..one.clone() })
+        };
+        assert!(with("kind", &["count", "max"]).contains("smallest kind use aggregate max or min"));
+        assert!(!with("kind", &["count"]).contains("aggregate"), "{}", with("kind", &["count"]));
+        // The grant leaves the field out, as a grant with a last day leaves out fields that reveal later days.
+        let text = with("at", &["max"]);
+        assert!(
+            text.contains("`kind` is not one of the granted fields") && !text.contains("aggregate"),
+            "{text}"
+        );
         let several = StreamFacts { sort_fields: ["at", "amount"].map(str::to_owned).into(), ..one.clone() };
         let text = hint(&several);
         assert!(

@@ -19,6 +19,7 @@ use super::frame::{Frame, Part, notice, page, page_that_reloads};
 use super::multipart::{self, Multipart};
 use super::{Answer, Failed, Pages, Session, foreign, is_own, see, value};
 use crate::error::Error;
+use crate::import::survey;
 use crate::import::tally::{Counts, Outcome};
 use crate::own::inbox::{Imported, Inbox, InboxRequest, Plan, Progress};
 use crate::text::prefix;
@@ -464,9 +465,10 @@ fn planned(main: &mut Html, plan: &Plan) {
         main.markup("</li>\n");
     }
     main.markup("</ul>\n");
-    if !plan.unrecognised.is_empty() {
-        main.markup("<p>Not recognised: ");
-        main.text(&some(plan.unrecognised.iter().map(|(_, label)| label.as_str()))).markup("</p>\n");
+    for (why, labels) in survey::by_reason(plan.unrecognised.iter().map(|(_, one)| one)) {
+        main.markup("<p>")
+            .text(&format!("Not recognised ({why}): {}", some(labels.into_iter())))
+            .markup("</p>\n");
     }
     let mut left_out: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for (_, left) in &plan.left_out {

@@ -274,11 +274,18 @@ fn sort<'a>(params: &'a Params<'_>, accesses: &[Access], is_core: bool) -> Resul
     let sorts = |access: &Access| !is_core && access.sort_fields().iter().any(|known| known.name == field);
     if !is_cursor && !accesses.iter().all(sorts) {
         let known = accesses.first().filter(|_| !is_core).map(Access::sort_fields).unwrap_or_default();
-        let names: Vec<&str> = known.iter().map(|field| field.name.as_str()).collect();
-        return Err(invalid(if names.is_empty() {
+        let mut names: Vec<&str> = known.iter().map(|field| field.name.as_str()).collect();
+        // A field that one of several accounts lacks cannot sort all of them.
+        names.retain(|name| {
+            accesses.iter().all(|access| access.sort_fields().iter().any(|known| known.name == *name))
+        });
+        let has_cursor = accesses.iter().all(|access| access.cursor_field().is_some());
+        return Err(invalid(if !names.is_empty() {
+            format!("Sort field '{field}' is not sortable here; use one of: {}", names.join(", "))
+        } else if has_cursor {
             format!("Sort field '{field}' is not sortable here; use the schema's cursor_field")
         } else {
-            format!("Sort field '{field}' is not sortable here; use one of: {}", names.join(", "))
+            format!("Sort field '{field}' is not sortable here")
         }));
     }
     match order {

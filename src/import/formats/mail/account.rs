@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use memchr::memmem;
 
+use super::charset;
+use super::folder::Marks;
 use super::header::people;
-use crate::import::declare::{Registry, StreamLine, connector};
+use crate::import::declare::{Declared, Registry, StreamLine, connector};
 use crate::import::format::{Ask, Member, Plan, Refused, Whose};
 use crate::import::refresh::folder_of;
 use crate::vault::declaration::{BadField, Connector};
@@ -17,8 +19,8 @@ use crate::vault::declaration::{BadField, Connector};
 macro_rules! message_fields {
     () => {
         "id:k! thread_id:k! subject:h from_name:n from_email:s to:a cc:a bcc:a reply_to:a recipients:x date:t received_at:T! \
-         message_id:k in_reply_to:k references:a list_id:g size_bytes:i labels:a folder:g is_draft:f is_flagged:f is_seen:f \
-         is_answered:f has_attachments:f snippet:x"
+         message_id:k in_reply_to:k references:a list_id:g size_bytes:i labels:a folder:g is_draft:f is_flagged:f* is_seen:f* \
+         is_answered:f* has_attachments:f snippet:x"
     };
 }
 
@@ -27,7 +29,7 @@ const STREAMS: [StreamLine; 6] = [
         name: "messages",
         key: "id",
         time: "received_at",
-        fields: concat!(message_fields!(), " gone_at:t"),
+        fields: concat!(message_fields!(), " gone_at:t*"),
         relations: "message_bodies message_bodies message_id one, attachments attachments message_id many, \
                     message_labels message_labels message_id many",
     },
@@ -61,17 +63,24 @@ const STREAMS: [StreamLine; 6] = [
         name: "security_messages",
         key: "id",
         time: "received_at",
-        fields: concat!(message_fields!(), " body_text:b gone_at:t"),
+        fields: concat!(message_fields!(), " body_text:b gone_at:t*"),
         relations: "",
     },
 ];
 
 const GMAIL: &str = "gmail";
+const MAIL: &str = "mail";
+
+/// What mail is declared to hold, for every kind of mail file.
+pub const DECLARED: &[Declared] = &[
+    Declared { registry: Registry::Upstream, key: GMAIL, streams: &STREAMS },
+    Declared { registry: Registry::Local, key: MAIL, streams: &STREAMS },
+];
 
 /// The streams that mail is declared to hold.
 pub fn declared(is_gmail: bool) -> Result<Arc<Connector>, BadField> {
     let (registry, key, title) =
-        if is_gmail { (Registry::Upstream, GMAIL, "Gmail") } else { (Registry::Local, "mail", "Mail") };
+        if is_gmail { (Registry::Upstream, GMAIL, "Gmail") } else { (Registry::Local, MAIL, "Mail") };
     connector(registry, key, title, &STREAMS)
 }
 
@@ -197,9 +206,20 @@ struct Set {
     mails: u64,
     /// How many messages were last delivered to each address.
     delivered: BTreeMap<String, u64>,
+    undelivered: Undelivered,
 }
 
 impl Set {
+    fn add(&mut self, file: &File<'_>) {
+        let votes = count(file.head);
+        self.units.push(file.at);
+        self.mails += votes.mails;
+        for (address, votes) in votes.last {
+            *self.delivered.entry(address).or_default() += votes;
+        }
+        self.undelivered.add(votes.undelivered);
+    }
+
     /// The address that most of the messages were delivered to, if few went to other addresses.
     fn owner(&self) -> Option<&str> {
         let (owner, votes) = most(&self.delivered)?;
@@ -212,6 +232,44 @@ impl Set {
         let all: u64 = self.delivered.values().sum();
         let is_alias = move |votes: u64| votes > 1 && votes * 10 >= all;
         self.delivered.iter().filter(move |(_, votes)| is_alias(**votes)).map(|(address, _)| address.as_str())
+    }
+
+    /// The addresses that received at least a tenth of the messages, and the one that sent them if this is sent mail.
+    fn addresses(&self) -> impl Iterator<Item = &str> {
+        let all: u64 = self.delivered.values().sum();
+        let delivered = self.delivered.iter().filter(move |(_, votes)| **votes * 10 >= all);
+        delivered.map(|(address, _)| address.as_str()).chain(self.undelivered.owner(self.mails))
+    }
+}
+
+/// Messages without a sign that they were delivered, such as those that the owner of a mailbox sent.
+#[derive(Default)]
+struct Undelivered {
+    mails: u64,
+    from: BTreeMap<String, u64>,
+    to: BTreeMap<String, u64>,
+}
+
+impl Undelivered {
+    fn add(&mut self, other: Self) {
+        self.mails += other.mails;
+        for (all, some) in [(&mut self.from, other.from), (&mut self.to, other.to)] {
+            for (address, count) in some {
+                *all.entry(address).or_default() += count;
+            }
+        }
+    }
+
+    /// Who sent nearly all of `mails`, if they have no sign of delivery. A few may be copies that came back.
+    fn sender(&self, mails: u64) -> Option<&str> {
+        let (sender, votes) = most(&self.from)?;
+        (votes * 5 >= mails * 4).then_some(sender)
+    }
+
+    /// The same sender, if the recipients vary: either person may have kept messages from one to the other.
+    fn owner(&self, mails: u64) -> Option<&str> {
+        let (_, votes) = most(&self.to)?;
+        self.sender(mails).filter(|_| votes * 10 < mails * 9)
     }
 }
 
@@ -234,42 +292,74 @@ pub fn plans_of(is_gmail: bool, files: &[File<'_>], ask: &Ask) -> Result<Vec<Pla
         zone: ask.zone.clone(),
         state: Arc::clone(&state),
     };
-    let by_owner = if ask.account.is_some() { BTreeMap::new() } else { by_owner(files) };
+    let mut sets: BTreeMap<&str, Set> = BTreeMap::new();
+    for file in files {
+        sets.entry(file.set).or_default().add(file);
+    }
+    let by_owner = if ask.account.is_some() { BTreeMap::new() } else { by_owner(&sets) };
     if by_owner.len() < 2 {
-        let (account, whose) = match by_owner.into_keys().next() {
-            Some(owner) => (owner.clone(), delivered_to(owner)),
+        let (account, mut whose) = match by_owner.into_keys().next() {
+            Some(owner) if sets.values().any(|set| set.owner().is_some()) => {
+                (owner.clone(), delivered_to(owner))
+            }
+            Some(owner) => (owner.clone(), sent_by(owner)),
             None => account(files.iter().map(|file| file.head), ask),
         };
-        return Ok(vec![plan(account, whose, files.iter().map(|file| file.at).collect())]);
+        let units: Vec<usize> = files.iter().map(|file| file.at).collect();
+        if ask.account.is_none() {
+            name_others(&mut whose, &sets, &units, ask);
+        }
+        return Ok(vec![plan(account, whose, units)]);
     }
     let owners: Vec<String> = by_owner.keys().cloned().collect();
     let plans = by_owner.into_iter().map(|(owner, units)| {
         let others: Vec<&str> = owners.iter().filter(|one| **one != owner).map(String::as_str).collect();
         let count = units.len();
         let note = format!(
-            "The account is {owner}: the messages in {count} of the {} files were delivered to that address, or are in a folder with such files. \
-             The other files belong to {}. --account NAME puts all of them into one account.",
+            "The account is {owner}: the messages in {count} of the {} files were delivered to that address or sent from it, or are in a \
+             folder with such files. The other files belong to {}. --account NAME puts all of them into one account.",
             files.len(),
             others.join(" and "),
         );
-        let whose = Whose { owner: Some(owner.clone()), is_sure: true, note: Some(note) };
+        let mut whose = Whose { owner: Some(owner.clone()), is_sure: true, note: Some(note) };
+        name_others(&mut whose, &sets, &units, ask);
         plan(owner, whose, units)
     });
     Ok(plans.collect())
 }
 
-/// The files of each owner. Empty if no file clearly identifies its owner.
-fn by_owner(files: &[File<'_>]) -> BTreeMap<String, Vec<usize>> {
-    let mut sets: BTreeMap<&str, Set> = BTreeMap::new();
-    for file in files {
-        let set = sets.entry(file.set).or_default();
-        set.units.push(file.at);
-        let votes = count(file.head);
-        set.mails += votes.mails;
-        for (address, votes) in votes.last {
-            *set.delivered.entry(address).or_default() += votes;
+/// Adds to the note who else the mail of a plan may belong to: one person can have several addresses, and a
+/// file can contain several people's mail.
+fn name_others(whose: &mut Whose, sets: &BTreeMap<&str, Set>, units: &[usize], ask: &Ask) {
+    let Some(owner) = &whose.owner else { return };
+    // All files of a set are in one plan.
+    let is_of_plan =
+        |(_, set): &(&&str, &Set)| set.units.first().is_some_and(|at| units.binary_search(at).is_ok());
+    let mut others: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (label, set) in sets.iter().filter(is_of_plan) {
+        let label = if label.is_empty() { ask.source_name.as_str() } else { *label };
+        for address in set.addresses().filter(|address| address != owner) {
+            others.entry(address).or_default().insert(label);
         }
     }
+    if others.is_empty() {
+        return;
+    }
+    let in_words = |(address, labels): (&&str, &BTreeSet<&str>)| match labels.first() {
+        Some(label) if labels.len() > 1 => format!("{address} ({label} and {} more)", labels.len() - 1),
+        label => format!("{address} ({})", label.copied().unwrap_or_default()),
+    };
+    let others: Vec<String> = others.iter().map(in_words).collect();
+    let note = whose.note.get_or_insert_default();
+    *note = format!(
+        "{note} Mail of {} is in this account too. If that is another person's mail, keep it in separate files, and import \
+         those with --account NAME, which names their account.",
+        others.join(", ")
+    );
+}
+
+/// The files of each owner. Empty if no file clearly identifies its owner.
+fn by_owner(sets: &BTreeMap<&str, Set>) -> BTreeMap<String, Vec<usize>> {
     let mut votes: BTreeMap<String, u64> = BTreeMap::new();
     let mut names = Names::default();
     for set in sets.values() {
@@ -282,14 +372,25 @@ fn by_owner(files: &[File<'_>]) -> BTreeMap<String, Vec<usize>> {
     for (address, count) in sets.values().filter(|set| set.owner().is_some()).flat_map(|set| &set.delivered) {
         *votes.entry(address.clone()).or_default() += count;
     }
+    // If no file shows who received it, the senders of sent mail are the owners.
+    let is_nobodys = names.0.is_empty();
+    for set in sets.values().filter(|_| is_nobodys) {
+        if let Some(owner) = set.undelivered.owner(set.mails) {
+            names.join(owner, owner);
+            *votes.entry(owner.to_owned()).or_default() += set.mails;
+        }
+    }
     let owners = names.owners(&votes);
-    let owner_of = |set: &Set| set.owner().and_then(|owner| owners.get(owner)).map(String::as_str);
+    let owner_of = |set: &Set| {
+        let owner = set.owner().or_else(|| set.undelivered.sender(set.mails));
+        owner.and_then(|owner| owners.get(owner)).map(String::as_str)
+    };
     // How many messages each owner has in a folder or its files, and anywhere below it.
     let mut beside: HashMap<&str, BTreeMap<&str, u64>> = HashMap::new();
     let mut beneath: HashMap<&str, BTreeMap<&str, u64>> = HashMap::new();
-    for (label, set) in &sets {
+    for (label, set) in sets {
         let Some(owner) = owner_of(set) else { continue };
-        let mails = set.delivered.values().sum::<u64>();
+        let mails = set.delivered.values().sum::<u64>() + set.undelivered.mails;
         for (at, folder) in above(label).enumerate() {
             let all = (at < 2).then_some(&mut beside);
             for folders in all.into_iter().chain([&mut beneath]) {
@@ -302,7 +403,7 @@ fn by_owner(files: &[File<'_>]) -> BTreeMap<String, Vec<usize>> {
         above(label).find_map(around).and_then(most).map(|(owner, _)| owner.to_owned())
     };
     let mut all: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for (label, set) in &sets {
+    for (label, set) in sets {
         let owner = owner_of(set).map(str::to_owned).or_else(|| nearest(label));
         if let Some(owner) = owner {
             all.entry(owner).or_default().extend(&set.units);
@@ -354,12 +455,18 @@ impl Names {
 fn account<'a>(heads: impl Iterator<Item = &'a [u8]>, ask: &Ask) -> (String, Whose) {
     let mut delivered: BTreeMap<String, u64> = BTreeMap::new();
     let mut addressed: BTreeMap<String, u64> = BTreeMap::new();
+    let (mut mails, mut undelivered) = (0, Undelivered::default());
     for votes in heads.map(count) {
+        mails += votes.mails;
+        undelivered.add(votes.undelivered);
         for (all, some) in [(&mut delivered, votes.delivered), (&mut addressed, votes.addressed)] {
             for (address, count) in some {
                 *all.entry(address).or_default() += count;
             }
         }
+    }
+    if let (None, Some(owner)) = (&ask.account, undelivered.owner(mails)) {
+        return (owner.to_owned(), sent_by(owner.to_owned()));
     }
     let name = |votes| most(votes).map(|(address, _)| address.to_owned());
     let delivered = name(&delivered);
@@ -400,7 +507,16 @@ fn delivered_to(owner: String) -> Whose {
     Whose { owner: Some(owner), is_sure: true, note: Some(note) }
 }
 
-/// What messages reveal about their recipient.
+/// States that `owner` sent the messages.
+fn sent_by(owner: String) -> Whose {
+    let note = format!(
+        "The account is {owner}: nearly all messages at the beginning of the files were sent from that address. \
+         --account NAME names another."
+    );
+    Whose { owner: Some(owner), is_sure: true, note: Some(note) }
+}
+
+/// What messages reveal about their recipients and senders.
 #[derive(Default)]
 struct Votes {
     mails: u64,
@@ -410,12 +526,18 @@ struct Votes {
     last: BTreeMap<String, u64>,
     /// How often messages are addressed to each address.
     addressed: BTreeMap<String, u64>,
+    undelivered: Undelivered,
 }
 
-/// The recipients of one message.
+/// The recipients and the sender of one message.
 #[derive(Default)]
 struct Mail {
     is_begun: bool,
+    /// Whether a server recorded that it received the message.
+    is_received: bool,
+    /// Whether Gmail's labels show that the owner sent it.
+    is_sent: bool,
+    from: Vec<String>,
     delivered: Vec<String>,
     before: Vec<String>,
     addressed: Vec<String>,
@@ -432,6 +554,15 @@ impl Votes {
         let is_own = |address: &&String| {
             !mail.lists.iter().any(|list| *list == **address || *list == address.replacen('@', ".", 1))
         };
+        let is_undelivered =
+            mail.delivered.is_empty() && mail.before.is_empty() && (mail.is_sent || !mail.is_received);
+        if let Some(from) = mail.from.first().filter(|_| is_undelivered) {
+            self.undelivered.mails += 1;
+            *self.undelivered.from.entry(from.clone()).or_default() += 1;
+            for address in mail.addressed.iter().collect::<BTreeSet<_>>() {
+                *self.undelivered.to.entry(address.clone()).or_default() += 1;
+            }
+        }
         let mut own = mail.delivered.iter().chain(&mail.before).filter(is_own).peekable();
         if let Some(last) = own.peek() {
             *self.last.entry((*last).clone()).or_default() += 1;
@@ -448,7 +579,7 @@ impl Votes {
 /// Counts the addresses that messages were delivered to, and those that they are addressed to.
 fn count(head: &[u8]) -> Votes {
     let (mut votes, mut mail) = (Votes::default(), Mail::default());
-    let mut is_header = true;
+    let (mut is_header, mut is_from) = (true, false);
     for line in head.split(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {
@@ -460,10 +591,16 @@ fn count(head: &[u8]) -> Votes {
         if !is_header {
             continue;
         }
+        // After a long name, the address is on the next line.
+        if is_from && mail.from.is_empty() && line.starts_with(b" ") | line.starts_with(b"\t") {
+            mail.from.extend(addresses(&String::from_utf8_lossy(line)));
+            continue;
+        }
         let Some(at) = line.iter().take(16).position(|byte| *byte == b':') else { continue };
         mail.is_begun = true;
         let name = &line[..at];
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+        is_from = is("from");
         let value = String::from_utf8_lossy(&line[at + 1..]);
         let value = value.trim();
         let is_of_list = value.get(..13).is_some_and(|start| start.eq_ignore_ascii_case("mailing list "));
@@ -473,6 +610,16 @@ fn count(head: &[u8]) -> Votes {
             &mut mail.before
         } else if is("to") {
             &mut mail.addressed
+        } else if is_from {
+            &mut mail.from
+        } else if is("received") {
+            mail.is_received = true;
+            continue;
+        } else if is("x-gmail-labels") {
+            let mut marks = Marks::default();
+            marks.gmail_labels(&charset::header_text(value));
+            mail.is_sent = ["Sent", "Drafts"].iter().any(|name| marks.folders.contains(*name));
+            continue;
         } else if is("list-id") || is("list-post") {
             let inner = value.rsplit_once('<').map_or(value, |(_, inner)| inner).trim_end_matches('>');
             let inner = inner.strip_prefix("mailto:").unwrap_or(inner);
@@ -481,12 +628,15 @@ fn count(head: &[u8]) -> Votes {
         } else {
             continue;
         };
-        to.extend(
-            people(value).into_iter().filter_map(|person| person.email).filter_map(|email| plain(&email)),
-        );
+        to.extend(addresses(value));
     }
     votes.add(mail);
     votes
+}
+
+/// The addresses in the value of a header field.
+fn addresses(value: &str) -> impl Iterator<Item = String> {
+    people(value).into_iter().filter_map(|person| person.email).filter_map(|email| plain(&email))
 }
 
 /// An address in lower case, without the part after a `+`, which one person may have many of.
@@ -683,6 +833,88 @@ mod tests {
         // One such message does not merge two people.
         let files = [("a", to(&[&ana, &ana, &bob, &ana])), ("b", delivered(BOB))];
         assert_eq!(of_files(&files), wanted(&[(ANA, &["a"]), (BOB, &["b"])]));
+    }
+
+    /// Messages from `from` to several people, mostly to Eva, each with the header line `line`.
+    fn sent(from: &str, line: &str) -> String {
+        let mail = |to: &str| format!("Subject: x\n{line}From: {from}\nTo: {to}@example.org");
+        let mails = ["eva", "eva", "eva", "eva", "eva", "jon", "eva, jon@example.org", "kim"].map(mail);
+        to(&mails.each_ref().map(String::as_str))
+    }
+
+    #[test]
+    fn o4_13_sent_mail_is_of_who_sent_it_and_not_of_who_got_most_of_it() {
+        let (by_ana, by_bob) = (sent(ANA, ""), sent("Bob <Bob+x@b.example>", ""));
+        let (account, whose) = account([by_ana.as_bytes()].into_iter(), &harness::ask());
+        assert_eq!((account.as_str(), whose.is_sure), (ANA, true));
+        assert_eq!(of_files(&[("Sent.mbox", by_ana.clone())]), wanted(&[(ANA, &["Sent.mbox"])]));
+        let folded = sent("=?utf-8?q?A_long_name_of_Ana?=\n <ana@a.example>", "");
+        assert_eq!(of_files(&[("Sent.mbox", folded)])[0].0, ANA);
+        assert_eq!(
+            of_files(&[("ana/Sent", by_ana.clone()), ("bob/Sent", by_bob.clone())]),
+            wanted(&[(ANA, &["ana/Sent"]), (BOB, &["bob/Sent"])])
+        );
+        // One copy that came back does not change this.
+        let with_copy = by_ana.clone() + &to(&["From: ana@a.example\nDelivered-To: eva@example.org"]);
+        assert_eq!(of_files(&[("Sent.mbox", with_copy)])[0].0, ANA);
+        // A message that came through a server was sent to the person who has it, unless Gmail's label contradicts.
+        let received = "Received: from a by b\n";
+        assert_eq!(of_files(&[("Ana", sent(ANA, received))])[0].0, "eva@example.org");
+        let of_gmail = sent(ANA, &format!("{received}X-Gmail-Labels: =?UTF-8?Q?Gesendet,Ge=C3=B6ffnet?=\n"));
+        assert_eq!(of_files(&[("Gesendet.mbox", of_gmail)])[0].0, ANA);
+        // All are from one person to another: either may have kept them.
+        let to_eva = to(&["From: ana@a.example\nTo: eva@example.org"; 9]);
+        assert_eq!(of_files(&[("x.mbox", to_eva)])[0].0, "eva@example.org");
+    }
+
+    #[test]
+    fn o4_13_of_several_owners_files_one_is_of_whom_its_senders_address_names() {
+        let files = [
+            ("ana.mbox", delivered(ANA)),
+            ("bob/1.mbox", delivered(BOB)),
+            ("bob/2.mbox", delivered(BOB)),
+            // To Bob alone.
+            ("bob/Sent.mbox", to(&["From: Ana <ana@a.example>\nTo: bob@b.example"; 3])),
+            ("bob/Old.mbox", to(&["From: kim@example.org\nTo: bob@b.example"; 3])),
+        ];
+        assert_eq!(
+            of_files(&files),
+            wanted(&[
+                (ANA, &["ana.mbox", "bob/Sent.mbox"]),
+                (BOB, &["bob/1.mbox", "bob/2.mbox", "bob/Old.mbox"])
+            ])
+        );
+    }
+
+    #[test]
+    fn o4_13_a_plan_names_whose_mail_joins_another_account() {
+        let notes = |files: &[(&str, String)]| -> Vec<String> {
+            let bytes: Vec<(&str, &[u8])> =
+                files.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
+            let plans = harness::plan(&super::super::Mbox, &bytes, harness::ask()).unwrap();
+            plans.into_iter().map(|plan| plan.whose.note.unwrap()).collect()
+        };
+        let of = |address: &str, count: usize| to(&vec![format!("Delivered-To: {address}").as_str(); count]);
+        let joins = "bob@b.example (INBOX) is in this account too";
+        let told = notes(&[("INBOX", of(ANA, 9) + &of(BOB, 1))]);
+        assert!(
+            matches!(told.as_slice(), [one] if one.contains(joins) && one.contains("--account NAME, which names their account")),
+            "{told:?}"
+        );
+        // A single message among very many is a mistake.
+        let told = notes(&[("INBOX", of(ANA, 19) + &of(BOB, 1))]);
+        assert!(matches!(told.as_slice(), [one] if !one.contains(BOB)), "{told:?}");
+        // Half of the messages each: nobody has most of them.
+        let told = notes(&[("INBOX", of(ANA, 5) + &of(BOB, 5))]);
+        assert!(matches!(told.as_slice(), [one] if one.contains(joins)), "{told:?}");
+        // One of two plans, with sent mail of another person next to a mailbox.
+        let told = notes(&[
+            ("a/INBOX", of(ANA, 8) + &of("shop@a.example", 2)),
+            ("a/Sent", sent("Kim <kim@k.example>", "")),
+            ("b/INBOX", of(BOB, 9)),
+        ]);
+        assert!(told[0].contains("kim@k.example (a/Sent), shop@a.example (a/INBOX) is in this"), "{told:?}");
+        assert!(told.len() == 2 && !told[1].contains("is in this account too"), "{told:?}");
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub use pst::Pst;
 
 use std::io;
 
+use crate::import::declare::Declared;
 use crate::import::format::{
     Ask, Bad, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
 };
@@ -60,6 +61,10 @@ impl<F: MailFile> Format for F {
 
     fn version(&self) -> u32 {
         VERSION
+    }
+
+    fn declares(&self) -> &'static [Declared] {
+        account::DECLARED
     }
 
     fn is_of_folder(&self) -> bool {

@@ -61,7 +61,7 @@ const STREAMS: [StreamLine; 3] = [
         name: MESSAGES,
         key: "id",
         time: "sent_at",
-        fields: "id:k! chat_id:k! author:n content:b sent_at:T! has_attachment:f is_system:f is_edited:f is_deleted:f",
+        fields: "id:k! chat_id:k! author:n content:b sent_at:T! has_attachment:f is_system:f is_edited:f* is_deleted:f*",
         relations: "attachments attachments message_id many",
     },
     sent_file::STREAM,
