@@ -49,7 +49,10 @@ fn what_is_not_recognised_is_named_with_a_reason_for_each() {
     assert!(named("): c.csv"), "{}", ran.stdout);
     let first: Vec<String> = (0..8).map(|number| format!("x{number:02}.dat")).collect();
     assert!(named(&format!("(its contents match no format): {}", first.join(", "))), "{}", ran.stdout);
-    let all = format!("4 more that are not named here. To see all: pdpp import --dry-run --json {}", folder.display());
+    let all = format!(
+        "4 more that are not named here. To see all: pdpp import --dry-run --json {}",
+        folder.display()
+    );
     assert!(ran.stdout.contains(&all), "{}", ran.stdout);
     let told = json(&desk.run(&folder, &["--dry-run", "--json"]));
     let told = told["unrecognised"].as_array().unwrap();

@@ -185,7 +185,10 @@ async fn o7_15_the_page_is_for_the_one_browser_that_opened_its_link() {
         let form = [("csrf", csrf), ("name", "Work")];
         let (status, _, page) =
             open.browser.post(&format!("{}/forget/cin_work", open.at), origin, &form).await;
-        assert!(status == StatusCode::FORBIDDEN && page.contains("This form came from another page"), "{page}");
+        assert!(
+            status == StatusCode::FORBIDDEN && page.contains("This form came from another page"),
+            "{page}"
+        );
     }
     assert_eq!(open.get("/nothing").await.0, StatusCode::NOT_FOUND);
     let put = open.browser.http.put(&open.at).header(COOKIE, &cookie).send().await.unwrap();

@@ -201,7 +201,10 @@ async fn o7_15_what_is_no_form_of_its_own_is_received_by_nobody() {
         form(&[("file", Some("a.mbox"), &mail), ("csrf", None, csrf.as_bytes())]),
     ] {
         let (status, page) = open.send(body).await;
-        assert!(status == StatusCode::FORBIDDEN && page.contains("This form came from another page"), "{page}");
+        assert!(
+            status == StatusCode::FORBIDDEN && page.contains("This form came from another page"),
+            "{page}"
+        );
         assert!(open.is_empty_again());
     }
     let http = open.browser.http.clone();

@@ -181,7 +181,9 @@ fn the_owner_is_asked_and_approves() {
     assert_eq!(schema["connector_count"].to_string(), "6");
     assert_eq!(schema["bearer"]["token_kind"], "client");
     let after = page.get(app, "").text();
-    for part in ["Access approved", "Fjord Bank", "all 10 fields", "It ends automatically at", "How to end it sooner"] {
+    for part in
+        ["Access approved", "Fjord Bank", "all 10 fields", "It ends automatically at", "How to end it sooner"]
+    {
         assert!(after.contains(part), "{part}: {after}");
     }
     assert!(after.contains(body["grant_id"].as_str().unwrap()));

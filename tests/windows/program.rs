@@ -72,7 +72,7 @@ fn tokens_go_into_the_credential_manager_and_come_back() {
     }
     let doctor = env.run(&["doctor"]);
     assert!(doctor.stdout.contains("the keyring stores and returns them"), "{doctor:?}");
-    // This provider offers no way to end a grant, and pdpp says so.
+    // This provider offers no way to end a grant, and pdpp reports that.
     let ran = env.run(&["disconnect", "--all", "--yes"]);
     assert!(ran.code == Some(1) && ran.stdout.contains("deleted here"), "{ran:?}");
     assert!(Cache::open(&env.cache_dir()).unwrap().credentials().unwrap().is_empty());
