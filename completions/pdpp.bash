@@ -349,7 +349,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__connect)
-            opts="-h -V --no-browser --flow --wait --name --store --renew --grant --json --account --in-terminal --for --data-dir --source --instance --stream --field --since --until --expires --purpose --cache-dir --log-level --proxy --ca-file --help --version"
+            opts="-h -V --no-browser --flow --wait --name --store --renew --grant --json --while-stdin-is-open --account --in-terminal --for --data-dir --source --instance --stream --field --since --until --expires --purpose --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1074,7 +1074,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__import)
-            opts="-h -V --dry-run --copy-attachments --as --account --timezone --date-order --since --data-dir --report --yes --json --cache-dir --log-level --proxy --ca-file --help --version"
+            opts="-h -V --dry-run --copy-attachments --as --account --timezone --date-order --since --data-dir --report --yes --json --while-stdin-is-open --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -1141,7 +1141,7 @@ pub(crate) mod tests {
         ui.done("https://a.example is connected, as Diary", Command::new("status"));
         let lost = ui.lost_output().unwrap();
         assert!(lost.message().ends_with("but: https://a.example is connected, as Diary"), "{lost}");
-        assert!(next(&ui).ends_with("pdpp status") && !next(&ui).contains("run it again"));
+        assert!(next(&ui).ends_with("pdpp status") && !next(&ui).contains("then run it again"));
     }
 
     #[test]

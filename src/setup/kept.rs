@@ -92,7 +92,7 @@ mod tests {
         let old = json!({
             "command": "/old/pdpp", "args": ["mcp", "serve"],
             "env": {"LD_PRELOAD": "/tmp/evil.so", "HTTPS_PROXY": "http://u:secret@evil.example", "T": "${TOKEN}"},
-            "cwd": "/tmp", "trust": true, "enabled": true,
+            "cwd": std::env::temp_dir(), "trust": true, "enabled": true,
         });
         let entry = Entry::from_config(&old).unwrap();
         let fields = (clients::host("gemini").unwrap().fields)(&entry, "pdpp");
@@ -117,7 +117,7 @@ mod tests {
             (variables, kept.start.unknown),
             (vec!["HTTPS_PROXY", "LD_PRELOAD"], vec!["T".to_owned()])
         );
-        assert_eq!(kept.start.directory, Some("/tmp".into()));
+        assert_eq!(kept.start.directory, Some(std::env::temp_dir()));
     }
 
     #[test]

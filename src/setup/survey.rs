@@ -388,13 +388,11 @@ mod tests {
         write(".gemini/settings.json", "{\n  oops\n}");
         write(".config/Code/User/mcp.json", r#"{"servers": []}"#);
         write(".config/zed/settings.json", r#"{"context_servers": {}, "context_servers": {}}"#);
-        write(
-            ".claude.json",
-            &format!(
-                r#"{{"mcpServers": {{"pdpp": {{"command": "pdpp", "args": ["mcp", "serve"]}}}}, "projects": {{"{}": {{"mcpServers": {{"pdpp": {{}}}}}}}}}}"#,
-                machine.cwd.display()
-            ),
-        );
+        let server = serde_json::json!({"command": "pdpp", "args": ["mcp", "serve"]});
+        let mut projects = serde_json::Map::new();
+        projects.insert(machine.cwd.display().to_string(), serde_json::json!({"mcpServers": {"pdpp": {}}}));
+        let claude = serde_json::json!({"mcpServers": {"pdpp": server}, "projects": projects});
+        write(".claude.json", &claude.to_string());
         let found = survey(&machine, "pdpp");
         let surveyed = |id: &str| found.iter().find(|surveyed| surveyed.host.id == id).unwrap();
         assert!(!surveyed("goose").installed);

@@ -567,7 +567,7 @@ fn nobody_comes_back() {
     let ran = env.run(&["connect", silent.url(), "--wait", "17"]);
     assert!(ran.stderr.contains("Your browser opens the page"), "{}", ran.stderr);
     let (before, after) =
-        ran.stderr.split_once("Open this address in a browser here; it asks for a code").unwrap();
+        ran.stderr.split_once("Open this address in a browser here; its page asks for a code").unwrap();
     assert!(
         !before.contains('│') && after.contains('│') && after.contains("\n  http://127.0.0.1:"),
         "{ran:?}"

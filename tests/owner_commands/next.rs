@@ -47,6 +47,15 @@ fn typed(env: &TestEnv, command: &str) -> Ran {
     Ran::from(shell.current_dir(own.get_current_dir().unwrap()).output().unwrap())
 }
 
+/// A command line with single quotes, in the quotes of the shells here.
+fn quoted_here(line: &str) -> String {
+    let part = |(at, part): (usize, &str)| match at % 2 {
+        0 => part.to_owned(),
+        _ => pdpp::text::shell_word(part).into_owned(),
+    };
+    line.split('\'').enumerate().map(part).collect()
+}
+
 fn walk(env: &TestEnv, table: &[(&[&str], i32, &str, Next)]) {
     for (line, exit, code, next) in table {
         let ran = env.run(line);
@@ -56,9 +65,7 @@ fn walk(env: &TestEnv, table: &[(&[&str], i32, &str, Next)]) {
         assert_ne!(advised, format!("pdpp {}", line.join(" ")));
         match next {
             Works(expected) | Typed(expected) => {
-                let expected =
-                    if cfg!(windows) { expected.replace('\'', "\"") } else { (*expected).to_owned() };
-                assert_eq!(advised, expected, "{line:?}");
+                assert_eq!(advised, quoted_here(expected), "{line:?}");
             }
             Not(why) => {
                 assert!(!advised.starts_with("pdpp "), "{line:?} has a command, though {why}: {advised}");
@@ -195,7 +202,8 @@ fn every_failure_with_grants_has_a_next_step() {
     }
     // The complete command, in JSON too; one of its options, a made-up one, is not lost.
     let ran = env.run(&["mcp", "call", "schema", "{}", "--json", "--grant", "Paper"]);
-    assert_eq!(json_of(&ran)["error"]["next"], "pdpp mcp call schema '{}' --json --grant 'Paper diary'");
+    let next = quoted_here("pdpp mcp call schema '{}' --json --grant 'Paper diary'");
+    assert_eq!(json_of(&ran)["error"]["next"], next);
 }
 
 #[cfg(unix)]

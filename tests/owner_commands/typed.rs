@@ -102,7 +102,11 @@ fn advised_commands_have_the_options_that_were_given() {
     let ran = env.run(&["disconnect", "x", "--cache-dir", usual.to_str().unwrap()]);
     assert!(ran.stderr.contains("next: pdpp status\n"), "{ran:?}");
     let ran = env.run(&["disconnect", "x", "--proxy", "http://o:canary@p.test:1", "--ca-file", "ca.pem"]);
-    assert!(ran.stderr.contains("next: pdpp --ca-file /") && !ran.stderr.contains("canary"), "{ran:?}");
+    assert!(
+        ran.stderr.contains(&format!("next: pdpp --ca-file {}", if cfg!(windows) { "C:\\" } else { "/" }))
+            && !ran.stderr.contains("canary"),
+        "{ran:?}"
+    );
 }
 
 #[test]

@@ -121,11 +121,9 @@ fn r8_2_setup_writes_the_entry_proves_it_and_says_what_is_next() {
         assert!(ran.stdout.replace('\\', "/").contains(part), "{part} in {ran:?}");
     }
     let text = std::fs::read_to_string(env.home().join(".codex/config.toml")).unwrap();
-    // A path with backslashes is a literal one.
-    let quote = if cfg!(windows) { '\'' } else { '"' };
     let expected = format!(
-        "[mcp_servers.pdpp]\ncommand = {quote}{}{quote}\nargs = [\"mcp\", \"serve\"]\nstartup_timeout_sec = 30\n",
-        program()
+        "[mcp_servers.pdpp]\ncommand = \"{}\"\nargs = [\"mcp\", \"serve\"]\nstartup_timeout_sec = 30\n",
+        program().replace('\\', "\\\\")
     );
     assert_eq!(text, expected);
     let again = env.run(&["mcp", "setup", "codex"]);

@@ -156,6 +156,7 @@ pub fn restore(dir: &Path, backup: &Opened, watch: &Watch<'_>) -> Result<Restore
 
     (watch.say)("Making the store");
     let is_new = !dir.exists();
+    let mut made = Made { dir, is_new };
     let alone = (own::lock(dir)?, super::lock(dir)?);
     // A server would continue with the files that it has open.
     own::check_not_served(dir)?;
@@ -174,7 +175,25 @@ pub fn restore(dir: &Path, backup: &Opened, watch: &Watch<'_>) -> Result<Restore
     filling.install().map_err(|error| filling_failed(dir, &backup.path, error))?;
     drop(filling);
     drop(alone);
+    made.is_new = false;
     Ok(Restored { manifest })
+}
+
+/// A directory that was created for a store. If there is none in the end, an empty one is removed: after the locks, because Windows
+/// keeps a file, and so its directory, as long as it is open.
+struct Made<'a> {
+    dir: &'a Path,
+    is_new: bool,
+}
+
+impl Drop for Made<'_> {
+    fn drop(&mut self) {
+        if self.is_new
+            && let Ok(dir) = PrivateDir::open_named(self.dir)
+        {
+            let _ = dir.remove_empty();
+        }
+    }
 }
 
 /// A store that is being made. If it is not completed, its parts are removed.
