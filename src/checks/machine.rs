@@ -32,7 +32,7 @@ pub fn program() -> Check {
 
 fn on_path(own: &Path, path: &OsStr) -> Check {
     let shown = own.display();
-    let Ok(real) = dunce::canonicalize(&own) else {
+    let Ok(real) = dunce::canonicalize(own) else {
         // Linux continues to run a file that was deleted or that an update replaced.
         return Check::stop(
             "program",

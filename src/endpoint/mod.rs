@@ -177,16 +177,7 @@ async fn serve(
             )
             .hint("Without it, this endpoint cannot check a bearer token; ask the provider to add it")
         })?;
-    let rs_http = Http::new(HttpLimits::default()).over(config.network.clone());
-    let rs = ResourceServer::new(rs_http, provider, discovery.query_base.clone()).map_err(|error| {
-        Error::new(
-            Kind::Refused,
-            "query_base_foreign",
-            "The provider's data is not at the provider's own address",
-        )
-        .because(error)
-        .hint("Check --provider-url, or ask the provider to fix pdpp_core_query_base in its metadata")
-    })?;
+    let rs = resource_server(&config, &discovery)?;
     let expected = Expected {
         issuer: discovery.authorization_server.issuer.clone(),
         endpoint: config.endpoint.public_url.clone(),
@@ -269,6 +260,20 @@ async fn serve(
     };
     log_stopped((!stopped_twice).then_some(left), &log);
     Ok(())
+}
+
+/// The provider's resource server, whose data must be at the provider's own address.
+fn resource_server(config: &Config, discovery: &Discovery) -> Result<ResourceServer> {
+    let http = Http::new(HttpLimits::default()).over(config.network.clone());
+    ResourceServer::new(http, &config.provider, discovery.query_base.clone()).map_err(|error| {
+        Error::new(
+            Kind::Refused,
+            "query_base_foreign",
+            "The provider's data is not at the provider's own address",
+        )
+        .because(error)
+        .hint("Check --provider-url, or ask the provider to fix pdpp_core_query_base in its metadata")
+    })
 }
 
 /// As many connections as configured, or as the limit of open files allows.

@@ -96,7 +96,7 @@ pub fn resolve(machine: &Machine, program: &str, own: &Path) -> Option<String> {
         // A path that is neither depends on where the host starts it.
         machine.program(program).filter(|_| named.components().count() == 1)?
     };
-    let is_own = dunce::canonicalize(&path).ok()? == dunce::canonicalize(&own).ok()?;
+    let is_own = dunce::canonicalize(&path).ok()? == dunce::canonicalize(own).ok()?;
     path.into_os_string().into_string().ok().filter(|_| is_own)
 }
 

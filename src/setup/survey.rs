@@ -285,7 +285,7 @@ fn wrong_with(machine: &Machine, host: &Host, entry: &Entry) -> Option<Problem> 
         format!("{} would start `{shown}`, which depends on its PATH", host.title)
     } else if !is_program(program) {
         format!("{} would start {shown}, which does not exist", host.title)
-    } else if ours.is_some() && dunce::canonicalize(&program).ok() != ours {
+    } else if ours.is_some() && dunce::canonicalize(program).ok() != ours {
         format!("{} starts {shown}, which is not the pdpp that comes first on your PATH", host.title)
     } else {
         return None;

@@ -497,7 +497,7 @@ fn o3_11_each_refusal_has_its_code_and_what_to_type() {
     let next = serde_json::from_str::<Value>(&refused.stdout).unwrap()["error"]["next"].to_string();
     assert!(
         next.contains(
-            &Value::from(format!(
+            Value::from(format!(
                 "pdpp provider restore {name} --data-dir {}-restored",
                 dir.components().collect::<PathBuf>().display()
             ))

@@ -66,7 +66,7 @@ impl Restoring {
                 .because(error)
                 .hint("Name a file that can be read")
         };
-        let real = dunce::canonicalize(&file).map_err(unread)?;
+        let real = dunce::canonicalize(file).map_err(unread)?;
         let mut from = fs::open_plain(&real).map_err(unread)?;
         let runs = self.unit.as_ref().filter(|unit| services::runs(unit));
         if let Some(unit) = runs {
