@@ -27,6 +27,7 @@ use crate::journeys::oracle::Truth;
 use crate::journeys::reader::play;
 use crate::journeys::view::View;
 use crate::journeys::{Line, table};
+use crate::support::env::Ran;
 use person::Person;
 use stage::{Stage, begin};
 use tasks::{Asked, Under};
@@ -125,8 +126,13 @@ fn o4_4_all_of_a_life_is_imported_and_a_second_import_changes_nothing() {
         assert_eq!((&one["new"], &one["changed"]), (&0.into(), &0.into()), "{one}");
     }
     let ran = stage.env.run(&["import", "--yes"]);
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    assert_eq!((ran.code, complaints(&ran)), (Some(0), vec![]), "{}", ran.stdout);
     assert!(ran.stdout.starts_with("Nothing new in "), "{}", ran.stdout);
+}
+
+/// What is on standard error. On a slow machine, an import also writes there how far it is.
+fn complaints(ran: &Ran) -> Vec<&str> {
+    ran.stderr.lines().filter(|line| !line.ends_with(" left")).collect()
 }
 
 /// What is in a store.
@@ -152,7 +158,7 @@ fn o2_2_a_life_that_went_on_is_refreshed_to_what_it_is() {
     let first = content(&begun.store());
     export::write(&person, begun.exports.path());
     let ran = begun.env.run(&["import", "--yes", "--json"]);
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    assert_eq!((ran.code, complaints(&ran)), (Some(0), vec![]), "{}", ran.stdout);
     let result: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(result["left_out"], serde_json::json!([]), "{result}");
     let (is, should) = (content(&begun.store()), content(&now.store()));
