@@ -369,7 +369,7 @@ fn r8_4_a_real_keyring_holds_the_token_and_nothing_else_does() {
     let ran = env.run(&["mcp", "call", "schema"]);
     assert!(ran.stdout.contains("secret_damaged") && ran.stdout.contains("--renew"), "{ran:?}");
     let ran = env.run(&["status", "--move-to", "file"]);
-    assert!(ran.code == Some(0) && ran.stderr.contains("or damaged there: pdpp connect"), "{ran:?}");
+    assert!(ran.code == Some(0) && ran.stderr.contains("is missing or damaged: pdpp connect"), "{ran:?}");
     assert_eq!(connect(&env, &provider, &["--store", "keyring"]).code, Some(0));
     assert_eq!(search(&id), "");
 

@@ -63,7 +63,7 @@ const STREAMS: [StreamLine; 6] = [
         name: MESSAGES,
         key: "id",
         time: "sent_at",
-        fields: "id:k! channel_id:k! user_id:k author:n bot_id:k ts:k! thread_ts:k thread_id:k subtype:g text:b mentions:a sent_at:T! \
+        fields: "id:k! channel_id:k! user_id:k author:n bot_id:k ts:k! thread_ts:k* thread_id:k subtype:g text:b mentions:a sent_at:T! \
             edited_at:t* file_count:i",
         relations: "reactions reactions message_id many, files files message_id many, \
             message_attachments message_attachments message_id many, replies messages thread_id many",
