@@ -32,7 +32,8 @@ pub fn meant<'a>(
     let meant = grant.map_or_else(|| of_provider.clone(), |grant| grant.meant(&of_provider));
     match meant[..] {
         [] => {
-            let message = "There is no grant on this machine to renew";
+            let which = if all.is_empty() { "" } else { "such " };
+            let message = format!("There is no {which}grant on this machine to renew");
             let connect =
                 || provider.map_or_else(Command::connect_any, |provider| Command::connect(provider.typed()));
             let next = if all.is_empty() { connect() } else { Command::new("status") };

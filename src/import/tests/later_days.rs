@@ -195,7 +195,7 @@ fn slack() -> Case {
     let mut all = vec![said("1770000000.000100", "U1"), said("1771000000.000100", "U2")];
     let short = Value::from(all.clone()).to_string();
     all[0]["edited"] = json!({"user": "U1", "ts": "1775000100.000000"});
-    // The first message of a thread has it only once somebody answers.
+    // The first message of a thread has it only once someone answers.
     all[0]["thread_ts"] = all[0]["ts"].clone();
     all[1]["reactions"] = json!([{"name": "seedling", "users": ["U1"], "count": 1}]);
     let later = Value::from(vec![said("1775000000.000100", "U2")]).to_string();
