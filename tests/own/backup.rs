@@ -457,7 +457,7 @@ fn o3_11_each_refusal_has_its_code_and_what_to_type() {
     let run = |words: &[&str]| env.run(&[words, &["--json"]].concat());
     assert_eq!(code(&run(&["provider", "backup", name])), (Some(78), "own_missing".into()));
     imported(&env);
-    let dir = own(&env);
+    let dir: PathBuf = own(&env).components().collect();
     let inside = dir.join("x.tar");
     let outside = env.home().join("not/there");
     assert_eq!(
