@@ -544,7 +544,7 @@ fn limits(main: &mut Html, form: &Form<'_>) {
     }
     main.markup("</div>\n<p class=\"hint\" id=\"days-hint\">");
     if asked.since.is_none() && asked.until.is_none() {
-        main.markup("Leave these empty to share everything that it asks for. ");
+        main.markup("Without a day, everything that it asks for. ");
     }
     main.markup(
         "A day applies to the field named after “dated by”. It leaves out streams marked “not dated”.",
