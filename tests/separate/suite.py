@@ -733,14 +733,14 @@ def again(pdpp, ana, work):
     ana.start()
     check(ana.counts() == counts, "store and passphrase are unchanged")
     said = good(pdpp, "provider", "install", "--for", ANA, "--dry-run", env=root_environment())
-    check("(as it is)" in said, "a plan states it")
+    check("(unchanged)" in said, "a plan states it")
 
 
 def set_ups(ana):
     """`doctor` and `status` name the set-up."""
     doctor = json.loads(ana.run("doctor", "--json").stdout)
     found = next(one for one in doctor["checks"] if one["name"] == "set-up")
-    check(found["message"].startswith("separate: ") and "its service is running" in found["message"], "doctor names the set-up")
+    check(found["message"].startswith("separate; ") and "its service is running" in found["message"], "doctor names the set-up")
     status = json.loads(ana.run("status", "--json").stdout)
     check(status["set_up"] == "separate", "and so does status")
 
