@@ -117,14 +117,19 @@ impl Error {
     /// The same failure for another caller that it affects; the causes are in its message.
     #[must_use]
     pub fn repeated(&self) -> Self {
-        let message = self.causes().fold(self.message.clone(), |text, cause| text + ": " + &cause);
+        let message = self.with_causes(self.message.clone());
         let hint = self.hint.clone();
         Self { kind: self.kind, code: self.code, message, hint, source: None }
     }
 
     /// What happened and why, on one line.
     pub fn in_full(&self) -> String {
-        self.causes().fold(self.message_in_line(), |text, cause| text + ": " + &cause)
+        self.with_causes(self.message_in_line())
+    }
+
+    /// `message`, followed by each cause.
+    fn with_causes(&self, message: String) -> String {
+        self.causes().fold(message, |text, cause| text + ": " + &cause)
     }
 
     /// What happened, on one line: a list on further lines follows the colon, separated by commas.
