@@ -111,47 +111,10 @@ impl Store {
             db.pragma_update(None, "page_size", PAGE)?;
             db.pragma_update(None, "journal_mode", "WAL")?;
         }
-        let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let found: i64 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        if (1..FORMAT).contains(&found) {
-            if found == 1 {
-                tx.execute_batch(TABLES_2)?;
-            }
-            if found < 4 {
-                tx.execute_batch(TABLES_4)?;
-            }
-            if found < 5 {
-                tx.execute_batch(TABLES_5)?;
-            }
-            if found < 6 {
-                for tables in [TABLES_6_VALUES, TABLES_6_WORDS, TABLES_6_PACKED] {
-                    tx.execute_batch(tables)?;
-                }
-                ingest::reindex(&tx)?;
-                ingest::fill_columns(&tx)?;
-            } else {
-                tx.execute_batch(WORDS_7)?;
-            }
-            sign(&tx, application_id)?;
-        } else if found == 0 {
-            for tables in
-                [TABLES, TABLES_2, TABLES_4, TABLES_5, TABLES_6_VALUES, TABLES_6_WORDS, TABLES_6_PACKED]
-            {
-                tx.execute_batch(tables)?;
-            }
-            sign(&tx, application_id)?;
-            tx.execute("INSERT INTO meta VALUES ('catalog', 0), ('seq', 0)", [])?;
-            if let Some(fill) = filling {
-                let mut ingest = Ingest::new(&tx)?;
-                fill(&mut ingest).map_err(OpenError::Filling)?;
-                ingest.finish()?;
-            }
-        } else if found != FORMAT {
-            let written_by =
-                tx.query_row("SELECT value FROM meta WHERE name = 'written_by'", [], |row| row.get(0)).ok();
-            return Err(OpenError::OtherVersion { path: shown(), found, written_by });
+        // A store of the current format is opened without the write lock: while an import runs, it is rarely free.
+        if format(&db)? != FORMAT {
+            bring_up(&mut db, application_id, filling, &shown)?;
         }
-        tx.commit()?;
         while is_reworded_in_part(&db)? {
             let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
             ingest::reword(&tx)?;
@@ -178,12 +141,11 @@ impl Store {
         if !is_ours(&db, application_id)? {
             return Err(OpenError::Foreign { path: shown() });
         }
-        let format = || db.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
-        let found = format()?;
+        let found = format(&db)?;
         if (1..FORMAT).contains(&found) || (found == FORMAT && is_reworded_in_part(&db)?) {
             drop(Self::open(Some(path), application_id, None)?);
         }
-        let found = format()?;
+        let found = format(&db)?;
         if found != FORMAT {
             return Err(OpenError::OtherVersion { path: shown(), found, written_by: None });
         }
@@ -314,6 +276,62 @@ impl Store {
     }
 }
 
+/// The format of the database; 0 if it is new.
+fn format(db: &Sqlite) -> rusqlite::Result<i64> {
+    db.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Makes the tables of a new database, or converts those of an older format.
+fn bring_up(
+    db: &mut Sqlite,
+    application_id: i32,
+    filling: Option<&Filling<'_>>,
+    shown: &dyn Fn() -> String,
+) -> Result<(), OpenError> {
+    let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have done it since.
+    let found = format(&tx)?;
+    if (1..FORMAT).contains(&found) {
+        if found == 1 {
+            tx.execute_batch(TABLES_2)?;
+        }
+        if found < 4 {
+            tx.execute_batch(TABLES_4)?;
+        }
+        if found < 5 {
+            tx.execute_batch(TABLES_5)?;
+        }
+        if found < 6 {
+            for tables in [TABLES_6_VALUES, TABLES_6_WORDS, TABLES_6_PACKED] {
+                tx.execute_batch(tables)?;
+            }
+            ingest::reindex(&tx)?;
+            ingest::fill_columns(&tx)?;
+        } else {
+            tx.execute_batch(WORDS_7)?;
+        }
+        sign(&tx, application_id)?;
+    } else if found == 0 {
+        for tables in [TABLES, TABLES_2, TABLES_4, TABLES_5, TABLES_6_VALUES, TABLES_6_WORDS, TABLES_6_PACKED]
+        {
+            tx.execute_batch(tables)?;
+        }
+        sign(&tx, application_id)?;
+        tx.execute("INSERT INTO meta VALUES ('catalog', 0), ('seq', 0)", [])?;
+        if let Some(fill) = filling {
+            let mut ingest = Ingest::new(&tx)?;
+            fill(&mut ingest).map_err(OpenError::Filling)?;
+            ingest.finish()?;
+        }
+    } else if found != FORMAT {
+        let written_by =
+            tx.query_row("SELECT value FROM meta WHERE name = 'written_by'", [], |row| row.get(0)).ok();
+        return Err(OpenError::OtherVersion { path: shown(), found, written_by });
+    }
+    tx.commit()?;
+    Ok(())
+}
+
 fn open_reader(path: &Path) -> rusqlite::Result<Sqlite> {
     // Not read-only, because the last reader of a WAL database may have to clean up.
     let db =
@@ -438,6 +456,20 @@ mod tests {
         assert_eq!(blobs(&Store::open(Some(&path), 1, Some(&blob("second"))).unwrap()).unwrap(), "first");
         let failed = Store::open(None, 1, Some(&|_| Err("no room".into())));
         assert!(matches!(failed.err(), Some(OpenError::Filling(why)) if why.to_string() == "no room"));
+    }
+
+    #[test]
+    fn o8_5_a_store_opens_while_an_import_writes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.db");
+        drop(Store::open(Some(&path), 1, None).unwrap());
+        let mut importing = Sqlite::open(&path).unwrap();
+        let tx = importing.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
+        tx.execute("INSERT INTO meta VALUES ('x', 1)", []).unwrap();
+        // Each of them would wait for the end of the write otherwise, and then fail.
+        drop(Store::open(Some(&path), 1, None).unwrap());
+        drop(Store::open_to_read(&path, 1).unwrap());
+        tx.commit().unwrap();
     }
 
     #[test]
