@@ -333,9 +333,13 @@ pub fn run(
             break;
         }
     }
+    // Otherwise the log, which is as large as the last batches, would count as part of the store. If a read keeps the
+    // log, a later write empties it.
+    let _ = store.write_back();
     drop(lock);
     let connections = survey.jobs.iter().map(Job::connection).collect();
     imported.kept_apart = super::state::mails_kept_apart(&store, &connections)?;
+    drop(store);
     imported.store_bytes = store_bytes(dir);
     Ok(imported)
 }

@@ -128,6 +128,15 @@ fn o4_4_the_summary_adds_up_and_a_second_import_changes_nothing() {
 }
 
 #[test]
+fn o4_4_the_size_of_the_store_is_what_stays_on_the_disk() {
+    let desk = Desk::new();
+    let path = desk.file("a.csv", table(9_000));
+    let told = json(&desk.run(&path, &["--yes", "--json"]));
+    let files = std::fs::read_dir(desk.own()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len());
+    assert_eq!(told["store_bytes"], files.sum::<u64>(), "{told}");
+}
+
+#[test]
 fn o2_1_a_source_keeps_its_account_when_it_is_read_again() {
     let desk = Desk::new();
     let path = desk.file("a.csv", table(5));

@@ -182,6 +182,16 @@ impl Store {
         db.pragma_update(None, "wal_autocheckpoint", BULK_CHECKPOINT_PAGES)
     }
 
+    /// Writes the log back into the database and empties it. Returns false if a read still needs the log.
+    ///
+    /// # Errors
+    /// Returns the errors of SQLite.
+    pub fn write_back(&self) -> rusqlite::Result<bool> {
+        let is_busy: i64 =
+            lock(&self.writer).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+        Ok(is_busy == 0)
+    }
+
     /// Runs `work` on one state of the database.
     ///
     /// # Errors

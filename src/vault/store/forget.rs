@@ -123,9 +123,7 @@ impl Store {
         }
         self.with_writer(|db| db.execute_batch("VACUUM"))?;
         for _ in 0..TRIES {
-            let is_busy: i64 =
-                self.with_writer(|db| db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)))?;
-            erased.is_log_left = is_busy != 0;
+            erased.is_log_left = !self.write_back()?;
             if !erased.is_log_left {
                 break;
             }
