@@ -1,5 +1,6 @@
 //! Declares imported streams in one line each: a field is `name:class`, with `!` if every record has it,
-//! or `*` if it reveals days later than the record's own ([`Field::spans`]).
+//! `*` if it reveals days later than the record's own ([`Field::spans`]), or `=stream` if it is a copy of the field
+//! of that stream ([`Field::copy_of`]).
 //!
 //! A class is a letter that stands for the kind of a field and for the queries that it allows; `CLASSES`
 //! has them all.
@@ -85,10 +86,12 @@ impl Declared {
             let Some(stream) = connector.streams.iter_mut().find(|stream| stream.name == line.name) else {
                 continue;
             };
-            let fields = line.fields.split_whitespace().filter_map(|text| field(text).ok());
-            for spanning in fields.filter(|field| field.spans) {
+            for declared in line.fields.split_whitespace().filter_map(|text| field(text).ok()) {
                 let known = Arc::make_mut(stream).fields.iter_mut();
-                known.filter(|known| known.name == spanning.name).for_each(|known| known.spans = true);
+                for known in known.filter(|known| known.name == declared.name) {
+                    known.spans |= declared.spans;
+                    known.copy_of = known.copy_of.take().or_else(|| declared.copy_of.clone());
+                }
             }
         }
     }
@@ -182,11 +185,14 @@ fn stream(line: &StreamLine) -> Result<Stream, BadField> {
 /// If the class does not exist.
 pub fn field(text: &str) -> Result<Field, BadField> {
     let (name, class) = text.split_once(':').unwrap_or((text, ""));
+    let (class, copy) = class
+        .split_once('=')
+        .map_or((class, String::new()), |(class, stream)| (class, format!(" copy={stream}")));
     let (class, spans) = class.strip_suffix('*').map_or((class, ""), |class| (class, " spans"));
     let (class, mark) = class.strip_suffix('!').map_or((class, "?"), |class| (class, "!"));
     let known = CLASSES.iter().find(|(letter, _)| class.chars().eq([*letter]));
     let (kind, flags) = known.map_or(("", ""), |(_, line)| line.split_once(' ').unwrap_or((line, "")));
-    format!("{name} {kind}{mark} {flags}{spans}").parse()
+    format!("{name} {kind}{mark} {flags}{spans}{copy}").parse()
 }
 
 fn relation(text: &str) -> Option<Relation> {
@@ -214,7 +220,8 @@ mod tests {
             assert_eq!(required.kind, nullable.kind);
         }
         assert!(field("x:a*").unwrap().spans && !field("x:a").unwrap().spans);
-        for wrong in ["x", "x:", "x:Z", "x:kk", ":k", "x:a!*", "x:a*!", "x:*"] {
+        assert_eq!(field("x:a=y").unwrap().copy_of.as_deref(), Some("y"));
+        for wrong in ["x", "x:", "x:Z", "x:kk", ":k", "x:a!*", "x:a*!", "x:*", "x:=y", "x:a!=y"] {
             assert!(field(wrong).is_err(), "{wrong}");
         }
     }

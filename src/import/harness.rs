@@ -148,16 +148,21 @@ pub fn assert_cut_and_finished_is_whole(format: &dyn Format, whole: &[u8], cut: 
     assert_eq!(grown.records, kept.records);
 }
 
-/// Asserts that a store in which `connector` was declared without marks for fields that reveal later days
-/// gets those marks. No such field is in every grant, and a grant's time never refers to one.
-fn assert_spans_are_renewed(connector: &Arc<Connector>) {
+/// Asserts that a store in which `connector` was declared without marks for copies and for fields that reveal later
+/// days gets those marks. No such field is in every grant, and a grant's time never refers to one. Each copy has
+/// an original.
+fn assert_marks_are_renewed(connector: &Arc<Connector>) {
     let mut old = Arc::clone(connector);
     for stream in &mut Arc::make_mut(&mut old).streams {
-        for field in stream.spanning() {
+        for field in stream.fields.iter().filter(|field| field.spans || field.copy_of.is_some()) {
+            let original = field.copy_of.as_ref().map(|original| connector.stream(original).unwrap());
+            assert!(original.is_none_or(|original| original.field(&field.name).is_some()), "{}", field.name);
             let is_key = stream.primary_key.contains(&field.name);
             assert!(!is_key && stream.consent_time_field.as_ref() != Some(&field.name), "{}", field.name);
         }
-        Arc::make_mut(stream).fields.iter_mut().for_each(|field| field.spans = false);
+        for field in &mut Arc::make_mut(stream).fields {
+            (field.spans, field.copy_of) = (false, None);
+        }
     }
     formats::renew(Arc::make_mut(&mut old));
     assert_eq!(old, *connector);
@@ -263,7 +268,7 @@ impl Kept {
         let mut left = limit;
         ask.known = self.connectors.values().cloned().collect();
         for plan in plan_beside(format, files, ask, self).unwrap() {
-            assert_spans_are_renewed(&plan.connector);
+            assert_marks_are_renewed(&plan.connector);
             self.connectors.insert(plan.connector.key.clone(), plan.connector.clone());
             for at in &plan.units {
                 let (label, bytes) = files[*at];

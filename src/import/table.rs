@@ -874,6 +874,7 @@ fn key_field(name: &str) -> Field {
         range: false,
         sort: false,
         spans: false,
+        copy_of: None,
         aggregations: Vec::new(),
     }
 }
@@ -904,6 +905,7 @@ fn field(name: &str, kind: Kind, column: &Column) -> Field {
         range: has_order(kind),
         sort: has_order(kind),
         spans: false,
+        copy_of: None,
         aggregations,
     }
 }

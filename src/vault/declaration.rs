@@ -74,6 +74,10 @@ pub struct Field {
     /// include it. It reveals nothing about earlier days: a grant covers a chat by the day on which it began.
     #[serde(default)]
     pub spans: bool,
+    /// If it is a copy: the stream of the original, which has the same name. A copy is granted only with its
+    /// original (O6.7).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy_of: Option<String>,
     /// The aggregations that a client may ask for.
     pub aggregations: Vec<Aggregation>,
 }
@@ -299,6 +303,7 @@ impl std::str::FromStr for Field {
             range: false,
             sort: false,
             spans: false,
+            copy_of: None,
             aggregations: Vec::new(),
         };
         for word in words {
@@ -314,15 +319,20 @@ impl std::str::FromStr for Field {
                 "max" => field.aggregations.push(Aggregation::Max),
                 "min" => field.aggregations.push(Aggregation::Min),
                 "sum" => field.aggregations.push(Aggregation::Sum),
-                _ => match word.strip_prefix("role=") {
-                    Some(role) => field.role = Some(role.to_owned()),
-                    None => return Err(bad("unknown flag")),
+                _ => match word.split_once('=') {
+                    Some(("role", role)) => field.role = Some(role.to_owned()),
+                    Some(("copy", stream)) => field.copy_of = Some(stream.to_owned()),
+                    _ => return Err(bad("unknown flag")),
                 },
             }
         }
         // It would be part of every grant, including one with a last day.
         if field.required && field.spans {
             return Err(bad("a field that reveals later days cannot be required"));
+        }
+        // It would be part of every grant, including one without the original.
+        if field.required && field.copy_of.is_some() {
+            return Err(bad("a copy cannot be required"));
         }
         Ok(field)
     }
@@ -400,5 +410,7 @@ mod tests {
         assert!("x string nonsense".parse::<Field>().is_err());
         assert!(!field.spans && "x array? spans".parse::<Field>().unwrap().spans);
         assert!("x array! spans".parse::<Field>().is_err(), "a required field is in every grant");
+        assert_eq!("x text copy=y".parse::<Field>().unwrap().copy_of.as_deref(), Some("y"));
+        assert!("x text! copy=y".parse::<Field>().is_err(), "a required field is in every grant");
     }
 }

@@ -69,7 +69,7 @@ fn o5_7_an_invoice_that_came_as_a_pdf_is_found_by_a_word_in_it() {
     std::fs::write(&file, mails).unwrap();
     let ran = env.run(&["import", "--yes", "--json", &file.display().to_string()]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    grant(&env, &["--stream", "attachments"]);
+    grant(&env, &["--stream", "attachments", "--stream", "messages"]);
     // A word of the document alone, and together with one of the subject and the sender.
     for q in ["zahlerstand", "ZÄHLERSTAND power moe"] {
         let found = call(&env, "search", &json!({ "q": q }), &[]);

@@ -326,6 +326,46 @@ async fn o7_7_the_page_says_which_fields_tell_of_later_days() {
     }
 }
 
+/// The subject that an email's text carries along is shared with that of the email itself, by the same box.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn o6_7_a_copy_is_granted_only_with_its_original_and_by_its_box() {
+    let env = TestEnv::new();
+    let mail = "From x@y Tue Jan  2 03:04:05 2024\nFrom: Eva <eva@example.org>\nDelivered-To: ana@example.org\n\
+                Message-ID: <1@example.org>\nSubject: Boiler\nDate: Tue, 2 Jan 2024 03:04:05 +0000\n\nHello.\n";
+    let path = env.home().join("all.mbox");
+    std::fs::write(&path, mail).unwrap();
+    assert_eq!(env.run(&["import", "--yes", path.to_str().unwrap()]).code, Some(0));
+    let both = ["--stream", "messages", "--stream", "message_bodies"];
+    let alone = ["--stream", "message_bodies"];
+    for (options, is_kept, is_shared) in
+        [(&both[..], true, true), (&both[..], false, false), (&alone[..], true, false)]
+    {
+        let (mut child, address, code) = start(&env, options);
+        let Opened { mut browser, base, at, page, csrf } = opened(&address, &code).await;
+        let bodies = between(&page, "Fields of message bodies\">", "</ul>");
+        assert!(
+            bodies.contains("<li>subject <span class=\"kind\">shared if it is ticked in messages</span>")
+        );
+        // The first stream is messages.
+        let boxes = page.split("<label><input type=\"checkbox\" name=\"field\" value=\"");
+        let subject = boxes
+            .map(|rest| rest.split("</label>").next().unwrap())
+            .find(|label| label.ends_with("> subject"));
+        let subject = subject.unwrap().split('"').next().unwrap();
+        let mut form = [&[("csrf", csrf.as_str()), ("expires", "1d")], &ticked(&page)[..]].concat();
+        form.retain(|(_, value)| is_kept || *value != subject);
+        let (status, to, text) = browser.post(&format!("{at}/review"), &base, &form).await;
+        assert_eq!(status, StatusCode::SEE_OTHER, "{text}");
+        let (_, _, page) = browser.get(&to.unwrap()).await;
+        let bodies = between(&page, "<strong>message bodies</strong>: ", "</p>");
+        assert!(bodies.contains("body text"), "{bodies}");
+        assert_eq!(bodies.contains("subject"), is_shared, "{bodies}");
+        let (status, _, text) = browser.post(&format!("{at}/deny"), &base, &[("csrf", &csrf)]).await;
+        assert!(status.is_success() || status.is_redirection(), "{text}");
+        child.wait().unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn o7_2_what_is_denied_on_the_page_leaves_nothing() {
     let env = TestEnv::new();

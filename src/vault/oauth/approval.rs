@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::authorization_details::Choice;
 use crate::vault::grant::Grant;
 
 /// A grant and its token.
@@ -37,4 +38,11 @@ pub struct Selection {
     pub until: Option<i64>,
     /// When the grant ends, in milliseconds.
     pub expires_ms: Option<i64>,
+}
+
+impl Selection {
+    /// The start and end of what it keeps of `choice`: the bounds of the request can only become narrower.
+    pub fn bounds(&self, choice: &Choice) -> (Option<i64>, Option<i64>) {
+        (choice.since.max(self.since), [choice.until, self.until].into_iter().flatten().min())
+    }
 }

@@ -1,7 +1,7 @@
 //! Turns a decision into grants: the request, narrowed by what the owner kept of it.
 
 use super::approval::Selection;
-use super::authorization_details::AuthorizationDetails;
+use super::authorization_details::{AuthorizationDetails, Choice};
 use super::flows::{Asked, Pending, Way};
 use crate::vault::Profile;
 use crate::vault::grant::{Client, Declaration, Grant, GrantStream, Source, Subject, TimeConstraint};
@@ -46,14 +46,17 @@ fn resolve(
         let choice = asked.choices.get(*number).ok_or_else(gone)?;
         let connector = catalog.connector(&choice.connector).ok_or_else(gone)?;
         let stream = connector.stream(&choice.stream).ok_or_else(gone)?;
-        let required = |name: &String| stream.field(name).is_some_and(|field| field.required);
-        // The bounds of the request can only become narrower.
-        let since = choice.since.max(selection.since);
-        let until = [choice.until, selection.until].into_iter().flatten().min();
+        let (since, until) = selection.bounds(choice);
         let time_constraint =
             stream.consent_time_field.as_ref().filter(|_| since.is_some() || until.is_some());
         let has_end = time_constraint.is_some() && until.is_some();
-        let is_given = |name: &String| (required(name) || kept.contains(name)) && stream.gives(name, has_end);
+        let is_given = |name: &String| {
+            let field = stream.field(name).filter(|_| stream.gives(name, has_end));
+            field.is_some_and(|field| match &field.copy_of {
+                Some(original) => has_original(asked, selection, choice, original, name),
+                None => field.required || kept.contains(name),
+            })
+        };
         let fields: Vec<String> = choice.fields.iter().filter(|name| is_given(name)).cloned().collect();
         let granted = GrantStream {
             name: stream.name.clone(),
@@ -93,6 +96,30 @@ fn resolve(
         purpose_description: asked.purpose.description.clone(),
         access_mode: if asked.single_use { "single_use" } else { "continuous" }.to_owned(),
         streams,
+    })
+}
+
+/// Whether `selection` keeps the field `name` of the stream `original` for all that it keeps of `copied`, which has
+/// copies of it. The owner decides about both by the one box of the original (O6.7).
+fn has_original(
+    asked: &AuthorizationDetails,
+    selection: &Selection,
+    copied: &Choice,
+    original: &str,
+    name: &String,
+) -> bool {
+    let (since, until) = selection.bounds(copied);
+    selection.kept.iter().any(|(number, kept)| {
+        asked.choices.get(*number).is_some_and(|choice| {
+            let (from, to) = selection.bounds(choice);
+            choice.connection == copied.connection
+                && choice.stream == original
+                && choice.resources.is_none()
+                && choice.fields.contains(name)
+                && kept.contains(name)
+                && from <= since
+                && to.is_none_or(|to| until.is_some_and(|until| until <= to))
+        })
     })
 }
 

@@ -37,8 +37,8 @@ const STREAMS: [StreamLine; 6] = [
         name: "message_bodies",
         key: "id",
         time: "message_received_at",
-        fields: "id:k! message_id:k! message_received_at:T! body_text:b body_source:g! body_text_bytes:i charset:g subject:h \
-                 from_name:n from_email:s hidden_bytes:i",
+        fields: "id:k! message_id:k! message_received_at:T! body_text:b body_source:g! body_text_bytes:i charset:g subject:h=messages \
+                 from_name:n=messages from_email:s=messages hidden_bytes:i",
         relations: "",
     },
     StreamLine {
@@ -46,7 +46,8 @@ const STREAMS: [StreamLine; 6] = [
         key: "id",
         time: "message_received_at",
         fields: "id:k! message_id:k! filename:h content_type:g size_bytes:i content_sha256:k hydration_status:g! blob_ref:r \
-                 message_received_at:T! is_inline:f part_index:k! content_id:k subject:x from_name:n from_email:s text:b \
+                 message_received_at:T! is_inline:f part_index:k! content_id:k subject:x=messages from_name:n=messages \
+                 from_email:s=messages text:b \
                  text_status:g",
         relations: "",
     },

@@ -484,7 +484,16 @@ fn stream(main: &mut Html, form: &Form<'_>, number: usize, choice: &Choice, disp
         .attribute("aria-label", &format!("Fields of {name}"))
         .markup(">\n");
     for (field, field_name) in choice.fields.iter().enumerate() {
-        let is_required = stream.field(field_name).is_some_and(|field| field.required);
+        let declared = stream.field(field_name);
+        if let Some(original) = declared.and_then(|field| field.copy_of.as_ref()) {
+            main.markup("<li>")
+                .text(&words(field_name))
+                .markup(" <span class=\"kind\">shared if it is ticked in ")
+                .text(&words(original))
+                .markup("</span></li>\n");
+            continue;
+        }
+        let is_required = declared.is_some_and(|field| field.required);
         let spans = !stream.gives(field_name, true);
         let value = format!("{number}.{field}");
         main.markup("<li><label><input type=\"checkbox\"")
