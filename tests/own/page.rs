@@ -343,9 +343,9 @@ async fn o6_7_a_copy_is_granted_only_with_its_original_and_by_its_box() {
         let (mut child, address, code) = start(&env, options);
         let Opened { mut browser, base, at, page, csrf } = opened(&address, &code).await;
         let bodies = between(&page, "Fields of message bodies\">", "</ul>");
-        assert!(
-            bodies.contains("<li>subject <span class=\"kind\">shared if it is ticked in messages</span>")
-        );
+        assert!(bodies.contains(
+            "<li><span class=\"copy\">subject <span class=\"kind\">shared if it is ticked in messages</span>"
+        ));
         // The first stream is messages.
         let boxes = page.split("<label><input type=\"checkbox\" name=\"field\" value=\"");
         let subject = boxes

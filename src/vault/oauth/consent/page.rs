@@ -486,11 +486,11 @@ fn stream(main: &mut Html, form: &Form<'_>, number: usize, choice: &Choice, disp
     for (field, field_name) in choice.fields.iter().enumerate() {
         let declared = stream.field(field_name);
         if let Some(original) = declared.and_then(|field| field.copy_of.as_ref()) {
-            main.markup("<li>")
+            main.markup("<li><span class=\"copy\">")
                 .text(&words(field_name))
                 .markup(" <span class=\"kind\">shared if it is ticked in ")
                 .text(&words(original))
-                .markup("</span></li>\n");
+                .markup("</span></span></li>\n");
             continue;
         }
         let is_required = declared.is_some_and(|field| field.required);
