@@ -187,7 +187,8 @@ impl Selection {
         }
     }
 
-    /// The name, among the grants of the selected provider, that is most similar to the given one.
+    /// The name, among the grants of the selected provider, that is most similar to the given one; `None` if none is
+    /// similar.
     fn nearest(&self, credentials: &[Credential]) -> Option<String> {
         let GrantName(typed) = self.grant.as_ref()?;
         let typed = typed.to_lowercase();
@@ -197,16 +198,19 @@ impl Selection {
                 self.provider.as_ref().is_none_or(|provider| *provider == credential.provider)
             })
             .collect();
-        let labels = among.iter().map(|credential| (credential.label.as_str(), 0.0));
+        let labels = among.iter().map(|credential| (credential.label.as_str(), 0.6));
         // All ids begin alike, so an id that is only somewhat similar was not intended.
         let ids = among.iter().map(|credential| (short_id(credential, credentials), 0.8));
         let is_clear = |name: &str| name.parse().is_ok_and(|name: GrantName| name.meant(&among).len() == 1);
         let likeness = |(name, least): (&str, f64)| {
-            let likeness = strsim::jaro_winkler(&typed, &name.to_lowercase());
-            if likeness < least { -1.0 } else { likeness }
+            let name = name.to_lowercase();
+            let likeness = strsim::jaro_winkler(&typed, &name);
+            let is_near = likeness >= least || name.contains(&typed);
+            is_near.then_some(likeness)
         };
         let names = ids.chain(labels).filter(|(name, _)| is_clear(name));
-        names.max_by(|a, b| likeness(*a).total_cmp(&likeness(*b))).map(|(name, _)| name.to_owned())
+        let near = names.filter_map(|name| Some((name.0, likeness(name)?)));
+        near.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(name, _)| name.to_owned())
     }
 
     fn not_connected(&self, credentials: &[Credential]) -> Error {
@@ -249,10 +253,13 @@ impl Selection {
             return Error::new(Kind::NotConnected, "not_connected", message)
                 .run(Command::typed_with("--grant", &near, "status"));
         }
-        let connect = self.provider.as_ref();
-        let connect =
-            connect.map_or_else(Command::connect_any, |provider| Command::connect(provider.typed()));
-        Error::new(Kind::NotConnected, "not_connected", message).run(connect)
+        let error = Error::new(Kind::NotConnected, "not_connected", message);
+        match &self.provider {
+            // That provider has grants, or there are others: the name is wrong.
+            _ if self.grant.is_some() && !meant.is_empty() => error.run(Command::new("status")),
+            Some(provider) => error.run(Command::connect(provider.typed())),
+            None => error.hint(Hint::connect_own_or(Command::connect_any())),
+        }
     }
 }
 
@@ -343,6 +350,26 @@ mod tests {
         let (code_, exit, text) = code(&of("https://b.example/x"), &other);
         assert_eq!((code_, exit), ("not_connected", 78));
         assert!(text.ends_with("pdpp connect https://b.example/x") && text.contains("https://a.example"));
+    }
+
+    #[test]
+    fn a_grant_that_matches_none_leads_to_the_list_unless_there_is_none() {
+        let all = [credential("https://a.example", "grt_1"), credential("https://b.example", "grt_2")];
+        let named = |provider: Option<&str>, grant: &str, all: &[Credential]| {
+            let provider = provider.map(|provider| provider.parse().unwrap());
+            code(&Selection { provider, grant: Some(grant.parse().unwrap()), host: None }, all).2
+        };
+        for (provider, grant) in [(None, "foo"), (Some("https://a.example"), "foo")] {
+            let text = named(provider, grant, &all);
+            assert!(text.ends_with(" pdpp status"), "{text}");
+        }
+        // A similar name is suggested, and not another one.
+        let text = named(None, "Diry", &all[..1]);
+        assert!(text.ends_with("pdpp status --grant Diary"), "{text}");
+        let text = named(None, "foo", &[]);
+        assert!(text.contains("pdpp connect local") && text.ends_with("pdpp connect <provider-url>"), "{text}");
+        let text = named(Some("https://c.example"), "foo", &all);
+        assert!(text.ends_with("pdpp connect https://c.example"), "{text}");
     }
 
     #[test]

@@ -43,7 +43,7 @@ async fn check(http: &Http, provider: &ProviderUrl) -> Found {
         Ok(()) => Check::ok("provider", format!("{provider} answers{through}")),
         Err(error) => {
             let mut failed = Check::failed("provider", &error.into_error(provider));
-            failed.message = failed.message.replacen("pdpp could not reach", "no usable answer from", 1);
+            failed.message = failed.message.replacen("pdpp got no usable answer", "no usable answer", 1);
             failed.message.push_str(&through);
             failed
         }

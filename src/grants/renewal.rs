@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use jiff::{SignedDuration, Timestamp};
 
 use super::difference::{Difference, add_names};
-use crate::advice::Command;
+use crate::advice::{Command, Hint};
 use crate::cache::credential::Credential;
 use crate::cache::select::GrantName;
 use crate::error::{Error, Kind, Result};
@@ -34,10 +34,12 @@ pub fn meant<'a>(
         [] => {
             let which = if all.is_empty() { "" } else { "such " };
             let message = format!("There is no {which}grant on this machine to renew");
-            let connect =
-                || provider.map_or_else(Command::connect_any, |provider| Command::connect(provider.typed()));
-            let next = if all.is_empty() { connect() } else { Command::new("status") };
-            Err(Error::new(Kind::NotConnected, "not_connected", message).run(next))
+            let next = match provider {
+                _ if !all.is_empty() => Command::new("status").into(),
+                Some(provider) => Command::connect(provider.typed()).into(),
+                None => Hint::connect_own_or(Command::connect_any()),
+            };
+            Err(Error::new(Kind::NotConnected, "not_connected", message).hint(next))
         }
         // Not parsed before: see [`Given`](crate::cache::credential::Given).
         [credential] => match credential.given.streams() {

@@ -260,9 +260,23 @@ impl DiscoveryError {
             (Self::Status { .. }, _) => "Try again later. If it still fails, tell the provider".into(),
             _ => "The provider must fix this; nothing is stored".into(),
         };
-        Error::new(Kind::Unavailable, self.code(), format!("pdpp could not reach {provider}"))
-            .because(self)
-            .hint(hint)
+        let code = self.code();
+        let error = match self {
+            // Says itself what could not be reached.
+            Self::Http(error) => Error::new(Kind::Unavailable, code, sentence(&error.to_string())),
+            _ => Error::new(Kind::Unavailable, code, format!("pdpp got no usable answer from {provider}"))
+                .because(self),
+        };
+        error.hint(hint)
+    }
+}
+
+/// `text` with a capital letter at its beginning, unless it begins with an address.
+fn sentence(text: &str) -> String {
+    let mut rest = text.chars();
+    match rest.next() {
+        Some(first) if !text.starts_with("http") => first.to_uppercase().chain(rest).collect(),
+        _ => text.to_owned(),
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{Global, granted};
-use crate::advice::Command;
+use crate::advice::{Command, Hint};
 use crate::cache::credential::MAX_LABEL;
 use crate::cache::select::GrantName;
 use crate::cache::store::choice::StoreChoice;
@@ -35,7 +35,7 @@ use crate::ui::{Progress, Ui};
 #[allow(clippy::struct_excessive_bools, reason = "flags")]
 pub struct Args {
     /// The provider's address, including its path; or `local`, for your own data on this machine
-    #[arg(value_name = "PROVIDER_URL", required_unless_present = "renew")]
+    #[arg(value_name = "PROVIDER_URL|local", required_unless_present = "renew")]
     provider: Option<String>,
 
     /// Do not open a browser; print an address on this machine, and the code that its page asks for
@@ -167,11 +167,11 @@ pub struct Narrow {
 
 /// How long to wait for the owner: a number of seconds from 1 to 3600.
 fn patience(text: &str) -> Result<Duration, String> {
-    let seconds: u64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    let seconds: u64 = text.parse().map_err(|_| "it must be a number of seconds, such as 600".to_owned())?;
     if (1..=3600).contains(&seconds) {
         Ok(Duration::from_secs(seconds))
     } else {
-        Err("not 1 to 3600".to_owned())
+        Err("it must be 1 to 3600".to_owned())
     }
 }
 
@@ -348,13 +348,19 @@ fn provider_url(text: &str) -> Result<ProviderUrl> {
         // An address that holds a password is not repeated.
         let message = match &error {
             ProviderUrlError::Credentials => "That is not a provider's address".to_owned(),
+            // A word may be meant as a name for the person's own data.
+            ProviderUrlError::NoScheme(_) => {
+                format!("{text:?} is neither a provider's address nor `local`, your own data on this computer")
+            }
             _ => format!("{text:?} is not a provider's address"),
         };
-        let next = match &error {
-            ProviderUrlError::NoScheme(meant) => Command::connect(meant),
-            _ => Command::connect("https://provider.example"),
+        let provider = Command::connect("https://provider.example");
+        let hint = match &error {
+            ProviderUrlError::NoScheme(meant) => Hint::connect_own_or(Command::connect(meant)),
+            ProviderUrlError::NotAUrl => Hint::connect_own_or(provider),
+            _ => provider.into(),
         };
-        Error::new(Kind::Usage, "provider_url_invalid", message).because(error).run(next)
+        Error::new(Kind::Usage, "provider_url_invalid", message).because(error).hint(hint)
     })
 }
 
@@ -429,6 +435,24 @@ impl Dialog for Terminal<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cannot_be_connected_leads_to_what_can() {
+        for (typed, own, provider) in [
+            ("mydata", true, "pdpp connect https://mydata"),
+            ("Local", true, "pdpp connect https://Local"),
+            ("provider.example/me", true, "pdpp connect https://provider.example/me"),
+            ("https://", true, "pdpp connect https://provider.example"),
+            ("ftp://a.example", false, "pdpp connect https://provider.example"),
+        ] {
+            let error = provider_url(typed).unwrap_err();
+            assert_eq!((error.code(), error.kind()), ("provider_url_invalid", Kind::Usage), "{typed}");
+            let next = error.next_step().unwrap();
+            assert_eq!(next.contains("pdpp connect local"), own, "{next}");
+            assert!(next.ends_with(provider), "{next}");
+            assert!(!error.in_full().contains("relative URL") && !error.in_full().contains("empty host"), "{error:?}");
+        }
+    }
 
     #[test]
     fn patience_is_a_number_of_seconds_up_to_an_hour() {

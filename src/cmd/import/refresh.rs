@@ -77,7 +77,14 @@ pub(super) fn run(dir: &Path, known: Option<Store>, args: &Args, cache: &Cache, 
         if ui.is_interactive() {
             ui.explain(&plan_text(&plan, dir, Reader::You));
         }
-        confirm(args, ui)?;
+        // Every file of a folder may be known, which is seen only here.
+        let is_all_known = match &known {
+            Some(store) => own::import::is_all_known(store, &request, &survey, args.report.is_some())?,
+            None => false,
+        };
+        if !is_all_known {
+            confirm(args, ui)?;
+        }
         drop(known);
         imported = import(dir, args, ui, &request, &survey)?;
         remember(dir, args, cache, ui, &imported)?;

@@ -151,13 +151,14 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     if !args.remove {
         refuse_owner_credentials_in_environment()?;
     }
-    if args.provider.is_some() && !args.hosts.iter().any(|client| client.is_chatgpt()) {
+    if let Some(provider) = &args.provider
+        && !args.hosts.iter().any(|client| client.is_chatgpt()) {
         return Err(Error::new(
             Kind::Usage,
             "usage_error",
             "--provider is only for chatgpt; the other hosts are served what is connected",
         )
-        .hint(Hint::new("Leave it out, or connect that provider: ").run(Command::connect_any())));
+        .hint(Hint::new("Leave it out, or connect that provider: ").run(Command::connect(provider.typed()))));
     }
     let machine = Machine::from_process()?;
     let launcher = Launcher::of_process(&machine)?;

@@ -23,7 +23,7 @@ use backup::{BackupArgs, RestoreArgs};
 use install::{InstallArgs, PrepareArgs};
 use open::OpenArgs;
 use passphrase::PassphraseArgs;
-use place::{Done, Place};
+use place::{Done, Place, several_grants};
 use serve::ServeArgs;
 use uninstall::UninstallArgs;
 
@@ -672,8 +672,7 @@ fn meant(name: &str, stores: &Stores) -> Result<String> {
             Err(Error::new(Kind::Usage, "grant_unknown", message).run(list))
         }
         several => {
-            let message = format!("The name matches several grants: {}", several.join(", "));
-            Err(Error::new(Kind::Usage, "several_credentials", message).run(list))
+            Err(several_grants(several))
         }
     }
 }
