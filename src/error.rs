@@ -64,6 +64,24 @@ impl Error {
         Self::new(Kind::Failed, code, message)
     }
 
+    /// The system started no thread for what `message` states.
+    pub fn no_thread(message: impl Into<String>) -> Self {
+        Self::failed("no_thread", message)
+            .hint("End some of your programs, or raise your limit on processes (ulimit -u), and try again")
+    }
+
+    /// The system gave no event queue, or reports no signals.
+    pub fn no_events(code: &'static str, message: impl Into<String>) -> Self {
+        Self::failed(code, message)
+            .hint("End some of your programs, or raise your limit on open files (ulimit -n), and try again")
+    }
+
+    /// The system gave no random bytes.
+    pub fn no_randomness(message: impl Into<String>) -> Self {
+        Self::failed("no_randomness", message)
+            .hint("Check that the sandbox or container of this program lets it read /dev/urandom, and try again")
+    }
+
     /// Adds what to do next.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<Hint>) -> Self {

@@ -205,7 +205,7 @@ impl Cache {
         }
         let runtime = crate::runtime::of_this_thread();
         let runtime = runtime.map_err(|error| {
-            Error::failed("runtime_failed", "Could not start the event loop").because(error)
+            Error::no_events("runtime_failed", "Could not start the event loop").because(error)
         })?;
         // A new connection: one that was left open may be broken.
         let http = Http::new(self.http.limits()).over(self.http.network().clone());
@@ -469,7 +469,7 @@ fn token_dead(current: &Credential) -> Error {
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     let (done, waiting) = tokio::sync::oneshot::channel();
     let failed = |error: anyhow::Error| {
-        Error::failed("no_thread", "pdpp could not use the credential cache").because(error)
+        Error::no_thread("pdpp could not use the credential cache").because(error)
     };
     std::thread::Builder::new()
         .name("cache".to_owned())

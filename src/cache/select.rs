@@ -75,7 +75,7 @@ pub fn distinct_label(credential: &Credential, all: &[Credential]) -> String {
     if namesakes().any(|other| other.provider == credential.provider) {
         format!("{}: {}", short_id(credential, all), credential.label)
     } else if namesakes().next().is_some() {
-        let provider = credential.provider.as_str();
+        let provider = credential.provider.in_short();
         let address = provider.split_once("://").map_or(provider, |(_, address)| address);
         format!("{address}: {}", credential.label)
     } else {
@@ -305,7 +305,7 @@ pub fn several(found: &[&Credential]) -> Error {
 pub fn list(message: &mut String, credentials: &[&Credential], each: bool) {
     for credential in credentials {
         let alone = credentials.iter().filter(|other| other.provider == credential.provider).count() == 1;
-        let _ = write!(message, "\n  --provider {}", shell_word(credential.provider.as_str()));
+        let _ = write!(message, "\n  --provider {}", shell_word(credential.provider.typed()));
         if each || !alone {
             let _ = write!(message, " --grant {}", shell_word(credential.grant_id.as_str()));
         }

@@ -35,7 +35,7 @@ impl Signals {
         use tokio::signal::unix::{SignalKind, signal};
         let listen = |kind| {
             signal(kind)
-                .map_err(|error| Error::failed("runtime_failed", "Could not wait for signals").because(error))
+                .map_err(|error| Error::no_events("runtime_failed", "Could not wait for signals").because(error))
         };
         Ok(Self {
             hangup: listen(SignalKind::hangup())?,

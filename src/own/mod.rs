@@ -412,7 +412,7 @@ pub fn explain(error: OpenError) -> Error {
         )
         .hint("Name another directory with --data-dir"),
         OpenError::NoRandomness => {
-            Error::failed("no_randomness", "The system provided no random bytes, so no key can be created")
+            Error::no_randomness("The system provided no random bytes, so no key can be created")
         }
         OpenError::Store(error) => {
             let hint = match &error {

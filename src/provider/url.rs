@@ -49,6 +49,12 @@ impl ProviderUrl {
         if self.is_local() { LOCAL_NAME } else { self.as_str() }
     }
 
+    /// Its name in a text that only a person reads: an address without the scheme, if that is https, or the person's
+    /// own data.
+    pub fn in_short(&self) -> &str {
+        if self.is_local() { "your own data" } else { self.as_str().trim_start_matches("https://") }
+    }
+
     /// The URL without a trailing slash: `https://host/tenant`.
     pub fn as_str(&self) -> &str {
         self.0.as_str().trim_end_matches('/')

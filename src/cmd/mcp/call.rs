@@ -141,7 +141,7 @@ fn arguments(tool: &str, text: &str) -> Result<Map<String, Value>> {
         Err(_) if !text.trim_start().starts_with('{') => Err(wrong(anyhow!("it does not begin with {{"))),
         Err(error) if error.is_eof() => Err(wrong(anyhow!("it ends before its last }}"))),
         Err(error) => Err(wrong(anyhow!(
-            "it is not JSON any more at line {}, column {}; names and texts need double quotes",
+            "it stops being JSON at line {}, column {}; names and texts need double quotes",
             error.line(),
             error.column()
         ))),

@@ -249,16 +249,22 @@ impl Task<'_> {
         if args.remove || args.dry_run || args.yes || args.print || args.strict {
             let here: Vec<_> =
                 found.iter().filter(|surveyed| surveyed.installed).map(|surveyed| surveyed.host.id).collect();
-            let Some(first) = here.first() else {
-                let shown = "You named no host, and no known host is on this machine, so nothing was done";
-                return Err(
-                    Error::new(Kind::Usage, "usage_error", shown).run(Command::new("mcp setup --help"))
-                );
+            let (first, shown) = match here.first() {
+                // A host that is not found may be there.
+                None => (
+                    "claude",
+                    "You named no host, and no known host was found on this computer, so nothing was done; name one, such as \
+                     claude"
+                        .to_owned(),
+                ),
+                Some(first) => {
+                    let here = here.join(", ");
+                    let shown = format!(
+                        "You named no host, so nothing was done; name one, or give --all; installed here: {here}"
+                    );
+                    (*first, shown)
+                }
             };
-            let shown = format!(
-                "You named no host, so nothing was done; name one, or give --all; installed here: {}",
-                here.join(", ")
-            );
             let options = [
                 (args.remove, "--remove"),
                 (args.dry_run, "--dry-run"),
@@ -267,7 +273,7 @@ impl Task<'_> {
                 (args.yes, "--yes"),
             ];
             let given = options.iter().filter(|(is_given, _)| *is_given).map(|(_, option)| *option);
-            let next = given.fold(Command::new("mcp setup").value(*first), Command::words);
+            let next = given.fold(Command::new("mcp setup").value(first), Command::words);
             return Err(Error::new(Kind::Usage, "usage_error", shown).run(next));
         }
         if args.json {
