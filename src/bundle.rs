@@ -211,7 +211,9 @@ impl SetUp {
             }
             State::AskedElsewhere => ToolError::new(
                 error.code(),
-                format!("{granted}; another running copy of this extension is asking the owner, or has asked and got no grant"),
+                format!(
+                    "{granted}; another running copy of this extension is asking the owner, or has asked and got no grant"
+                ),
                 "ask the user to decide on the page in their browser, then repeat this call; if there is no page, ask them to close the \
                  other program that uses this extension, or to restart all of them",
             ),

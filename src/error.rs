@@ -78,8 +78,9 @@ impl Error {
 
     /// The system gave no random bytes.
     pub fn no_randomness(message: impl Into<String>) -> Self {
-        Self::failed("no_randomness", message)
-            .hint("Check that the sandbox or container of this program lets it read /dev/urandom, and try again")
+        Self::failed("no_randomness", message).hint(
+            "Check that the sandbox or container of this program lets it read /dev/urandom, and try again",
+        )
     }
 
     /// Adds what to do next.
@@ -189,7 +190,10 @@ fn without_repetitions(message: &str, causes: impl Iterator<Item = String>) -> V
             Some(rest) => rest.to_owned(),
             None => cause,
         };
-        if cause.trim().is_empty() || repeats(message, &cause) || kept.iter().any(|known| repeats(known, &cause)) {
+        if cause.trim().is_empty()
+            || repeats(message, &cause)
+            || kept.iter().any(|known| repeats(known, &cause))
+        {
             continue;
         }
         // A cause that states an earlier one with more detail stands for both.
@@ -252,11 +256,7 @@ mod tests {
     #[test]
     fn a_cause_that_repeats_what_was_said_is_left_out() {
         for (message, causes, shown) in [
-            (
-                "Could not reach https://a.example: connection refused",
-                &["Connection refused."][..],
-                &[][..],
-            ),
+            ("Could not reach https://a.example: connection refused", &["Connection refused."][..], &[][..]),
             (
                 "Could not reach https://a.example",
                 &["could not reach https://a.example: connection refused", "connection refused"],

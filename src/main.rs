@@ -63,8 +63,7 @@ fn usage(error: clap::Error, typed: &[String], ui: &Ui) -> Result<u8, Error> {
         ui.keep(error.print());
         return Ok(0);
     }
-    if let Some(explained) =
-        cmd::usage::gone(typed).or_else(|| cmd::usage::nothing_to_connect(&error, typed))
+    if let Some(explained) = cmd::usage::gone(typed).or_else(|| cmd::usage::nothing_to_connect(&error, typed))
     {
         return Err(explained);
     }

@@ -33,8 +33,9 @@ pub fn go_with_parent() -> Result<()> {
 /// # Errors
 /// `runtime_failed` if the system provides no event queue.
 pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T> {
-    let runtime = of_this_thread()
-        .map_err(|error| Error::no_events("runtime_failed", "Could not start the event loop").because(error))?;
+    let runtime = of_this_thread().map_err(|error| {
+        Error::no_events("runtime_failed", "Could not start the event loop").because(error)
+    })?;
     let done = runtime.block_on(future);
     // Dropping a runtime would wait for blocking work, such as a name look-up.
     runtime.shutdown_background();

@@ -468,9 +468,8 @@ fn token_dead(current: &Credential) -> Error {
 /// would wait for it when it ends.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     let (done, waiting) = tokio::sync::oneshot::channel();
-    let failed = |error: anyhow::Error| {
-        Error::no_thread("pdpp could not use the credential cache").because(error)
-    };
+    let failed =
+        |error: anyhow::Error| Error::no_thread("pdpp could not use the credential cache").because(error);
     std::thread::Builder::new()
         .name("cache".to_owned())
         .spawn(move || {

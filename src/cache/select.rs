@@ -367,7 +367,10 @@ mod tests {
         let text = named(None, "Diry", &all[..1]);
         assert!(text.ends_with("pdpp status --grant Diary"), "{text}");
         let text = named(None, "foo", &[]);
-        assert!(text.contains("pdpp connect local") && text.ends_with("pdpp connect <provider-url>"), "{text}");
+        assert!(
+            text.contains("pdpp connect local") && text.ends_with("pdpp connect <provider-url>"),
+            "{text}"
+        );
         let text = named(Some("https://c.example"), "foo", &all);
         assert!(text.ends_with("pdpp connect https://c.example"), "{text}");
     }

@@ -92,7 +92,8 @@ pub fn not_connected(cache: &Cache) -> Error {
         };
     }
     match State::here(cache) {
-        None => error("No provider is connected on this machine".to_owned()).hint(Hint::connect_own_or(Command::connect_any())),
+        None => error("No provider is connected on this machine".to_owned())
+            .hint(Hint::connect_own_or(Command::connect_any())),
         Some(Ok((_, state))) if state.accounts.is_empty() => {
             error("Nothing is granted on this machine, and the store of your own data is empty".to_owned())
                 .hint(

@@ -576,7 +576,10 @@ mod tests {
         let cache = Cache::open(std::path::Path::new("/nowhere/pdpp")).unwrap();
         let shown = Shown { cache: &cache, status: &status, is_in_full: false };
         let out = shown.to_text(200);
-        assert!(out.contains("Diary (your own data)") && out.contains("Diary (provider.example/me)"), "{out}");
+        assert!(
+            out.contains("Diary (your own data)") && out.contains("Diary (provider.example/me)"),
+            "{out}"
+        );
         assert!(!out.contains("pdpp.invalid"), "{out}");
         assert_eq!(shown.to_json()["credentials"][0]["provider"], "https://local.pdpp.invalid");
     }

@@ -43,8 +43,7 @@ pub fn gone(words: &[String]) -> Option<Error> {
 
 /// Explains what `pdpp connect` needs, if it was typed without it.
 pub fn nothing_to_connect(error: &clap::Error, words: &[String]) -> Option<Error> {
-    let is_without =
-        error.kind() == ErrorKind::MissingRequiredArgument && named(words) == ["connect"];
+    let is_without = error.kind() == ErrorKind::MissingRequiredArgument && named(words) == ["connect"];
     is_without.then(|| {
         let message = "`pdpp connect` needs to know what to connect: a provider, by its URL, or `local`, your own data on this \
                        computer after `pdpp import`";
@@ -388,12 +387,20 @@ mod tests {
             let error = Cli::try_parse_from(std::iter::once("pdpp").chain(words.iter().map(String::as_str)));
             nothing_to_connect(&error.unwrap_err(), &words)
         };
-        for line in ["connect", "connect --no-browser", "--cache-dir x connect --stream messages --since 2026-01-01"] {
+        for line in
+            ["connect", "connect --no-browser", "--cache-dir x connect --stream messages --since 2026-01-01"]
+        {
             let error = of(line).unwrap();
             assert_eq!((error.code(), error.kind()), ("usage_error", Kind::Usage), "{line}");
-            assert!(error.message().contains("`local`") && error.message().contains("`pdpp import`"), "{line}");
+            assert!(
+                error.message().contains("`local`") && error.message().contains("`pdpp import`"),
+                "{line}"
+            );
             let next = error.next_step().unwrap();
-            assert!(next.contains("pdpp connect local") && next.contains("pdpp connect https://provider.example"), "{next}");
+            assert!(
+                next.contains("pdpp connect local") && next.contains("pdpp connect https://provider.example"),
+                "{next}"
+            );
         }
         for line in ["connect --nonsense", "mcp call", "connect https://a.example --grant x"] {
             assert!(of(line).is_none(), "{line}");

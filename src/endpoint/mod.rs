@@ -326,7 +326,9 @@ async fn reload(
             Ok(())
         }
         Ok(Err(error)) => Err(error),
-        Err(error) => Err(Error::no_events("runtime_failed", "Could not read the credentials").because(error)),
+        Err(error) => {
+            Err(Error::no_events("runtime_failed", "Could not read the credentials").because(error))
+        }
     };
     let tls = tls.map_or(Ok(()), Tls::reload);
     let failed = [credentials, tls].into_iter().filter_map(Result::err).collect::<Vec<_>>();

@@ -311,7 +311,8 @@ fn check_confirmed(request: &Request, confirm: &dyn Confirm) -> Result<()> {
         return Ok(());
     }
     let message = "--all ends and deletes several grants, and there is no terminal to ask on";
-    Err(Error::new(Kind::Refused, "confirmation_required", message).run(Command::new("disconnect --all --yes")))
+    Err(Error::new(Kind::Refused, "confirmation_required", message)
+        .run(Command::new("disconnect --all --yes")))
 }
 
 /// The failure that nobody has confirmed, and that there is nobody to ask.
@@ -433,7 +434,9 @@ fn unknown(which: &str, credentials: &[Credential]) -> Error {
 }
 
 fn several(found: &[&Credential]) -> Error {
-    let mut message = "Several grants match. Type the command of the one to end, or add --all to end all of them:".to_owned();
+    let mut message =
+        "Several grants match. Type the command of the one to end, or add --all to end all of them:"
+            .to_owned();
     for credential in found {
         let label = text::one_line(text::prefix(&credential.label, 200));
         let _ = write!(message, "\n  {}   ({label})", disconnect_command(credential));

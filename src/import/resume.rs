@@ -180,13 +180,13 @@ impl Before {
             known.iter().position(|row| is_archive && is_same_content(&row.mark, &mark))
         });
         let row = at.map(|at| known.swap_remove(at));
-        let is_same_reading = row.as_ref().is_some_and(|row| {
-            row.version == job.format.version() && row.settings == job.settings.joined()
-        });
+        let is_same_reading = row
+            .as_ref()
+            .is_some_and(|row| row.version == job.format.version() && row.settings == job.settings.joined());
         let is_same_archive = is_archive
-            && row.as_ref().is_some_and(|row| {
-                is_same_file(&row.mark, stamp) || is_same_content(&row.mark, &mark)
-            });
+            && row
+                .as_ref()
+                .is_some_and(|row| is_same_file(&row.mark, stamp) || is_same_content(&row.mark, &mark));
         Ok(Self { row, mark, is_same_reading, is_same_archive })
     }
 

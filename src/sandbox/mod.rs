@@ -185,7 +185,9 @@ fn error(error: OpenError) -> Error {
                 failed
             }
         }
-        OpenError::NoRandomness => Error::no_randomness("The system provided no random bytes, so pdpp could not make a key"),
+        OpenError::NoRandomness => {
+            Error::no_randomness("The system provided no random bytes, so pdpp could not make a key")
+        }
     }
 }
 

@@ -114,7 +114,10 @@ impl Report {
             }
             (Action::Removed, false) => format!("{}: removed `{name}` from {file}", self.host.title),
             (Action::Removed, true) if plan.new.is_none() => {
-                format!("{}: `{name}` would be removed, and {file} deleted, which holds nothing else", self.host.title)
+                format!(
+                    "{}: `{name}` would be removed, and {file} deleted, which holds nothing else",
+                    self.host.title
+                )
             }
             (Action::Unchanged, _) => {
                 format!("{}: unchanged, `{name}` is already in {file}", self.host.title)

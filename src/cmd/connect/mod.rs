@@ -350,7 +350,9 @@ fn provider_url(text: &str) -> Result<ProviderUrl> {
             ProviderUrlError::Credentials => "That is not a provider's address".to_owned(),
             // A word may be meant as a name for the person's own data.
             ProviderUrlError::NoScheme(_) => {
-                format!("{text:?} is neither a provider's address nor `local`, your own data on this computer")
+                format!(
+                    "{text:?} is neither a provider's address nor `local`, your own data on this computer"
+                )
             }
             _ => format!("{text:?} is not a provider's address"),
         };
@@ -450,7 +452,10 @@ mod tests {
             let next = error.next_step().unwrap();
             assert_eq!(next.contains("pdpp connect local"), own, "{next}");
             assert!(next.ends_with(provider), "{next}");
-            assert!(!error.in_full().contains("relative URL") && !error.in_full().contains("empty host"), "{error:?}");
+            assert!(
+                !error.in_full().contains("relative URL") && !error.in_full().contains("empty host"),
+                "{error:?}"
+            );
         }
     }
 

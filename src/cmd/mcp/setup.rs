@@ -152,13 +152,16 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         refuse_owner_credentials_in_environment()?;
     }
     if let Some(provider) = &args.provider
-        && !args.hosts.iter().any(|client| client.is_chatgpt()) {
+        && !args.hosts.iter().any(|client| client.is_chatgpt())
+    {
         return Err(Error::new(
             Kind::Usage,
             "usage_error",
             "--provider is only for chatgpt; the other hosts are served what is connected",
         )
-        .hint(Hint::new("Leave it out, or connect that provider: ").run(Command::connect(provider.typed()))));
+        .hint(
+            Hint::new("Leave it out, or connect that provider: ").run(Command::connect(provider.typed())),
+        ));
     }
     let machine = Machine::from_process()?;
     let launcher = Launcher::of_process(&machine)?;

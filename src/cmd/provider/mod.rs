@@ -671,9 +671,7 @@ fn meant(name: &str, stores: &Stores) -> Result<String> {
             let message = format!("No grant of your own data is called {name}");
             Err(Error::new(Kind::Usage, "grant_unknown", message).run(list))
         }
-        several => {
-            Err(several_grants(several))
-        }
+        several => Err(several_grants(several)),
     }
 }
 
