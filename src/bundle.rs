@@ -298,6 +298,7 @@ impl SetUp {
         let failed = |error| {
             Error::failed("cache_unwritable", "The directory of the credentials cannot be used")
                 .because(error)
+                .hint("Make it a plain directory that the user of this host owns")
         };
         let dir = PrivateDir::create(cache.dir()).map_err(failed)?;
         let name = lock_name(wishes);
@@ -379,6 +380,7 @@ impl SetUp {
         let failed = |error: std::io::Error| {
             Error::failed("not_started", "The process that asks for a grant could not be started")
                 .because(error)
+                .hint("Install pdpp again")
         };
         let Program { path, arguments: first, environment } = &self.program;
         let mut command = std::process::Command::new(path);
@@ -614,7 +616,7 @@ mod tests {
     #[test]
     fn each_state_says_what_to_do() {
         let error =
-            Error::new(Kind::NotConnected, "not_connected", "No provider is connected on this machine")
+            Error::new(Kind::NotConnected, "not_connected", "No provider is connected on this computer")
                 .run(Command::connect_any());
         let told = |state| set_up(state).explain(&error).to_text();
         let program = crate::text::shell_word("/ext ensions/pdpp");

@@ -12,7 +12,7 @@ use crate::advice::{Command, Hint};
 /// What a failure means for the person or program that started the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Something went wrong on this machine. Exit code 1.
+    /// Something went wrong on this computer. Exit code 1.
     Failed,
     /// The command line was wrong. Exit code 2, the same as clap's.
     Usage,
@@ -20,7 +20,7 @@ pub enum Kind {
     Unavailable,
     /// Refused: by the owner, by the provider, or by this program's own rules. Exit code 77 (`EX_NOPERM`).
     Refused,
-    /// There is no usable credential on this machine. Exit code 78 (`EX_CONFIG`).
+    /// There is no usable credential on this computer. Exit code 78 (`EX_CONFIG`).
     NotConnected,
     /// The person stopped it (Ctrl-C). Exit code 130, as a shell reports SIGINT.
     Interrupted,

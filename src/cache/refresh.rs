@@ -164,7 +164,7 @@ impl Cache {
                 return Err(Error::new(
                     Kind::NotConnected,
                     "disconnected",
-                    format!("The grant for {} is no longer on this machine", credential.provider),
+                    format!("The grant for {} is no longer on this computer", credential.provider),
                 )
                 .run(Command::connect(credential.provider.typed())));
             };
@@ -497,7 +497,7 @@ fn token_gone(current: &Credential) -> Error {
     Error::new(
         Kind::NotConnected,
         "secret_missing",
-        format!("The refresh token for {} is no longer on this machine", current.provider),
+        format!("The refresh token for {} is no longer on this computer", current.provider),
     )
     .run(renew_exactly(current))
 }

@@ -83,7 +83,7 @@ pub fn distinct_label(credential: &Credential, all: &[Credential]) -> String {
     }
 }
 
-/// The command that renews and replaces the grant of `credential`, given `all` grants on this machine.
+/// The command that renews and replaces the grant of `credential`, given `all` grants on this computer.
 pub fn renew_command(credential: &Credential, all: &[Credential]) -> Command {
     let is_another =
         |other: &Credential| other.provider == credential.provider && other.grant_id != credential.grant_id;
@@ -93,7 +93,7 @@ pub fn renew_command(credential: &Credential, all: &[Credential]) -> Command {
     Command::connect(credential.provider.typed()).words("--renew")
 }
 
-/// The same, if it is unknown what else is on this machine.
+/// The same, if it is unknown what else is on this computer.
 pub fn renew_exactly(credential: &Credential) -> Command {
     Command::connect(credential.provider.typed())
         .words("--renew")
@@ -215,7 +215,7 @@ impl Selection {
 
     fn not_connected(&self, credentials: &[Credential]) -> Error {
         if let Some(host) = &self.host {
-            let message = format!("No grant on this machine is for {host} alone");
+            let message = format!("No grant on this computer is for {host} alone");
             let next = Command::connect("local").option("--for", host);
             if !credentials.iter().any(|credential| credential.host.is_none()) {
                 return Error::new(Kind::NotConnected, "not_connected", message).run(next);
@@ -237,11 +237,11 @@ impl Selection {
             return kept_for_others(first, &meant);
         }
         let mut message = match (&self.provider, &self.grant) {
-            (None, None) => "No provider is connected on this machine".to_owned(),
-            (Some(provider), None) => format!("{provider} is not connected on this machine"),
-            (None, Some(grant)) => format!("There is no grant {grant} on this machine"),
+            (None, None) => "No provider is connected on this computer".to_owned(),
+            (Some(provider), None) => format!("{provider} is not connected on this computer"),
+            (None, Some(grant)) => format!("There is no grant {grant} on this computer"),
             (Some(provider), Some(grant)) => {
-                format!("There is no grant {grant} of {provider} on this machine")
+                format!("There is no grant {grant} of {provider} on this computer")
             }
         };
         if !credentials.is_empty() {
@@ -265,7 +265,7 @@ impl Selection {
 
 /// The error for grants that each serve one host, if the caller names none of these hosts.
 fn kept_for_others(first: &Credential, all: &[&Credential]) -> Error {
-    let mut message = "No grant on this machine is for every host; these are for one host alone:".to_owned();
+    let mut message = "No grant on this computer is for every host; these are for one host alone:".to_owned();
     for one in all {
         let host = one.host.as_deref().unwrap_or_default();
         let _ = write!(message, "\n  {} ({}) for {host}", one.provider, one.label);
@@ -276,7 +276,7 @@ fn kept_for_others(first: &Credential, all: &[&Credential]) -> Error {
 }
 
 fn expired(expired: &[&Credential], all: &[Credential]) -> Error {
-    let mut message = "Every grant on this machine that could be served has expired:".to_owned();
+    let mut message = "Every grant on this computer that could be served has expired:".to_owned();
     for credential in expired {
         let end = credential.expires_at().map(day_and_time).unwrap_or_default();
         let _ = write!(
@@ -404,7 +404,7 @@ mod tests {
             assert!(text.ends_with("To allow every host: pdpp connect https://a.example/t"), "{text}");
         }
         let (_, _, text) = code(&of("https://c.example"), &all);
-        assert!(text.contains("https://c.example is not connected on this machine"), "{text}");
+        assert!(text.contains("https://c.example is not connected on this computer"), "{text}");
     }
 
     #[test]

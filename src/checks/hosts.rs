@@ -1,4 +1,4 @@
-//! Checks whether the MCP hosts of this machine start this program, and whether it could then read.
+//! Checks whether the MCP hosts of this computer start this program, and whether it could then read.
 
 use std::path::Path;
 

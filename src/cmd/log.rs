@@ -1,4 +1,4 @@
-//! `pdpp log`: what agents read through this machine.
+//! `pdpp log`: what agents read through this computer.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use crate::text;
 use crate::time_text;
 use crate::ui::{Column, Ui, table};
 
-/// Show what agents read through this machine
+/// Show what agents read through this computer
 ///
 /// Each call of a tool: when it was made, which program made it (by the name it gives itself), which tool,
 /// provider, grant and streams it used, how many rows and bytes came back, and how it ended. The log never has

@@ -43,7 +43,10 @@ pub fn gone(words: &[String]) -> Option<Error> {
 
 /// Explains what `pdpp connect` needs, if it was typed without it.
 pub fn nothing_to_connect(error: &clap::Error, words: &[String]) -> Option<Error> {
-    let is_without = error.kind() == ErrorKind::MissingRequiredArgument && named(words) == ["connect"];
+    let is_missing = |missing: &ContextValue| matches!(missing, ContextValue::Strings(all) if all.iter().any(|one| one.contains("PROVIDER_URL")));
+    let is_without = error.kind() == ErrorKind::MissingRequiredArgument
+        && named(words) == ["connect"]
+        && error.get(ContextKind::InvalidArg).is_some_and(is_missing);
     is_without.then(|| {
         let message = "`pdpp connect` needs to know what to connect: a provider, by its URL, or `local`, your own data on this \
                        computer after `pdpp import`";

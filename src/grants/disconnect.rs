@@ -66,7 +66,7 @@ pub struct Disconnected {
     pub ended: Vec<Ended>,
     /// Whether nothing was connected, and a leftover token was deleted from its store.
     pub is_only_leftover: bool,
-    /// Whether everything to do on this machine is done.
+    /// Whether everything to do on this computer is done.
     pub is_done: bool,
     /// Why a token is still in its store although no credential refers to it any more.
     pub left: Option<StoreError>,
@@ -74,7 +74,7 @@ pub struct Disconnected {
     pub failure: Option<Error>,
 }
 
-/// What became of a grant on this machine.
+/// What became of a grant on this computer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Here {
     /// It is deleted.
@@ -94,7 +94,7 @@ pub struct Ended {
     pub credential: Credential,
     /// At its provider.
     pub at_provider: Result<Revoked, NotEnded>,
-    /// On this machine.
+    /// On this computer.
     pub here: Here,
     /// Whether it was chosen in this call, and not only in an earlier one.
     pub is_chosen: bool,
@@ -212,7 +212,7 @@ async fn end_all(
         .await
 }
 
-/// Removes from this machine the grants that are `ended` or that the owner gave up. With `everything`, removes
+/// Removes from this computer the grants that are `ended` or that the owner gave up. With `everything`, removes
 /// all there is, unless some grants are kept.
 fn take_off(cache: &Cache, mut ended: Vec<Ended>, everything: bool) -> Disconnected {
     let those = |here| {
@@ -359,7 +359,7 @@ fn choose(credentials: &[Credential], request: &Request, confirm: &dyn Confirm) 
             return Err(unknown(&grant.to_string(), credentials));
         }
         if matching.is_empty() && !request.all {
-            let message = "No provider is connected on this machine";
+            let message = "No provider is connected on this computer";
             let error = Error::new(Kind::NotConnected, "not_connected", message);
             return Err(error.hint(Hint::connect_own_or(Command::connect_any())));
         }
@@ -415,7 +415,7 @@ pub fn full_name(credential: &Credential) -> String {
 
 fn unknown(which: &str, credentials: &[Credential]) -> Error {
     let mut message =
-        format!("No provider or grant on this machine is called {:?}", text::prefix(which, 200));
+        format!("No provider or grant on this computer is called {:?}", text::prefix(which, 200));
     let connected = credentials.iter().filter(|credential| !credential.ending).collect::<Vec<_>>();
     if !connected.is_empty() {
         message.push_str("; these are connected:");
@@ -423,7 +423,7 @@ fn unknown(which: &str, credentials: &[Credential]) -> Error {
     }
     let is_local = which.parse::<ProviderUrl>().is_ok_and(|provider| provider.is_local());
     if is_local && !credentials.iter().any(|credential| credential.provider.is_local()) {
-        message = String::from("None of your own data is granted on this machine");
+        message = String::from("None of your own data is granted on this computer");
     }
     let next = match (credentials.is_empty(), is_local) {
         (true, true) => Command::new("provider grants").into(),

@@ -33,7 +33,7 @@ pub fn meant<'a>(
     match meant[..] {
         [] => {
             let which = if all.is_empty() { "" } else { "such " };
-            let message = format!("There is no {which}grant on this machine to renew");
+            let message = format!("There is no {which}grant on this computer to renew");
             let next = match provider {
                 _ if !all.is_empty() => Command::new("status").into(),
                 Some(provider) => Command::connect(provider.typed()).into(),
@@ -49,7 +49,7 @@ pub fn meant<'a>(
                 .run(Command::connect(credential.provider.typed()))),
         },
         _ => {
-            let mut message = "There are several grants on this machine. Renew one of them:".to_owned();
+            let mut message = "There are several grants on this computer. Renew one of them:".to_owned();
             for credential in meant {
                 let renew = Command::new("connect --renew")
                     .value(credential.provider.typed())

@@ -22,7 +22,7 @@ pub enum ProviderUrlError {
     #[error("it has no scheme; did you mean {0} ?")]
     NoScheme(String),
     /// A scheme that would send a token in the clear, or that is not for web addresses.
-    #[error("it must be https, or http on this machine (127.0.0.1, localhost, [::1])")]
+    #[error("it must be https, or http on this computer (127.0.0.1, localhost, [::1])")]
     Insecure,
     /// `user:password@`.
     #[error("it contains a user name or password; leave that out")]
@@ -32,14 +32,14 @@ pub enum ProviderUrlError {
     Extra,
 }
 
-/// The address of the person's own store on this machine: a name that nobody can own (RFC 2606), so that
+/// The address of the person's own store on this computer: a name that nobody can own (RFC 2606), so that
 /// nothing is ever sent there.
 const LOCAL: &str = "https://local.pdpp.invalid";
 /// The same as it is typed and shown.
 const LOCAL_NAME: &str = "local";
 
 impl ProviderUrl {
-    /// Whether it is the person's own store on this machine, to which no request is ever sent.
+    /// Whether it is the person's own store on this computer, to which no request is ever sent.
     pub fn is_local(&self) -> bool {
         self.as_str() == LOCAL
     }
@@ -88,7 +88,7 @@ impl ProviderUrl {
     }
 }
 
-/// What was probably meant: https, or http for this machine.
+/// What was probably meant: https, or http for this computer.
 fn no_scheme(text: &str) -> ProviderUrlError {
     let rest = text.trim_start_matches([':', '/']);
     if rest.is_empty() {
@@ -107,7 +107,7 @@ pub fn is_secure(url: &Url) -> bool {
     }
 }
 
-/// Whether `url` names this machine by a loopback address or `localhost`.
+/// Whether `url` names this computer by a loopback address or `localhost`.
 pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(domain)) => {

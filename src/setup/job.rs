@@ -218,7 +218,7 @@ impl Job<'_> {
                     self.name
                 ),
             )
-            .hint("Change that rule, or ask the administrator of this machine, and run this again"));
+            .hint("Change that rule, or ask the administrator of this computer, and run this again"));
         }
         if plan.old != plan.new {
             file.check_writable().map_err(|error| self.left_alone(error))?;
@@ -495,7 +495,7 @@ impl Job<'_> {
                 "Claude Code does not accept the entry; pdpp left its config unchanged",
             )
             .because(why)
-            .hint("Ask the administrator of this machine"));
+            .hint("Ask the administrator of this computer"));
         }
         notes.push(format!("`{by}` did not add it ({why}), so pdpp edited the file"));
         Ok(None)
@@ -698,7 +698,7 @@ impl Narrowed {
         let (how, hint) = match self {
             Self::Grants => (
                 "serves only certain grants",
-                Hint::new("To let it serve every grant on this machine: ").run(again),
+                Hint::new("To let it serve every grant on this computer: ").run(again),
             ),
             Self::Off => (
                 "is switched off",

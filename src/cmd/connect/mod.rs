@@ -1,4 +1,4 @@
-//! `pdpp connect`: gets a grant and keeps it on this machine (R8.1).
+//! `pdpp connect`: gets a grant and keeps it on this computer (R8.1).
 
 mod checklist;
 mod render;
@@ -26,7 +26,7 @@ use crate::text;
 use crate::time_text::minutes;
 use crate::ui::{Progress, Ui};
 
-/// Get a grant from a provider: approve it in the browser, and keep its token on this machine
+/// Get a grant from a provider: approve it in the browser, and keep its token on this computer
 ///
 /// The provider's page shows what pdpp asks for. pdpp keeps a token only if you approve there, and only if the
 /// token is for that grant alone. Ctrl-C stops waiting (exit code 130).
@@ -34,11 +34,11 @@ use crate::ui::{Progress, Ui};
 #[command(after_help = EXAMPLES)]
 #[allow(clippy::struct_excessive_bools, reason = "flags")]
 pub struct Args {
-    /// The provider's address, including its path; or `local`, for your own data on this machine
+    /// The provider's address, including its path; or `local`, for your own data on this computer
     #[arg(value_name = "PROVIDER_URL|local", required_unless_present = "renew")]
     provider: Option<String>,
 
-    /// Do not open a browser; print an address on this machine, and the code that its page asks for
+    /// Do not open a browser; print an address on this computer, and the code that its page asks for
     #[arg(long)]
     no_browser: bool,
 
@@ -59,7 +59,7 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "STORE")]
     store: Option<StoreChoice>,
 
-    /// Ask again for a grant on this machine, and replace it; the old one is ended at its provider
+    /// Ask again for a grant on this computer, and replace it; the old one is ended at its provider
     #[arg(long)]
     renew: bool,
 
@@ -314,7 +314,7 @@ impl Args {
         if is_local || (account.is_empty() && !in_terminal && host.is_none()) {
             return Ok(is_local);
         }
-        let message = "--account, --in-terminal and --for work only with your own data on this machine";
+        let message = "--account, --in-terminal and --for work only with your own data on this computer";
         Err(Error::new(Kind::Usage, "only_for_local", message).run(Command::connect("local")))
     }
 

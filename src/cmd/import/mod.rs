@@ -1,4 +1,4 @@
-//! `pdpp import`: imports a person's own exports into their store on this machine.
+//! `pdpp import`: imports a person's own exports into their store on this computer.
 
 mod args;
 mod refresh;

@@ -20,7 +20,7 @@ use crate::setup::paths::Machine;
 use crate::setup::{self, Configured, How, Job, NAME, Report, Surveyed, survey};
 use crate::ui::{self, Column, Ui, table};
 
-/// Set up MCP hosts on this machine to use pdpp, and prove that they can start it
+/// Set up MCP hosts on this computer to use pdpp, and prove that they can start it
 ///
 /// Writes one entry into a host's own config, leaves every other byte unchanged, and keeps a copy of the file next to
 /// it. Without a host, it shows what is installed here and, on a terminal, asks.
@@ -287,14 +287,14 @@ impl Task<'_> {
         }
         let (here, others): (Vec<_>, Vec<_>) = found.iter().partition(|surveyed| surveyed.installed);
         let mut shown = match here.as_slice() {
-            [] => "No known host was found on this machine.".to_owned(),
+            [] => "No known host was found on this computer.".to_owned(),
             here => {
                 let row = |surveyed: &&Surveyed| {
                     [surveyed.host.id.to_owned(), surveyed.host.title.to_owned(), surveyed.state()]
                 };
                 let columns = [Column::whole("Host"), Column::whole("Name"), Column::text("State")];
                 let rows: Vec<_> = here.iter().map(row).collect();
-                format!("Hosts on this machine:\n\n{}", table(self.ui.width(), columns, &rows))
+                format!("Hosts on this computer:\n\n{}", table(self.ui.width(), columns, &rows))
             }
         };
         for (surveyed, problem) in
@@ -514,8 +514,8 @@ impl Task<'_> {
     fn chatgpt_providers(&self) -> Result<Vec<ProviderUrl>> {
         if let Some(provider) = &self.args.provider {
             if provider.is_local() {
-                let message = "ChatGPT runs elsewhere, and your own data is served only on this machine";
-                let next = Hint::new("Name a host on this machine instead: ").run(Command::new("mcp setup"));
+                let message = "ChatGPT runs elsewhere, and your own data is served only on this computer";
+                let next = Hint::new("Name a host on this computer instead: ").run(Command::new("mcp setup"));
                 return Err(Error::new(Kind::Usage, "local_not_hosted", message).hint(next));
             }
             return Ok(vec![provider.clone()]);

@@ -85,7 +85,7 @@ pub(super) fn revoke(socket: &Socket, id: &str, ui: &Ui) -> Result<bool> {
 
 /// The whole id of the grant that `name` matches. The service accepts only a whole id, because it lists
 /// grants to nobody without the passphrase; a name or the start of an id is looked up here, among the
-/// tokens on this machine.
+/// tokens on this computer.
 pub(super) fn meant(name: &str, all: &[Credential]) -> Result<String> {
     let id = |known: &Credential| known.grant_id.as_str().to_owned();
     let of = |is_it: &dyn Fn(&Credential) -> bool| {

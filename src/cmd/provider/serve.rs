@@ -1,4 +1,4 @@
-//! `pdpp provider serve`: the person's own store over HTTP on this machine.
+//! `pdpp provider serve`: the person's own store over HTTP on this computer.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
