@@ -251,7 +251,7 @@ impl Hint {
     pub fn connect_own_or(provider: Command) -> Self {
         Self::new("For your own data, once it is imported: ")
             .run(Command::connect("local"))
-            .then("; for a provider's: ")
+            .then("; for a provider: ")
             .run(provider)
     }
 

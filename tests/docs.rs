@@ -392,6 +392,12 @@ fn every_error_code_and_no_other_has_meaning_cause_and_fix() {
 const NEXT_ELSEWHERE: &[(&str, &str)] = &[
     ("cache_unreadable", "`in_other_dir` of src/cache/handle.rs"),
     ("own_store", "src/own/damage.rs, once it is known whether the store is damaged"),
+    ("server_ended", "src/mcp/inspect.rs and src/setup/report.rs, which know the command to run"),
+    ("server_output", "the same"),
+    ("server_protocol", "the same"),
+    ("server_refused", "the same"),
+    ("server_start_failed", "the same"),
+    ("server_timeout", "the same"),
 ];
 
 #[test]

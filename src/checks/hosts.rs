@@ -132,6 +132,13 @@ mod tests {
         path.with_file_name("pdpp.started").exists()
     }
 
+    #[test]
+    fn without_a_host_the_advice_names_one() {
+        let next = none().next.unwrap().to_string();
+        assert!(next.ends_with("pdpp mcp setup claude"), "{next}");
+        assert!(crate::setup::clients::HOSTS.iter().any(|host| host.id == "claude"));
+    }
+
     #[tokio::test]
     async fn only_this_program_is_started_and_vouched_for() {
         let dir = tempfile::tempdir().unwrap();

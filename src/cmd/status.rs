@@ -566,8 +566,9 @@ mod tests {
     #[test]
     fn ones_own_data_is_called_so_next_to_a_provider() {
         let now = at("2026-11-28T10:00:00Z");
-        let grants: Vec<_> = ["https://local.pdpp.invalid", "https://provider.example/me"]
-            .map(|provider| credential(provider, "grt_1"))
+        let mut own = credential("https://own.example", "grt_2");
+        own.provider = "local".parse().unwrap();
+        let grants: Vec<_> = [own, credential("https://provider.example/me", "grt_1")]
             .into_iter()
             .map(|credential| (credential.clone(), from_index(&credential, &[], now)))
             .collect();

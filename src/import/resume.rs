@@ -157,7 +157,7 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
     Ok(Begun { account, source, shapes, tasks, gone, newly_gone, has_items, settings })
 }
 
-/// What the ledger knows of the source of a job before the job is done.
+/// What the ledger has about the source of a job before the job is done.
 struct Before {
     row: Option<SourceRow>,
     /// The current mark of the source.
@@ -201,7 +201,7 @@ impl Before {
     }
 }
 
-/// Whether everything in the source of `job` was read before, as it would be read now, and nothing of it is gone.
+/// Whether everything in the source of `job` was read before, as it would be read now, and no part of it is gone.
 /// Writes nothing.
 ///
 /// # Errors

@@ -249,7 +249,7 @@ impl Plan {
     }
 }
 
-/// Whether [`run`] would find nothing new: everything that `survey` found was imported before, and nothing of it
+/// Whether [`run`] would find nothing new: everything that `survey` found was imported before, and no part of it
 /// is gone.
 ///
 /// # Errors

@@ -51,9 +51,10 @@ impl Report {
             format!("{} would get no answer from the command in its config; {kept}", self.host.title),
         )
         .because(cause.to_string());
-        Some(match cause.next() {
-            Some(next) => error.hint(next.clone()),
-            None => error,
+        Some(match (cause.next(), &self.done.plan.entry) {
+            (Some(next), _) => error.hint(next.clone()),
+            (None, Some(entry)) => error.hint(format!("Run it yourself to see why: {}", entry.display())),
+            (None, None) => error,
         })
     }
 

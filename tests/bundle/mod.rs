@@ -195,7 +195,7 @@ fn unconnected_it_lists_the_six_tools_and_every_call_says_what_to_do() {
     assert_eq!(names, TOOLS);
     let program = env!("CARGO_BIN_EXE_pdpp");
     let next = format!(
-        "in the settings of this extension (in Claude Desktop: Settings, Extensions, pdpp), or to do this in a terminal: For your own data, once it is imported: pdpp connect local; for a provider's: pdpp connect <provider-url> (`pdpp` is {program})"
+        "in the settings of this extension (in Claude Desktop: Settings, Extensions, pdpp), or to do this in a terminal: For your own data, once it is imported: pdpp connect local; for a provider: pdpp connect <provider-url> (`pdpp` is {program})"
     );
     for tool in TOOLS {
         // The wrong arguments are not the problem.

@@ -74,7 +74,7 @@ fn status_says_what_is_connected_and_whether_it_works() {
         (&report["error"]["code"], &report["error"]["exit_code"]),
         (&json!("not_connected"), &json!(78))
     );
-    let next = "For your own data, once it is imported: pdpp connect local; for a provider's: pdpp connect <provider-url>";
+    let next = "For your own data, once it is imported: pdpp connect local; for a provider: pdpp connect <provider-url>";
     assert_eq!(report["error"]["next"], next);
 
     let (env, provider) = connected(Switches::default());

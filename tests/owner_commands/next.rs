@@ -81,7 +81,7 @@ fn walk(env: &TestEnv, table: &[(&[&str], i32, &str, Next)]) {
 #[test]
 fn every_failure_without_a_grant_has_a_next_step() {
     const CONNECT: Next = Typed(
-        "For your own data, once it is imported: pdpp connect local; for a provider's: pdpp connect <provider-url>",
+        "For your own data, once it is imported: pdpp connect local; for a provider: pdpp connect <provider-url>",
     );
     let env = TestEnv::new();
     walk(
@@ -111,7 +111,7 @@ fn every_failure_without_a_grant_has_a_next_step() {
                 2,
                 "usage_error",
                 Typed(
-                    "For your own data, once it is imported: pdpp connect local; for a provider's: pdpp connect https://provider.example",
+                    "For your own data, once it is imported: pdpp connect local; for a provider: pdpp connect https://provider.example",
                 ),
             ),
             (&["connect", "--nonsense"], 2, "usage_error", Works("pdpp connect --help")),
@@ -120,7 +120,7 @@ fn every_failure_without_a_grant_has_a_next_step() {
                 2,
                 "provider_url_invalid",
                 Typed(
-                    "For your own data, once it is imported: pdpp connect local; for a provider's: pdpp connect https://mydata",
+                    "For your own data, once it is imported: pdpp connect local; for a provider: pdpp connect https://mydata",
                 ),
             ),
             (&["status", "--nonsense"], 2, "usage_error", Works("pdpp status --help")),
@@ -141,7 +141,7 @@ fn every_failure_without_a_grant_has_a_next_step() {
                 "usage_error",
                 Works("pdpp mcp setup codex --dry-run"),
             ),
-            (&["mcp", "setup", "--remove"], 2, "usage_error", Works("pdpp mcp setup --help")),
+            (&["mcp", "setup", "--remove"], 2, "usage_error", Works("pdpp mcp setup claude --remove")),
             (
                 &["mcp", "setup", "chatgpt"],
                 78,

@@ -199,7 +199,6 @@ impl Client {
         let failed = || {
             let program = command.program.to_string_lossy();
             Error::failed("server_start_failed", format!("Could not start `{}`", text::one_line(&program)))
-                .hint("Check the command: its program must exist, and you must be allowed to run it")
         };
         let mut child = start.spawn().map_err(|error| failed().because(error))?;
         let (Some(input), Some(output), Some(stderr)) =
@@ -354,10 +353,10 @@ impl Client {
                 }
                 done
             }
-            Err(_) => Err(self.explain(
-                Error::failed("server_timeout", format!("The server did not answer {method} in time"))
-                    .hint(RUN_IT),
-            )),
+            Err(_) => Err(self.explain(Error::failed(
+                "server_timeout",
+                format!("The server did not answer {method} in time"),
+            ))),
         }
     }
 
@@ -384,8 +383,7 @@ impl Client {
                 None => {}
             }
         }
-        let error = Error::failed("server_output", "The server wrote too much that is not an answer");
-        Err(self.explain(error.hint("Let the server log to standard error, or report this to its maker")))
+        Err(self.explain(Error::failed("server_output", "The server wrote too much that is not an answer")))
     }
 
     async fn send(&mut self, message: &Value) -> Result<()> {
@@ -405,10 +403,10 @@ impl Client {
         self.read += line.len() as u64;
         match read {
             Ok(_) if line.ends_with(b"\n") => Ok(line),
-            Ok(_) if line.len() as u64 >= allowed => {
-                let message = "The server wrote more than the limit (16 MiB per line, 32 MiB in total)";
-                Err(self.explain(Error::failed("server_output", message).hint("Report this to its maker")))
-            }
+            Ok(_) if line.len() as u64 >= allowed => Err(self.explain(Error::failed(
+                "server_output",
+                "The server wrote more than the limit (16 MiB per line, 32 MiB in total)",
+            ))),
             _ => Err(self.ended().await),
         }
     }
@@ -420,7 +418,7 @@ impl Client {
         {
             how = format!("The server ended without an answer ({status})");
         }
-        self.explain(Error::failed("server_ended", how).hint(RUN_IT))
+        self.explain(Error::failed("server_ended", how))
     }
 
     /// Adds the end of the server's stderr, which usually explains the error.
@@ -476,17 +474,13 @@ fn reply_to(method: &str, id: &Value) -> Value {
     }
 }
 
-/// What to do about a server that does not work.
-const RUN_IT: &str = "Start the server's command yourself to see what it writes";
-
 fn protocol(what: &str) -> Error {
     Error::failed("server_protocol", format!("The server does not speak MCP as expected: {what}"))
-        .hint(RUN_IT)
 }
 
 fn refused(method: &str, error: &Value) -> Error {
     let message = error.get("message").and_then(Value::as_str).unwrap_or("no message");
     let code = error.get("code").map(ToString::to_string).unwrap_or_default();
     let message = text::one_line(text::prefix(message, 1000));
-    Error::failed("server_refused", format!("The server refused {method}: {message} ({code})")).hint(RUN_IT)
+    Error::failed("server_refused", format!("The server refused {method}: {message} ({code})"))
 }
