@@ -139,7 +139,7 @@ PLAIN = {
     "shells": "completion at a terminal in bash, zsh, fish and elvish",
     "real_hosts": "real MCP hosts: [hosts.md](hosts.md) lists them",
     "browser": "an owner's decisions in Debian's Chromium",
-    "second_user": "attacks by another user of the machine",
+    "second_user": "attacks by another user of the computer",
     "separate": "the separate set-up with real users: installed, attacked, uninstalled",
     "conformance": "MCP's conformance suite against `pdpp mcp host`",
     "claude_code_at_endpoint": "Claude Code at the sandbox's `/mcp`",

@@ -110,7 +110,7 @@ def message(first, headers, body):
 
 
 class Client:
-    """Requests to one port of this machine over connections that are kept."""
+    """Requests to one port of this computer over connections that are kept."""
 
     def __init__(self, port):
         self.port, self.idle = port, []

@@ -29,18 +29,18 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
-            [CompletionResult]::new('demo', 'demo', [CompletionResultType]::ParameterValue, 'See it work on this machine in about a second: an import, a grant and an agent''s questions')
-            [CompletionResult]::new('connect', 'connect', [CompletionResultType]::ParameterValue, 'Get a grant from a provider: approve it in the browser, and keep its token on this machine')
-            [CompletionResult]::new('import', 'import', [CompletionResultType]::ParameterValue, 'Import your own exports into a store on this machine')
+            [CompletionResult]::new('demo', 'demo', [CompletionResultType]::ParameterValue, 'See it work on this computer in about a second: an import, a grant and an agent''s questions')
+            [CompletionResult]::new('connect', 'connect', [CompletionResultType]::ParameterValue, 'Get a grant from a provider: approve it in the browser, and keep its token on this computer')
+            [CompletionResult]::new('import', 'import', [CompletionResultType]::ParameterValue, 'Import your own exports into a store on this computer')
             [CompletionResult]::new('status', 'status', [CompletionResultType]::ParameterValue, 'Show what is connected, until when, and whether it works')
-            [CompletionResult]::new('disconnect', 'disconnect', [CompletionResultType]::ParameterValue, 'End grants, and delete their tokens from this machine')
+            [CompletionResult]::new('disconnect', 'disconnect', [CompletionResultType]::ParameterValue, 'End grants, and delete their tokens from this computer')
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Show what is wrong, and what to type to fix it')
-            [CompletionResult]::new('log', 'log', [CompletionResultType]::ParameterValue, 'Show what agents read through this machine')
+            [CompletionResult]::new('log', 'log', [CompletionResultType]::ParameterValue, 'Show what agents read through this computer')
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print a shell completion script')
             [CompletionResult]::new('man', 'man', [CompletionResultType]::ParameterValue, 'Print a manual page (roff) of pdpp or of one of its commands')
             [CompletionResult]::new('mcp', 'mcp', [CompletionResultType]::ParameterValue, 'Serve the granted data to MCP hosts, and set those hosts up')
-            [CompletionResult]::new('provider', 'provider', [CompletionResultType]::ParameterValue, 'Your own data on this machine: what the store has, what you granted, and how to end a grant')
-            [CompletionResult]::new('sandbox', 'sandbox', [CompletionResultType]::ParameterValue, 'Run a PDPP provider on this computer, with fictional data')
+            [CompletionResult]::new('provider', 'provider', [CompletionResultType]::ParameterValue, 'Your own data on this computer: what the store has, what you granted, and how to end a grant')
+            [CompletionResult]::new('sandbox', 'sandbox', [CompletionResultType]::ParameterValue, 'Run a PDPP provider on this computer, with made-up data')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
@@ -77,8 +77,8 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never secrets or record data')
             [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and similar variables]')
             [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Also trust the certificate authorities in this PEM file')
-            [CompletionResult]::new('--no-browser', '--no-browser', [CompletionResultType]::ParameterName, 'Do not open a browser; print an address on this machine, and the code that its page asks for')
-            [CompletionResult]::new('--renew', '--renew', [CompletionResultType]::ParameterName, 'Ask again for a grant on this machine, and replace it; the old one is ended at its provider')
+            [CompletionResult]::new('--no-browser', '--no-browser', [CompletionResultType]::ParameterName, 'Do not open a browser; print an address on this computer, and the code that its page asks for')
+            [CompletionResult]::new('--renew', '--renew', [CompletionResultType]::ParameterName, 'Ask again for a grant on this computer, and replace it; the old one is ended at its provider')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the result, or the failure, as one JSON object')
             [CompletionResult]::new('--while-stdin-is-open', '--while-stdin-is-open', [CompletionResultType]::ParameterName, 'Stop when standard input ends; the parent process keeps it open')
             [CompletionResult]::new('--in-terminal', '--in-terminal', [CompletionResultType]::ParameterName, 'Decide at this terminal instead of on a page in the browser')
@@ -204,7 +204,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Serve the granted data to an MCP host, on stdin and stdout')
-            [CompletionResult]::new('setup', 'setup', [CompletionResultType]::ParameterValue, 'Set up MCP hosts on this machine to use pdpp, and prove that they can start it')
+            [CompletionResult]::new('setup', 'setup', [CompletionResultType]::ParameterValue, 'Set up MCP hosts on this computer to use pdpp, and prove that they can start it')
             [CompletionResult]::new('inspect', 'inspect', [CompletionResultType]::ParameterValue, 'Show the tools and what they cost a model''s context')
             [CompletionResult]::new('call', 'call', [CompletionResultType]::ParameterValue, 'Call one tool and show what a host would get: both views and their sizes')
             [CompletionResult]::new('host', 'host', [CompletionResultType]::ParameterValue, 'Serve a provider''s data to remote MCP hosts, over HTTP')
@@ -299,7 +299,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--max-concurrent', '--max-concurrent', [CompletionResultType]::ParameterName, 'Concurrent requests in total')
             [CompletionResult]::new('--max-connections', '--max-connections', [CompletionResultType]::ParameterName, 'Concurrent connections; a further one closes the oldest idle one')
             [CompletionResult]::new('--max-connections-per-address', '--max-connections-per-address', [CompletionResultType]::ParameterName, 'Concurrent connections from one address (IPv6: /64) [default: a quarter of --max-connections]')
-            [CompletionResult]::new('--trusted-proxy', '--trusted-proxy', [CompletionResultType]::ParameterName, 'A proxy''s address, which is exempt from the limit per address, as this machine''s own addresses are; repeat for more')
+            [CompletionResult]::new('--trusted-proxy', '--trusted-proxy', [CompletionResultType]::ParameterName, 'A proxy''s address, which is exempt from the limit per address, as this computer''s own addresses are; repeat for more')
             [CompletionResult]::new('--drain', '--drain', [CompletionResultType]::ParameterName, 'How long running requests may take after SIGTERM')
             [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
             [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never secrets or record data')
@@ -314,7 +314,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             break
         }
         'pdpp;mcp;bundle' {
-            [CompletionResult]::new('--connect', '--connect', [CompletionResultType]::ParameterName, 'The provider to connect, if it is not connected yet; or `local`, for your own data on this machine')
+            [CompletionResult]::new('--connect', '--connect', [CompletionResultType]::ParameterName, 'The provider to connect, if it is not connected yet; or `local`, for your own data on this computer')
             [CompletionResult]::new('--import', '--import', [CompletionResultType]::ParameterName, 'A folder or file with your export: import it and ask for a grant, if none of your own data is granted yet')
             [CompletionResult]::new('--max-result-bytes', '--max-result-bytes', [CompletionResultType]::ParameterName, 'The maximum size of either view of one result, in bytes, from 4000 to 48000 [default: 8000 for text, 10000 for structured output]')
             [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
@@ -330,7 +330,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
         }
         'pdpp;mcp;help' {
             [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Serve the granted data to an MCP host, on stdin and stdout')
-            [CompletionResult]::new('setup', 'setup', [CompletionResultType]::ParameterValue, 'Set up MCP hosts on this machine to use pdpp, and prove that they can start it')
+            [CompletionResult]::new('setup', 'setup', [CompletionResultType]::ParameterValue, 'Set up MCP hosts on this computer to use pdpp, and prove that they can start it')
             [CompletionResult]::new('inspect', 'inspect', [CompletionResultType]::ParameterValue, 'Show the tools and what they cost a model''s context')
             [CompletionResult]::new('call', 'call', [CompletionResultType]::ParameterValue, 'Call one tool and show what a host would get: both views and their sizes')
             [CompletionResult]::new('host', 'host', [CompletionResultType]::ParameterValue, 'Serve a provider''s data to remote MCP hosts, over HTTP')
@@ -476,7 +476,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never secrets or record data')
             [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and similar variables]')
             [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Also trust the certificate authorities in this PEM file')
-            [CompletionResult]::new('--no-browser', '--no-browser', [CompletionResultType]::ParameterName, 'Do not open a browser; print an address on this machine, and the code that it asks for')
+            [CompletionResult]::new('--no-browser', '--no-browser', [CompletionResultType]::ParameterName, 'Do not open a browser; print an address on this computer, and the code that it asks for')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the result, or the failure, as one JSON object')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
@@ -622,7 +622,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
         'pdpp;sandbox' {
             [CompletionResult]::new('--listen', '--listen', [CompletionResultType]::ParameterName, 'Where to listen: a loopback address. Port 0 picks a free port')
             [CompletionResult]::new('--data-dir', '--data-dir', [CompletionResultType]::ParameterName, 'Keep data, grants and clients in this directory [default: in memory]')
-            [CompletionResult]::new('--seed', '--seed', [CompletionResultType]::ParameterName, 'The seed for the fictional data of a new store. The same seed always makes the same data')
+            [CompletionResult]::new('--seed', '--seed', [CompletionResultType]::ParameterName, 'The seed for the made-up data of a new store. The same seed always makes the same data')
             [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
             [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never secrets or record data')
             [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and similar variables]')
@@ -637,18 +637,18 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             break
         }
         'pdpp;help' {
-            [CompletionResult]::new('demo', 'demo', [CompletionResultType]::ParameterValue, 'See it work on this machine in about a second: an import, a grant and an agent''s questions')
-            [CompletionResult]::new('connect', 'connect', [CompletionResultType]::ParameterValue, 'Get a grant from a provider: approve it in the browser, and keep its token on this machine')
-            [CompletionResult]::new('import', 'import', [CompletionResultType]::ParameterValue, 'Import your own exports into a store on this machine')
+            [CompletionResult]::new('demo', 'demo', [CompletionResultType]::ParameterValue, 'See it work on this computer in about a second: an import, a grant and an agent''s questions')
+            [CompletionResult]::new('connect', 'connect', [CompletionResultType]::ParameterValue, 'Get a grant from a provider: approve it in the browser, and keep its token on this computer')
+            [CompletionResult]::new('import', 'import', [CompletionResultType]::ParameterValue, 'Import your own exports into a store on this computer')
             [CompletionResult]::new('status', 'status', [CompletionResultType]::ParameterValue, 'Show what is connected, until when, and whether it works')
-            [CompletionResult]::new('disconnect', 'disconnect', [CompletionResultType]::ParameterValue, 'End grants, and delete their tokens from this machine')
+            [CompletionResult]::new('disconnect', 'disconnect', [CompletionResultType]::ParameterValue, 'End grants, and delete their tokens from this computer')
             [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Show what is wrong, and what to type to fix it')
-            [CompletionResult]::new('log', 'log', [CompletionResultType]::ParameterValue, 'Show what agents read through this machine')
+            [CompletionResult]::new('log', 'log', [CompletionResultType]::ParameterValue, 'Show what agents read through this computer')
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print a shell completion script')
             [CompletionResult]::new('man', 'man', [CompletionResultType]::ParameterValue, 'Print a manual page (roff) of pdpp or of one of its commands')
             [CompletionResult]::new('mcp', 'mcp', [CompletionResultType]::ParameterValue, 'Serve the granted data to MCP hosts, and set those hosts up')
-            [CompletionResult]::new('provider', 'provider', [CompletionResultType]::ParameterValue, 'Your own data on this machine: what the store has, what you granted, and how to end a grant')
-            [CompletionResult]::new('sandbox', 'sandbox', [CompletionResultType]::ParameterValue, 'Run a PDPP provider on this computer, with fictional data')
+            [CompletionResult]::new('provider', 'provider', [CompletionResultType]::ParameterValue, 'Your own data on this computer: what the store has, what you granted, and how to end a grant')
+            [CompletionResult]::new('sandbox', 'sandbox', [CompletionResultType]::ParameterValue, 'Run a PDPP provider on this computer, with made-up data')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
@@ -681,7 +681,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
         }
         'pdpp;help;mcp' {
             [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Serve the granted data to an MCP host, on stdin and stdout')
-            [CompletionResult]::new('setup', 'setup', [CompletionResultType]::ParameterValue, 'Set up MCP hosts on this machine to use pdpp, and prove that they can start it')
+            [CompletionResult]::new('setup', 'setup', [CompletionResultType]::ParameterValue, 'Set up MCP hosts on this computer to use pdpp, and prove that they can start it')
             [CompletionResult]::new('inspect', 'inspect', [CompletionResultType]::ParameterValue, 'Show the tools and what they cost a model''s context')
             [CompletionResult]::new('call', 'call', [CompletionResultType]::ParameterValue, 'Call one tool and show what a host would get: both views and their sizes')
             [CompletionResult]::new('host', 'host', [CompletionResultType]::ParameterValue, 'Serve a provider''s data to remote MCP hosts, over HTTP')

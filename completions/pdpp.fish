@@ -33,18 +33,18 @@ complete -c pdpp -n "__fish_pdpp_needs_command" -l proxy -d 'Reach providers thr
 complete -c pdpp -n "__fish_pdpp_needs_command" -l ca-file -d 'Also trust the certificate authorities in this PEM file' -r -F
 complete -c pdpp -n "__fish_pdpp_needs_command" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_needs_command" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "demo" -d 'See it work on this machine in about a second: an import, a grant and an agent\'s questions'
-complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "connect" -d 'Get a grant from a provider: approve it in the browser, and keep its token on this machine'
-complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "import" -d 'Import your own exports into a store on this machine'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "demo" -d 'See it work on this computer in about a second: an import, a grant and an agent\'s questions'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "connect" -d 'Get a grant from a provider: approve it in the browser, and keep its token on this computer'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "import" -d 'Import your own exports into a store on this computer'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "status" -d 'Show what is connected, until when, and whether it works'
-complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "disconnect" -d 'End grants, and delete their tokens from this machine'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "disconnect" -d 'End grants, and delete their tokens from this computer'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "doctor" -d 'Show what is wrong, and what to type to fix it'
-complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "log" -d 'Show what agents read through this machine'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "log" -d 'Show what agents read through this computer'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "completions" -d 'Print a shell completion script'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "man" -d 'Print a manual page (roff) of pdpp or of one of its commands'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "mcp" -d 'Serve the granted data to MCP hosts, and set those hosts up'
-complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "provider" -d 'Your own data on this machine: what the store has, what you granted, and how to end a grant'
-complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "sandbox" -d 'Run a PDPP provider on this computer, with fictional data'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "provider" -d 'Your own data on this computer: what the store has, what you granted, and how to end a grant'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "sandbox" -d 'Run a PDPP provider on this computer, with made-up data'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l log-level -d 'How much to log to stderr: off, error, warn or info; never secrets or record data' -r -f -a "off\t''
@@ -105,8 +105,8 @@ warn\t''
 info\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and similar variables]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l ca-file -d 'Also trust the certificate authorities in this PEM file' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l no-browser -d 'Do not open a browser; print an address on this machine, and the code that its page asks for'
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l renew -d 'Ask again for a grant on this machine, and replace it; the old one is ended at its provider'
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l no-browser -d 'Do not open a browser; print an address on this computer, and the code that its page asks for'
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l renew -d 'Ask again for a grant on this computer, and replace it; the old one is ended at its provider'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l json -d 'Print the result, or the failure, as one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l while-stdin-is-open -d 'Stop when standard input ends; the parent process keeps it open'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l in-terminal -d 'Decide at this terminal instead of on a page in the browser'
@@ -242,7 +242,7 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subco
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host bundle help" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host bundle help" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host bundle help" -f -a "serve" -d 'Serve the granted data to an MCP host, on stdin and stdout'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host bundle help" -f -a "setup" -d 'Set up MCP hosts on this machine to use pdpp, and prove that they can start it'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host bundle help" -f -a "setup" -d 'Set up MCP hosts on this computer to use pdpp, and prove that they can start it'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host bundle help" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host bundle help" -f -a "call" -d 'Call one tool and show what a host would get: both views and their sizes'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host bundle help" -f -a "host" -d 'Serve a provider\'s data to remote MCP hosts, over HTTP'
@@ -369,7 +369,7 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-concurrent -d 'Concurrent requests in total' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-connections -d 'Concurrent connections; a further one closes the oldest idle one' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-connections-per-address -d 'Concurrent connections from one address (IPv6: /64) [default: a quarter of --max-connections]' -r -f
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l trusted-proxy -d 'A proxy\'s address, which is exempt from the limit per address, as this machine\'s own addresses are; repeat for more' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l trusted-proxy -d 'A proxy\'s address, which is exempt from the limit per address, as this computer\'s own addresses are; repeat for more' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l drain -d 'How long running requests may take after SIGTERM' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l log-level -d 'How much to log to stderr: off, error, warn or info; never secrets or record data' -r -f -a "off\t''
@@ -382,7 +382,7 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l json -d 'Print where it listens as one line of JSON on stdout: {"url":…,"public_url":…,"metrics_url":…,"pid":…}'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from bundle" -l connect -d 'The provider to connect, if it is not connected yet; or `local`, for your own data on this machine' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from bundle" -l connect -d 'The provider to connect, if it is not connected yet; or `local`, for your own data on this computer' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from bundle" -l import -d 'A folder or file with your export: import it and ask for a grant, if none of your own data is granted yet' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from bundle" -l max-result-bytes -d 'The maximum size of either view of one result, in bytes, from 4000 to 48000 [default: 8000 for text, 10000 for structured output]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from bundle" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
@@ -396,7 +396,7 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from bundle" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from bundle" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "serve" -d 'Serve the granted data to an MCP host, on stdin and stdout'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "setup" -d 'Set up MCP hosts on this machine to use pdpp, and prove that they can start it'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "setup" -d 'Set up MCP hosts on this computer to use pdpp, and prove that they can start it'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "call" -d 'Call one tool and show what a host would get: both views and their sizes'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "host" -d 'Serve a provider\'s data to remote MCP hosts, over HTTP'
@@ -505,7 +505,7 @@ warn\t''
 info\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from open" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and similar variables]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from open" -l ca-file -d 'Also trust the certificate authorities in this PEM file' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from open" -l no-browser -d 'Do not open a browser; print an address on this machine, and the code that it asks for'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from open" -l no-browser -d 'Do not open a browser; print an address on this computer, and the code that it asks for'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from open" -l json -d 'Print the result, or the failure, as one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from open" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from open" -s V -l version -d 'Print version'
@@ -592,7 +592,7 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subc
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l listen -d 'Where to listen: a loopback address. Port 0 picks a free port' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l data-dir -d 'Keep data, grants and clients in this directory [default: in memory]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l seed -d 'The seed for the fictional data of a new store. The same seed always makes the same data' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l seed -d 'The seed for the made-up data of a new store. The same seed always makes the same data' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l log-level -d 'How much to log to stderr: off, error, warn or info; never secrets or record data' -r -f -a "off\t''
 error\t''
@@ -605,21 +605,21 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l auto-approve -d 'F
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l json -d 'Print where it listens as one line of JSON on stdout: {"url":…,"mcp_url":…,"pid":…}'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "demo" -d 'See it work on this machine in about a second: an import, a grant and an agent\'s questions'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "connect" -d 'Get a grant from a provider: approve it in the browser, and keep its token on this machine'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "import" -d 'Import your own exports into a store on this machine'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "demo" -d 'See it work on this computer in about a second: an import, a grant and an agent\'s questions'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "connect" -d 'Get a grant from a provider: approve it in the browser, and keep its token on this computer'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "import" -d 'Import your own exports into a store on this computer'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "status" -d 'Show what is connected, until when, and whether it works'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "disconnect" -d 'End grants, and delete their tokens from this machine'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "disconnect" -d 'End grants, and delete their tokens from this computer'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "doctor" -d 'Show what is wrong, and what to type to fix it'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "log" -d 'Show what agents read through this machine'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "log" -d 'Show what agents read through this computer'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "completions" -d 'Print a shell completion script'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "man" -d 'Print a manual page (roff) of pdpp or of one of its commands'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "mcp" -d 'Serve the granted data to MCP hosts, and set those hosts up'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "provider" -d 'Your own data on this machine: what the store has, what you granted, and how to end a grant'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "sandbox" -d 'Run a PDPP provider on this computer, with fictional data'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "provider" -d 'Your own data on this computer: what the store has, what you granted, and how to end a grant'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "sandbox" -d 'Run a PDPP provider on this computer, with made-up data'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "serve" -d 'Serve the granted data to an MCP host, on stdin and stdout'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "setup" -d 'Set up MCP hosts on this machine to use pdpp, and prove that they can start it'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "setup" -d 'Set up MCP hosts on this computer to use pdpp, and prove that they can start it'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "call" -d 'Call one tool and show what a host would get: both views and their sizes'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "host" -d 'Serve a provider\'s data to remote MCP hosts, over HTTP'

@@ -1,4 +1,4 @@
-//! What agents read through this machine, for its owner: who called which tool for which streams of which grant, and
+//! What agents read through this computer, for its owner: who called which tool for which streams of which grant, and
 //! how many rows and bytes came back. The log holds no arguments, no answers and no tokens.
 //!
 //! ```text

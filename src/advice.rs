@@ -246,6 +246,15 @@ impl Hint {
         self
     }
 
+    /// The two ways to a grant if it is not known where the person's data is: their own store, or `provider`, the
+    /// command that connects a provider.
+    pub fn connect_own_or(provider: Command) -> Self {
+        Self::new("For your own data, once it is imported: ")
+            .run(Command::connect("local"))
+            .then("; for a provider: ")
+            .run(provider)
+    }
+
     /// The command, if the hint is only a command.
     pub fn command(&self) -> Option<&Command> {
         match self.parts.as_slice() {

@@ -8,6 +8,7 @@
 //! The other process's standard error is discarded: it contains a code with which anyone could decide instead of
 //! the owner.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -140,6 +141,7 @@ struct Shared {
 #[derive(Clone)]
 pub struct SetUp {
     program: Program,
+    cache: Cache,
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -153,13 +155,13 @@ impl SetUp {
         let wishes = settings.wishes();
         let state = if wishes.is_empty() { State::NothingAsked } else { State::Idle };
         let shared = Shared { state, child: None, turn: None, is_over: false };
-        let set_up = Self { program, shared: Arc::new(Mutex::new(shared)) };
+        let set_up = Self { program, cache: cache.clone(), shared: Arc::new(Mutex::new(shared)) };
         if !wishes.is_empty() {
             let asking = set_up.clone();
             thread::Builder::new()
                 .name("bundle".to_owned())
                 .spawn(move || asking.ask_for(&wishes, &cache))
-                .map_err(|error| Error::failed("no_thread", "Could not start a thread").because(error))?;
+                .map_err(|error| Error::no_thread("Could not start a thread").because(error))?;
         }
         Ok(set_up)
     }
@@ -191,26 +193,33 @@ impl SetUp {
             return ToolError::new(error.code(), error.in_full(), error.next_step().unwrap_or_default());
         }
         let state = self.shared().state.clone();
+        let granted = granted_so_far(&self.cache);
         match state {
             State::NothingAsked | State::Idle => {
-                let command = error.next().and_then(Hint::command);
-                let command =
-                    command.map_or_else(|| self.typed(&Command::connect_any()), |it| self.typed(it));
+                let otherwise = match (error.next().and_then(Hint::command), error.next_step()) {
+                    (Some(command), _) => format!("to run in a terminal: {}", self.typed(command)),
+                    (None, Some(next)) => format!("to do this in a terminal: {}", self.found(next)),
+                    (None, None) => {
+                        format!("to run in a terminal: {}", self.typed(&Command::connect_any()))
+                    }
+                };
                 let next = format!(
                     "ask the user to name a provider, or the folder of an export, in the settings of this extension (in Claude \
-                     Desktop: Settings, Extensions, pdpp), or to run in a terminal: {command}"
+                     Desktop: Settings, Extensions, pdpp), or {otherwise}"
                 );
                 ToolError::new(error.code(), error.in_full(), next)
             }
             State::AskedElsewhere => ToolError::new(
                 error.code(),
-                "nothing is granted yet; another running copy of this extension is asking the owner, or has asked and got no grant",
+                format!(
+                    "{granted}; another running copy of this extension is asking the owner, or has asked and got no grant"
+                ),
                 "ask the user to decide on the page in their browser, then repeat this call; if there is no page, ask them to close the \
                  other program that uses this extension, or to restart all of them",
             ),
             State::Importing => ToolError::new(
                 error.code(),
-                "nothing is granted yet; the export that the settings name is being imported",
+                format!("{granted}; the export that the settings name is being imported"),
                 "repeat this call in a minute; when the import is done, a page in the user's browser asks what may be read",
             ),
             State::Asking(command) => {
@@ -218,7 +227,7 @@ impl SetUp {
                     "ask the user to decide on that page, then repeat this call; if none opened, ask them to run in a terminal: {}",
                     self.typed(&command)
                 );
-                let message = "nothing is granted yet; a page in the owner's browser asks what may be read";
+                let message = format!("{granted}; a page in the owner's browser asks what may be read");
                 ToolError::new(error.code(), message, next)
             }
             State::Failed(Failure { code, message, next }) => {
@@ -289,6 +298,7 @@ impl SetUp {
         let failed = |error| {
             Error::failed("cache_unwritable", "The directory of the credentials cannot be used")
                 .because(error)
+                .hint("Make it a plain directory that the user of this host owns")
         };
         let dir = PrivateDir::create(cache.dir()).map_err(failed)?;
         let name = lock_name(wishes);
@@ -335,7 +345,8 @@ impl SetUp {
         let command = Command::connect(typed.clone());
         let command = if again { command.words("--renew") } else { command };
         if let Some(why) = no_browser() {
-            let message = format!("Nothing is granted yet, and no page can be opened in a browser: {why}");
+            let granted = granted_so_far(cache);
+            let message = format!("{granted}, and no page can be opened in a browser: {why}");
             let next = Some(format!("In a terminal: {}", self.typed(&command)));
             return Err(Failure { code: "not_connected".to_owned(), message, next });
         }
@@ -369,6 +380,7 @@ impl SetUp {
         let failed = |error: std::io::Error| {
             Error::failed("not_started", "The process that asks for a grant could not be started")
                 .because(error)
+                .hint("Install pdpp again")
         };
         let Program { path, arguments: first, environment } = &self.program;
         let mut command = std::process::Command::new(path);
@@ -430,6 +442,19 @@ impl Wish {
         let credentials = cache.credentials().unwrap_or_default();
         wanted.is_none_or(|wanted| of_provider(&wanted, &credentials).iter().all(|one| one.is_expired(now)))
     }
+}
+
+/// What is granted while this host may read nothing: nothing, or only to other hosts, which are named.
+fn granted_so_far(cache: &Cache) -> String {
+    let now = Timestamp::now();
+    let credentials = cache.credentials().unwrap_or_default();
+    let live = credentials.iter().filter(|one| !one.is_expired(now));
+    let hosts: BTreeSet<&str> = live.filter_map(|one| one.host.as_deref()).collect();
+    if hosts.is_empty() {
+        return "nothing is granted yet".to_owned();
+    }
+    let hosts: Vec<&str> = hosts.into_iter().collect();
+    format!("nothing is granted to this host yet, only to {} alone", hosts.join(" and to "))
 }
 
 /// The grants of `provider` that every host may read.
@@ -583,6 +608,7 @@ mod tests {
             Program { path: "/ext ensions/pdpp".into(), arguments: Vec::new(), environment: Vec::new() };
         SetUp {
             program,
+            cache: Cache::open(Path::new("/nowhere/pdpp")).unwrap(),
             shared: Arc::new(Mutex::new(Shared { state, child: None, turn: None, is_over: false })),
         }
     }
@@ -590,7 +616,7 @@ mod tests {
     #[test]
     fn each_state_says_what_to_do() {
         let error =
-            Error::new(Kind::NotConnected, "not_connected", "No provider is connected on this machine")
+            Error::new(Kind::NotConnected, "not_connected", "No provider is connected on this computer")
                 .run(Command::connect_any());
         let told = |state| set_up(state).explain(&error).to_text();
         let program = crate::text::shell_word("/ext ensions/pdpp");

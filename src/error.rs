@@ -12,7 +12,7 @@ use crate::advice::{Command, Hint};
 /// What a failure means for the person or program that started the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Something went wrong on this machine. Exit code 1.
+    /// Something went wrong on this computer. Exit code 1.
     Failed,
     /// The command line was wrong. Exit code 2, the same as clap's.
     Usage,
@@ -20,7 +20,7 @@ pub enum Kind {
     Unavailable,
     /// Refused: by the owner, by the provider, or by this program's own rules. Exit code 77 (`EX_NOPERM`).
     Refused,
-    /// There is no usable credential on this machine. Exit code 78 (`EX_CONFIG`).
+    /// There is no usable credential on this computer. Exit code 78 (`EX_CONFIG`).
     NotConnected,
     /// The person stopped it (Ctrl-C). Exit code 130, as a shell reports SIGINT.
     Interrupted,
@@ -62,6 +62,25 @@ impl Error {
     /// A failure of kind [`Kind::Failed`].
     pub fn failed(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(Kind::Failed, code, message)
+    }
+
+    /// The system started no thread for what `message` states.
+    pub fn no_thread(message: impl Into<String>) -> Self {
+        Self::failed("no_thread", message)
+            .hint("End some of your programs, or raise your limit on processes (ulimit -u), and try again")
+    }
+
+    /// The system gave no event queue, or reports no signals.
+    pub fn no_events(code: &'static str, message: impl Into<String>) -> Self {
+        Self::failed(code, message)
+            .hint("End some of your programs, or raise your limit on open files (ulimit -n), and try again")
+    }
+
+    /// The system gave no random bytes.
+    pub fn no_randomness(message: impl Into<String>) -> Self {
+        Self::failed("no_randomness", message).hint(
+            "Check that the sandbox or container of this program lets it read /dev/urandom, and try again",
+        )
     }
 
     /// Adds what to do next.
@@ -109,9 +128,14 @@ impl Error {
         self.hint.as_ref().map(Hint::to_string)
     }
 
-    /// The causes, outermost first.
+    /// The causes, outermost first. A cause that only repeats the message or another cause is left out, because
+    /// libraries often put the text of their own cause into their message.
     pub fn causes(&self) -> impl Iterator<Item = String> + '_ {
-        self.source.iter().flat_map(anyhow::Error::chain).map(ToString::to_string)
+        without_repetitions(
+            &self.message,
+            self.source.iter().flat_map(anyhow::Error::chain).map(ToString::to_string),
+        )
+        .into_iter()
     }
 
     /// The same failure for another caller that it affects; the causes are in its message.
@@ -156,6 +180,48 @@ impl Error {
     }
 }
 
+/// `causes` of `message`, without those that another of these texts contains, and without the beginning of a cause
+/// that repeats the text before it.
+fn without_repetitions(message: &str, causes: impl Iterator<Item = String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for cause in causes {
+        let before = kept.last().map_or(message, String::as_str);
+        let cause = match after_repetition(&cause, before) {
+            Some(rest) => rest.to_owned(),
+            None => cause,
+        };
+        if cause.trim().is_empty()
+            || repeats(message, &cause)
+            || kept.iter().any(|known| repeats(known, &cause))
+        {
+            continue;
+        }
+        // A cause that states an earlier one with more detail stands for both.
+        kept.retain(|known| !repeats(&cause, known));
+        kept.push(cause);
+    }
+    kept
+}
+
+/// What follows `before` and a colon at the beginning of `cause`.
+fn after_repetition<'a>(cause: &'a str, before: &str) -> Option<&'a str> {
+    let start = cause.get(..before.len())?;
+    let rest = cause.get(before.len()..)?.strip_prefix(": ")?;
+    start.eq_ignore_ascii_case(before).then_some(rest)
+}
+
+/// Whether `text` contains `part` as whole words, apart from the case of its letters and a full stop at its end.
+fn repeats(text: &str, part: &str) -> bool {
+    let (text, part) = (text.to_lowercase(), part.to_lowercase());
+    let part = part.trim().trim_end_matches('.');
+    let is_edge = |next: Option<char>| next.is_none_or(|next| !next.is_alphanumeric());
+    text.match_indices(part).any(|(at, found)| {
+        let (before, after) = (text.get(..at), text.get(at + found.len()..));
+        is_edge(before.and_then(|before| before.chars().next_back()))
+            && is_edge(after.and_then(|after| after.chars().next()))
+    })
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
@@ -185,6 +251,33 @@ mod tests {
         let error = Error::failed("x", "Several match:\n  a (A)\n  b (B)").because(anyhow!("why"));
         assert_eq!(error.in_full(), "Several match: a (A), b (B): why");
         assert_eq!(error.repeated().message(), "Several match:\n  a (A)\n  b (B): why");
+    }
+
+    #[test]
+    fn a_cause_that_repeats_what_was_said_is_left_out() {
+        for (message, causes, shown) in [
+            ("Could not reach https://a.example: connection refused", &["Connection refused."][..], &[][..]),
+            (
+                "Could not reach https://a.example",
+                &["could not reach https://a.example: connection refused", "connection refused"],
+                &["connection refused"],
+            ),
+            (
+                "Could not read a.zip",
+                &["No such file or directory", "No such file or directory (os error 2)"],
+                &["No such file or directory (os error 2)"],
+            ),
+            ("Could not save", &["the disk is full", "no space"], &["the disk is full", "no space"]),
+            // Part of a word, or of a name, is not a repetition.
+            ("Could not read notes.txt", &["no", "not"], &["no"]),
+            ("", &["", "why"], &["why"]),
+        ] {
+            let chain = causes.iter().map(|cause| (*cause).to_owned());
+            assert_eq!(without_repetitions(message, chain), shown, "{message}");
+        }
+        let error = Error::failed("x", "Could not read a").because(anyhow!("could not read a"));
+        assert_eq!(error.in_full(), "Could not read a");
+        assert_eq!(error.to_json()["error"]["because"], serde_json::json!([]));
     }
 
     #[test]

@@ -4,12 +4,12 @@
 //!
 //! - [`cmd`]: one file or folder per command, with its clap arguments and one `run`, and what several commands
 //!   share. It has no JSON-RPC, and reads and writes files only through [`fs`].
-//! - [`grants`]: the life of a grant on this machine: what to ask for, how the grant differs from that, its
+//! - [`grants`]: the life of a grant on this computer: what to ask for, how the grant differs from that, its
 //!   renewal, its end, and the tools over the grants that are served. It shows nothing and asks nothing itself
 //!   ([`grants::Dialog`]).
 //! - [`provider`]: a PDPP provider as its client sees it: its URL, discovery (RFC 9728, RFC 8414), the ways to
 //!   get a grant ([`provider::approve`]), the grant itself ([`provider::grant`]), and the resource server.
-//! - [`cache`]: the life of a credential on this machine: an index without secrets, a secret store, and the
+//! - [`cache`]: the life of a credential on this computer: an index without secrets, a secret store, and the
 //!   choice of what to serve.
 //! - [`mcp`]: the tool core, in four modules. [`mcp::protocol`] speaks JSON-RPC over stdio and HTTP, as server
 //!   and client, and does not know the tools. [`mcp::reading`] is what a tool reads from: a
@@ -22,7 +22,7 @@
 //!   [`fs::foreign`] writes the file.
 //! - [`endpoint`]: the same tools over HTTP, in front of a provider: whose bearer a request has, how often it
 //!   may come, and how many run at once.
-//! - [`vault`]: a provider on this machine: its store, the enforcement of grants, its `/v1`, its authorization
+//! - [`vault`]: a provider on this computer: its store, the enforcement of grants, its `/v1`, its authorization
 //!   server and its consent pages. It shares nothing with [`provider`] except the wire protocol, so that testing
 //!   one against the other proves something. Only its `/mcp` ([`vault::mcp_endpoint`]) is built from the tool core.
 //!   It contains no data: the code that opens a vault names its owner, and may fill a new vault.
@@ -30,8 +30,8 @@
 //!   fills it from exports, with one file per export format. [`own::backup`] writes the whole store to one
 //!   file, and makes a store from such a file. [`own::separate`] is the service that keeps the store under
 //!   another user, and its caller. [`own::page`] is the owner's page.
-//! - [`sandbox`]: the data of a fictional person, which fills a vault for trying a provider, and for tests.
-//! - [`access_log`]: what agents read through this machine, for its owner.
+//! - [`sandbox`]: the data of a made-up person, which fills a vault for trying a provider, and for tests.
+//! - [`access_log`]: what agents read through this computer, for its owner.
 //! - [`checks`]: checks whether things work, by trying them.
 //! - [`demo`]: plays the whole path, from an import to an agent's answer, with made-up data.
 //! - [`bundle`]: a grant for a person who installed a host's bundle and has no terminal. A separate process
@@ -73,8 +73,8 @@
 //! - No request is sent for the person's own store: it is read, granted and ended in process, and its address
 //!   cannot exist on any network ([`provider::url::ProviderUrl::is_local`], `tests/own`).
 //! - An import only reads what it is given, and writes only to the store of own data, which never contains
-//!   fictional data (`tests/import`). [`mcp`] never writes there either: a server opens it read-only ([`own`]).
-//! - No secret and no capability to approve is in an argument, or in a URL that another user of the machine
+//!   made-up data (`tests/import`). [`mcp`] never writes there either: a server opens it read-only ([`own`]).
+//! - No secret and no capability to approve is in an argument, or in a URL that another user of the computer
 //!   could read. The browser gets a private file, and only the browser that presented it can return the
 //!   answer ([`provider::approve::loopback`], `tests/connect`).
 //! - A program of the same user can read what this one can: files, keyring, the file that the browser gets.

@@ -63,8 +63,9 @@ fn usage(error: clap::Error, typed: &[String], ui: &Ui) -> Result<u8, Error> {
         ui.keep(error.print());
         return Ok(0);
     }
-    if let Some(gone) = cmd::usage::gone(typed) {
-        return Err(gone);
+    if let Some(explained) = cmd::usage::gone(typed).or_else(|| cmd::usage::nothing_to_connect(&error, typed))
+    {
+        return Err(explained);
     }
     let error = cmd::usage::with_meaning(error, typed);
     let explained = cmd::usage::explain(&error, typed);

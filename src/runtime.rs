@@ -25,7 +25,7 @@ pub fn go_with_parent() -> Result<()> {
         PARENT_IS_GONE.notify_one();
     };
     let started = std::thread::Builder::new().name("parent".to_owned()).spawn(wait);
-    started.map(drop).map_err(|error| Error::failed("no_thread", "Could not start a thread").because(error))
+    started.map(drop).map_err(|error| Error::no_thread("Could not start a thread").because(error))
 }
 
 /// Runs `future` on a runtime of this one thread, and returns without waiting for threads that it started.
@@ -33,8 +33,9 @@ pub fn go_with_parent() -> Result<()> {
 /// # Errors
 /// `runtime_failed` if the system provides no event queue.
 pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T> {
-    let runtime = of_this_thread()
-        .map_err(|error| Error::failed("runtime_failed", "Could not start the event loop").because(error))?;
+    let runtime = of_this_thread().map_err(|error| {
+        Error::no_events("runtime_failed", "Could not start the event loop").because(error)
+    })?;
     let done = runtime.block_on(future);
     // Dropping a runtime would wait for blocking work, such as a name look-up.
     runtime.shutdown_background();

@@ -11,7 +11,7 @@ mod links;
 mod map;
 mod timers;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap::{Command, CommandFactory, Parser, ValueEnum};
@@ -231,7 +231,7 @@ fn operators_are_told_of_every_field_of_the_access_log() {
     let entry = source.split("pub struct Entry {").nth(1).and_then(|rest| rest.split("\n}").next()).unwrap();
     let noted = entry.lines().filter_map(|line| line.trim().strip_prefix("pub ")?.split(':').next());
     let guide = read("docs/operators.md");
-    let (_, log) = guide.split_once("## The access log of a machine").unwrap();
+    let (_, log) = guide.split_once("## The access log of a computer").unwrap();
     let documented = log.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     assert_eq!(documented.collect::<Vec<_>>(), noted.collect::<Vec<_>>());
 }
@@ -303,7 +303,7 @@ fn codes(source: &str) -> BTreeSet<String> {
     for before in ["code = Some(", "code: Some("] {
         found.extend(source.split(before).skip(1).filter_map(literal));
     }
-    for call in ["Error::failed(", "ToolError::new("] {
+    for call in ["Error::failed(", "Self::failed(", "Error::no_events(", "ToolError::new("] {
         found.extend(source.split(call).skip(1).filter_map(literal));
     }
     for (before, call) in source.split("Error::new(").zip(source.split("Error::new(").skip(1)) {
@@ -386,6 +386,53 @@ fn every_error_code_and_no_other_has_meaning_cause_and_fix() {
     }
     let missing: Vec<_> = made.difference(&explained).collect();
     assert!(missing.is_empty(), "docs/errors.md lacks {missing:?}");
+}
+
+/// Codes whose next step is added elsewhere, and where.
+const NEXT_ELSEWHERE: &[(&str, &str)] = &[
+    ("cache_unreadable", "`in_other_dir` of src/cache/handle.rs"),
+    ("own_store", "src/own/damage.rs, once it is known whether the store is damaged"),
+    ("server_ended", "src/mcp/inspect.rs and src/setup/report.rs, which know the command to run"),
+    ("server_output", "the same"),
+    ("server_protocol", "the same"),
+    ("server_refused", "the same"),
+    ("server_start_failed", "the same"),
+    ("server_timeout", "the same"),
+];
+
+#[test]
+fn every_error_has_a_next_step() {
+    // Whether a code has one in at least one of the places where its error is made.
+    let mut codes: BTreeMap<String, bool> = BTreeMap::new();
+    for (_, source) in sources() {
+        for call in ["Error::failed(", "Self::failed(", "Error::new("] {
+            let mut before = source.as_str();
+            while let Some((ahead, rest)) = before.split_once(call) {
+                before = rest;
+                if ahead.ends_with(|c: char| c.is_alphanumeric() || c == ':') {
+                    continue;
+                }
+                let first = if call == "Error::new(" {
+                    rest.split_once(',').map_or("", |(_, rest)| rest)
+                } else {
+                    rest
+                };
+                let Some(code) = literal(first).filter(|code| is_code(code)) else { continue };
+                // Up to the next error, or the end of the item.
+                let ends = ["Error::failed(", "Error::new(", "\n}\n"];
+                let end = ends.iter().filter_map(|end| rest.find(end)).min().unwrap_or(rest.len());
+                let has_next = [".hint(", ".run("].iter().any(|next| rest[..end].contains(next));
+                *codes.entry(code.to_owned()).or_default() |= has_next;
+            }
+        }
+    }
+    assert!(codes.len() > 100, "{codes:?}");
+    let is_elsewhere = |code: &str| NEXT_ELSEWHERE.iter().any(|(known, _)| *known == code);
+    let without: Vec<_> =
+        codes.iter().filter(|(code, has)| !**has && !is_elsewhere(code)).map(|(code, _)| code).collect();
+    assert!(without.is_empty(), "no next step: {without:?}");
+    let idle: Vec<_> = NEXT_ELSEWHERE.iter().filter(|(code, _)| codes.get(*code) != Some(&false)).collect();
+    assert!(idle.is_empty(), "these have one where they are made: {idle:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the container image of a static binary, as an archive for `podman load` and `docker load`: image.sh BINARY TARGET OUT
-# OUT/pdpp-VERSION-linux-ARCH.oci.tar contains only the binary, its licences and the certificates of this machine. Needs buildah, but
+# OUT/pdpp-VERSION-linux-ARCH.oci.tar contains only the binary, its licences and the certificates of this computer. Needs buildah, but
 # neither a daemon nor a machine of the other architecture, because nothing runs in the image.
 set -euo pipefail
 binary=$1 target=$2 out=$3

@@ -30,7 +30,7 @@ if (process.platform === "linux") {
   if (musl && (!binary || isMusl())) binary = musl;
 }
 if (!binary) {
-  console.error(`error: the package ${base}, which holds the program for this machine, is not installed
+  console.error(`error: the package ${base}, which holds the program for this computer, is not installed
   because: npm left out optional packages, or there is none for this platform
   next: npm install pdpp --include=optional`);
   process.exit(1);

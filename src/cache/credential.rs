@@ -24,9 +24,8 @@ use crate::secret::AccessToken;
 /// # Errors
 /// `no_randomness` if the machine provides no random bytes.
 pub fn new_credential_id() -> Result<CredentialId> {
-    CredentialId::random().map_err(|error| {
-        Error::failed("no_randomness", "This machine provided no random bytes").because(error)
-    })
+    CredentialId::random()
+        .map_err(|error| Error::no_randomness("This computer provided no random bytes").because(error))
 }
 
 /// The most bytes of a credential's label.

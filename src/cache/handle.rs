@@ -86,7 +86,7 @@ impl Cache {
     /// The platform's usual place: not a roaming one, because a secret belongs to one machine.
     ///
     /// # Errors
-    /// `no_home` if the user has no home directory on this machine.
+    /// `no_home` if the user has no home directory on this computer.
     pub fn default_dir() -> Result<PathBuf> {
         // On Windows the place where users expect it, `%LOCALAPPDATA%`. If a host does not pass the variable
         // on, the system knows the place.
@@ -470,7 +470,7 @@ pub(super) fn secret_missing(credential: &Credential) -> Error {
     Error::new(
         Kind::NotConnected,
         "secret_missing",
-        format!("The token for {} is no longer on this machine", credential.provider),
+        format!("The token for {} is no longer on this computer", credential.provider),
     )
     .run(select::renew_exactly(credential))
 }

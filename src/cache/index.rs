@@ -53,7 +53,7 @@ pub struct RegisteredClient {
 pub enum Stored {
     /// The first credential for this grant.
     Added,
-    /// The same grant was already stored; its older token has been removed from this machine.
+    /// The same grant was already stored; its older token has been removed from this computer.
     Replaced,
 }
 

@@ -1,4 +1,4 @@
-//! A credential's life on this machine: an index without secrets, and a secret store next to it.
+//! A credential's life on this computer: an index without secrets, and a secret store next to it.
 //!
 //! ```text
 //! <dir>/index.json      what is connected; no secret; enough to say "not connected" (R1.2)

@@ -164,7 +164,7 @@ impl Cache {
                 return Err(Error::new(
                     Kind::NotConnected,
                     "disconnected",
-                    format!("The grant for {} is no longer on this machine", credential.provider),
+                    format!("The grant for {} is no longer on this computer", credential.provider),
                 )
                 .run(Command::connect(credential.provider.typed())));
             };
@@ -205,7 +205,7 @@ impl Cache {
         }
         let runtime = crate::runtime::of_this_thread();
         let runtime = runtime.map_err(|error| {
-            Error::failed("runtime_failed", "Could not start the event loop").because(error)
+            Error::no_events("runtime_failed", "Could not start the event loop").because(error)
         })?;
         // A new connection: one that was left open may be broken.
         let http = Http::new(self.http.limits()).over(self.http.network().clone());
@@ -468,9 +468,8 @@ fn token_dead(current: &Credential) -> Error {
 /// would wait for it when it ends.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     let (done, waiting) = tokio::sync::oneshot::channel();
-    let failed = |error: anyhow::Error| {
-        Error::failed("no_thread", "pdpp could not use the credential cache").because(error)
-    };
+    let failed =
+        |error: anyhow::Error| Error::no_thread("pdpp could not use the credential cache").because(error);
     std::thread::Builder::new()
         .name("cache".to_owned())
         .spawn(move || {
@@ -498,7 +497,7 @@ fn token_gone(current: &Credential) -> Error {
     Error::new(
         Kind::NotConnected,
         "secret_missing",
-        format!("The refresh token for {} is no longer on this machine", current.provider),
+        format!("The refresh token for {} is no longer on this computer", current.provider),
     )
     .run(renew_exactly(current))
 }

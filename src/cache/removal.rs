@@ -1,4 +1,4 @@
-//! Removing a credential from this machine.
+//! Removing a credential from this computer.
 
 use secrecy::SecretString;
 
@@ -21,7 +21,7 @@ pub struct Removed {
 }
 
 impl Cache {
-    /// Removes `credential`'s grant and its secret from this machine. Needs no provider and, for a secret in a
+    /// Removes `credential`'s grant and its secret from this computer. Needs no provider and, for a secret in a
     /// file, no keyring. Blocks.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Removes everything from this machine, even if the index is damaged, and also files with secrets that no
+    /// Removes everything from this computer, even if the index is damaged, and also files with secrets that no
     /// index names. The remembered store and client ids stay, unless the index was damaged. Blocks.
     ///
     /// # Errors

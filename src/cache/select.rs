@@ -75,7 +75,7 @@ pub fn distinct_label(credential: &Credential, all: &[Credential]) -> String {
     if namesakes().any(|other| other.provider == credential.provider) {
         format!("{}: {}", short_id(credential, all), credential.label)
     } else if namesakes().next().is_some() {
-        let provider = credential.provider.as_str();
+        let provider = credential.provider.in_short();
         let address = provider.split_once("://").map_or(provider, |(_, address)| address);
         format!("{address}: {}", credential.label)
     } else {
@@ -83,7 +83,7 @@ pub fn distinct_label(credential: &Credential, all: &[Credential]) -> String {
     }
 }
 
-/// The command that renews and replaces the grant of `credential`, given `all` grants on this machine.
+/// The command that renews and replaces the grant of `credential`, given `all` grants on this computer.
 pub fn renew_command(credential: &Credential, all: &[Credential]) -> Command {
     let is_another =
         |other: &Credential| other.provider == credential.provider && other.grant_id != credential.grant_id;
@@ -93,7 +93,7 @@ pub fn renew_command(credential: &Credential, all: &[Credential]) -> Command {
     Command::connect(credential.provider.typed()).words("--renew")
 }
 
-/// The same, if it is unknown what else is on this machine.
+/// The same, if it is unknown what else is on this computer.
 pub fn renew_exactly(credential: &Credential) -> Command {
     Command::connect(credential.provider.typed())
         .words("--renew")
@@ -187,7 +187,8 @@ impl Selection {
         }
     }
 
-    /// The name, among the grants of the selected provider, that is most similar to the given one.
+    /// The name, among the grants of the selected provider, that is most similar to the given one; `None` if none is
+    /// similar.
     fn nearest(&self, credentials: &[Credential]) -> Option<String> {
         let GrantName(typed) = self.grant.as_ref()?;
         let typed = typed.to_lowercase();
@@ -197,21 +198,24 @@ impl Selection {
                 self.provider.as_ref().is_none_or(|provider| *provider == credential.provider)
             })
             .collect();
-        let labels = among.iter().map(|credential| (credential.label.as_str(), 0.0));
+        let labels = among.iter().map(|credential| (credential.label.as_str(), 0.6));
         // All ids begin alike, so an id that is only somewhat similar was not intended.
         let ids = among.iter().map(|credential| (short_id(credential, credentials), 0.8));
         let is_clear = |name: &str| name.parse().is_ok_and(|name: GrantName| name.meant(&among).len() == 1);
         let likeness = |(name, least): (&str, f64)| {
-            let likeness = strsim::jaro_winkler(&typed, &name.to_lowercase());
-            if likeness < least { -1.0 } else { likeness }
+            let name = name.to_lowercase();
+            let likeness = strsim::jaro_winkler(&typed, &name);
+            let is_near = likeness >= least || name.contains(&typed);
+            is_near.then_some(likeness)
         };
         let names = ids.chain(labels).filter(|(name, _)| is_clear(name));
-        names.max_by(|a, b| likeness(*a).total_cmp(&likeness(*b))).map(|(name, _)| name.to_owned())
+        let near = names.filter_map(|name| Some((name.0, likeness(name)?)));
+        near.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(name, _)| name.to_owned())
     }
 
     fn not_connected(&self, credentials: &[Credential]) -> Error {
         if let Some(host) = &self.host {
-            let message = format!("No grant on this machine is for {host} alone");
+            let message = format!("No grant on this computer is for {host} alone");
             let next = Command::connect("local").option("--for", host);
             if !credentials.iter().any(|credential| credential.host.is_none()) {
                 return Error::new(Kind::NotConnected, "not_connected", message).run(next);
@@ -233,11 +237,11 @@ impl Selection {
             return kept_for_others(first, &meant);
         }
         let mut message = match (&self.provider, &self.grant) {
-            (None, None) => "No provider is connected on this machine".to_owned(),
-            (Some(provider), None) => format!("{provider} is not connected on this machine"),
-            (None, Some(grant)) => format!("There is no grant {grant} on this machine"),
+            (None, None) => "No provider is connected on this computer".to_owned(),
+            (Some(provider), None) => format!("{provider} is not connected on this computer"),
+            (None, Some(grant)) => format!("There is no grant {grant} on this computer"),
             (Some(provider), Some(grant)) => {
-                format!("There is no grant {grant} of {provider} on this machine")
+                format!("There is no grant {grant} of {provider} on this computer")
             }
         };
         if !credentials.is_empty() {
@@ -249,16 +253,19 @@ impl Selection {
             return Error::new(Kind::NotConnected, "not_connected", message)
                 .run(Command::typed_with("--grant", &near, "status"));
         }
-        let connect = self.provider.as_ref();
-        let connect =
-            connect.map_or_else(Command::connect_any, |provider| Command::connect(provider.typed()));
-        Error::new(Kind::NotConnected, "not_connected", message).run(connect)
+        let error = Error::new(Kind::NotConnected, "not_connected", message);
+        match &self.provider {
+            // That provider has grants, or there are others: the name is wrong.
+            _ if self.grant.is_some() && !meant.is_empty() => error.run(Command::new("status")),
+            Some(provider) => error.run(Command::connect(provider.typed())),
+            None => error.hint(Hint::connect_own_or(Command::connect_any())),
+        }
     }
 }
 
 /// The error for grants that each serve one host, if the caller names none of these hosts.
 fn kept_for_others(first: &Credential, all: &[&Credential]) -> Error {
-    let mut message = "No grant on this machine is for every host; these are for one host alone:".to_owned();
+    let mut message = "No grant on this computer is for every host; these are for one host alone:".to_owned();
     for one in all {
         let host = one.host.as_deref().unwrap_or_default();
         let _ = write!(message, "\n  {} ({}) for {host}", one.provider, one.label);
@@ -269,7 +276,7 @@ fn kept_for_others(first: &Credential, all: &[&Credential]) -> Error {
 }
 
 fn expired(expired: &[&Credential], all: &[Credential]) -> Error {
-    let mut message = "Every grant on this machine that could be served has expired:".to_owned();
+    let mut message = "Every grant on this computer that could be served has expired:".to_owned();
     for credential in expired {
         let end = credential.expires_at().map(day_and_time).unwrap_or_default();
         let _ = write!(
@@ -298,7 +305,7 @@ pub fn several(found: &[&Credential]) -> Error {
 pub fn list(message: &mut String, credentials: &[&Credential], each: bool) {
     for credential in credentials {
         let alone = credentials.iter().filter(|other| other.provider == credential.provider).count() == 1;
-        let _ = write!(message, "\n  --provider {}", shell_word(credential.provider.as_str()));
+        let _ = write!(message, "\n  --provider {}", shell_word(credential.provider.typed()));
         if each || !alone {
             let _ = write!(message, " --grant {}", shell_word(credential.grant_id.as_str()));
         }
@@ -346,6 +353,29 @@ mod tests {
     }
 
     #[test]
+    fn a_grant_that_matches_none_leads_to_the_list_unless_there_is_none() {
+        let all = [credential("https://a.example", "grt_1"), credential("https://b.example", "grt_2")];
+        let named = |provider: Option<&str>, grant: &str, all: &[Credential]| {
+            let provider = provider.map(|provider| provider.parse().unwrap());
+            code(&Selection { provider, grant: Some(grant.parse().unwrap()), host: None }, all).2
+        };
+        for (provider, grant) in [(None, "foo"), (Some("https://a.example"), "foo")] {
+            let text = named(provider, grant, &all);
+            assert!(text.ends_with(" pdpp status"), "{text}");
+        }
+        // A similar name is suggested, and not another one.
+        let text = named(None, "Diry", &all[..1]);
+        assert!(text.ends_with("pdpp status --grant Diary"), "{text}");
+        let text = named(None, "foo", &[]);
+        assert!(
+            text.contains("pdpp connect local") && text.ends_with("pdpp connect <provider-url>"),
+            "{text}"
+        );
+        let text = named(Some("https://c.example"), "foo", &all);
+        assert!(text.ends_with("pdpp connect https://c.example"), "{text}");
+    }
+
+    #[test]
     fn r1_2_only_expired_ones_are_named() {
         let mut old = credential("https://a.example/t", "g1");
         old.grant_expires_at = Some(Timestamp::from_second(1_000).unwrap());
@@ -374,7 +404,7 @@ mod tests {
             assert!(text.ends_with("To allow every host: pdpp connect https://a.example/t"), "{text}");
         }
         let (_, _, text) = code(&of("https://c.example"), &all);
-        assert!(text.contains("https://c.example is not connected on this machine"), "{text}");
+        assert!(text.contains("https://c.example is not connected on this computer"), "{text}");
     }
 
     #[test]

@@ -125,7 +125,7 @@ pub fn from_index(credential: &Credential, all: &[Credential], now: Timestamp) -
     }
 }
 
-/// The state of `credential`, one of `all`, at `now`, from what this machine knows: its index, and whether the
+/// The state of `credential`, one of `all`, at `now`, from what this computer knows: its index, and whether the
 /// token is still in its file. Does not ask a keyring.
 pub fn from_here(cache: &Cache, credential: &Credential, all: &[Credential], now: Timestamp) -> Verdict {
     let known = from_index(credential, all, now);
@@ -135,7 +135,7 @@ pub fn from_here(cache: &Cache, credential: &Credential, all: &[Credential], now
     }
 }
 
-/// Tries `credentials`, several at once. `all` holds every credential of this machine. Keeps their order.
+/// Tries `credentials`, several at once. `all` holds every credential of this computer. Keeps their order.
 pub async fn check_all(
     cache: &Cache,
     http: &Http,

@@ -12,7 +12,7 @@ use crate::provider::http::Http;
 use crate::provider::url::ProviderUrl;
 use crate::time_text;
 
-/// Checks this machine, the connection to each connected provider and to the providers in `more`, each grant, and
+/// Checks this computer, the connection to each connected provider and to the providers in `more`, each grant, and
 /// each host.
 pub async fn check_everything(cache: &Cache, http: &Http, more: &[ProviderUrl]) -> Vec<Check> {
     let mut checks = vec![machine::program(), machine::environment()];
@@ -56,7 +56,7 @@ pub async fn check_everything(cache: &Cache, http: &Http, more: &[ProviderUrl]) 
     checks
 }
 
-/// Checks each grant. If its provider is in `away`, which has its own finding already, uses only what this machine
+/// Checks each grant. If its provider is in `away`, which has its own finding already, uses only what this computer
 /// knows.
 async fn grants(cache: &Cache, http: &Http, credentials: &[Credential], away: &[&ProviderUrl]) -> Vec<Check> {
     if credentials.is_empty() {

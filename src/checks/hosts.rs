@@ -1,9 +1,9 @@
-//! Checks whether the MCP hosts of this machine start this program, and whether it could then read.
+//! Checks whether the MCP hosts of this computer start this program, and whether it could then read.
 
 use std::path::Path;
 
 use super::Check;
-use crate::advice::Command;
+use crate::advice::{Command, Hint};
 use crate::setup::entry::Entry;
 use crate::setup::paths::Machine;
 use crate::setup::proof::{self, NoToken};
@@ -23,12 +23,19 @@ pub async fn check_all(in_reach: bool) -> Vec<Check> {
     }
 }
 
+/// No host: the advice names one, because without a name setup has nothing to do.
+fn none() -> Check {
+    let next = Hint::new("Install a host such as Claude Code. To set one up that was not found: ")
+        .run(Command::new("mcp setup claude"));
+    Check::warn("host", "no MCP host was found on this computer", next)
+}
+
 /// Does the same on `machine`, for the program whose file is `own`. Anyone can write a command into an entry, so it
 /// is started only if it is that file.
 async fn check_hosts(machine: &Machine, own: &Path, in_reach: bool) -> Vec<Check> {
     let found = survey(machine, ENTRY).into_iter().filter(|host| host.installed).collect::<Vec<_>>();
     if found.is_empty() {
-        return vec![Check::warn("host", "no MCP host was found on this machine", Command::new("mcp setup"))];
+        return vec![none()];
     }
     let (mut checks, mut ours) = (Vec::new(), Vec::new());
     for found in &found {
@@ -123,6 +130,13 @@ mod tests {
 
     fn is_started(path: &Path) -> bool {
         path.with_file_name("pdpp.started").exists()
+    }
+
+    #[test]
+    fn without_a_host_the_advice_names_one() {
+        let next = none().next.unwrap().to_string();
+        assert!(next.ends_with("pdpp mcp setup claude"), "{next}");
+        assert!(crate::setup::clients::HOSTS.iter().any(|host| host.id == "claude"));
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! Checks this machine for problems.
+//! Checks this computer for problems.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -91,7 +91,7 @@ pub fn cache(cache: &Cache) -> Check {
         Ok(()) if was_open => Check::warn(
             "cache",
             format!("others could open {}; it is private again now", dir.display()),
-            Hint::new("If other people use this machine, end every grant, then connect again: ")
+            Hint::new("If other people use this computer, end every grant, then connect again: ")
                 .run(Command::new("disconnect --all")),
         ),
         Ok(()) if let Some((above, _)) = fs::replaceable_by_others(dir) => {

@@ -16,7 +16,7 @@ const SKEW: SignedDuration = SignedDuration::from_mins(5);
 pub struct Found {
     /// Whether it can be reached.
     pub reached: Check,
-    /// How far this machine's clock is ahead of the provider's, if the provider sent its time.
+    /// How far this computer's clock is ahead of the provider's, if the provider sent its time.
     pub ahead: Option<SignedDuration>,
 }
 
@@ -43,7 +43,7 @@ async fn check(http: &Http, provider: &ProviderUrl) -> Found {
         Ok(()) => Check::ok("provider", format!("{provider} answers{through}")),
         Err(error) => {
             let mut failed = Check::failed("provider", &error.into_error(provider));
-            failed.message = failed.message.replacen("pdpp could not reach", "no usable answer from", 1);
+            failed.message = failed.message.replacen("pdpp got no usable answer", "no usable answer", 1);
             failed.message.push_str(&through);
             failed
         }
@@ -51,7 +51,7 @@ async fn check(http: &Http, provider: &ProviderUrl) -> Found {
     Found { reached, ahead }
 }
 
-/// Checks whether this machine's clock agrees with the providers' clocks.
+/// Checks whether this computer's clock agrees with the providers' clocks.
 pub fn clock(found: &[Found]) -> Option<Check> {
     // Use the smallest difference, because a provider's own clock may be wrong.
     let ahead = found.iter().filter_map(|found| found.ahead).min_by_key(|ahead| ahead.abs())?;
@@ -59,7 +59,7 @@ pub fn clock(found: &[Found]) -> Option<Check> {
         return Some(Check::ok("clock", "agrees with the provider's"));
     }
     let (minutes, which) = (ahead.abs().as_mins(), if ahead.is_negative() { "behind" } else { "ahead of" });
-    let message = format!("this machine's clock is {minutes} minutes {which} the provider's");
+    let message = format!("this computer's clock is {minutes} minutes {which} the provider's");
     let mut check = Check::stop(
         "clock",
         message,

@@ -1,4 +1,4 @@
-//! Checks which set-up of own data this machine has, and whether it protects the data from the connected agents.
+//! Checks which set-up of own data this computer has, and whether it protects the data from the connected agents.
 
 use super::Check;
 use crate::advice::{Command, Hint};
@@ -22,7 +22,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// The findings for this machine. Reads the hosts' configurations and changes nothing.
+    /// The findings for this computer. Reads the hosts' configurations and changes nothing.
     pub fn here(cache: &Cache) -> Self {
         let hosts = Machine::from_process().map(|machine| survey(&machine, ENTRY)).unwrap_or_default();
         Self { set_up: SetUp::here(cache), shells: shells(&hosts) }

@@ -1,4 +1,4 @@
-//! What is connected on this machine, when it expires, and whether it works.
+//! What is connected on this computer, when it expires, and whether it works.
 
 use jiff::Timestamp;
 
@@ -17,7 +17,7 @@ use crate::runtime::block_on_unless_stopped;
 /// The status of the connected grants that a person selected.
 #[derive(Debug)]
 pub struct Status {
-    /// All credentials on this machine, selected or not.
+    /// All credentials on this computer, selected or not.
     pub all: Vec<Credential>,
     /// The selected grants, each with its state.
     pub grants: Vec<(Credential, Verdict)>,
@@ -83,7 +83,7 @@ pub fn not_connected(cache: &Cache) -> Error {
         let url = uid.and_then(Installed::of).and_then(|found| found.url);
         let at = url.map(|url| format!(" at {url}")).unwrap_or_default();
         let message =
-            format!("Nothing is connected on this machine; your own data is kept by its service{at}");
+            format!("Nothing is connected on this computer; your own data is kept by its service{at}");
         return match uid {
             Some(uid) if !runs => {
                 error(message).because("that service is not running".to_owned()).hint(systemctl("start", uid))
@@ -92,9 +92,10 @@ pub fn not_connected(cache: &Cache) -> Error {
         };
     }
     match State::here(cache) {
-        None => error("No provider is connected on this machine".to_owned()).run(Command::connect_any()),
+        None => error("No provider is connected on this computer".to_owned())
+            .hint(Hint::connect_own_or(Command::connect_any())),
         Some(Ok((_, state))) if state.accounts.is_empty() => {
-            error("Nothing is granted on this machine, and the store of your own data is empty".to_owned())
+            error("Nothing is granted on this computer, and the store of your own data is empty".to_owned())
                 .hint(
                     Hint::new("To use your own data: ")
                         .run(Command::new("import <export>"))
@@ -105,13 +106,14 @@ pub fn not_connected(cache: &Cache) -> Error {
         Some(Ok((dir, state))) => {
             let what = state.in_short();
             let dir = dir.display();
-            error(format!("Nothing is granted on this machine; your own data is in {dir} ({what}), and no agent can read it yet"))
+            error(format!("Nothing is granted on this computer; your own data is in {dir} ({what}), and no agent can read it yet"))
                 .run(Command::connect("local"))
         }
         Some(Err(damage)) => {
             let next = damage.next().cloned().unwrap_or_default();
-            let told =
-                error("Nothing is granted on this machine, and pdpp could not read your own data".to_owned());
+            let told = error(
+                "Nothing is granted on this computer, and pdpp could not read your own data".to_owned(),
+            );
             told.because(damage).hint(next)
         }
     }

@@ -26,8 +26,8 @@ const EXAMPLES: &str = "\
 Examples:
   pdpp demo                               see it work, with made-up data
   pdpp connect https://provider.example   approve a grant in the browser
-  pdpp connect local                      grant your own data on this machine
-  pdpp mcp setup                          set up the agents on this machine
+  pdpp connect local                      grant your own data on this computer
+  pdpp mcp setup                          set up the agents on this computer
   pdpp mcp serve                          serve granted data to an MCP host on stdio
   pdpp mcp inspect                        see what the tools cost a model
   pdpp status                             see what is connected

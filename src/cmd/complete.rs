@@ -88,12 +88,16 @@ pub fn candidates(
     }
     let Some(known) = Known::of(id) else { return found };
     let mut connected = connected();
-    if connected.iter().any(|credential| words.iter().any(|word| word == credential.provider.as_str())) {
-        connected.retain(|credential| words.iter().any(|word| word == credential.provider.as_str()));
+    let is_typed = |credential: &Credential| {
+        let provider = &credential.provider;
+        words.iter().any(|word| word == provider.typed() || word == provider.as_str())
+    };
+    if connected.iter().any(is_typed) {
+        connected.retain(is_typed);
     }
     if matches!(known, Known::Providers | Known::Either) {
         for credential in &connected {
-            add(credential.provider.as_str(), "");
+            add(credential.provider.typed(), "");
         }
     }
     if matches!(known, Known::Grants | Known::Either) {
@@ -107,7 +111,7 @@ pub fn candidates(
                 || (!begun.is_empty() && credential.grant_id.as_str().starts_with(begun));
             add(
                 if by_id { short_id(credential, &connected) } else { &credential.label },
-                credential.provider.as_str(),
+                credential.provider.typed(),
             );
         }
     }

@@ -12,7 +12,7 @@ use crate::mcp::protocol::measure::estimate_tokens;
 use crate::text;
 use crate::ui::{self, Tone, Ui};
 
-/// See it work on this machine in about a second: an import, a grant and an agent's questions
+/// See it work on this computer in about a second: an import, a grant and an agent's questions
 ///
 /// Makes up a mailbox and a bank file, imports them, grants part of them (it approves for you), and starts
 /// `pdpp mcp serve` as an MCP host would. Then it shows what a model sees for four questions, and for one question
@@ -43,7 +43,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
         })
     })?;
     let began = Instant::now();
-    let intro = "You have an export of your data: mail, chats, a bank file. With pdpp, an AI agent on this machine reads \
+    let intro = "You have an export of your data: mail, chats, a bank file. With pdpp, an AI agent on this computer reads \
                  only the part of it that you select. This demo uses the data of a made-up person. Nothing leaves this \
                  machine.";
     ui.print(&format!("{}\n", ui::indented(width(ui), 0, intro)));
@@ -65,7 +65,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
             &[
                 ("pdpp import ~/Downloads/takeout.zip", "other exports: pdpp import --help"),
                 ("pdpp connect local", "select what an agent may read"),
-                ("pdpp mcp setup", "set up the agents on this machine"),
+                ("pdpp mcp setup", "set up the agents on this computer"),
             ]
         ),
         ui::indented(

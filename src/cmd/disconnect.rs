@@ -16,7 +16,7 @@ use crate::text;
 use crate::time_text::day_and_time;
 use crate::ui::{Progress, Ui};
 
-/// End grants, and delete their tokens from this machine
+/// End grants, and delete their tokens from this computer
 ///
 /// pdpp asks each provider to end its grant, and reports whether it did. The token is deleted here even without
 /// a network. If the token cannot be read (a locked keyring), pdpp keeps the grant for the next `pdpp
@@ -102,9 +102,9 @@ fn show(disconnected: &Disconnected, as_json: bool, ui: &Ui) {
         }
         ui.json(&result);
     } else if disconnected.is_only_leftover {
-        ui.say("Nothing was connected on this machine; a leftover token was deleted.");
+        ui.say("Nothing was connected on this computer; a leftover token was deleted.");
     } else if ended.is_empty() {
-        ui.say("Nothing was connected on this machine.");
+        ui.say("Nothing was connected on this computer.");
     } else {
         ui.say(&ended.iter().map(to_text).collect::<Vec<_>>().join("\n"));
         if let Some(error) = failure {

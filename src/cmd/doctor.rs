@@ -15,7 +15,7 @@ use crate::ui::{Ui, labelled};
 
 /// Show what is wrong, and what to type to fix it
 ///
-/// Checks this machine, the connection to each provider, and each grant. The only thing it changes: if others could
+/// Checks this computer, the connection to each provider, and each grant. The only thing it changes: if others could
 /// read the cache in its default place, it makes the cache private again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]

@@ -1,10 +1,10 @@
-//! Explains how a person's browser gets to a page of this machine.
+//! Explains how a person's browser gets to a page of this computer.
 
 use std::fmt::Write as _;
 
 use crate::text::one_line;
 
-/// How a browser elsewhere gets to `ports` of this machine, which listen on loopback only.
+/// How a browser elsewhere gets to `ports` of this computer, which listen on loopback only.
 pub(super) fn needs_ports(ports: &[u16]) -> String {
     let (plural, numbers) = match ports {
         [_] => ("port", "number"),
@@ -17,7 +17,7 @@ pub(super) fn needs_ports(ports: &[u16]) -> String {
         let _ = write!(kubectl, " {port}");
     }
     format!(
-        "That address is on this machine. Open it in a browser here, or forward {plural} {all} to the machine where your browser \
+        "That address is on this computer. Open it in a browser here, or forward {plural} {all} to the machine where your browser \
          is, under the same {numbers}. Over SSH: ssh{ssh} HOST. From a pod: kubectl port-forward POD{kubectl}. From a \
          container: start it with --network host. An editor can forward ports too.",
     )

@@ -23,7 +23,7 @@ fn next(credential: &Credential) -> [(Command, &'static str); 3] {
     // Includes the directory even if it came from the environment: hosts start servers without the shell's
     // variables.
     [
-        ("mcp setup", "set up the agents on this machine"),
+        ("mcp setup", "set up the agents on this computer"),
         ("mcp inspect", "what the tools cost a model's context"),
         ("mcp serve", "serve the data to an MCP host on stdio"),
     ]
@@ -75,7 +75,7 @@ fn what_to_text(connected: &Connected) -> String {
         text.push_str("  nothing: the token works, but the grant has no streams\n");
     }
     if granted.is_expired(connected.now) {
-        text.push_str("By this machine's clock, the grant has already ended: check the clock.\n");
+        text.push_str("By this computer's clock, the grant has already ended: check the clock.\n");
     }
     let dir = connected.cache_dir.join("secrets");
     let _ = match granted.store {
@@ -111,7 +111,7 @@ fn next_to_text(connected: &Connected) -> String {
         let _ = write!(text, "\nThe entry of {host} serves only this grant, and none of the others.");
     } else if connected.has_others {
         text.push_str(
-            "\nIt serves all grants on this machine together; --provider and --grant select some of them.",
+            "\nIt serves all grants on this computer together; --provider and --grant select some of them.",
         );
     }
     text
@@ -126,7 +126,7 @@ fn opening(connected: &Connected) -> String {
             "You granted access to your own data again; this grant replaces the old one.\n".to_owned()
         }
         _ if granted.provider.is_local() => {
-            "You granted access to your own data on this machine.\n".to_owned()
+            "You granted access to your own data on this computer.\n".to_owned()
         }
         _ if is_package(connected) => {
             format!("Connected to {}, with a package of grants.\n", granted.provider)
@@ -506,7 +506,7 @@ Granted until 2026-11-28 22:29 UTC, to read:
 The token is kept in a file that only you can read, below DIR/secrets
 
 Next:
-  pdpp mcp setup     set up the agents on this machine
+  pdpp mcp setup     set up the agents on this computer
   pdpp mcp inspect   what the tools cost a model's context
   pdpp mcp serve     serve the data to an MCP host on stdio";
         let dir = Cache::default_dir().unwrap().display().to_string();
@@ -537,7 +537,7 @@ Next:
             "(single-use access)",
             "the grant has no streams",
             "check the clock",
-            "all grants on this machine together",
+            "all grants on this computer together",
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }

@@ -1,4 +1,4 @@
-//! `pdpp log`: what agents read through this machine.
+//! `pdpp log`: what agents read through this computer.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,11 +12,12 @@ use super::Global;
 use crate::access_log::{AccessLog, Entries, Entry};
 use crate::advice::Command;
 use crate::error::{Error, Kind, Result};
+use crate::provider::url::ProviderUrl;
 use crate::text;
 use crate::time_text;
 use crate::ui::{Column, Ui, table};
 
-/// Show what agents read through this machine
+/// Show what agents read through this computer
 ///
 /// Each call of a tool: when it was made, which program made it (by the name it gives itself), which tool,
 /// provider, grant and streams it used, how many rows and bytes came back, and how it ended. The log never has
@@ -196,7 +197,10 @@ fn calls(shown: &[Entry], now: Timestamp, width: u16) -> String {
     let one_provider = providers.len() < 2;
     let mut out = String::new();
     if one_provider && let Some(provider) = providers.first() {
-        out = format!("All from {}.\n\n", text::one_line(provider));
+        out = match provider.parse::<ProviderUrl>() {
+            Ok(known) if known.is_local() => format!("All from {}.\n\n", known.in_short()),
+            _ => format!("All from {}.\n\n", text::one_line(provider)),
+        };
     }
     let year = time_text::utc(now).year();
     let of_this_year = shown.iter().all(|entry| time_text::utc(entry.time).year() == year);
@@ -206,7 +210,10 @@ fn calls(shown: &[Entry], now: Timestamp, width: u16) -> String {
             let mut from = entry.streams.join(", ");
             let of_entry: BTreeSet<&str> = entry.grants.iter().map(|grant| grant.provider.as_str()).collect();
             if !one_provider && let Some(first) = of_entry.first() {
-                let _ = write!(from, " {}", first.trim_start_matches("https://"));
+                match first.parse::<ProviderUrl>() {
+                    Ok(known) => from = format!("{from} {}", known.in_short()),
+                    Err(_) => from = format!("{from} {first}"),
+                }
                 if of_entry.len() > 1 {
                     let _ = write!(from, " and {} more", of_entry.len() - 1);
                 }
@@ -309,6 +316,20 @@ mod tests {
         both.entries[0].grants.push(two.entries[1].grants[0].clone());
         assert!(to_text(&both, None, 100, 200).contains("a.example and 1 more"));
         assert!(out.contains("b.example") && out.lines().all(|line| line.chars().count() <= 80), "{out}");
+    }
+
+    #[test]
+    fn the_persons_own_store_is_not_shown_by_its_made_address() {
+        let own = entry("https://local.pdpp.invalid");
+        let out = to_text(&Entries { entries: vec![own.clone()], damaged: 0 }, None, 9, 80);
+        assert!(out.starts_with("All from your own data.\n"), "{out}");
+        let two = Entries { entries: vec![own.clone(), entry("https://b.example")], damaged: 0 };
+        let out = to_text(&two, None, 9, 200);
+        assert!(out.contains("messages, chat_messages your own data") && out.contains(" b.example"), "{out}");
+        assert!(!out.contains("pdpp.invalid"), "{out}");
+        let log = AccessLog::new(std::path::Path::new("/nowhere"));
+        let json = Shown::of(&two, None, 9).to_json(&log);
+        assert_eq!(json["entries"][0]["grants"][0]["provider"], "https://local.pdpp.invalid");
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl OwnerLinks {
         tell: impl FnOnce(&str),
     ) -> Result<()> {
         let runtime = runtime::of_this_thread()
-            .map_err(|error| Error::failed(no_signals, "Could not wait for signals").because(error))?;
+            .map_err(|error| Error::no_events(no_signals, "Could not wait for signals").because(error))?;
         // Listens before announcing that it is ready: the reader of the announcement may stop it at once.
         let mut stop = runtime.block_on(async { StopSignals::of_server() });
         let (url, mcp_url) = (handle.url(), handle.mcp_url());

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::sandbox::{self, Config};
 use crate::ui::Ui;
 
-/// Run a PDPP provider on this computer, with fictional data
+/// Run a PDPP provider on this computer, with made-up data
 ///
 /// Lets you try everything with only this program: connect to it, approve in the browser, and read. It has seven
 /// accounts of a made-up person and enforces grants as a real provider does. For each request it prints a link in
@@ -24,7 +24,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
 
-    /// The seed for the fictional data of a new store. The same seed always makes the same data
+    /// The seed for the made-up data of a new store. The same seed always makes the same data
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
@@ -73,7 +73,7 @@ pub fn run(args: Args, ui: &Ui) -> Result<u8> {
                  Nobody is asked",
             );
         }
-        ui.explain(&format!("PDPP sandbox ready at {url} (fictional data)"));
+        ui.explain(&format!("PDPP sandbox ready at {url} (made-up data)"));
         match &kept {
             Some(dir) => ui.note(&format!("  data is kept in {}", dir.display())),
             None => ui.explain("  data is in memory and is discarded when the sandbox stops"),

@@ -25,7 +25,7 @@ use crate::ui::{Column, Ui, table};
 
 /// Show what is connected, until when, and whether it works
 ///
-/// Without --check, pdpp looks only at this machine. With it, pdpp asks each provider, with one read per grant.
+/// Without --check, pdpp looks only at this computer. With it, pdpp asks each provider, with one read per grant.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -109,7 +109,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     Ok(status.exit_code())
 }
 
-/// Describes this machine's set-up of the person's own data, with advice if there is any.
+/// Describes this computer's set-up of the person's own data, with advice if there is any.
 fn own_data(found: &Found) -> String {
     let mut out = match found.set_up {
         SetUp::None => return String::new(),
@@ -146,6 +146,19 @@ struct Shown<'a> {
     is_in_full: bool,
 }
 
+/// `of 3 sources, 4 accounts`, with only what there are several of.
+fn sources_and_accounts(credential: &Credential) -> Option<String> {
+    let sources = Some(credential.sources.len()).filter(|count| *count > 1);
+    let accounts: usize = credential.sources.iter().map(|source| source.connections.len()).sum();
+    let accounts = Some(accounts).filter(|count| *count > 1);
+    match (sources, accounts) {
+        (Some(sources), Some(accounts)) => Some(format!("of {sources} sources, {accounts} accounts")),
+        (Some(sources), None) => Some(format!("of {sources} sources")),
+        (None, Some(accounts)) => Some(format!("of {accounts} accounts")),
+        (None, None) => None,
+    }
+}
+
 /// The names of the granted streams, each listed once.
 fn streams(credential: &Credential) -> Vec<&str> {
     let mut names: Vec<&str> =
@@ -160,22 +173,20 @@ fn granted(credential: &Credential) -> String {
     let names = streams(credential);
     let plural = if credential.stream_count() == 1 { "" } else { "s" };
     let mut out = format!("{} stream{plural}", credential.stream_count());
-    // Streams of different sources may have the same name.
-    if credential.sources.len() > 1 {
-        let _ = write!(out, " of {} sources", credential.sources.len());
-    }
-    let accounts: usize = credential.sources.iter().map(|source| source.connections.len()).sum();
-    if accounts > 1 {
-        let of = if credential.sources.len() > 1 { "," } else { " of" };
-        let _ = write!(out, "{of} {accounts} accounts");
-    }
+    // The names follow what they name.
+    let of = sources_and_accounts(credential);
     if !names.is_empty() {
-        let first: Vec<_> = names.iter().take(SHOWN).map(|name| text::prefix(name, 40)).collect();
-        out = format!("{out}: {}", first.join(", "));
+        let mut first: Vec<_> = names.iter().take(SHOWN).map(|name| text::prefix(name, 40)).collect();
         let listed: usize = credential.sources.iter().map(|source| source.streams.len()).sum();
         if names.len() > first.len() || credential.stream_count() > listed {
-            out.push_str(", …");
+            first.push("…");
         }
+        let first = first.join(", ");
+        out = if of.is_some() { format!("{out} ({first})") } else { format!("{out}: {first}") };
+    }
+    if let Some(of) = of {
+        // Streams of different sources may have the same name.
+        let _ = write!(out, " {of}");
     }
     if let Some(limits) = limits_in_short(credential) {
         let _ = write!(out, " ({limits})");
@@ -224,9 +235,7 @@ impl Shown<'_> {
             .map(|(credential, verdict)| {
                 let mut name = credential.label.clone();
                 if !one_provider {
-                    // The scheme is left out: it is https everywhere except on this machine.
-                    name =
-                        format!("{name} ({})", credential.provider.as_str().trim_start_matches("https://"));
+                    name = format!("{name} ({})", credential.provider.in_short());
                 }
                 if let Some(kinds) = kinds_of_alike(credential, grants) {
                     let _ = write!(name, " ({kinds})");
@@ -253,7 +262,7 @@ impl Shown<'_> {
         let mut out = String::new();
         if one_provider && let Some(provider) = first {
             out = if provider.is_local() {
-                "Grants of your own data on this machine\n\n".to_owned()
+                "Grants of your own data on this computer\n\n".to_owned()
             } else {
                 format!("Connected to {provider}\n\n")
             };
@@ -496,10 +505,10 @@ mod tests {
         narrowed(&mut credential);
         assert_eq!(
             granted(&credential),
-            "6 streams of 3 sources, 3 accounts: attachments, events, guests, … (21 of 22 fields of messages, from \
+            "6 streams (attachments, events, guests, …) of 3 sources, 3 accounts (21 of 22 fields of messages, from \
              2026-09-01 00:00 UTC on)"
         );
-        assert!(joined(&out).contains("3 accounts:"), "{out}");
+        assert!(joined(&out).contains("6 streams"), "{out}");
         let (out, _) = shown_as(true, narrowed);
         let exact = "
   mail (https://s.example/mail): 2 streams
@@ -552,6 +561,28 @@ mod tests {
         two(&mut credential);
         let short = granted(&credential);
         assert!(short.ends_with("(21 of 22 fields of messages, limited in time)"), "{short}");
+    }
+
+    #[test]
+    fn ones_own_data_is_called_so_next_to_a_provider() {
+        let now = at("2026-11-28T10:00:00Z");
+        let mut own = credential("https://own.example", "grt_2");
+        own.provider = "local".parse().unwrap();
+        let grants: Vec<_> = [own, credential("https://provider.example/me", "grt_1")]
+            .into_iter()
+            .map(|credential| (credential.clone(), from_index(&credential, &[], now)))
+            .collect();
+        let all = grants.iter().map(|(credential, _)| credential.clone()).collect();
+        let status = Status { all, grants, ending: Vec::new(), now };
+        let cache = Cache::open(std::path::Path::new("/nowhere/pdpp")).unwrap();
+        let shown = Shown { cache: &cache, status: &status, is_in_full: false };
+        let out = shown.to_text(200);
+        assert!(
+            out.contains("Diary (your own data)") && out.contains("Diary (provider.example/me)"),
+            "{out}"
+        );
+        assert!(!out.contains("pdpp.invalid"), "{out}");
+        assert_eq!(shown.to_json()["credentials"][0]["provider"], "https://local.pdpp.invalid");
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! A wrong command line: its error code, and the command to type instead.
 
+use std::net::AddrParseError;
+use std::num::{IntErrorKind, ParseIntError};
+
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser as _};
 
@@ -38,9 +41,25 @@ pub fn gone(words: &[String]) -> Option<Error> {
     })
 }
 
+/// Explains what `pdpp connect` needs, if it was typed without it.
+pub fn nothing_to_connect(error: &clap::Error, words: &[String]) -> Option<Error> {
+    let is_missing = |missing: &ContextValue| matches!(missing, ContextValue::Strings(all) if all.iter().any(|one| one.contains("PROVIDER_URL")));
+    let is_without = error.kind() == ErrorKind::MissingRequiredArgument
+        && named(words) == ["connect"]
+        && error.get(ContextKind::InvalidArg).is_some_and(is_missing);
+    is_without.then(|| {
+        let message = "`pdpp connect` needs to know what to connect: a provider, by its URL, or `local`, your own data on this \
+                       computer after `pdpp import`";
+        Error::new(Kind::Usage, "usage_error", message).hint(advice::Hint::connect_own_or(advice::Command::connect("https://provider.example")))
+    })
+}
+
 /// Replaces clap's suggestion, which goes by spelling, with the command or value that the person probably wants,
 /// if that is known. `words` are the words after the program's name.
 pub fn with_meaning(mut error: clap::Error, words: &[String]) -> clap::Error {
+    if let Some(said) = of_a_parser(&error) {
+        return clap::Error::raw(error.kind(), said);
+    }
     if let Some(tip) = of_others(&error, words) {
         error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
@@ -59,6 +78,30 @@ pub fn with_meaning(mut error: clap::Error, words: &[String]) -> clap::Error {
         error.insert(better, meant);
     }
     error
+}
+
+/// Says in words what a value must be, if clap would show what a parser of the standard library reports.
+fn of_a_parser(error: &clap::Error) -> Option<String> {
+    let source = std::error::Error::source(error).filter(|_| error.kind() == ErrorKind::ValueValidation)?;
+    let must_be = if let Some(error) = source.downcast_ref::<ParseIntError>() {
+        match error.kind() {
+            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "it must be a smaller number",
+            IntErrorKind::Zero => "it must be at least 1",
+            _ => "it must be a whole number, such as 20",
+        }
+    } else if source.is::<AddrParseError>() {
+        "it must be an address and a port, such as 127.0.0.1:8484"
+    } else {
+        return None;
+    };
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text),
+        _ => None,
+    };
+    let (option, value) = (text(ContextKind::InvalidArg)?, text(ContextKind::InvalidValue)?);
+    Some(format!(
+        "invalid value '{value}' for '{option}': {must_be}\n\nFor more information, try '--help'.\n"
+    ))
 }
 
 /// Names the commands that have an option that the current command does not have.
@@ -271,6 +314,7 @@ mod tests {
             ("statsu --json", "unknown_command", "pdpp status --json"),
             ("mcp serv", "unknown_command", "pdpp mcp serve"),
             ("conect", "unknown_command", "pdpp connect --help"),
+            ("connect --nonsense", "usage_error", "pdpp connect --help"),
             ("disconect --all", "unknown_command", "pdpp disconnect --help"),
             ("frobnicate", "unknown_command", "pdpp --help"),
             ("status --chek", "usage_error", "pdpp status --check"),
@@ -310,6 +354,59 @@ mod tests {
             ("provider forgt X --yes", "unknown_command", "pdpp provider forget --help"),
         ] {
             assert_eq!(next(line), (code.to_owned(), expected.to_owned()), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_not_a_number_or_an_address_is_told_in_words() {
+        for (line, says) in [
+            ("log --limit foo", "such as 20"),
+            ("log --limit 0", "at least 1"),
+            ("log --limit 99999999999999999999999999", "smaller number"),
+            ("sandbox --seed foo", "such as 20"),
+            ("mcp inspect --budget 1.5", "such as 20"),
+            ("connect https://a.example --wait soon", "such as 600"),
+            (
+                "mcp host --provider-url https://a.example --introspection-keyring --listen foo",
+                "such as 127.0.0.1:8484",
+            ),
+            ("provider serve --public-url foo", "such as https://pdpp.example"),
+            ("status --provider https://", "such as https://provider.example"),
+        ] {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let error = Cli::try_parse_from(std::iter::once("pdpp").chain(words.iter().map(String::as_str)));
+            let error = with_meaning(error.unwrap_err(), &words);
+            let shown = error.render().to_string();
+            assert!(shown.starts_with("error: invalid value '") && shown.contains(says), "{shown}");
+            assert!(!shown.contains("digit found") && !shown.contains("socket address syntax"), "{shown}");
+            assert_eq!(explain(&error, &words).code(), "usage_error", "{line}");
+        }
+    }
+
+    #[test]
+    fn connect_without_an_argument_says_what_it_needs() {
+        let of = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let error = Cli::try_parse_from(std::iter::once("pdpp").chain(words.iter().map(String::as_str)));
+            nothing_to_connect(&error.unwrap_err(), &words)
+        };
+        for line in
+            ["connect", "connect --no-browser", "--cache-dir x connect --stream messages --since 2026-01-01"]
+        {
+            let error = of(line).unwrap();
+            assert_eq!((error.code(), error.kind()), ("usage_error", Kind::Usage), "{line}");
+            assert!(
+                error.message().contains("`local`") && error.message().contains("`pdpp import`"),
+                "{line}"
+            );
+            let next = error.next_step().unwrap();
+            assert!(
+                next.contains("pdpp connect local") && next.contains("pdpp connect https://provider.example"),
+                "{next}"
+            );
+        }
+        for line in ["connect --nonsense", "mcp call", "connect https://a.example --grant x"] {
+            assert!(of(line).is_none(), "{line}");
         }
     }
 

@@ -105,6 +105,7 @@ pub fn run(width: u16, show: &dyn Fn(Scene<'_>), check_output: &dyn Fn() -> Resu
 
 fn failed(message: impl Into<String>) -> Error {
     Error::failed("demo_failed", message)
+        .hint("Run it again; if it fails again, report it, unless the cause is this computer")
 }
 
 fn stopped() -> Error {

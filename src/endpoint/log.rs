@@ -80,7 +80,7 @@ impl Log {
                 }
                 let _ = end.send(());
             })
-            .map_err(|error| Error::failed("no_thread", "Could not start a thread").because(error))?;
+            .map_err(|error| Error::no_thread("Could not start a thread").because(error))?;
         Ok((Self { queue, metrics, reported: Mutex::default(), cut }, Writing { done }))
     }
 

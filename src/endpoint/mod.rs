@@ -142,7 +142,7 @@ impl Ready {
 pub fn run(config: Config, ready: impl FnOnce(&Ready) -> Result<()>) -> Result<()> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().thread_name("endpoint").enable_all().build().map_err(
-            |error| Error::failed("runtime_failed", "Could not start the event loop").because(error),
+            |error| Error::no_events("runtime_failed", "Could not start the event loop").because(error),
         )?;
     let metrics = Arc::new(Metrics::default());
     let cut = CancellationToken::new();
@@ -326,7 +326,9 @@ async fn reload(
             Ok(())
         }
         Ok(Err(error)) => Err(error),
-        Err(error) => Err(Error::failed("runtime_failed", "Could not read the credentials").because(error)),
+        Err(error) => {
+            Err(Error::no_events("runtime_failed", "Could not read the credentials").because(error))
+        }
     };
     let tls = tls.map_or(Ok(()), Tls::reload);
     let failed = [credentials, tls].into_iter().filter_map(Result::err).collect::<Vec<_>>();

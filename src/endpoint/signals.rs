@@ -34,8 +34,9 @@ impl Signals {
     pub fn new() -> Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         let listen = |kind| {
-            signal(kind)
-                .map_err(|error| Error::failed("runtime_failed", "Could not wait for signals").because(error))
+            signal(kind).map_err(|error| {
+                Error::no_events("runtime_failed", "Could not wait for signals").because(error)
+            })
         };
         Ok(Self {
             hangup: listen(SignalKind::hangup())?,

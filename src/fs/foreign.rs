@@ -159,6 +159,20 @@ impl ForeignFile {
         Ok(())
     }
 
+    /// How many folders [`ForeignFile::lock`] would make: those above the file that do not exist.
+    pub fn missing_folders(&self) -> usize {
+        self.dir().ancestors().take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists()).count()
+    }
+
+    /// Removes the nearest `count` folders above the file that are empty. One that is not, and those above it, stay.
+    pub fn remove_folders(&self, count: usize) {
+        for dir in self.dir().ancestors().take(count) {
+            if fs::remove_dir(dir).is_err() {
+                break;
+            }
+        }
+    }
+
     /// Makes the directory of the file (mode 0700), and waits until no other process of this program writes
     /// there.
     ///
@@ -292,9 +306,9 @@ impl ForeignFile {
         }
     }
 
-    /// Whether a backup next to the file has these bytes.
-    pub fn has_backup(&self, bytes: &[u8]) -> bool {
-        self.backups().iter().any(|path| fs::read(path).is_ok_and(|found| found == bytes))
+    /// The contents of the backups next to the file, newest first, each read when it is asked for.
+    pub fn backed_up(&self) -> impl Iterator<Item = Vec<u8>> {
+        self.backups().into_iter().rev().filter_map(|path| fs::read(path).ok())
     }
 
     /// The backups next to the file, oldest first.
@@ -546,6 +560,24 @@ mod tests {
         assert_eq!(found.replace(&lock, None, b"[]").unwrap(), Wrote::ChangedMeanwhile);
         assert_eq!(fs::metadata(found.real()).unwrap().mode() & 0o777, 0o600);
         assert_eq!(fs::metadata(dir.path().join("a")).unwrap().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn only_as_many_folders_go_as_were_made_and_only_empty_ones() {
+        let dir = tempfile::tempdir().unwrap();
+        let there = dir.path().join("there");
+        fs::create_dir(&there).unwrap();
+        let found = ForeignFile::locate(&there.join("a/b/new.json")).unwrap();
+        assert_eq!(found.missing_folders(), 2);
+        drop(found.lock().unwrap());
+        assert_eq!(found.missing_folders(), 0);
+        fs::write(there.join("a/theirs"), "").unwrap();
+        found.remove_folders(2);
+        assert!(there.join("a").exists() && !there.join("a/b").exists());
+        fs::remove_file(there.join("a/theirs")).unwrap();
+        drop(found.lock().unwrap());
+        found.remove_folders(2);
+        assert!(there.exists() && !there.join("a").exists(), "a folder that was there before stays");
     }
 
     #[test]

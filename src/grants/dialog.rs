@@ -41,12 +41,12 @@ pub enum Event<'a> {
         /// The reason, as a clause.
         why: &'static str,
     },
-    /// The owner is asked to approve on a page of this machine.
+    /// The owner is asked to approve on a page of this computer.
     ApproveHere {
         /// What a person must do to get there.
         shown: Shown,
     },
-    /// The browser must reach these ports of this machine, and is probably elsewhere.
+    /// The browser must reach these ports of this computer, and is probably elsewhere.
     NeedsPorts(&'a [u16]),
     /// No browser was opened.
     NotOpened {
@@ -55,7 +55,7 @@ pub enum Event<'a> {
     },
     /// The browser has not opened its page in time: a person opens `address`, and types `code` there.
     TypeCode {
-        /// A page of this machine.
+        /// A page of this computer.
         address: String,
         /// The code that the page asks for.
         code: String,
@@ -69,7 +69,7 @@ pub enum Event<'a> {
     },
     /// The grant differs from the request, or from the grant that it renews.
     Differs(&'a Difference, Than),
-    /// The grant is on this machine.
+    /// The grant is on this computer.
     Kept {
         /// The provider of the grant.
         provider: &'a ProviderUrl,
@@ -117,7 +117,7 @@ pub struct Invitation<'a> {
 pub enum Shown {
     /// None: the browser here opens the page on its own.
     Nothing,
-    /// A page of this machine, which forwards to the provider once its code is typed.
+    /// A page of this computer, which forwards to the provider once its code is typed.
     Typed {
         /// Its address, which contains only a port.
         address: String,

@@ -66,7 +66,7 @@ pub struct Disconnected {
     pub ended: Vec<Ended>,
     /// Whether nothing was connected, and a leftover token was deleted from its store.
     pub is_only_leftover: bool,
-    /// Whether everything to do on this machine is done.
+    /// Whether everything to do on this computer is done.
     pub is_done: bool,
     /// Why a token is still in its store although no credential refers to it any more.
     pub left: Option<StoreError>,
@@ -74,7 +74,7 @@ pub struct Disconnected {
     pub failure: Option<Error>,
 }
 
-/// What became of a grant on this machine.
+/// What became of a grant on this computer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Here {
     /// It is deleted.
@@ -94,7 +94,7 @@ pub struct Ended {
     pub credential: Credential,
     /// At its provider.
     pub at_provider: Result<Revoked, NotEnded>,
-    /// On this machine.
+    /// On this computer.
     pub here: Here,
     /// Whether it was chosen in this call, and not only in an earlier one.
     pub is_chosen: bool,
@@ -125,7 +125,7 @@ impl Ended {
 /// Ends and deletes the grants that `request` selects.
 ///
 /// # Errors
-/// `not_connected` (78), `several_credentials`, `confirmation_required` (2), `not_confirmed`, `interrupted`
+/// `not_connected` (78), `several_credentials` (2), `confirmation_required` (77), `not_confirmed`, `interrupted`
 /// (130), and those of the cache. A failure after that point is in [`Disconnected::failure`]:
 /// `not_ended_at_provider`, `not_ended_yet`, or an error of the cache.
 pub fn disconnect(
@@ -212,7 +212,7 @@ async fn end_all(
         .await
 }
 
-/// Removes from this machine the grants that are `ended` or that the owner gave up. With `everything`, removes
+/// Removes from this computer the grants that are `ended` or that the owner gave up. With `everything`, removes
 /// all there is, unless some grants are kept.
 fn take_off(cache: &Cache, mut ended: Vec<Ended>, everything: bool) -> Disconnected {
     let those = |here| {
@@ -311,7 +311,8 @@ fn check_confirmed(request: &Request, confirm: &dyn Confirm) -> Result<()> {
         return Ok(());
     }
     let message = "--all ends and deletes several grants, and there is no terminal to ask on";
-    Err(Error::new(Kind::Usage, "confirmation_required", message).run(Command::new("disconnect --all --yes")))
+    Err(Error::new(Kind::Refused, "confirmation_required", message)
+        .run(Command::new("disconnect --all --yes")))
 }
 
 /// The failure that nobody has confirmed, and that there is nobody to ask.
@@ -323,7 +324,7 @@ fn unconfirmed(chosen: &[Credential]) -> Error {
         [one] => disconnect_command(one),
         _ => Command::new("disconnect --all"),
     };
-    Error::new(Kind::Usage, "confirmation_required", message).run(next.words("--yes"))
+    Error::new(Kind::Refused, "confirmation_required", message).run(next.words("--yes"))
 }
 
 fn not_confirmed() -> Error {
@@ -358,8 +359,9 @@ fn choose(credentials: &[Credential], request: &Request, confirm: &dyn Confirm) 
             return Err(unknown(&grant.to_string(), credentials));
         }
         if matching.is_empty() && !request.all {
-            let message = "No provider is connected on this machine";
-            return Err(Error::new(Kind::NotConnected, "not_connected", message).run(Command::connect_any()));
+            let message = "No provider is connected on this computer";
+            let error = Error::new(Kind::NotConnected, "not_connected", message);
+            return Err(error.hint(Hint::connect_own_or(Command::connect_any())));
         }
         if matching.len() > 1 && !request.all && !can_ask {
             return Err(several(&matching));
@@ -413,7 +415,7 @@ pub fn full_name(credential: &Credential) -> String {
 
 fn unknown(which: &str, credentials: &[Credential]) -> Error {
     let mut message =
-        format!("No provider or grant on this machine is called {:?}", text::prefix(which, 200));
+        format!("No provider or grant on this computer is called {:?}", text::prefix(which, 200));
     let connected = credentials.iter().filter(|credential| !credential.ending).collect::<Vec<_>>();
     if !connected.is_empty() {
         message.push_str("; these are connected:");
@@ -421,21 +423,26 @@ fn unknown(which: &str, credentials: &[Credential]) -> Error {
     }
     let is_local = which.parse::<ProviderUrl>().is_ok_and(|provider| provider.is_local());
     if is_local && !credentials.iter().any(|credential| credential.provider.is_local()) {
-        message = String::from("None of your own data is granted on this machine");
+        message = String::from("None of your own data is granted on this computer");
     }
     let next = match (credentials.is_empty(), is_local) {
-        (true, true) => Command::new("provider grants"),
-        (true, false) => Command::connect_any(),
-        (false, _) => Command::new("status"),
+        (true, true) => Command::new("provider grants").into(),
+        (true, false) => Hint::connect_own_or(Command::connect_any()),
+        (false, _) => Command::new("status").into(),
     };
-    Error::new(Kind::NotConnected, "not_connected", message).run(next)
+    Error::new(Kind::NotConnected, "not_connected", message).hint(next)
 }
 
 fn several(found: &[&Credential]) -> Error {
-    let mut message = "Several grants match. Name one, or use --all for all of them:".to_owned();
-    list(&mut message, found);
+    let mut message =
+        "Several grants match. Type the command of the one to end, or add --all to end all of them:"
+            .to_owned();
+    for credential in found {
+        let label = text::one_line(text::prefix(&credential.label, 200));
+        let _ = write!(message, "\n  {}   ({label})", disconnect_command(credential));
+    }
     // Does not suggest a command that ends one of them: the person must say which.
-    Error::new(Kind::Usage, "several_credentials", message).run(Command::new("status"))
+    Error::new(Kind::Usage, "several_credentials", message).run(Command::new("disconnect <GRANT>"))
 }
 
 fn list(message: &mut String, credentials: &[&Credential]) {
@@ -524,11 +531,22 @@ mod tests {
     }
 
     #[test]
+    fn a_question_that_nobody_can_be_asked_is_a_refusal() {
+        for error in [
+            unconfirmed(&three()),
+            check_confirmed(&Request { all: true, ..Request::default() }, &Nobody).unwrap_err(),
+        ] {
+            assert_eq!((error.code(), error.kind().exit_code()), ("confirmation_required", 77));
+        }
+    }
+
+    #[test]
     fn what_is_not_clear_is_listed_and_nothing_chosen() {
         for which in [&["https://b.example"][..], &[]] {
             let error = of_three(which, false).unwrap_err();
             assert_eq!((error.code(), error.kind().exit_code()), ("several_credentials", 2));
-            assert!(error.message().contains("grant g3") && !error.message().contains('\u{1b}'));
+            assert!(error.message().contains("\n  pdpp disconnect https://b.example --grant g3   (Diary)"));
+            assert!(!error.message().contains('\u{1b}'));
         }
         // The same host, but another tenant.
         let error = of_three(&["https://a.example"], false).unwrap_err();

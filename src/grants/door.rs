@@ -1,6 +1,6 @@
 //! How the owner's browser gets to the provider's page. The page's own address is a capability: anyone who has
-//! it can answer instead of the owner. So it is in no argument, which every user of the machine could read. A
-//! browser on this machine comes in through the loopback port, with a private file or a code
+//! it can answer instead of the owner. So it is in no argument, which every user of the computer could read. A
+//! browser on this computer comes in through the loopback port, with a private file or a code
 //! ([`crate::provider::approve::loopback`]).
 
 use std::convert::Infallible;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior};
 
+use crate::advice::{Command, Hint};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::grants::browser::{self, Browser, Handed};
@@ -39,8 +40,12 @@ impl Page<'_> {
         dialog: &dyn Dialog,
         mut ended: impl FnMut(bool) -> Option<T>,
     ) -> Result<T> {
-        let failed =
-            |error: anyhow::Error| Error::failed("own_page", "pdpp could not serve the page").because(error);
+        let failed = |error: anyhow::Error| {
+            Error::failed("own_page", "pdpp could not serve the page").because(error).hint(
+                Hint::new("Try again, or decide at a terminal: ")
+                    .run(Command::new("connect local --in-terminal")),
+            )
+        };
         let target = self.address.parse::<url::Url>().map_err(|error| failed(error.into()))?;
         let port = Port::open().await.map_err(|error| failed(error.into()))?;
         let listener = port.leading_to(target).map_err(|error| failed(error.into()))?;

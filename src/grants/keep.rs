@@ -70,7 +70,7 @@ impl Unkept {
     }
 }
 
-/// A grant that is now on this machine.
+/// A grant that is now on this computer.
 #[derive(Debug)]
 pub struct Connected {
     /// The grant.
@@ -199,7 +199,7 @@ impl Granted {
 }
 
 impl Connected {
-    /// Ends the grant that this one replaces, and removes it from this machine. The new grant is already
+    /// Ends the grant that this one replaces, and removes it from this computer. The new grant is already
     /// stored: whatever happens in between, one of them remains. It is not a failure if the old grant cannot be
     /// ended; Ctrl-C stops the attempt.
     pub(super) async fn end_old(&mut self, cache: &Cache, http: &Http, dialog: &dyn Dialog) {

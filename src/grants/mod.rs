@@ -1,4 +1,4 @@
-//! The life of a grant on this machine: what to ask for, what was granted, its renewal, and its end.
+//! The life of a grant on this computer: what to ask for, what was granted, its renewal, and its end.
 //!
 //! [`connect()`] gets a grant and keeps it, [`disconnect`] ends grants, and [`serving`] reads with them.
 //! Events, and decisions that only a person can make, go through [`Dialog`] and [`Confirm`]: nothing here

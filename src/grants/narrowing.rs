@@ -96,9 +96,8 @@ impl Narrowing {
 /// `source_invalid` if `id` is not a URI.
 pub fn source(id: &str, instances: &[String]) -> Result<SourceRequest> {
     // Only checked: the provider compares it as text, so it is sent as typed.
-    Url::parse(id).map_err(|error| {
+    Url::parse(id).map_err(|_| {
         Error::new(Kind::Usage, "source_invalid", format!("{id:?} is not a source's URI"))
-            .because(error)
             .hint("Use the whole URI, such as https://registry.pdpp.dev/connectors/slack")
     })?;
     for instance in instances {

@@ -1,7 +1,8 @@
 //! What all operations on grants of the person's own store have in common.
 
-use crate::advice::Command;
+use crate::advice::{Command, Hint};
 use crate::cache::credential::Credential;
+use crate::cache::select::disconnect_command;
 use crate::error::{Error, Kind, Result};
 use crate::own;
 use crate::provider::url::ProviderUrl;
@@ -26,7 +27,8 @@ pub fn end(credential: &Credential) -> Result<()> {
     let store_id = own::store_id(vault.store()).map_err(|error| own::told(&dir, error))?;
     if store_id.map(|id| own::issuer(&id)).as_ref() != Some(&credential.issuer) {
         let message = format!("The store in {} is not the store that the grant belongs to", dir.display());
-        return Err(Error::new(Kind::Refused, "own_store_other", message));
+        let hint = Hint::new("To remove its token from this computer: ").run(disconnect_command(credential));
+        return Err(Error::new(Kind::Refused, "own_store_other", message).hint(hint));
     }
     let ended = vault.end_grants(std::iter::once(credential.grant_id.as_str()));
     ended.map_err(|error| own::told(&dir, refused(&error)))

@@ -21,7 +21,7 @@ use crate::provider::url::ProviderUrl;
 pub struct Request {
     /// The provider; `None` leaves it to the grant that is renewed.
     pub provider: Option<ProviderUrl>,
-    /// Whether to renew a grant on this machine, and to replace it.
+    /// Whether to renew a grant on this computer, and to replace it.
     pub renew: bool,
     /// Which grant to renew.
     pub grant: Option<GrantName>,

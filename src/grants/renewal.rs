@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use jiff::{SignedDuration, Timestamp};
 
 use super::difference::{Difference, add_names};
-use crate::advice::Command;
+use crate::advice::{Command, Hint};
 use crate::cache::credential::Credential;
 use crate::cache::select::GrantName;
 use crate::error::{Error, Kind, Result};
@@ -33,11 +33,13 @@ pub fn meant<'a>(
     match meant[..] {
         [] => {
             let which = if all.is_empty() { "" } else { "such " };
-            let message = format!("There is no {which}grant on this machine to renew");
-            let connect =
-                || provider.map_or_else(Command::connect_any, |provider| Command::connect(provider.typed()));
-            let next = if all.is_empty() { connect() } else { Command::new("status") };
-            Err(Error::new(Kind::NotConnected, "not_connected", message).run(next))
+            let message = format!("There is no {which}grant on this computer to renew");
+            let next = match provider {
+                _ if !all.is_empty() => Command::new("status").into(),
+                Some(provider) => Command::connect(provider.typed()).into(),
+                None => Hint::connect_own_or(Command::connect_any()),
+            };
+            Err(Error::new(Kind::NotConnected, "not_connected", message).hint(next))
         }
         // Not parsed before: see [`Given`](crate::cache::credential::Given).
         [credential] => match credential.given.streams() {
@@ -47,7 +49,7 @@ pub fn meant<'a>(
                 .run(Command::connect(credential.provider.typed()))),
         },
         _ => {
-            let mut message = "There are several grants on this machine. Renew one of them:".to_owned();
+            let mut message = "There are several grants on this computer. Renew one of them:".to_owned();
             for credential in meant {
                 let renew = Command::new("connect --renew")
                     .value(credential.provider.typed())

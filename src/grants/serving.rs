@@ -1,4 +1,4 @@
-//! Serving the grants of this machine: the tools over those that are selected.
+//! Serving the grants of this computer: the tools over those that are selected.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub fn tools(cache: Cache, selection: Selection, http: Http, bounds: Bounds) -> 
     Ok(Tools::new(Package::new(roster(cache, selection, http))?, bounds))
 }
 
-/// The same for every grant of this machine, even if there is none yet: until there is one, every call is
+/// The same for every grant of this computer, even if there is none yet: until there is one, every call is
 /// answered with what `unserved` makes of the error.
 pub fn tools_once_granted(
     cache: Cache,
@@ -92,7 +92,7 @@ fn or_own(cache: &Cache, selection: &Selection, error: Error) -> Error {
     if error.code() != "not_connected" || *selection != Selection::default() || !has_none() || !is_here() {
         return error;
     }
-    let message = "Nothing is granted on this machine; your own data is here, but no agent can read it yet";
+    let message = "Nothing is granted on this computer; your own data is here, but no agent can read it yet";
     Error::new(Kind::NotConnected, "not_connected", message).run(Command::connect("local"))
 }
 

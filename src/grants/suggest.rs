@@ -65,7 +65,7 @@ fn asked(part: Part, wanted: &Wanted) -> Vec<&str> {
     }
 }
 
-/// The names that grants of this provider on this machine have shown.
+/// The names that grants of this provider on this computer have shown.
 fn of_before(part: Part, wanted: &Wanted, provider: &ProviderUrl, credentials: &[Credential]) -> Vec<Choice> {
     let sources = credentials
         .iter()

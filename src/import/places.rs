@@ -1,4 +1,4 @@
-//! Lists where programs on this machine keep data that could be imported: it checks that a place exists,
+//! Lists where programs on this computer keep data that could be imported: it checks that a place exists,
 //! and does not look into it.
 
 use std::path::{Path, PathBuf};

@@ -90,29 +90,16 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
     if let Some(owner) = &job.plan.whose.owner {
         ledger.add_owner(account, owner, job.plan.whose.is_sure)?;
     }
-    let path = job.source.path().to_string_lossy().into_owned();
+    let before = Before::of(ledger, account, job)?;
     let settings = job.settings.joined();
-    let is_archive = job.source.kind() == Kind::Archive;
-    let stamp = job.source.stamp().ok();
-    let mark = if is_archive { archive_mark(job, stamp) } else { Mark::default() };
-    let known = ledger.sources()?;
-    let is_ours = |row: &&SourceRow| row.account == account && row.format == job.format.name();
-    let known = known.iter().filter(is_ours).find(|row| row.path == path).or_else(|| {
-        // The same archive in another place.
-        known.iter().filter(is_ours).find(|row| is_archive && is_same_content(&row.mark, &mark))
-    });
-    let is_same_reading =
-        known.is_some_and(|row| row.version == job.format.version() && row.settings == settings);
-    let is_same_archive = is_archive
-        && known.is_some_and(|row| is_same_file(&row.mark, stamp) || is_same_content(&row.mark, &mark));
     let row = SourceRow {
-        source: known.map_or(0, |row| row.source),
+        source: before.row.as_ref().map_or(0, |row| row.source),
         account,
-        path,
+        path: job.source.path().to_string_lossy().into_owned(),
         format: job.format.name().to_owned(),
         version: job.format.version(),
         settings: settings.clone(),
-        mark,
+        mark: before.mark.clone(),
     };
     let source = ledger.put_source(&row, terms.now_ms)?;
     let mut units: HashMap<String, UnitRow> =
@@ -121,17 +108,9 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
     for member in &job.units {
         let old = units.remove(&member.label);
         let stamp = stamp_of(job, member);
-        let covers =
-            |row: &UnitRow| row.since_ms.is_none_or(|before| terms.since_ms.is_some_and(|now| now >= before));
-        // Its attachments were copied already.
-        let has_copies = |row: &UnitRow| !ledger.has_uncopied(row.unit).unwrap_or(true);
-        // If a member is back, its records are no longer gone.
-        let usable = old.as_ref().filter(|row| {
-            let is_again = (terms.copies_attachments && !has_copies(row)) || (terms.names_bad && row.bad > 0);
-            is_same_reading && !is_again && covers(row) && row.gone_ms.is_none()
-        });
+        let usable = old.as_ref().filter(|row| before.is_usable(ledger, row, terms));
         let at = usable.and_then(|row| {
-            let is_same = is_same_archive || is_same_file(&row.mark, stamp);
+            let is_same = before.is_same_archive || is_same_file(&row.mark, stamp);
             if is_same || (member.is_file && has_grown(job, &member.place, row, stamp)) {
                 return Some((row.at, is_same && row.has_ended));
             }
@@ -176,6 +155,71 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
     }
     let has_items = tx.prepare("SELECT 1 FROM item WHERE account = ?1 LIMIT 1")?.exists([account])?;
     Ok(Begun { account, source, shapes, tasks, gone, newly_gone, has_items, settings })
+}
+
+/// What the ledger has about the source of a job before the job is done.
+struct Before {
+    row: Option<SourceRow>,
+    /// The current mark of the source.
+    mark: Mark,
+    /// Whether it was read as it would be read now.
+    is_same_reading: bool,
+    is_same_archive: bool,
+}
+
+impl Before {
+    fn of(ledger: Ledger<'_>, account: i64, job: &Job) -> rusqlite::Result<Self> {
+        let path = job.source.path().to_string_lossy();
+        let is_archive = job.source.kind() == Kind::Archive;
+        let stamp = job.source.stamp().ok();
+        let mark = if is_archive { archive_mark(job, stamp) } else { Mark::default() };
+        let mut known = ledger.sources()?;
+        known.retain(|row| row.account == account && row.format == job.format.name());
+        let at = known.iter().position(|row| row.path == path).or_else(|| {
+            // The same archive in another place.
+            known.iter().position(|row| is_archive && is_same_content(&row.mark, &mark))
+        });
+        let row = at.map(|at| known.swap_remove(at));
+        let is_same_reading = row
+            .as_ref()
+            .is_some_and(|row| row.version == job.format.version() && row.settings == job.settings.joined());
+        let is_same_archive = is_archive
+            && row
+                .as_ref()
+                .is_some_and(|row| is_same_file(&row.mark, stamp) || is_same_content(&row.mark, &mark));
+        Ok(Self { row, mark, is_same_reading, is_same_archive })
+    }
+
+    /// Whether what was read of a member counts, and reading can continue after it.
+    fn is_usable(&self, ledger: Ledger<'_>, row: &UnitRow, terms: Terms) -> bool {
+        let covers = row.since_ms.is_none_or(|before| terms.since_ms.is_some_and(|now| now >= before));
+        // Its attachments were copied already.
+        let has_copies = || !ledger.has_uncopied(row.unit).unwrap_or(true);
+        let is_again = (terms.copies_attachments && !has_copies()) || (terms.names_bad && row.bad > 0);
+        // If a member is back, its records are no longer gone.
+        self.is_same_reading && !is_again && covers && row.gone_ms.is_none()
+    }
+}
+
+/// Whether everything in the source of `job` was read before, as it would be read now, and no part of it is gone.
+/// Writes nothing.
+///
+/// # Errors
+/// The errors of SQLite.
+pub fn is_all_known(db: &Sqlite, job: &Job, terms: Terms) -> rusqlite::Result<bool> {
+    let ledger = Ledger(db);
+    let Some((account, settings)) = ledger.account(&job.connection())? else { return Ok(false) };
+    let before = Before::of(ledger, account, job)?;
+    let Some(row) = before.row.as_ref().filter(|_| settings == job.settings) else { return Ok(false) };
+    let mut units: HashMap<String, UnitRow> =
+        ledger.units(row.source)?.into_iter().map(|row| (row.label.clone(), row)).collect();
+    let mut is_known = |member: &Member| {
+        units.remove(&member.label).is_some_and(|row| {
+            let is_same = before.is_same_archive || is_same_file(&row.mark, stamp_of(job, member));
+            is_same && row.has_ended && before.is_usable(ledger, &row, terms)
+        })
+    };
+    Ok(job.units.iter().all(&mut is_known) && units.values().all(|row| row.gone_ms.is_some()))
 }
 
 /// The existing accounts for the kind of source in `job`, with what each has read of the source.

@@ -1015,7 +1015,9 @@ pub fn unusable(typed: &Path, error: io::Error) -> Error {
         io::ErrorKind::NotFound => format!("There is no {}; nothing was imported", typed.display()),
         _ => format!("Could not read {}; nothing was imported", typed.display()),
     };
-    let failed = Error::failed("import_path", message).because(error);
+    let failed = Error::failed("import_path", message);
+    // The message already says that nothing is there.
+    let failed = if kind == io::ErrorKind::NotFound { failed } else { failed.because(error) };
     match kind {
         io::ErrorKind::NotFound => match spelled_alike(typed) {
             Some(near) => {

@@ -37,7 +37,9 @@ pub fn inspect(command: &[OsString], within: Duration) -> Result<Surface> {
 fn own() -> Result<Surface> {
     let tools =
         surface::tools().iter().map(serde_json::to_value).collect::<Result<_, _>>().map_err(|error| {
-            Error::failed("broken_surface", "The tools could not be written as JSON").because(error)
+            Error::failed("broken_surface", "The tools could not be written as JSON")
+                .because(error)
+                .hint("Report this: it is a fault of pdpp")
         })?;
     Ok(Surface { tools, instructions: surface::INSTRUCTIONS.to_owned(), server: None, odd: None })
 }

@@ -45,7 +45,7 @@ impl InProcess {
             let query = url.query().unwrap_or_default();
             vault.read_at(Some(bearer.expose_bearer()), &segments, url.path(), query).map_err(refusal)
         });
-        let broken = |_| ReadError::Broken("the store on this machine did not answer".to_owned());
+        let broken = |_| ReadError::Broken("the store on this computer did not answer".to_owned());
         answered
             .await
             .map_err(broken)?
@@ -63,7 +63,7 @@ impl Backend for InProcess {
             match self.answer(bearer, request.to_wire()).await? {
                 Answer::Json(Value::Object(body)) => Ok(Envelope { body, request_id: None }),
                 _ => Err(ReadError::Broken(
-                    "the store on this machine did not answer with an object".to_owned(),
+                    "the store on this computer did not answer with an object".to_owned(),
                 )),
             }
         }
@@ -79,7 +79,7 @@ impl Backend for InProcess {
             match self.answer(bearer, Read::of(["blobs", blob_id])).await? {
                 Answer::Blob { media_type, bytes } => Ok(Blob { media_type: Some(media_type), bytes }),
                 Answer::Json(_) => {
-                    Err(ReadError::Broken("the store on this machine returned no file".to_owned()))
+                    Err(ReadError::Broken("the store on this computer returned no file".to_owned()))
                 }
             }
         }

@@ -50,7 +50,7 @@ impl Forgotten {
 pub const OUT_OF_REACH: &str =
     "Not deleted: your exports, backups and snapshots of the disk, and what agents have already read";
 
-/// Removes the tokens of ended grants of own data from this machine.
+/// Removes the tokens of ended grants of own data from this computer.
 ///
 /// # Errors
 /// The errors of the cache.

@@ -26,7 +26,7 @@ pub fn make_store_id(store: &Store) -> Result<String> {
         return Ok(id);
     }
     let new = crate::hex::random::<16>().map_err(|error| {
-        Error::failed("no_randomness", "The system provided no random bytes").because(error.to_string())
+        Error::no_randomness("The system provided no random bytes").because(error.to_string())
     })?;
     let made = store.write::<Option<String>, rusqlite::Error>(|tx, _| {
         tx.execute("INSERT OR IGNORE INTO meta (name, value) VALUES ('store_id', ?1)", [&new])?;

@@ -89,10 +89,9 @@ impl Wanted {
 /// # Errors
 /// `timezone_invalid` (2).
 pub fn zone(name: &str) -> Result<TimeZone> {
-    TimeZone::get(name).map_err(|error| {
+    TimeZone::get(name).map_err(|_| {
         Error::new(Kind::Usage, "timezone_invalid", format!("`{name}` is not a time zone"))
-            .because(error)
-            .hint("--timezone Europe/Oslo")
+            .hint("Name one as in --timezone Europe/Oslo")
     })
 }
 
@@ -101,16 +100,13 @@ pub fn zone(name: &str) -> Result<TimeZone> {
 /// # Errors
 /// `date_invalid` (2).
 pub fn since(text: &str, zone: TimeZone) -> Result<i64> {
-    let moment = || -> Result<Timestamp, jiff::Error> {
-        if let Ok(at) = text.parse::<Timestamp>() {
-            return Ok(at);
-        }
-        Ok(text.parse::<jiff::civil::DateTime>()?.to_zoned(zone)?.timestamp())
+    let moment = || {
+        let here = || text.parse::<jiff::civil::DateTime>().ok()?.to_zoned(zone).ok();
+        text.parse::<Timestamp>().ok().or_else(|| Some(here()?.timestamp()))
     };
-    let at = moment().map_err(|error| {
+    let at = moment().ok_or_else(|| {
         Error::new(Kind::Usage, "date_invalid", format!("`{text}` is neither a day nor a day with a time"))
-            .because(error)
-            .hint("--since 2026-01-31, or --since 2026-01-31T18:30")
+            .hint("Write it as in --since 2026-01-31, or --since 2026-01-31T18:30")
     })?;
     Ok(at.as_millisecond())
 }
@@ -253,6 +249,33 @@ impl Plan {
     }
 }
 
+/// Whether [`run`] would find nothing new: everything that `survey` found was imported before, and no part of it
+/// is gone.
+///
+/// # Errors
+/// `own_store`.
+pub fn is_all_known(store: &Store, request: &Request, survey: &Survey, names_bad: bool) -> Result<bool> {
+    let terms = terms(request, names_bad);
+    let is_known = |db: &rusqlite::Connection, job: &Job| {
+        resume::is_all_known(db, job, Terms { since_ms: terms.since_ms.or(job.since_ms), ..terms })
+    };
+    let all = store.read::<_, rusqlite::Error>(|db, _| {
+        survey.jobs.iter().try_fold(true, |all, job| Ok(all && is_known(db, job)?))
+    });
+    all.map_err(|error| {
+        Error::failed("own_store", "Could not read the store of your own data").because(error)
+    })
+}
+
+fn terms(request: &Request, names_bad: bool) -> Terms {
+    Terms {
+        since_ms: request.since_ms,
+        copies_attachments: request.copies_attachments,
+        names_bad,
+        now_ms: Timestamp::now().as_millisecond(),
+    }
+}
+
 /// How far an import has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
@@ -307,12 +330,7 @@ pub fn run(
     store
         .prepare_for_many()
         .map_err(|error| Error::failed("own_store", "Could not write to the store").because(error))?;
-    let terms = Terms {
-        since_ms: request.since_ms,
-        copies_attachments: request.copies_attachments,
-        names_bad,
-        now_ms: Timestamp::now().as_millisecond(),
-    };
+    let terms = terms(request, names_bad);
     let import = Import { store: &store, dir, terms, stop, least_free: pipeline::LEAST_FREE };
     let mut imported = Imported::default();
     for (path, left_out) in &survey.left_out {

@@ -84,7 +84,7 @@ impl Inbox {
         clean(dir)?;
         PrivateDir::create_named(dir).map_err(unusable)?;
         let id = crate::hex::random::<8>().map_err(|error| {
-            Error::failed("no_randomness", "The system provided no random bytes").because(error.to_string())
+            Error::no_randomness("The system provided no random bytes").because(error.to_string())
         })?;
         let folder = PrivateDir::create(&dir.join(INBOX).join(id)).map_err(unusable)?;
         let in_use = folder.try_lock(IN_USE).map_err(unusable)?;

@@ -1,6 +1,6 @@
-//! The person's own store: a vault on this machine that only imports fill.
+//! The person's own store: a vault on this computer that only imports fill.
 //!
-//! It shares no file with the sandbox's fictional data, and neither opens the other's store. [`backend`]
+//! It shares no file with the sandbox's made-up data, and neither opens the other's store. [`backend`]
 //! reads it in this process, and [`serving`] keeps it open while a server runs. [`page`] is the owner's
 //! page, and [`reads`] the log of what was read over HTTP.
 
@@ -40,9 +40,9 @@ use crate::vault::{self, Config, Holds, OpenError, Profile, Vault, time};
 
 /// The profile of this vault.
 pub const PROFILE: Profile = Profile {
-    name: "Your own data on this machine",
+    name: "Your own data on this computer",
     title: "Your own data",
-    owner: "On this machine",
+    owner: "On this computer",
     command: "pdpp connect local",
     is_service: false,
     subject_id: "owner_local",
@@ -412,7 +412,7 @@ pub fn explain(error: OpenError) -> Error {
         )
         .hint("Name another directory with --data-dir"),
         OpenError::NoRandomness => {
-            Error::failed("no_randomness", "The system provided no random bytes, so no key can be created")
+            Error::no_randomness("The system provided no random bytes, so no key can be created")
         }
         OpenError::Store(error) => {
             let hint = match &error {

@@ -62,5 +62,5 @@ pub fn all(dir: &Path, cache_dir: Option<&Path>, is_of_here: impl Fn(&str) -> bo
     (all, machine.damaged + store.damaged)
 }
 
-/// What a store of this machine is called in reads within a process.
+/// What a store of this computer is called in reads within a process.
 const LOCAL: &str = "https://local.pdpp.invalid";

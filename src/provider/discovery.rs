@@ -148,7 +148,7 @@ pub enum DiscoveryError {
         /// `pdpp_core_query_base`.
         query_base: String,
     },
-    /// Not https, or an address on this machine for a provider elsewhere.
+    /// Not https, or an address on this computer for a provider elsewhere.
     #[error("{provider} names the authorization server {found}, which is refused: {why}")]
     InsecureAuthorizationServer {
         /// What the user asked for.
@@ -212,11 +212,11 @@ impl DiscoveryError {
     /// What a person who asked for `provider` probably meant.
     pub fn meant(&self, provider: &ProviderUrl) -> Option<String> {
         match self {
-            // Suggests only an address on the same origin, or also on this machine: anything else is a
+            // Suggests only an address on the same origin, or also on this computer: anything else is a
             // stranger's claim.
             Self::WrongResource { found, .. } => {
                 let found = found.parse::<ProviderUrl>().ok();
-                // This machine has several names.
+                // This computer has several names.
                 let is_here = |url: &ProviderUrl| is_loopback(url.url());
                 let is_near = |found: &ProviderUrl| {
                     let (found_url, asked) = (found.url(), provider.url());
@@ -260,16 +260,30 @@ impl DiscoveryError {
             (Self::Status { .. }, _) => "Try again later. If it still fails, tell the provider".into(),
             _ => "The provider must fix this; nothing is stored".into(),
         };
-        Error::new(Kind::Unavailable, self.code(), format!("pdpp could not reach {provider}"))
-            .because(self)
-            .hint(hint)
+        let code = self.code();
+        let error = match self {
+            // Says itself what could not be reached.
+            Self::Http(error) => Error::new(Kind::Unavailable, code, sentence(&error.to_string())),
+            _ => Error::new(Kind::Unavailable, code, format!("pdpp got no usable answer from {provider}"))
+                .because(self),
+        };
+        error.hint(hint)
+    }
+}
+
+/// `text` with a capital letter at its beginning, unless it begins with an address.
+fn sentence(text: &str) -> String {
+    let mut rest = text.chars();
+    match rest.next() {
+        Some(first) if !text.starts_with("http") => first.to_uppercase().chain(rest).collect(),
+        _ => text.to_owned(),
     }
 }
 
 /// The port of `pdpp provider serve`, unless another one is given.
 const OWN_PORT: u16 = 7378;
 
-/// Whether it has the address of the person's own store on this machine.
+/// Whether it has the address of the person's own store on this computer.
 fn is_own_store(provider: &ProviderUrl) -> bool {
     let url = provider.url();
     url.scheme() == "http" && url.port() == Some(OWN_PORT)
@@ -433,9 +447,9 @@ fn read_resource(provider: &ProviderUrl, url: &Url, answer: &Answer) -> Result<R
 }
 
 /// The issuer that `provider` names. It may be another host, but it must not be a downgrade, or an address that
-/// only has a meaning on this machine's side of the network. A public name that was made to lead to such an
+/// only has a meaning on this computer's side of the network. A public name that was made to lead to such an
 /// address (DNS rebinding) does not work: nothing there has a certificate for the name, and http is only for
-/// this machine.
+/// this computer.
 fn issuer_of(provider: &ProviderUrl, issuer: &str) -> Result<ProviderUrl, DiscoveryError> {
     let refused = |why| DiscoveryError::InsecureAuthorizationServer {
         provider: provider.to_string(),
@@ -447,12 +461,12 @@ fn issuer_of(provider: &ProviderUrl, issuer: &str) -> Result<ProviderUrl, Discov
         return Err(refused("it is not https"));
     }
     if is_local(parsed.url()) && !is_local(provider.url()) {
-        return Err(refused("it is an address of this machine or its local network"));
+        return Err(refused("it is an address of this computer or its local network"));
     }
     Ok(parsed)
 }
 
-/// Whether `url` names this machine, or a literal address that is not public.
+/// Whether `url` names this computer, or a literal address that is not public.
 fn is_local(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => !net::is_public(address.into()),

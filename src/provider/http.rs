@@ -48,7 +48,7 @@ pub struct Http {
 #[derive(Default)]
 struct Clients([OnceLock<Result<reqwest::Client, HttpError>>; 3]);
 
-/// How a request leaves. Requests to this machine never go through a proxy, whatever the variables say.
+/// How a request leaves. Requests to this computer never go through a proxy, whatever the variables say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Outside,
@@ -156,10 +156,10 @@ pub enum HttpError {
         /// The HTTP library's error.
         why: String,
     },
-    /// There is no way out of this machine's network.
+    /// There is no way out of this computer's network.
     #[error(transparent)]
     Network(#[from] NetworkError),
-    /// This machine could not set up a client at all (no CA certificates).
+    /// This computer could not set up a client at all (no CA certificates).
     #[error("could not set up an HTTPS client: {0}")]
     Setup(String),
 }
@@ -221,13 +221,13 @@ impl HttpError {
         match self {
             Self::Unreachable { .. } => "Check the address and your network, then try again",
             Self::UnknownHost { .. } => {
-                "Check the spelling of the address, and check that this machine is online"
+                "Check the spelling of the address, and check that this computer is online"
             }
             Self::Proxy { .. } => {
                 "Check the proxy: --proxy http://host:port, or HTTPS_PROXY; NO_PROXY excludes a host"
             }
             Self::Tls { .. } => {
-                "Check the address and this machine's clock; name your company's own certificate authority with --ca-file FILE.pem"
+                "Check the address and this computer's clock; name your company's own certificate authority with --ca-file FILE.pem"
             }
             Self::TimedOut { .. } => {
                 "Try again. If it still fails, the provider is down or its network is slow"
@@ -240,7 +240,7 @@ impl HttpError {
             }
             Self::Network(error) => error.next_step(),
             Self::Setup(_) => {
-                "Check the CA certificates of this machine, or name a file that has some: --ca-file FILE.pem"
+                "Check the CA certificates of this computer, or name a file that has some: --ca-file FILE.pem"
             }
         }
     }
@@ -376,7 +376,7 @@ impl Http {
     }
 }
 
-/// `localhost` and the names below it: this machine, whatever a name server says (RFC 6761 §6.3). Plain http is
+/// `localhost` and the names below it: this computer, whatever a name server says (RFC 6761 §6.3). Plain http is
 /// used only there.
 struct Here;
 
@@ -441,12 +441,14 @@ fn tls_words(error: &rustls::Error) -> &'static str {
     match error {
         rustls::Error::InvalidCertificate(certificate) => match certificate {
             Certificate::Expired | Certificate::ExpiredContext { .. } => {
-                "its certificate has expired, or this machine's clock is wrong"
+                "its certificate has expired, or this computer's clock is wrong"
             }
             Certificate::NotValidYet | Certificate::NotValidYetContext { .. } => {
-                "its certificate is not valid yet, or this machine's clock is wrong"
+                "its certificate is not valid yet, or this computer's clock is wrong"
             }
-            Certificate::UnknownIssuer => "its certificate is not from an authority that this machine trusts",
+            Certificate::UnknownIssuer => {
+                "its certificate is not from an authority that this computer trusts"
+            }
             Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => {
                 "its certificate is for another name"
             }

@@ -1,4 +1,4 @@
-//! The way out of this machine's network: a proxy, and authorities to trust.
+//! The way out of this computer's network: a proxy, and authorities to trust.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -11,13 +11,13 @@ use url::Url;
 use super::url::is_loopback;
 use crate::error::{Error, Kind};
 
-/// The way out of this machine's network, as far as a person had to configure it.
+/// The way out of this computer's network, as far as a person had to configure it.
 #[derive(Debug, Clone, Default)]
 pub struct Network {
-    /// The proxy for every request except those to this machine. Without it the usual variables apply
+    /// The proxy for every request except those to this computer. Without it the usual variables apply
     /// (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`), and on macOS and Windows also the system's settings.
     pub proxy: Option<ProxyUrl>,
-    /// PEM certificates of authorities to trust in addition to this machine's own. Read at the first request.
+    /// PEM certificates of authorities to trust in addition to this computer's own. Read at the first request.
     pub ca_file: Option<PathBuf>,
 }
 
@@ -173,7 +173,7 @@ impl Network {
 }
 
 /// Variables that name a proxy, in order of precedence for https; of two spellings, the first that is set
-/// counts. `HTTP_PROXY` applies to http, which is only used for this machine.
+/// counts. `HTTP_PROXY` applies to http, which is only used for this computer.
 const VARIABLES: [[&str; 2]; 2] = [["HTTPS_PROXY", "https_proxy"], ["ALL_PROXY", "all_proxy"]];
 
 fn check_variables(url: &Url, value: impl Fn(&str) -> Option<OsString>) -> Result<(), NetworkError> {

@@ -10,7 +10,7 @@ use super::oauth_error::OAuthError;
 /// This program's name at a provider, in registrations and on the approval page.
 pub const CLIENT_NAME: &str = "PDPP CLI";
 
-/// The path on this machine that an owner's browser returns to.
+/// The path on this computer that an owner's browser returns to.
 pub const CALLBACK: &str = "/callback";
 
 /// The pre-registered public client that stands for this program, if the provider has it.
@@ -104,7 +104,7 @@ pub enum RegisterError {
     /// A success without a usable client id.
     #[error("the authorization server's registration answer has no usable client id")]
     NoClientId,
-    /// The server gives tokens only to clients with a secret, which a program on a person's machine cannot
+    /// The server gives tokens only to clients with a secret, which a program on a person's computer cannot
     /// keep.
     #[error(
         "the authorization server only registers clients with a secret, and pdpp is a client without one"

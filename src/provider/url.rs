@@ -16,13 +16,13 @@ pub struct ProviderUrl(Url);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderUrlError {
     /// Not a URL.
-    #[error("it is not a URL ({0})")]
-    NotAUrl(url::ParseError),
+    #[error("it is not a URL such as https://provider.example")]
+    NotAUrl,
     /// A bare host or path.
     #[error("it has no scheme; did you mean {0} ?")]
     NoScheme(String),
     /// A scheme that would send a token in the clear, or that is not for web addresses.
-    #[error("it must be https, or http on this machine (127.0.0.1, localhost, [::1])")]
+    #[error("it must be https, or http on this computer (127.0.0.1, localhost, [::1])")]
     Insecure,
     /// `user:password@`.
     #[error("it contains a user name or password; leave that out")]
@@ -32,14 +32,14 @@ pub enum ProviderUrlError {
     Extra,
 }
 
-/// The address of the person's own store on this machine: a name that nobody can own (RFC 2606), so that
+/// The address of the person's own store on this computer: a name that nobody can own (RFC 2606), so that
 /// nothing is ever sent there.
 const LOCAL: &str = "https://local.pdpp.invalid";
 /// The same as it is typed and shown.
 const LOCAL_NAME: &str = "local";
 
 impl ProviderUrl {
-    /// Whether it is the person's own store on this machine, to which no request is ever sent.
+    /// Whether it is the person's own store on this computer, to which no request is ever sent.
     pub fn is_local(&self) -> bool {
         self.as_str() == LOCAL
     }
@@ -47,6 +47,12 @@ impl ProviderUrl {
     /// The form that a person types.
     pub fn typed(&self) -> &str {
         if self.is_local() { LOCAL_NAME } else { self.as_str() }
+    }
+
+    /// Its name in a text that only a person reads: an address without the scheme, if that is https, or the person's
+    /// own data.
+    pub fn in_short(&self) -> &str {
+        if self.is_local() { "your own data" } else { self.as_str().trim_start_matches("https://") }
     }
 
     /// The URL without a trailing slash: `https://host/tenant`.
@@ -82,7 +88,7 @@ impl ProviderUrl {
     }
 }
 
-/// What was probably meant: https, or http for this machine.
+/// What was probably meant: https, or http for this computer.
 fn no_scheme(text: &str) -> ProviderUrlError {
     let rest = text.trim_start_matches([':', '/']);
     if rest.is_empty() {
@@ -101,7 +107,7 @@ pub fn is_secure(url: &Url) -> bool {
     }
 }
 
-/// Whether `url` names this machine by a loopback address or `localhost`.
+/// Whether `url` names this computer by a loopback address or `localhost`.
 pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(domain)) => {
@@ -126,7 +132,7 @@ impl FromStr for ProviderUrl {
             Err(url::ParseError::RelativeUrlWithoutBase) => {
                 return Err(no_scheme(text));
             }
-            Err(error) => return Err(ProviderUrlError::NotAUrl(error)),
+            Err(_) => return Err(ProviderUrlError::NotAUrl),
         };
         // `example.org:8443/x` is parsed with the scheme `example.org`.
         if url.cannot_be_a_base() || !text.contains("://") {
@@ -223,7 +229,7 @@ mod tests {
         assert!(matches!("a.example:8443/x".parse::<ProviderUrl>(), Err(ProviderUrlError::NoScheme(_))));
         assert_eq!("https://u:p@a.example".parse::<ProviderUrl>(), Err(ProviderUrlError::Credentials));
         assert_eq!("https://a.example/?q".parse::<ProviderUrl>(), Err(ProviderUrlError::Extra));
-        assert!(matches!("https://".parse::<ProviderUrl>(), Err(ProviderUrlError::NotAUrl(_))));
+        assert!(matches!("https://".parse::<ProviderUrl>(), Err(ProviderUrlError::NotAUrl)));
     }
 
     #[test]

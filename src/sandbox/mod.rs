@@ -19,9 +19,9 @@ pub const DEFAULT_PORT: u16 = 7377;
 
 /// The profile of a sandbox's vault.
 const PROFILE: Profile = Profile {
-    name: "PDPP sandbox (fictional data)",
+    name: "PDPP sandbox (made-up data)",
     title: "PDPP sandbox",
-    owner: "Fictional data of Maren Solberg",
+    owner: "Made-up data of Maren Solberg",
     command: "pdpp sandbox",
     is_service: false,
     subject_id: "owner_sandbox",
@@ -185,10 +185,9 @@ fn error(error: OpenError) -> Error {
                 failed
             }
         }
-        OpenError::NoRandomness => Error::failed(
-            "no_randomness",
-            "The system provided no random bytes, so pdpp could not make a key",
-        ),
+        OpenError::NoRandomness => {
+            Error::no_randomness("The system provided no random bytes, so pdpp could not make a key")
+        }
     }
 }
 

@@ -102,7 +102,7 @@ impl Entry {
     }
 
     /// What an entry in a host's config starts, in any of the ways that hosts write it; `None` if it starts
-    /// nothing on this machine.
+    /// nothing on this computer.
     pub fn from_config(entry: &Value) -> Option<Self> {
         let text = |value: &Value| value.as_str().map(ToOwned::to_owned);
         let texts =

@@ -194,12 +194,19 @@ impl Job<'_> {
     /// `entry_narrowed`, `entry_keeps_settings`, `host_policy`, `owner_credential_in_config`, `no_such_scope`,
     /// `relative_config_dir`.
     pub fn plan(&self, machine: &Machine) -> Result<Plan> {
-        self.plan_for(machine, &self.locate(machine)?)
+        self.plan_for(machine, &self.locate(machine)?, 0)
     }
 
-    fn plan_for(&self, machine: &Machine, file: &ForeignFile) -> Result<Plan> {
+    /// `made` is the number of folders that are made for a new file.
+    fn plan_for(&self, machine: &Machine, file: &ForeignFile, made: usize) -> Result<Plan> {
         let old = file.read().map_err(|error| self.left_alone(error))?;
-        let plan = self.edit_beside(file.named(), old, &|before| file.has_backup(before))?;
+        let mut plan = self.edit_beside(file.named(), old, &|| file.backed_up().collect())?;
+        if plan.old.is_none() {
+            plan.new = plan.new.map(|new| match String::from_utf8(new) {
+                Ok(text) => edit::with_folders(text, made).into_bytes(),
+                Err(other) => other.into_bytes(),
+            });
+        }
         let ban = plan.entry.as_ref().and_then(|entry| policy::ban(machine, self.host, self.name, entry));
         if let Some(Ban { file, rule }) = ban {
             return Err(Error::failed(
@@ -211,7 +218,7 @@ impl Job<'_> {
                     self.name
                 ),
             )
-            .hint("Change that rule, or ask the administrator of this machine, and run this again"));
+            .hint("Change that rule, or ask the administrator of this computer, and run this again"));
         }
         if plan.old != plan.new {
             file.check_writable().map_err(|error| self.left_alone(error))?;
@@ -219,12 +226,12 @@ impl Job<'_> {
         Ok(plan)
     }
 
-    /// The edit alone, on bytes. `was` returns whether a backup has the given bytes.
+    /// The edit alone, on bytes. `backups` are the contents of the file's backups, newest first.
     pub(super) fn edit_beside(
         &self,
         file: &Path,
         old: Option<Vec<u8>>,
-        was: &dyn Fn(&[u8]) -> bool,
+        backups: &dyn Fn() -> Vec<Vec<u8>>,
     ) -> Result<Plan> {
         let before = old.as_deref().map(document).transpose().map_err(|why| self.damaged(file, &why))?;
         let damaged = |error: EditError| self.damaged(file, &error.to_string());
@@ -298,11 +305,10 @@ impl Job<'_> {
         let whole = |text: String| {
             Some(if has_bom && !drops_bom { format!("{BOM}{text}") } else { text }.into_bytes())
         };
-        // A byte order mark that setup left out for its entry comes back if the rest is as before.
+        // A byte order mark that setup left out for its entry comes back, even if the rest has changed since.
         let returned = |text: String| {
-            let before = format!("{BOM}{text}");
-            let is_left_out = !has_bom && self.host.chokes_on_bom && was(before.as_bytes());
-            if is_left_out { Some(before.into_bytes()) } else { whole(text) }
+            let is_left_out = !has_bom && self.host.chokes_on_bom && self.had_bom(&backups());
+            if is_left_out { Some(format!("{BOM}{text}").into_bytes()) } else { whole(text) }
         };
         let (action, new) = match edited {
             Edited::Added(text) => (Action::Added, whole(text)),
@@ -327,6 +333,17 @@ impl Job<'_> {
         Ok(Plan { action, file: file.to_owned(), diff, entry, start: kept.start, notes, owner, old, new })
     }
 
+    /// Whether the file began with a byte order mark before setup added its entry: the newest backup without the entry
+    /// shows that.
+    fn had_bom(&self, backups: &[Vec<u8>]) -> bool {
+        let before = backups.iter().find_map(|bytes| {
+            let (bom, text) = document(bytes).ok()?;
+            let root = edit::read(self.host.format, text).ok()?;
+            edit::entry(&root, self.place()).is_none().then_some(bom)
+        });
+        before.unwrap_or(false)
+    }
+
     /// Applies the change: reads, edits and writes under the available locks, until the replaced content is the
     /// content that was read.
     ///
@@ -338,21 +355,29 @@ impl Job<'_> {
             return Ok(done);
         }
         let stamp = stamp();
+        let mut made = 0;
         for _ in 0..TRIES {
             let file = self.locate(machine)?;
             // Creates nothing, not even a directory, if there is nothing to change.
-            let plan = self.plan_for(machine, &file)?;
+            let plan = self.plan_for(machine, &file, 0)?;
             if plan.old == plan.new {
                 return Ok(Done { plan, backup: None, by: None, notes });
             }
+            made = made.max(file.missing_folders());
             let lock = file.lock().map_err(|error| self.left_alone(error))?;
-            let _host_lock = self.host_lock(&file)?;
-            let plan = self.plan_for(machine, &file)?;
+            let host_lock = self.host_lock(&file)?;
+            let plan = self.plan_for(machine, &file, made)?;
             if let Some(backup) = self.write(&file, &lock, &plan, &stamp)? {
                 if plan.new.is_none() {
                     file.remove_backups(&lock, &|bytes| self.is_all_ours(bytes));
                 }
                 file.prune_backups(&lock, NEWEST_BACKUPS);
+                // A lock may be a file in the folder.
+                drop((host_lock, lock));
+                if plan.new.is_none() {
+                    // A host counts as installed if its folder exists.
+                    file.remove_folders(folders_of(plan.old.as_deref()));
+                }
                 if let (Some(name), Some(backup)) = (&plan.owner, &backup) {
                     notes.push(format!(
                         "the backup contains {name}, an owner's credential. Delete it: rm {}",
@@ -438,7 +463,7 @@ impl Job<'_> {
             return Ok(None);
         };
         let file = self.locate(machine)?;
-        let plan = self.plan_for(machine, &file)?;
+        let plan = self.plan_for(machine, &file, 0)?;
         if plan.action != Action::Added {
             return Ok(None);
         }
@@ -452,7 +477,7 @@ impl Job<'_> {
         file.prune_backups(&lock, NEWEST_BACKUPS);
         drop(lock);
         // Its report is not enough: the entry must be in the file.
-        let now = self.plan_for(machine, &self.locate(machine)?)?;
+        let now = self.plan_for(machine, &self.locate(machine)?, 0)?;
         if now.action == Action::Unchanged {
             let diff =
                 self.diff(&plan.file, plan.old.as_deref(), now.old.as_deref(), &[plan.entry.as_ref(), None]);
@@ -470,7 +495,7 @@ impl Job<'_> {
                 "Claude Code does not accept the entry; pdpp left its config unchanged",
             )
             .because(why)
-            .hint("Ask the administrator of this machine"));
+            .hint("Ask the administrator of this computer"));
         }
         notes.push(format!("`{by}` did not add it ({why}), so pdpp edited the file"));
         Ok(None)
@@ -489,10 +514,14 @@ impl Job<'_> {
             (Some(new), None) => file.remove(&lock, new),
             (None, None) => return Ok(()),
         };
-        if back.map_err(|error| self.left_alone(error))? == Wrote::Yes {
+        let back = back.map_err(|error| self.left_alone(error))?;
+        drop((host_lock, lock));
+        if back == Wrote::Yes {
+            if done.plan.old.is_none() {
+                file.remove_folders(folders_of(done.plan.new.as_deref()));
+            }
             return Ok(());
         }
-        drop((host_lock, lock));
         let undo = Job { entry: None, any_entry: true, ..self.clone() };
         Box::pin(undo.apply(machine)).await.map(|_| ())
     }
@@ -637,6 +666,11 @@ impl Job<'_> {
     }
 }
 
+/// How many folders setup made for a file with these bytes.
+fn folders_of(bytes: Option<&[u8]>) -> usize {
+    bytes.and_then(|bytes| document(bytes).ok()).map_or(0, |(_, text)| edit::folders(text))
+}
+
 /// How a person has limited what an entry shows to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Narrowed {
@@ -664,7 +698,7 @@ impl Narrowed {
         let (how, hint) = match self {
             Self::Grants => (
                 "serves only certain grants",
-                Hint::new("To let it serve every grant on this machine: ").run(again),
+                Hint::new("To let it serve every grant on this computer: ").run(again),
             ),
             Self::Off => (
                 "is switched off",

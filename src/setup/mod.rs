@@ -72,7 +72,7 @@ pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report
         warnings.extend(shadows.iter().map(ToString::to_string));
         if job.scope == Scope::Project {
             warnings.push(
-                "the entry has a path on this machine: do not commit it to a shared repository".to_owned(),
+                "the entry has a path on this computer: do not commit it to a shared repository".to_owned(),
             );
         }
     }

@@ -51,9 +51,10 @@ impl Report {
             format!("{} would get no answer from the command in its config; {kept}", self.host.title),
         )
         .because(cause.to_string());
-        Some(match cause.next() {
-            Some(next) => error.hint(next.clone()),
-            None => error,
+        Some(match (cause.next(), &self.done.plan.entry) {
+            (Some(next), _) => error.hint(next.clone()),
+            (None, Some(entry)) => error.hint(format!("Run it yourself to see why: {}", entry.display())),
+            (None, None) => error,
         })
     }
 
@@ -108,7 +109,17 @@ impl Report {
         let mut message = match (plan.action, self.dry_run) {
             (Action::Added, false) => format!("{}: added `{name}` to {file}", self.host.title),
             (Action::Updated, false) => format!("{}: updated `{name}` in {file}", self.host.title),
+            // Setup had made the file for the entry alone.
+            (Action::Removed, false) if plan.new.is_none() => {
+                format!("{}: removed `{name}`, and deleted {file}, which held nothing else", self.host.title)
+            }
             (Action::Removed, false) => format!("{}: removed `{name}` from {file}", self.host.title),
+            (Action::Removed, true) if plan.new.is_none() => {
+                format!(
+                    "{}: `{name}` would be removed, and {file} deleted, which holds nothing else",
+                    self.host.title
+                )
+            }
             (Action::Unchanged, _) => {
                 format!("{}: unchanged, `{name}` is already in {file}", self.host.title)
             }

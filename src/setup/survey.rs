@@ -1,4 +1,4 @@
-//! Surveys this machine: which hosts it has, whether they know this program, and what is wrong. It only reads.
+//! Surveys this computer: which hosts it has, whether they know this program, and what is wrong. It only reads.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -127,7 +127,7 @@ pub fn survey(machine: &Machine, name: &str) -> Vec<Surveyed> {
     HOSTS.into_iter().map(|host| look(machine, host, name)).collect()
 }
 
-/// Whether anything shows that a host is on this machine: one of its programs, its file, or a directory.
+/// Whether anything shows that a host is on this computer: one of its programs, its file, or a directory.
 pub fn is_here(machine: &Machine, host: &Host) -> bool {
     let file = (host.user_file)(machine);
     // The files of Claude Code and some others are directly in HOME, which is not a sign of any host.
@@ -213,7 +213,7 @@ pub fn absence(machine: &Machine, host: &Host) -> Option<String> {
         return Some(format!("`{program}` is not on your PATH: the entry works once {title} is installed"));
     }
     let is_gone = !is_here(machine, host);
-    is_gone.then(|| format!("{title} was not found on this machine: the entry works once it is installed"))
+    is_gone.then(|| format!("{title} was not found on this computer: the entry works once it is installed"))
 }
 
 /// What the file has for the entry, and what is wrong with it.
@@ -249,7 +249,7 @@ fn look_into(
     problems.extend(wrong_with(machine, host, &entry));
     problems.extend(policy::ban(machine, host, name, &entry).map(|ban| {
         let what = format!("`{}` in {} keeps it from using `{name}`", ban.rule, ban.file.display());
-        Problem::new(what, "Change that rule, or ask the administrator of this machine")
+        Problem::new(what, "Change that rule, or ask the administrator of this computer")
     }));
     if has_bom && host.chokes_on_bom {
         problems.push(Problem::new(
@@ -312,7 +312,7 @@ pub fn untrusted(machine: &Machine, host: &Host, scope: Scope) -> Option<Problem
     (!is_trusted).then(|| Problem::new(what, "Start codex there once and confirm that you trust the folder"))
 }
 
-/// The host's other files on this machine that have an entry `name`.
+/// The host's other files on this computer that have an entry `name`.
 pub fn elsewhere(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Vec<PathBuf> {
     let user = (host.user_file)(machine);
     let mut files: Vec<_> = file_of(host, machine, Scope::Project).into_iter().collect();

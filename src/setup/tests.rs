@@ -23,7 +23,7 @@ pub(super) fn job(id: &str) -> Job<'static> {
 impl Job<'_> {
     /// The edit, without any backup.
     pub(super) fn edit(&self, file: &Path, old: Option<Vec<u8>>) -> Result<Plan> {
-        self.edit_beside(file, old, &|_| false)
+        self.edit_beside(file, old, &Vec::new)
     }
 }
 
@@ -120,12 +120,21 @@ fn a_byte_order_mark_is_read_and_kept_but_where_the_host_is_known_to_refuse_it()
         let plan = job(host.id).edit(Path::new("f"), Some(with_bom.into())).unwrap();
         let expected = if host.chokes_on_bom { Action::Updated } else { Action::Unchanged };
         assert_eq!(plan.action, expected, "{}", host.id);
-        // The mark comes back only with the bytes from before; removing the entry keeps an existing mark.
+        // The mark comes back if the file had it before the entry, whatever has changed since; removing the entry
+        // keeps an existing mark.
         let original = format!("{BOM}{text}");
         let out = Job { entry: None, ..job(host.id) };
-        for (was, left) in [(original.as_str(), original.as_str()), ("other", text)] {
-            let was = |bytes: &[u8]| bytes == was.as_bytes();
-            let plan = out.edit_beside(Path::new("f"), Some(new.clone().into()), &was).unwrap();
+        let (with, plain) = (original.as_str(), text);
+        for (backups, left) in [
+            (&[with][..], with),
+            (&[new.as_str(), with], with),
+            // Its owner took it out, and then setup added the entry again.
+            (&[plain, with], plain),
+            (&["not a settings file: {"], plain),
+            (&[], plain),
+        ] {
+            let backups = || backups.iter().map(|backup| backup.as_bytes().to_vec()).collect();
+            let plan = out.edit_beside(Path::new("f"), Some(new.clone().into()), &backups).unwrap();
             let expected = if host.chokes_on_bom { left } else { &original };
             assert_eq!(String::from_utf8(plan.new.unwrap()).unwrap(), expected, "{}", host.id);
         }

@@ -76,7 +76,7 @@ pub fn endpoints(
     let mut endpoints = HashMap::new();
     for Called { host, base } in names.all() {
         let provider: ProviderUrl = base.parse()?;
-        // Requests to the public name are read on this machine, so they do not go out to the internet and back.
+        // Requests to the public name are read on this computer, so they do not go out to the internet and back.
         let (here, endpoint) = match names.as_ref() {
             Names::Here { .. } => (base.clone(), endpoint(&base)?),
             // No page of another site needs access: hosts call from their servers.

@@ -1,4 +1,4 @@
-//! A vault: a PDPP provider on this machine. It has an authorization server and a resource server on loopback, over
+//! A vault: a PDPP provider on this computer. It has an authorization server and a resource server on loopback, over
 //! SQLite.
 //!
 //! It is a real provider, not a mock: it enforces grants ([`enforcement`]), and the owner consents on a page

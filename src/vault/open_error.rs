@@ -12,7 +12,7 @@ pub enum OpenError {
     /// Other machines could reach it there.
     #[error("{0} is not a loopback address")]
     NotLoopback(IpAddr),
-    /// The address is in use, or does not belong to this machine.
+    /// The address is in use, or does not belong to this computer.
     #[error("could not listen on {0}")]
     Listen(SocketAddr, #[source] io::Error),
     /// The system supplied no event loop or no thread.

@@ -36,8 +36,8 @@ pub struct PublicUrl {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotPublic {
     /// It is not a URL.
-    #[error("it is not a URL ({0})")]
-    NotAUrl(url::ParseError),
+    #[error("it is not a URL such as https://pdpp.example")]
+    NotAUrl,
     /// Without TLS, anyone on the way could read what is sent.
     #[error("it must begin with https://")]
     NotHttps,
@@ -55,7 +55,7 @@ impl FromStr for PublicUrl {
     type Err = NotPublic;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let url = Url::parse(text.trim()).map_err(NotPublic::NotAUrl)?;
+        let url = Url::parse(text.trim()).map_err(|_| NotPublic::NotAUrl)?;
         if url.scheme() != "https" {
             return Err(NotPublic::NotHttps);
         }

@@ -133,7 +133,7 @@ export class Machine {
     const page = await new Promise((resolve, reject) => {
       child.stderr.on("data", (chunk) => {
         heard += chunk;
-        // A device code's page is named directly; the others are behind a page of this machine and a code.
+        // A device code's page is named directly; the others are behind a page of this computer and a code.
         const device = /(https?:\S+\/consent\/device\?\S+)\s/.exec(heard);
         if (device) resolve(device[1]);
         const [, address] = /^ {2}(http:\/\/127\.0\.0\.1:\d+\/)$/m.exec(heard) ?? [];

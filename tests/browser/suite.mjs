@@ -166,7 +166,7 @@ async function approves_as_it_stands() {
   equal((await records(home, { stream: "transactions", limit: 3 })).length, 3, "records");
 }
 
-/** The whole way of a browser: the private file, this machine's page, the provider's, and back; with scripts and without. */
+/** The whole way of a browser: the private file, this computer's page, the provider's, and back; with scripts and without. */
 async function comes_in_by_its_file_and_brings_the_answer() {
   for (const javaScriptEnabled of [true, false]) {
     for (const flow of ["agent-connect", "authorization-code"]) {

@@ -195,7 +195,7 @@ fn unconnected_it_lists_the_six_tools_and_every_call_says_what_to_do() {
     assert_eq!(names, TOOLS);
     let program = env!("CARGO_BIN_EXE_pdpp");
     let next = format!(
-        "in the settings of this extension (in Claude Desktop: Settings, Extensions, pdpp), or to run in a terminal: {program} connect <provider-url>"
+        "in the settings of this extension (in Claude Desktop: Settings, Extensions, pdpp), or to do this in a terminal: For your own data, once it is imported: pdpp connect local; for a provider: pdpp connect <provider-url> (`pdpp` is {program})"
     );
     for tool in TOOLS {
         // The wrong arguments are not the problem.
@@ -383,9 +383,10 @@ fn a_grant_for_another_host_alone_is_none_for_this_one() {
     let token = pdpp::secret::AccessToken::new("token".to_owned()).unwrap();
     cache.store(other, &pdpp::cache::credential::Secrets::new(token, None), None).unwrap();
     let mut server = Server::start(&env, None, None);
-    let said = server.says("error not_connected: No grant on this machine is for every host");
+    let said = server.says("error not_connected: No grant on this computer is for every host");
     assert!(said.contains("for one host alone: https://provider.example (Mail) for claude"), "{said}");
     assert!(!said.contains("\\n") && !said.contains("connected are"), "{said}");
+    assert!(said.contains("To allow every host: pdpp connect https://provider.example"), "{said}");
     let called = env.run(&["mcp", "call", "schema"]);
     let said = format!("{}{}", called.stdout, called.stderr);
     assert!(said.contains("https://provider.example (Mail) for claude") && !said.contains("\\n"), "{said}");

@@ -1,4 +1,4 @@
-//! Promise: a credential on this machine is neither lost nor leaked.
+//! Promise: a credential on this computer is neither lost nor leaked.
 
 mod dumps;
 mod ends;

@@ -347,7 +347,7 @@ fn an_answer_of_somebody_else_is_not_taken() {
     });
 }
 
-/// Another user of the machine, who has learned the address of the provider's page, brings their own answer;
+/// Another user of the computer, who has learned the address of the provider's page, brings their own answer;
 /// and a program that reaches the port reports that the owner refused.
 #[test]
 fn o7_2_only_the_browser_that_was_let_in_can_bring_the_answer() {
@@ -529,7 +529,7 @@ fn metadata_is_found_where_providers_have_it_and_checked_all_the_same() {
     ] {
         fails(&switches, &[], 69, code);
     }
-    // This machine has several names; a token is for one of them.
+    // This computer has several names; a token is for one of them.
     let env = TestEnv::new();
     let provider = Provider::start(Switches::default());
     let typed = provider.url().replace("127.0.0.1", "localhost");

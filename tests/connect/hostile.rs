@@ -235,7 +235,7 @@ fn polling_without_end_ends_in_every_flow() {
     });
 }
 
-/// The metadata of a remote provider must not name this machine; that of a local one must name only its own.
+/// The metadata of a remote provider must not name this computer; that of a local one must name only its own.
 #[test]
 fn endpoints_elsewhere_are_refused_before_anything_is_sent_there() {
     const ENDPOINTS: [&str; 7] = [
@@ -249,7 +249,7 @@ fn endpoints_elsewhere_are_refused_before_anything_is_sent_there() {
     ];
     fn at<const N: usize>(body: &mut Value, urls: &provider::Urls) {
         provider::with_all(body, urls);
-        // The other port of this machine is as foreign as any other host.
+        // The other port of this computer is as foreign as any other host.
         body[ENDPOINTS[N]] = json!(format!("{}/x", urls.provider));
     }
     let edits: [Edit; 7] = [at::<0>, at::<1>, at::<2>, at::<3>, at::<4>, at::<5>, at::<6>];

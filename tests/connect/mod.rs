@@ -98,7 +98,7 @@ fn r8_1_native_agent_connect_ends_with_a_proven_token_in_the_cache() {
     ] {
         assert!(ran.stdout.contains(part), "{part} in {}", ran.stdout);
     }
-    // The address of a page of this machine is printed apart from the result; the provider's own address is a
+    // The address of a page of this computer is printed apart from the result; the provider's own address is a
     // capability.
     assert!(
         ran.stderr.contains("\n  http://127.0.0.1:") && ran.stderr.contains("Made-up Diaries"),
@@ -594,7 +594,7 @@ fn another_grant_stays_and_the_same_is_replaced() {
     provider.switch(|switches| switches.grant_id = "/etc/passwd");
     let other = connect(&env, &provider, &[]);
     assert_eq!(other.code, Some(0), "{other:?}");
-    assert!(other.stdout.contains("all grants on this machine together"), "{}", other.stdout);
+    assert!(other.stdout.contains("all grants on this computer together"), "{}", other.stdout);
     let kept = credentials(&env);
     assert_eq!(kept.len(), 2);
     let files = env.files();

@@ -45,7 +45,7 @@ fn a_variable_that_names_no_proxy_is_refused_where_it_counts() {
         assert!(ran.stderr.contains(part), "{part} in {}", ran.stderr);
     }
     assert!(!ran.stderr.contains("canary"), "{}", ran.stderr);
-    // This machine is never reached through a proxy.
+    // This computer is never reached through a proxy.
     let provider = Provider::start(Switches::default());
     assert_eq!(connect(&env, &provider, &[]).code, Some(0));
 }
@@ -59,7 +59,7 @@ fn a_machine_without_certificates_reaches_itself_without_tls() {
     env.set("SSL_CERT_DIR", Some(nowhere));
     let provider = Provider::start(Switches::default());
     assert_eq!(connect(&env, &provider, &[]).code, Some(0));
-    // TLS needs the certificates, on this machine too.
+    // TLS needs the certificates, on this computer too.
     for url in ["https://127.0.0.1:1", "https://provider.test/me"] {
         let ran = env.run(&["connect", url, "--no-browser"]);
         assert!(ran.stderr.contains("code: http_setup_failed"), "{url}: {}", ran.stderr);

@@ -291,3 +291,30 @@ fn o2_2_what_a_browser_keeps_beside_its_history_is_taken_up() {
     let result = json(&refresh(&desk, &["--json"]));
     assert_eq!(counts(source(&result, &path)), [2, 1, 0, 1], "{result}");
 }
+
+#[test]
+fn o2_4_nothing_is_asked_if_nothing_would_be_added() {
+    let desk = Desk::new();
+    let rows = desk.file("a.csv", table(3));
+    let mails = desk.file("mail/inbox.mbox", mailbox("me@example.org", 3));
+    let folder = mails.parent().unwrap();
+    for path in [rows.as_path(), folder] {
+        // Nothing is known yet, and nobody agreed.
+        assert_eq!(desk.run(path, &[]).code, Some(77), "{}", path.display());
+        import(&desk, path, &[]);
+        let ran = desk.run(path, &[]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.stderr.contains("Nothing is new: all of this was imported before."), "{ran:?}");
+        let ran = desk.run(path, &["--json"]);
+        assert_eq!((ran.code, counts(&json(&ran)["sources"][0])), (Some(0), [3, 0, 0, 3]), "{ran:?}");
+    }
+    let ran = desk.env.run(&["import"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    // What has grown, or would be read in another way, is asked about.
+    std::fs::write(&mails, mailbox("me@example.org", 4)).unwrap();
+    for (path, more) in [(folder, &[][..]), (rows.as_path(), &["--date-order", "dmy"])] {
+        let ran = desk.run(path, more);
+        assert_eq!(ran.code, Some(77), "{ran:?}");
+        assert!(ran.stderr.contains("code: import_unconfirmed"), "{ran:?}");
+    }
+}

@@ -236,7 +236,7 @@ fn o3_11_no_grant_and_no_token_comes_back() {
         )
         .unwrap()
     );
-    // The database of grants still exists, and so does the token on this machine.
+    // The database of grants still exists, and so does the token on this computer.
     for name in ["own.db", "own.db-wal", "own.db-shm"] {
         let _ = std::fs::remove_file(dir.join(name));
     }

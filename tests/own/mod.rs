@@ -1,4 +1,4 @@
-//! A person's own data on this machine: granted by `connect local`, read in process, ended (O1, O6, O7).
+//! A person's own data on this computer: granted by `connect local`, read in process, ended (O1, O6, O7).
 
 mod asked;
 mod attachment_text;

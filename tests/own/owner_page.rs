@@ -306,7 +306,7 @@ async fn o7_15_a_preview_is_what_the_agent_reads_and_an_end_ends_it() {
     assert_eq!(
         open.env.run(&["mcp", "call", "schema"]).code,
         Some(78),
-        "its token is gone from this machine"
+        "its token is gone from this computer"
     );
     assert_eq!(open.get(&format!("/grants/{id}")).await.0, StatusCode::NOT_FOUND);
     assert_eq!(open.post(&format!("/grants/{id}/end"), &[]).await.0, StatusCode::SEE_OTHER, "again");

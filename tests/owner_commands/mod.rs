@@ -74,7 +74,8 @@ fn status_says_what_is_connected_and_whether_it_works() {
         (&report["error"]["code"], &report["error"]["exit_code"]),
         (&json!("not_connected"), &json!(78))
     );
-    assert_eq!(report["error"]["next"], "pdpp connect <provider-url>");
+    let next = "For your own data, once it is imported: pdpp connect local; for a provider: pdpp connect <provider-url>";
+    assert_eq!(report["error"]["next"], next);
 
     let (env, provider) = connected(Switches::default());
     let ran = env.run(&["status"]);
@@ -223,7 +224,7 @@ fn disconnect_ends_the_grant_at_the_provider_and_deletes_it_here() {
     assert_eq!(again.code, Some(78), "{again:?}");
     assert!(again.stderr.contains("code: not_connected"));
     let all = env.run(&["disconnect", "--all", "--yes"]);
-    assert_eq!((all.code, all.stdout.as_str()), (Some(0), "Nothing was connected on this machine.\n"));
+    assert_eq!((all.code, all.stdout.as_str()), (Some(0), "Nothing was connected on this computer.\n"));
 }
 
 #[test]
@@ -232,7 +233,7 @@ fn everything_is_disconnected_only_where_somebody_confirms_it() {
     for more in [&[][..], &["--json"]] {
         let ran = env.run(&[&["disconnect", "--all"], more].concat());
         let output = format!("{}{}", ran.stdout, ran.stderr);
-        assert!(ran.code == Some(2) && output.contains("confirmation_required"), "{ran:?}");
+        assert!(ran.code == Some(77) && output.contains("confirmation_required"), "{ran:?}");
     }
     assert_eq!(env.run(&["status"]).code, Some(0), "nothing is gone");
     env.run(&["disconnect", "--all", "--yes"]);
@@ -255,7 +256,7 @@ fn nothing_is_ended_where_nobody_says_so() {
     let _ = typed.stdin.take().unwrap().write_all(b"n\n");
     let typed = Ran::from(typed.wait_with_output().unwrap());
     for ran in [typed, env.run(&["disconnect", provider.url()]), env.run(&["disconnect", "--forget"])] {
-        assert!(ran.code == Some(2) && ran.stderr.contains("code: confirmation_required"), "{ran:?}");
+        assert!(ran.code == Some(77) && ran.stderr.contains("code: confirmation_required"), "{ran:?}");
         assert!(ran.stderr.contains("Paper diary") && ran.stderr.contains("--yes"), "{}", ran.stderr);
     }
     assert_eq!(provider.seen("").len(), asked, "nobody was asked");
@@ -357,7 +358,11 @@ fn several_grants_are_listed_rather_than_guessed() {
     for arguments in [&["disconnect"][..], &["disconnect", provider.url()], &["disconnect", "--yes"]] {
         let ran = env.run(arguments);
         assert_eq!(ran.code, Some(2), "{ran:?}");
-        assert!(ran.stderr.contains("code: several_credentials") && ran.stderr.contains("grt_made_up_2"));
+        assert!(ran.stderr.contains("code: several_credentials"), "{ran:?}");
+        for grant in ["grt_made_up_1", "grt_made_up_2"] {
+            let command = format!("\n  pdpp disconnect {} --grant {grant}   (Paper diary", provider.url());
+            assert!(ran.stderr.contains(&command), "{command:?} is not in {ran:?}");
+        }
     }
     env.run(&["disconnect", "grt_made_up_2", "--yes"]);
     let left = json_of(&env.run(&["status", "--json"]))["credentials"].clone();
@@ -369,7 +374,7 @@ fn doctor_finds_what_stops_a_person() {
     let env = TestEnv::new();
     let ran = env.run(&["doctor"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stdout.contains("STOP  grant") && ran.stdout.contains("next: pdpp connect <provider-url>"));
+    assert!(ran.stdout.contains("STOP  grant") && ran.stdout.contains("pdpp connect <provider-url>"));
     assert!(ran.stdout.lines().count() <= 24, "one screen: {}", ran.stdout);
 
     let (env, provider) = connected(Switches::default());

@@ -197,7 +197,7 @@ fn wrong_options_are_typed_errors_that_repeat_no_password() {
     assert_eq!(provider_check(&ran)["code"], "ca_file_invalid", "{ran:?}");
     let ran = env.run(&["connect", PROVIDER, "--no-browser", "--ca-file", "/no/such/file.pem"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("code: ca_file_invalid"), "{ran:?}");
-    // A command that could not reach the provider removes nothing from this machine.
+    // A command that could not reach the provider removes nothing from this computer.
     let (env, _provider) = super::connected(super::Switches::default());
     for command in ["disconnect", "status"] {
         let more: &[&str] = if command == "disconnect" { &["--all", "--yes"] } else { &["--check"] };

@@ -80,7 +80,9 @@ fn walk(env: &TestEnv, table: &[(&[&str], i32, &str, Next)]) {
 
 #[test]
 fn every_failure_without_a_grant_has_a_next_step() {
-    const CONNECT: Next = Typed("pdpp connect <provider-url>");
+    const CONNECT: Next = Typed(
+        "For your own data, once it is imported: pdpp connect local; for a provider: pdpp connect <provider-url>",
+    );
     let env = TestEnv::new();
     walk(
         &env,
@@ -104,7 +106,23 @@ fn every_failure_without_a_grant_has_a_next_step() {
             (&["mcp", "inspekt"], 2, "unknown_command", Works("pdpp mcp inspect")),
             (&[], 2, "usage_error", Works("pdpp --help")),
             (&["mcp"], 2, "usage_error", Works("pdpp mcp --help")),
-            (&["connect"], 2, "usage_error", Works("pdpp connect --help")),
+            (
+                &["connect"],
+                2,
+                "usage_error",
+                Typed(
+                    "For your own data, once it is imported: pdpp connect local; for a provider: pdpp connect https://provider.example",
+                ),
+            ),
+            (&["connect", "--nonsense"], 2, "usage_error", Works("pdpp connect --help")),
+            (
+                &["connect", "mydata"],
+                2,
+                "provider_url_invalid",
+                Typed(
+                    "For your own data, once it is imported: pdpp connect local; for a provider: pdpp connect https://mydata",
+                ),
+            ),
             (&["status", "--nonsense"], 2, "usage_error", Works("pdpp status --help")),
             (&["log", "--snce", "2h"], 2, "usage_error", Works("pdpp log --since 2h")),
             (&["log", "--limit", "0"], 2, "usage_error", Works("pdpp log --help")),
@@ -123,7 +141,7 @@ fn every_failure_without_a_grant_has_a_next_step() {
                 "usage_error",
                 Works("pdpp mcp setup codex --dry-run"),
             ),
-            (&["mcp", "setup", "--remove"], 2, "usage_error", Works("pdpp mcp setup --help")),
+            (&["mcp", "setup", "--remove"], 2, "usage_error", Works("pdpp mcp setup claude --remove")),
             (
                 &["mcp", "setup", "chatgpt"],
                 78,
@@ -191,11 +209,14 @@ fn every_failure_with_grants_has_a_next_step() {
                 Typed("pdpp connect https://a.example"),
             ),
             (&["disconnect", "nosuch"], 78, "not_connected", Works("pdpp status")),
-            (&["disconnect", "--all"], 2, "confirmation_required", Typed("pdpp disconnect --all --yes")),
+            (&["status", "--grant", "nosuch"], 78, "not_connected", Works("pdpp status")),
+            (&["mcp", "call", "schema", "--grant", "nosuch"], 78, "not_connected", Works("pdpp status")),
+            (&["mcp", "serve", "--grant", "nosuch"], 78, "not_connected", Works("pdpp status")),
+            (&["disconnect", "--all"], 77, "confirmation_required", Typed("pdpp disconnect --all --yes")),
         ],
     );
     let ran = env.run(&["disconnect"]);
-    assert_eq!(next_of(&ran), "pdpp status", "which one is to end is the person's to say");
+    assert_eq!(next_of(&ran), "pdpp disconnect <GRANT>", "which one is to end is the person's to say");
     let ran = env.run(&["status", "--grant", "grt_other_one_that_is_lost"]);
     for name in ["--grant grt_made_up_1 ", "--grant grt_other_one_that_is_long ", "(Paper diary 2)"] {
         assert!(ran.stderr.contains(name), "{name}: {ran:?}");

@@ -86,7 +86,7 @@ fn advised_commands_have_the_options_that_were_given() {
     for command in [&["status"][..], &["mcp", "call", "schema"], &["mcp", "serve"], &["disconnect", "x"]] {
         let ran = env.run(&[command, &["--cache-dir", dir]].concat());
         assert_eq!(ran.code, Some(78), "{ran:?}");
-        assert!(ran.stderr.contains(&format!("next: pdpp {option} ")), "{ran:?}");
+        assert!(ran.stderr.contains("next: ") && ran.stderr.contains(&format!("pdpp {option} ")), "{ran:?}");
     }
     let ran = env.run(&["doctor", "--cache-dir", dir, "--json"]);
     let connect = json!(format!("pdpp {option} connect <provider-url>")).to_string();

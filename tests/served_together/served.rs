@@ -108,7 +108,7 @@ async fn r6_1_r1_9_everything_connected_is_served_and_taken_up_while_it_is() {
     assert_eq!(garden.count(), 0);
 }
 
-/// `connect --renew` gets another grant, and removes the old one from this machine.
+/// `connect --renew` gets another grant, and removes the old one from this computer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r6_1_a_grant_that_was_renewed_meanwhile_answers_the_next_call() {
     for has_others in [false, true] {
@@ -175,7 +175,7 @@ async fn r6_5_a_list_says_what_it_goes_on_without_and_goes_on() {
         while cursor.is_string() {
             let (text, page) = call(&mut client, "search", search(&cursor)).await;
             assert!(page.get("error").is_none(), "{text}");
-            // A grant that is not on this machine any more cannot be renewed.
+            // A grant that is not on this computer any more cannot be renewed.
             assert!(renewed || !text.contains("--renew"), "{text}");
             notices +=
                 usize::from(text.contains("nothing more from a grant") || text.contains("nothing from"));

@@ -246,6 +246,44 @@ fn a_file_that_was_made_is_the_owners_alone_and_goes_with_the_entry() {
     }
 }
 
+/// Folders below the home directory, without this program's own.
+fn folders(env: &TestEnv) -> Vec<std::path::PathBuf> {
+    let (mut found, mut next) = (Vec::new(), vec![env.home().to_owned()]);
+    while let Some(dir) = next.pop() {
+        for entry in std::fs::read_dir(dir).unwrap().flatten() {
+            if entry.file_type().unwrap().is_dir() && !entry.path().starts_with(env.cache_dir()) {
+                found.push(entry.path());
+                next.push(entry.path());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn the_folders_that_were_made_for_a_file_go_with_it_and_no_others() {
+    for (host, path, _) in HOSTS {
+        let env = TestEnv::new();
+        // Whatever else a first command makes.
+        setup(&env, &[host, "--dry-run"]);
+        let before = folders(&env);
+        let (_, outcome) = setup(&env, &[host]);
+        assert_eq!(outcome["action"], "added", "{host}: {outcome}");
+        // The note of them does not change the entry.
+        let (_, outcome) = setup(&env, &[host]);
+        assert_eq!(outcome["action"], "unchanged", "{host}: {outcome}");
+        let ran = env.run(&["mcp", "setup", host, "--remove"]);
+        assert!(ran.stdout.contains("and deleted ") && !ran.stdout.contains(" from "), "{host}: {ran:?}");
+        assert_eq!(folders(&env), before, "{host}");
+        // An older folder stays, even if it is empty.
+        let dir = place(&env, path).parent().unwrap().to_owned();
+        setup(&env, &[host]);
+        setup(&env, &[host, "--remove"]);
+        assert!(dir.exists() && !env.home().join(path).exists(), "{host}");
+    }
+}
+
 #[test]
 fn a_byte_order_mark_is_left_out_where_the_host_refuses_it_and_that_is_reported() {
     for (host, path, _) in HOSTS.into_iter().filter(|(host, ..)| chokes_on_bom(host)) {

@@ -75,12 +75,18 @@ fn a_byte_order_mark_that_setup_left_out_comes_back() {
     assert!(std::fs::read_to_string(&file).unwrap().starts_with('{'), "Gemini refuses it");
     assert_eq!(setup(&env, &["gemini", "--remove"]).0, Some(0));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
-    // If something else changed, the file stays without the mark.
+    // The mark comes back even if something else changed.
     assert_eq!(setup(&env, &["gemini"]).0, Some(0));
     let with = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, with.replace("\"mine\": 1", "\"mine\": 2")).unwrap();
     assert_eq!(setup(&env, &["gemini", "--remove"]).0, Some(0));
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), "{\n  \"mine\": 2\n}\n");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "\u{feff}{\n  \"mine\": 2\n}\n");
+    // Unless its owner left it out before setup added the entry again.
+    let plain = "{\n  \"mine\": 3\n}\n";
+    std::fs::write(&file, plain).unwrap();
+    assert_eq!(setup(&env, &["gemini"]).0, Some(0));
+    assert_eq!(setup(&env, &["gemini", "--remove"]).0, Some(0));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), plain);
 }
 
 #[test]

@@ -115,9 +115,13 @@ fn r8_2_setup_writes_the_entry_proves_it_and_says_what_is_next() {
     let env = TestEnv::new();
     let ran = env.run(&["mcp", "setup", "codex"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    for part in
-        ["Codex: added `pdpp` to ", "/.codex/config.toml", "nothing is connected yet", "next: pdpp connect"]
-    {
+    for part in [
+        "Codex: added `pdpp` to ",
+        "/.codex/config.toml",
+        "nothing is connected yet",
+        "next: For your own data",
+        "pdpp connect",
+    ] {
         assert!(ran.stdout.replace('\\', "/").contains(part), "{part} in {ran:?}");
     }
     let text = std::fs::read_to_string(env.home().join(".codex/config.toml")).unwrap();
@@ -125,11 +129,12 @@ fn r8_2_setup_writes_the_entry_proves_it_and_says_what_is_next() {
         "[mcp_servers.pdpp]\ncommand = \"{}\"\nargs = [\"mcp\", \"serve\"]\nstartup_timeout_sec = 30\n",
         program().replace('\\', "\\\\")
     );
-    assert_eq!(text, expected);
+    // The last line notes that setup made the folder.
+    assert_eq!(text, format!("{expected} \n"));
     let again = env.run(&["mcp", "setup", "codex"]);
     assert!(again.code == Some(0) && again.stdout.starts_with("Codex: unchanged"), "{again:?}");
     let removed = env.run(&["mcp", "setup", "codex", "--remove"]);
-    assert!(removed.stdout.starts_with("Codex: removed `pdpp` from "), "{removed:?}");
+    assert!(removed.stdout.starts_with("Codex: removed `pdpp`, and deleted "), "{removed:?}");
     let absent = env.run(&["mcp", "setup", "codex", "--remove"]);
     assert!(absent.stdout.starts_with("Codex: nothing to remove"), "{absent:?}");
 }
@@ -294,7 +299,7 @@ fn a_host_is_here_before_it_has_a_directory_for_servers() {
     assert_eq!((code, &outcome["action"]), (Some(0), &json!("added")), "{outcome}");
     assert_eq!(
         outcome["warnings"],
-        json!(["Junie was not found on this machine: the entry works once it is installed"])
+        json!(["Junie was not found on this computer: the entry works once it is installed"])
     );
 }
 
@@ -461,7 +466,7 @@ fn what_is_not_installed_is_not_called_fine() {
     );
     for (host, title) in [("zed", "Zed"), ("goose", "Goose")] {
         let (code, outcome) = setup(&TestEnv::new(), &[host]);
-        let warning = format!("{title} was not found on this machine: the entry works once it is installed");
+        let warning = format!("{title} was not found on this computer: the entry works once it is installed");
         assert!(
             code == Some(0) && outcome["warnings"].as_array().unwrap().contains(&json!(warning)),
             "{outcome}"

@@ -1,4 +1,4 @@
-//! Sandboxes whose store is already filled. Without optimisation it takes seconds to create the fictional data, and
+//! Sandboxes whose store is already filled. Without optimisation it takes seconds to create the made-up data, and
 //! most tests only need it to exist.
 
 use std::collections::HashMap;
@@ -72,7 +72,7 @@ fn filled<T>(mut config: Config, open: impl FnOnce(Config) -> T) -> Filled<T> {
     Filled { sandbox, _dir: dir }
 }
 
-/// A sandbox's data directory with the fictional data of `seed`, and without tokens or secrets.
+/// A sandbox's data directory with the made-up data of `seed`, and without tokens or secrets.
 pub fn data_dir(seed: u64) -> tempfile::TempDir {
     let mut dir = tempfile::Builder::new();
     #[cfg(unix)]
@@ -82,7 +82,7 @@ pub fn data_dir(seed: u64) -> tempfile::TempDir {
     dir
 }
 
-/// The store with the fictional data of `seed`, created by the first test that needs it after a build.
+/// The store with the made-up data of `seed`, created by the first test that needs it after a build.
 fn store_of(seed: u64) -> PathBuf {
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("life-{seed}.db"));
     let modified = |path: &Path| std::fs::metadata(path).and_then(|file| file.modified()).ok();

@@ -71,7 +71,7 @@ class Wine:
 
     @staticmethod
     def windows(path):
-        """The name of a file of this machine as Windows programs see it."""
+        """The name of a file of this computer as Windows programs see it."""
         return "Z:" + str(path).replace("/", "\\")
 
     def run(self, *words, timeout=120, **more):

@@ -79,15 +79,7 @@ impl Checklist<'_> {
             let account = sheet.accounts.get(*account)?;
             Some((account, account.streams.get(*stream)?))
         };
-        let are_named = streams.iter().filter_map(of).any(|(_, stream)| stream.is_ticked);
-        let mut answers = vec![
-            ("Who and when: people, times and short values, but no text", Fields::WhoAndWhen),
-            ("With text", Fields::WithText),
-            ("Pick one by one", Fields::Picked(Vec::new())),
-        ];
-        if are_named {
-            answers.insert(0, ("The fields that the options name", Fields::Named));
-        }
+        let answers = answers(streams.iter().filter_map(of).map(|(_, stream)| stream));
         let items: Vec<String> = answers.iter().map(|(label, _)| (*label).to_owned()).collect();
         let Some(picked) = self.0.pick("Which fields", &items)? else { return Ok(None) };
         let Some((_, fields)) = answers.into_iter().nth(picked) else { return Ok(None) };
@@ -156,9 +148,43 @@ fn line(account: &Account, stream: &StreamRow, parts: usize, width: Option<usize
 /// The fewest columns that an account's name gets.
 const LEAST_NAME: usize = 6;
 
+/// The answers to the question which fields of `streams` may be read. What the options ask for comes first.
+fn answers<'a>(streams: impl Iterator<Item = &'a StreamRow>) -> Vec<(&'static str, Fields)> {
+    let (mut is_ticked, mut has_fields) = (false, false);
+    for stream in streams {
+        is_ticked |= stream.is_ticked;
+        has_fields |= stream.has_named_fields();
+    }
+    let asked = match (is_ticked, has_fields) {
+        (_, true) => Some("The fields that the options name"),
+        (true, false) => Some("All fields, with text and links"),
+        (false, false) => None,
+    };
+    asked
+        .map(|asked| (asked, Fields::Named))
+        .into_iter()
+        .chain([
+            ("Who and when: people, times and short values, but no text", Fields::WhoAndWhen),
+            ("With text", Fields::WithText),
+            ("Pick one by one", Fields::Picked(Vec::new())),
+        ])
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fields_that_the_options_name_are_offered_only_if_they_name_some() {
+        let rows = Account::for_tests("Work", "Mail", &["messages"]).streams;
+        let first = |row: StreamRow| answers([&row].into_iter()).swap_remove(0);
+        let row = || rows[0].clone();
+        assert_eq!(first(row().with_named(&[0])), ("The fields that the options name", Fields::Named));
+        // Only its account or the stream is named.
+        assert_eq!(first(row().with_named(&[0, 1])), ("All fields, with text and links", Fields::Named));
+        assert_eq!(first(row()).1, Fields::WhoAndWhen);
+    }
 
     #[test]
     fn o7_5_a_line_has_as_much_as_fits_and_always_the_streams_name() {

@@ -1,4 +1,4 @@
-//! `pdpp connect`: gets a grant and keeps it on this machine (R8.1).
+//! `pdpp connect`: gets a grant and keeps it on this computer (R8.1).
 
 mod checklist;
 mod render;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{Global, granted};
-use crate::advice::Command;
+use crate::advice::{Command, Hint};
 use crate::cache::credential::MAX_LABEL;
 use crate::cache::select::GrantName;
 use crate::cache::store::choice::StoreChoice;
@@ -26,7 +26,7 @@ use crate::text;
 use crate::time_text::minutes;
 use crate::ui::{Progress, Ui};
 
-/// Get a grant from a provider: approve it in the browser, and keep its token on this machine
+/// Get a grant from a provider: approve it in the browser, and keep its token on this computer
 ///
 /// The provider's page shows what pdpp asks for. pdpp keeps a token only if you approve there, and only if the
 /// token is for that grant alone. Ctrl-C stops waiting (exit code 130).
@@ -34,11 +34,11 @@ use crate::ui::{Progress, Ui};
 #[command(after_help = EXAMPLES)]
 #[allow(clippy::struct_excessive_bools, reason = "flags")]
 pub struct Args {
-    /// The provider's address, including its path; or `local`, for your own data on this machine
-    #[arg(value_name = "PROVIDER_URL", required_unless_present = "renew")]
+    /// The provider's address, including its path; or `local`, for your own data on this computer
+    #[arg(value_name = "PROVIDER_URL|local", required_unless_present = "renew")]
     provider: Option<String>,
 
-    /// Do not open a browser; print an address on this machine, and the code that its page asks for
+    /// Do not open a browser; print an address on this computer, and the code that its page asks for
     #[arg(long)]
     no_browser: bool,
 
@@ -59,7 +59,7 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "STORE")]
     store: Option<StoreChoice>,
 
-    /// Ask again for a grant on this machine, and replace it; the old one is ended at its provider
+    /// Ask again for a grant on this computer, and replace it; the old one is ended at its provider
     #[arg(long)]
     renew: bool,
 
@@ -167,11 +167,11 @@ pub struct Narrow {
 
 /// How long to wait for the owner: a number of seconds from 1 to 3600.
 fn patience(text: &str) -> Result<Duration, String> {
-    let seconds: u64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    let seconds: u64 = text.parse().map_err(|_| "it must be a number of seconds, such as 600".to_owned())?;
     if (1..=3600).contains(&seconds) {
         Ok(Duration::from_secs(seconds))
     } else {
-        Err("not 1 to 3600".to_owned())
+        Err("it must be 1 to 3600".to_owned())
     }
 }
 
@@ -314,7 +314,7 @@ impl Args {
         if is_local || (account.is_empty() && !in_terminal && host.is_none()) {
             return Ok(is_local);
         }
-        let message = "--account, --in-terminal and --for work only with your own data on this machine";
+        let message = "--account, --in-terminal and --for work only with your own data on this computer";
         Err(Error::new(Kind::Usage, "only_for_local", message).run(Command::connect("local")))
     }
 
@@ -348,13 +348,21 @@ fn provider_url(text: &str) -> Result<ProviderUrl> {
         // An address that holds a password is not repeated.
         let message = match &error {
             ProviderUrlError::Credentials => "That is not a provider's address".to_owned(),
+            // A word may be meant as a name for the person's own data.
+            ProviderUrlError::NoScheme(_) => {
+                format!(
+                    "{text:?} is neither a provider's address nor `local`, your own data on this computer"
+                )
+            }
             _ => format!("{text:?} is not a provider's address"),
         };
-        let next = match &error {
-            ProviderUrlError::NoScheme(meant) => Command::connect(meant),
-            _ => Command::connect("https://provider.example"),
+        let provider = Command::connect("https://provider.example");
+        let hint = match &error {
+            ProviderUrlError::NoScheme(meant) => Hint::connect_own_or(Command::connect(meant)),
+            ProviderUrlError::NotAUrl => Hint::connect_own_or(provider),
+            _ => provider.into(),
         };
-        Error::new(Kind::Usage, "provider_url_invalid", message).because(error).run(next)
+        Error::new(Kind::Usage, "provider_url_invalid", message).because(error).hint(hint)
     })
 }
 
@@ -429,6 +437,27 @@ impl Dialog for Terminal<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cannot_be_connected_leads_to_what_can() {
+        for (typed, own, provider) in [
+            ("mydata", true, "pdpp connect https://mydata"),
+            ("Local", true, "pdpp connect https://Local"),
+            ("provider.example/me", true, "pdpp connect https://provider.example/me"),
+            ("https://", true, "pdpp connect https://provider.example"),
+            ("ftp://a.example", false, "pdpp connect https://provider.example"),
+        ] {
+            let error = provider_url(typed).unwrap_err();
+            assert_eq!((error.code(), error.kind()), ("provider_url_invalid", Kind::Usage), "{typed}");
+            let next = error.next_step().unwrap();
+            assert_eq!(next.contains("pdpp connect local"), own, "{next}");
+            assert!(next.ends_with(provider), "{next}");
+            assert!(
+                !error.in_full().contains("relative URL") && !error.in_full().contains("empty host"),
+                "{error:?}"
+            );
+        }
+    }
 
     #[test]
     fn patience_is_a_number_of_seconds_up_to_an_hour() {

@@ -101,7 +101,7 @@ fn invite(invitation: &Invitation<'_>) -> String {
             "Your browser opens the page where you approve the request of {CLIENT_NAME} at {provider}.\n"
         ),
         Shown::Typed { address, code } => format!(
-            "Approve the request of {CLIENT_NAME} at {provider}:\n\n  {address}\n\nThat page, on this machine, forwards you to \
+            "Approve the request of {CLIENT_NAME} at {provider}:\n\n  {address}\n\nThat page, on this computer, forwards you to \
              the provider. It asks for this code:\n\n{}",
             framed(code)
         ),

@@ -12,7 +12,7 @@ use crate::own;
 use crate::own::import::Wanted;
 use crate::ui::Ui;
 
-/// Import your own exports into a store on this machine
+/// Import your own exports into a store on this computer
 ///
 /// Files, folders and archives (zip, tgz) are recognised by their contents, read where they are and never
 /// changed. Nothing leaves this computer, and no agent can read anything until you grant it: `pdpp

@@ -1,4 +1,4 @@
-//! `pdpp import`: imports a person's own exports into their store on this machine.
+//! `pdpp import`: imports a person's own exports into their store on this computer.
 
 mod args;
 mod refresh;
@@ -25,6 +25,9 @@ use crate::own;
 use crate::own::import::{Knowing, Plan};
 use crate::runtime;
 use crate::ui::Ui;
+
+/// What is said instead of a question if nothing would be added.
+const NOTHING_NEW: &str = "Nothing is new: all of this was imported before.";
 
 /// Runs the command.
 ///
@@ -71,7 +74,16 @@ fn run_in(dir: &Path, args: &Args, cache: &Cache, ui: &Ui) -> Result<u8> {
     if !args.json || ui.is_interactive() {
         ui.explain(&plan_text(&plan, dir, Reader::You));
     }
-    confirm(args, ui)?;
+    let names_bad = args.report.is_some();
+    let is_all_known = match &known {
+        Some(store) => own::import::is_all_known(store, &request, &survey, names_bad)?,
+        None => false,
+    };
+    if is_all_known {
+        ui.explain(NOTHING_NEW);
+    } else {
+        confirm(args, ui)?;
+    }
     drop(known);
     let imported = import(dir, args, ui, &request, &survey)?;
     remember(dir, args, cache, ui, &imported)?;

@@ -77,7 +77,14 @@ pub(super) fn run(dir: &Path, known: Option<Store>, args: &Args, cache: &Cache, 
         if ui.is_interactive() {
             ui.explain(&plan_text(&plan, dir, Reader::You));
         }
-        confirm(args, ui)?;
+        // Every file of a folder may be known, which is seen only here.
+        let is_all_known = match &known {
+            Some(store) => own::import::is_all_known(store, &request, &survey, args.report.is_some())?,
+            None => false,
+        };
+        if !is_all_known {
+            confirm(args, ui)?;
+        }
         drop(known);
         imported = import(dir, args, ui, &request, &survey)?;
         remember(dir, args, cache, ui, &imported)?;
@@ -118,7 +125,7 @@ fn unseen((path, error): (PathBuf, std::io::Error)) -> (PathBuf, Error) {
     (path, Error::failed("import_path", message).because(error).hint(hint))
 }
 
-/// Reports on stderr what needs the person's attention and, at a terminal, what else is on this machine.
+/// Reports on stderr what needs the person's attention and, at a terminal, what else is on this computer.
 fn tell(args: &Args, ui: &Ui, looked: &Looked) {
     for (_, error) in &looked.failed {
         ui.error(error);
@@ -131,7 +138,7 @@ fn tell(args: &Args, ui: &Ui, looked: &Looked) {
     }
     if ui.is_interactive() && !args.json && !looked.places.is_empty() {
         ui.note(&format!(
-            "pdpp also found the following on this machine, but has not opened it:{}",
+            "pdpp also found the following on this computer, but has not opened it:{}",
             lines_of_places(&looked.places)
         ));
     }
@@ -159,14 +166,14 @@ fn lines_of_places(places: &[Seen]) -> String {
     places.iter().map(line).collect()
 }
 
-/// Places on this machine that have nothing known in them.
+/// Places on this computer that have nothing known in them.
 fn other_places(found: &Refresh) -> Vec<Seen> {
     let is_other =
         |place: &Path| !found.paths().any(|known| known.starts_with(place) || place.starts_with(known));
     here().into_iter().filter(|one| is_other(&one.path)).collect()
 }
 
-/// Places on this machine where programs keep data that could be imported.
+/// Places on this computer where programs keep data that could be imported.
 fn here() -> Vec<Seen> {
     directories::BaseDirs::new().map(|home| places::seen(home.home_dir())).unwrap_or_default()
 }
@@ -184,7 +191,7 @@ fn name_places(args: &Args, ui: &Ui) -> Result<u8> {
     }
     let lines = lines_of_places(&seen);
     ui.say(&format!(
-        "Nothing has been imported yet. pdpp found the following on this machine, but has \
+        "Nothing has been imported yet. pdpp found the following on this computer, but has \
                      not opened it:{lines}"
     ));
     Ok(0)

@@ -24,7 +24,7 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
-    /// The provider to connect, if it is not connected yet; or `local`, for your own data on this machine
+    /// The provider to connect, if it is not connected yet; or `local`, for your own data on this computer
     #[arg(long, value_name = "URL", env = "PDPP_BUNDLE_CONNECT", hide_env_values = true)]
     connect: Option<OsString>,
 
@@ -64,7 +64,9 @@ fn prepare(args: &Args, global: &Global) -> Result<(SetUp, crate::mcp::tools::se
     refuse_owner_credentials_in_environment()?;
     let (cache, http) = (global.cache()?, global.http(Limits::default())?);
     let path = std::env::current_exe().map_err(|error| {
-        Error::failed("not_started", "Could not determine the path of this program").because(error)
+        Error::failed("not_started", "Could not determine the path of this program")
+            .because(error)
+            .hint("Install pdpp again")
     })?;
     let (arguments, environment) = global.handed_on();
     let settings = Settings::of_host(args.connect.clone(), args.import.clone());

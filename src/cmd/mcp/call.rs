@@ -138,7 +138,13 @@ fn arguments(tool: &str, text: &str) -> Result<Map<String, Value>> {
     match crate::json::parse(text.as_bytes()) {
         Ok(Value::Object(arguments)) => Ok(arguments),
         Ok(_) => Err(wrong(anyhow!("it is JSON, but not an object"))),
-        Err(error) => Err(wrong(error.into())),
+        Err(_) if !text.trim_start().starts_with('{') => Err(wrong(anyhow!("it does not begin with {{"))),
+        Err(error) if error.is_eof() => Err(wrong(anyhow!("it ends before its last }}"))),
+        Err(error) => Err(wrong(anyhow!(
+            "it stops being JSON at line {}, column {}; names and texts need double quotes",
+            error.line(),
+            error.column()
+        ))),
     }
 }
 

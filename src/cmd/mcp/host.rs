@@ -96,7 +96,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_connections_per_address: Option<u32>,
 
-    /// A proxy's address, which is exempt from the limit per address, as this machine's own addresses are; repeat for
+    /// A proxy's address, which is exempt from the limit per address, as this computer's own addresses are; repeat for
     /// more
     #[arg(long, value_name = "ADDR")]
     pub trusted_proxy: Vec<IpAddr>,
@@ -143,7 +143,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
 
 fn config(args: &Args, global: &Global) -> Result<Config> {
     if args.provider_url.is_local() {
-        let message = "`pdpp mcp host` does not serve your own data on this machine over HTTP; only `pdpp mcp serve` serves it";
+        let message = "`pdpp mcp host` does not serve your own data on this computer over HTTP; only `pdpp mcp serve` serves it";
         return Err(Error::new(Kind::Usage, "local_not_hosted", message).run(Command::new("mcp serve")));
     }
     let mut endpoint = Endpoint::new(public_url(args)?);

@@ -20,7 +20,7 @@ use crate::setup::paths::Machine;
 use crate::setup::{self, Configured, How, Job, NAME, Report, Surveyed, survey};
 use crate::ui::{self, Column, Ui, table};
 
-/// Set up MCP hosts on this machine to use pdpp, and prove that they can start it
+/// Set up MCP hosts on this computer to use pdpp, and prove that they can start it
 ///
 /// Writes one entry into a host's own config, leaves every other byte unchanged, and keeps a copy of the file next to
 /// it. Without a host, it shows what is installed here and, on a terminal, asks.
@@ -151,13 +151,17 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     if !args.remove {
         refuse_owner_credentials_in_environment()?;
     }
-    if args.provider.is_some() && !args.hosts.iter().any(|client| client.is_chatgpt()) {
+    if let Some(provider) = &args.provider
+        && !args.hosts.iter().any(|client| client.is_chatgpt())
+    {
         return Err(Error::new(
             Kind::Usage,
             "usage_error",
             "--provider is only for chatgpt; the other hosts are served what is connected",
         )
-        .hint(Hint::new("Leave it out, or connect that provider: ").run(Command::connect_any())));
+        .hint(
+            Hint::new("Leave it out, or connect that provider: ").run(Command::connect(provider.typed())),
+        ));
     }
     let machine = Machine::from_process()?;
     let launcher = Launcher::of_process(&machine)?;
@@ -248,16 +252,22 @@ impl Task<'_> {
         if args.remove || args.dry_run || args.yes || args.print || args.strict {
             let here: Vec<_> =
                 found.iter().filter(|surveyed| surveyed.installed).map(|surveyed| surveyed.host.id).collect();
-            let Some(first) = here.first() else {
-                let shown = "You named no host, and no known host is on this machine, so nothing was done";
-                return Err(
-                    Error::new(Kind::Usage, "usage_error", shown).run(Command::new("mcp setup --help"))
-                );
+            let (first, shown) = match here.first() {
+                // A host that is not found may be there.
+                None => (
+                    "claude",
+                    "You named no host, and no known host was found on this computer, so nothing was done; name one, such as \
+                     claude"
+                        .to_owned(),
+                ),
+                Some(first) => {
+                    let here = here.join(", ");
+                    let shown = format!(
+                        "You named no host, so nothing was done; name one, or give --all; installed here: {here}"
+                    );
+                    (*first, shown)
+                }
             };
-            let shown = format!(
-                "You named no host, so nothing was done; name one, or give --all; installed here: {}",
-                here.join(", ")
-            );
             let options = [
                 (args.remove, "--remove"),
                 (args.dry_run, "--dry-run"),
@@ -266,7 +276,7 @@ impl Task<'_> {
                 (args.yes, "--yes"),
             ];
             let given = options.iter().filter(|(is_given, _)| *is_given).map(|(_, option)| *option);
-            let next = given.fold(Command::new("mcp setup").value(*first), Command::words);
+            let next = given.fold(Command::new("mcp setup").value(first), Command::words);
             return Err(Error::new(Kind::Usage, "usage_error", shown).run(next));
         }
         if args.json {
@@ -277,14 +287,14 @@ impl Task<'_> {
         }
         let (here, others): (Vec<_>, Vec<_>) = found.iter().partition(|surveyed| surveyed.installed);
         let mut shown = match here.as_slice() {
-            [] => "No known host was found on this machine.".to_owned(),
+            [] => "No known host was found on this computer.".to_owned(),
             here => {
                 let row = |surveyed: &&Surveyed| {
                     [surveyed.host.id.to_owned(), surveyed.host.title.to_owned(), surveyed.state()]
                 };
                 let columns = [Column::whole("Host"), Column::whole("Name"), Column::text("State")];
                 let rows: Vec<_> = here.iter().map(row).collect();
-                format!("Hosts on this machine:\n\n{}", table(self.ui.width(), columns, &rows))
+                format!("Hosts on this computer:\n\n{}", table(self.ui.width(), columns, &rows))
             }
         };
         for (surveyed, problem) in
@@ -504,8 +514,8 @@ impl Task<'_> {
     fn chatgpt_providers(&self) -> Result<Vec<ProviderUrl>> {
         if let Some(provider) = &self.args.provider {
             if provider.is_local() {
-                let message = "ChatGPT runs elsewhere, and your own data is served only on this machine";
-                let next = Hint::new("Name a host on this machine instead: ").run(Command::new("mcp setup"));
+                let message = "ChatGPT runs elsewhere, and your own data is served only on this computer";
+                let next = Hint::new("Name a host on this computer instead: ").run(Command::new("mcp setup"));
                 return Err(Error::new(Kind::Usage, "local_not_hosted", message).hint(next));
             }
             return Ok(vec![provider.clone()]);

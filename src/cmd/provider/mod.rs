@@ -23,7 +23,7 @@ use backup::{BackupArgs, RestoreArgs};
 use install::{InstallArgs, PrepareArgs};
 use open::OpenArgs;
 use passphrase::PassphraseArgs;
-use place::{Done, Place};
+use place::{Done, Place, several_grants};
 use serve::ServeArgs;
 use uninstall::UninstallArgs;
 
@@ -45,7 +45,7 @@ use crate::vault::Vault;
 use crate::vault::grant::{Grant, GrantStream};
 use crate::vault::oauth::wish::GUARDED;
 
-/// Your own data on this machine: what the store has, what you granted, and how to end a grant
+/// Your own data on this computer: what the store has, what you granted, and how to end a grant
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct Args {
@@ -362,7 +362,7 @@ fn status_of(
     Done { text, json }
 }
 
-/// A store that has grants on this machine.
+/// A store that has grants on this computer.
 struct Granted {
     dir: PathBuf,
     vault: Vault,
@@ -374,9 +374,9 @@ struct Stores {
     open: Vec<Granted>,
     /// Stores that have grants here but cannot be read, each with the reason.
     closed: Vec<(PathBuf, Error)>,
-    /// The grants of own data on this machine, from all stores.
+    /// The grants of own data on this computer, from all stores.
     here: Vec<Credential>,
-    /// All credentials on this machine: a grant may have come over HTTP.
+    /// All credentials on this computer: a grant may have come over HTTP.
     all: Vec<Credential>,
 }
 
@@ -462,7 +462,7 @@ fn grants(place: &Place, global: &Global) -> Result<Done> {
 
 /// How the grants of a store are listed.
 struct Listing<'a> {
-    /// All credentials on this machine.
+    /// All credentials on this computer.
     all: &'a [Credential],
     /// When each grant was last used to read.
     reads: &'a BTreeMap<String, Timestamp>,
@@ -470,7 +470,7 @@ struct Listing<'a> {
     names: &'a BTreeMap<String, String>,
     /// The store's directory.
     dir: &'a Path,
-    /// The command that ends a grant, given whether its token is on this machine.
+    /// The command that ends a grant, given whether its token is on this computer.
     end: &'a dyn Fn(&Grant, bool) -> Command,
 }
 
@@ -499,7 +499,7 @@ impl Listing<'_> {
     }
 }
 
-/// When each grant was last used to read, from the log of this machine and those of the stores that are
+/// When each grant was last used to read, from the log of this computer and those of the stores that are
 /// served.
 fn last_reads(stores: &Stores, global: &Global) -> Result<BTreeMap<String, Timestamp>> {
     let here = AccessLog::new(global.cache()?.dir()).last_reads();
@@ -671,10 +671,7 @@ fn meant(name: &str, stores: &Stores) -> Result<String> {
             let message = format!("No grant of your own data is called {name}");
             Err(Error::new(Kind::Usage, "grant_unknown", message).run(list))
         }
-        several => {
-            let message = format!("The name matches several grants: {}", several.join(", "));
-            Err(Error::new(Kind::Usage, "several_credentials", message).run(list))
-        }
+        several => Err(several_grants(several)),
     }
 }
 

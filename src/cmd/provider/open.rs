@@ -35,7 +35,7 @@ const BY_A_SERVICE: &str =
 /// page or have not used it for ten minutes.
 #[derive(Debug, clap::Args)]
 pub struct OpenArgs {
-    /// Do not open a browser; print an address on this machine, and the code that it asks for
+    /// Do not open a browser; print an address on this computer, and the code that it asks for
     #[arg(long)]
     pub no_browser: bool,
 

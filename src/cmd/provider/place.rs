@@ -1,4 +1,4 @@
-//! The store that a command is about, and the result of the command.
+//! The store and the grant that a command is about, and the result of the command.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::advice::Command;
 use crate::cmd::Global;
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::own;
 
 /// Where the store is, and how results are printed.
@@ -26,6 +26,14 @@ pub struct Place {
 pub(super) struct Done {
     pub text: String,
     pub json: Value,
+}
+
+/// The error for a name that matches the grants with these ids.
+pub(super) fn several_grants<S: AsRef<str>>(ids: &[S]) -> Error {
+    let revoke = |id: &S| format!("\n  {}", Command::new("provider revoke").value(id.as_ref()));
+    let commands: String = ids.iter().map(revoke).collect();
+    let message = format!("The name matches several grants. Type the command of the one to end:{commands}");
+    Error::new(Kind::Usage, "several_credentials", message).run(Command::new("provider revoke <GRANT>"))
 }
 
 impl Place {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::backup::BackupArgs;
+use super::place::several_grants;
 use crate::advice::Command;
 use crate::cache::credential::Credential;
 use crate::cmd::passphrases::for_service;
@@ -84,7 +85,7 @@ pub(super) fn revoke(socket: &Socket, id: &str, ui: &Ui) -> Result<bool> {
 
 /// The whole id of the grant that `name` matches. The service accepts only a whole id, because it lists
 /// grants to nobody without the passphrase; a name or the start of an id is looked up here, among the
-/// tokens on this machine.
+/// tokens on this computer.
 pub(super) fn meant(name: &str, all: &[Credential]) -> Result<String> {
     let id = |known: &Credential| known.grant_id.as_str().to_owned();
     let of = |is_it: &dyn Fn(&Credential) -> bool| {
@@ -101,10 +102,7 @@ pub(super) fn meant(name: &str, all: &[Credential]) -> Result<String> {
     match found.into_iter().find(|found| !found.is_empty()).as_deref() {
         None => Ok(name.to_owned()),
         Some([id]) => Ok(id.clone()),
-        Some(several) => {
-            let message = format!("The name matches several grants: {}", several.join(", "));
-            Err(Error::new(Kind::Usage, "several_credentials", message).run(Command::new("provider grants")))
-        }
+        Some(several) => Err(several_grants(several)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `pdpp provider serve`: the person's own store over HTTP on this machine.
+//! `pdpp provider serve`: the person's own store over HTTP on this computer.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -131,7 +131,7 @@ pub(super) fn run(args: &ServeArgs, global: &Global, ui: &Ui) -> Result<()> {
 fn serve_owner(args: &ServeArgs, dir: &Path, (socket, person): (&Path, u32), ui: &Ui) -> Result<()> {
     separate::service::check_passphrase(dir)?;
     let runtime = runtime::of_this_thread()
-        .map_err(|error| Error::failed("own_signals", "Could not wait for signals").because(error))?;
+        .map_err(|error| Error::no_events("own_signals", "Could not wait for signals").because(error))?;
     let mut stop = runtime.block_on(async { StopSignals::of_server() });
     // The person who is advised is at the other end of the socket.
     advice::speak_to_others();

@@ -16,11 +16,11 @@ use crate::hex;
 /// Where the owner's browser is, judging by the environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Browser {
-    /// On this machine, and it sees the files of this machine.
+    /// On this computer, and it sees the files of this computer.
     Here,
-    /// It can be started from here and reaches this machine's ports, but not its files; the reason as a clause.
+    /// It can be started from here and reaches this computer's ports, but not its files; the reason as a clause.
     OtherSide(&'static str),
-    /// It is probably on another machine; the reason as a clause.
+    /// It is probably on another computer; the reason as a clause.
     Elsewhere(&'static str),
 }
 
@@ -85,7 +85,7 @@ struct Mark {
 /// Where files for browsers are kept.
 #[derive(Debug)]
 struct Folders {
-    /// Among this machine's private files.
+    /// Among this computer's private files.
     hidden: PathBuf,
     home: Option<PathBuf>,
     downloads: Option<PathBuf>,
@@ -144,7 +144,7 @@ impl Folders {
     }
 }
 
-/// Has the browser open a private file with `text`. The list of processes, which every user of the machine can
+/// Has the browser open a private file with `text`. The list of processes, which every user of the computer can
 /// read, then shows only the file's name. `None` if that did not work, or if the program that would open the
 /// file is not a browser.
 pub async fn open_file(text: &str, cache: &Cache) -> Option<Handed> {
@@ -158,7 +158,7 @@ pub async fn open_file(text: &str, cache: &Cache) -> Option<Handed> {
     hand(url).await.then_some(handed)
 }
 
-/// Has the browser open `address`, a page of this machine whose address contains no secret. Returns whether
+/// Has the browser open `address`, a page of this computer whose address contains no secret. Returns whether
 /// that worked.
 pub async fn open_address(address: &str) -> bool {
     match address.parse() {

@@ -30,7 +30,7 @@ use crate::vault::oauth::approval::Approved;
 use crate::vault::rs::Answer;
 use crate::vault::rs::read::{Read, Resource};
 
-/// The grants of one approval that are now on this machine.
+/// The grants of one approval that are now on this computer.
 #[derive(Debug)]
 pub struct ConnectedHere {
     /// One grant per source.
@@ -166,6 +166,7 @@ impl Keeping<'_> {
                 "token_proof_malformed",
                 "The first read with the new token returned nothing",
             )
+            .hint("Report this: it is a fault of pdpp")
         };
         let answer = self.vault.read(Some(token), &compact).map_err(|error| refused(&error))?;
         let Answer::Json(Value::Object(body)) = answer else { return Err(malformed()) };
@@ -176,7 +177,7 @@ impl Keeping<'_> {
         schema_sources(&body).map_err(|_| malformed())
     }
 
-    /// Ends the grant that `connected` replaces, and removes it from this machine.
+    /// Ends the grant that `connected` replaces, and removes it from this computer.
     fn end_old(&self, connected: &mut Connected, dialog: &dyn Dialog) {
         if let Some(difference) = &connected.since_before {
             dialog.on(Event::Differs(difference, Than::Before));

@@ -1,4 +1,4 @@
-//! Gets grants of the person's own store: requested, decided and kept on this machine. No request leaves
+//! Gets grants of the person's own store: requested, decided and kept on this computer. No request leaves
 //! it.
 
 mod keep;
@@ -43,7 +43,7 @@ const CLIENT: &str = "pdpp_cli";
 pub struct Request {
     /// Where the store is.
     pub data_dir: PathBuf,
-    /// Whether to request a grant again that is on this machine, and to replace it.
+    /// Whether to request a grant again that is on this computer, and to replace it.
     pub renew: bool,
     /// Which grant to renew.
     pub grant: Option<GrantName>,

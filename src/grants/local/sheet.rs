@@ -70,7 +70,7 @@ pub struct End {
 /// Which fields of the ticked streams the grant gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fields {
-    /// Those that the options name.
+    /// Those that the options name; all of them if the options name only the stream or its account.
     Named,
     /// People, times and short values, but no text.
     WhoAndWhen,
@@ -113,6 +113,17 @@ pub trait Checklist {
 }
 
 #[cfg(test)]
+impl StreamRow {
+    /// The same with two fields, of which the options name `named`.
+    pub(crate) fn with_named(mut self, named: &[usize]) -> Self {
+        self.fields = vec![("subject".to_owned(), false), ("body text".to_owned(), false)];
+        self.named = named.iter().copied().collect();
+        self.is_ticked = true;
+        self
+    }
+}
+
+#[cfg(test)]
 impl Account {
     /// An account with these streams, of seven records each.
     pub(crate) fn for_tests(name: &str, kind: &str, streams: &[&str]) -> Self {
@@ -133,6 +144,11 @@ impl Account {
 }
 
 impl StreamRow {
+    /// Whether the options name some of its fields, and not only the stream or its account.
+    pub fn has_named_fields(&self) -> bool {
+        self.is_ticked && self.named.len() < self.fields.len()
+    }
+
     fn chosen(&self, fields: &Fields, at: usize) -> BTreeSet<usize> {
         match fields {
             Fields::Named if self.is_ticked => self.named.clone(),

@@ -11,7 +11,7 @@ use crate::provider::http::HttpError;
 use crate::provider::rs::{Blob, Envelope, Refusal, RsError};
 use crate::secret::AccessToken;
 
-/// Answers reads with a grant's bearer: a resource server, a provider's own tools, or a store on this machine.
+/// Answers reads with a grant's bearer: a resource server, a provider's own tools, or a store on this computer.
 ///
 /// Dropping a returned future aborts the read.
 pub trait Backend: Send + Sync {

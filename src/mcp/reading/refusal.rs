@@ -70,7 +70,7 @@ pub fn rate_limited(seconds: u64) -> ToolError {
 pub fn of_credential(error: &Error, audience: &Audience) -> ToolError {
     let because = error.causes().next().map(|cause| format!(": {cause}")).unwrap_or_default();
     let next = match (audience, error.next()) {
-        // A grant that was removed from this machine must be connected, not renewed.
+        // A grant that was removed from this computer must be connected, not renewed.
         (Audience::Owner(_), Some(next))
             if error.code() == "disconnected" || error.kind() != Kind::NotConnected =>
         {
@@ -100,7 +100,7 @@ pub fn is_dead_token(refusal: &Refusal) -> bool {
 fn next_for_http(error: &HttpError, provider: &ProviderUrl) -> String {
     match error {
         HttpError::Unreachable { .. } | HttpError::UnknownHost { .. } => {
-            format!("check that {provider} is up and this machine is online, then repeat the call")
+            format!("check that {provider} is up and this computer is online, then repeat the call")
         }
         HttpError::Tls { .. } => {
             format!("tell the user: the certificate of {provider} is not trusted here; nothing was sent")
@@ -116,10 +116,10 @@ fn next_for_http(error: &HttpError, provider: &ProviderUrl) -> String {
         HttpError::Broken { .. } => "repeat the call once; then tell the user".to_owned(),
         HttpError::Proxy { .. } | HttpError::Network(NetworkError::ProxyVariable { .. }) => {
             let doctor = Command::new("doctor");
-            format!("tell the user: this machine's proxy blocks the connection; `{doctor}` says more")
+            format!("tell the user: this computer's proxy blocks the connection; `{doctor}` says more")
         }
         HttpError::Network(NetworkError::CaFile { .. }) | HttpError::Setup(_) => {
-            "tell the user; the message says what this machine lacks".to_owned()
+            "tell the user; the message says what this computer lacks".to_owned()
         }
     }
 }

@@ -39,7 +39,7 @@ fn live(pages: &Pages, id: &str) -> Result<Grant, Failed> {
     Ok(grant)
 }
 
-/// The name of a grant: the label of its token on this machine, or else what the program that holds it
+/// The name of a grant: the label of its token on this computer, or else what the program that holds it
 /// calls itself.
 pub(super) fn called(pages: &Pages, grant: &Grant) -> String {
     let credentials = pages.credentials();

@@ -568,7 +568,8 @@ pub(super) fn go(pages: &Pages, frame: &Frame<'_>, form: &[(String, String)], ba
     let spawned = std::thread::Builder::new().name("import".to_owned()).spawn(work);
     if let Err(error) = spawned {
         pages.sessions.with_import(frame.session, |import| *import = None);
-        return Err(Error::failed("own_page", "The import could not be started").because(error).into());
+        let error = Error::failed("own_page", "The import could not be started").because(error);
+        return Err(error.hint("Try again; if it fails again, end some of your programs").into());
     }
     // Most imports through the page are small: then the next page shows the result at once.
     let began = Instant::now();

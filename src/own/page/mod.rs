@@ -48,7 +48,7 @@ const FORM_TIME: Duration = Duration::from_secs(10);
 pub struct Pages {
     vault: Arc<Vault>,
     dir: PathBuf,
-    /// Tokens of its grants, and the log of this machine's agents, if this user has them.
+    /// Tokens of its grants, and the log of this computer's agents, if this user has them.
     cache: Option<Cache>,
     sessions: Sessions,
     /// Uploads in progress.
@@ -117,7 +117,7 @@ impl Pages {
         self.sessions.ends_ms(time::now_ms()).is_some() || import::is_running(self)
     }
 
-    /// The tokens that are on this machine.
+    /// The tokens that are on this computer.
     fn credentials(&self) -> Vec<Credential> {
         self.cache.as_ref().and_then(|cache| cache.credentials().ok()).unwrap_or_default()
     }

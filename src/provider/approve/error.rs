@@ -94,7 +94,7 @@ pub enum ApproveError {
     /// Waiting was refused for another reason.
     #[error("the authorization server stopped the request: {0}")]
     PollRefused(OAuthError),
-    /// No port on this machine for the browser to return to.
+    /// No port on this computer for the browser to return to.
     #[error("pdpp could not open a port on 127.0.0.1 for the browser to return to: {0}")]
     Loopback(std::io::Error),
     /// Only answers from another browser came back, or with a different state than the one that was sent.
@@ -110,8 +110,8 @@ pub enum ApproveError {
         /// `iss`.
         found: String,
     },
-    /// This machine provided no random bytes.
-    #[error("this machine provided no random bytes")]
+    /// This computer provided no random bytes.
+    #[error("this computer provided no random bytes")]
     NoRandomness,
     /// An approval without a usable token.
     #[error(transparent)]

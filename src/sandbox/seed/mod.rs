@@ -1,4 +1,4 @@
-//! Fictional data: everything is made up, and the same seed always makes the same data.
+//! Made-up data: everything is made up, and the same seed always makes the same data.
 //!
 //! It belongs to Maren Solberg of Trondheim, who works for a map company, trains for a marathon and buys a flat.
 //! Each connector has a file with what it declares and what it holds.
@@ -19,7 +19,7 @@ use rng::Rng;
 use crate::vault::declaration::{BadField, Connector, StreamSpec};
 use crate::vault::store::{Connection, Ingest};
 
-/// One account of the fictional person.
+/// One account of the made-up person.
 #[derive(Debug, Clone, Copy)]
 pub struct Account {
     /// The connection's id.

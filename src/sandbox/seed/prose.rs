@@ -1,4 +1,4 @@
-//! The raw material of the fictional data: its time, its people, its topics and its sentences.
+//! The raw material of the made-up data: its time, its people, its topics and its sentences.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ pub const BEGIN: i64 = 1_704_067_200;
 /// When it ends, in seconds since 1970: 2026-11-01T00:00:00Z.
 pub const END: i64 = 1_793_491_200;
 
-/// A fictional person.
+/// A made-up person.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Person {
     /// Their name.

@@ -100,8 +100,10 @@ fn is_public_name(name: &str) -> bool {
 pub fn steps(provider: &ProviderUrl, hosted: &Hosted) -> Result<String> {
     let none = |why: String| {
         Error::failed("no_public_endpoint", why).hint(
-            Hint::new("Ask the provider's operator for a public https /mcp; or use a host on this machine: ")
-                .run(Command::new("mcp setup")),
+            Hint::new(
+                "Ask the provider's operator for a public https /mcp; or use a host on this computer: ",
+            )
+            .run(Command::new("mcp setup")),
         )
     };
     match hosted {

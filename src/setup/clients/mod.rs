@@ -48,7 +48,7 @@ pub struct Host {
     pub user_file: fn(&Machine) -> PathBuf,
     /// The variables that move that file.
     pub moved_by: &'static [&'static str],
-    /// Files that other installations or older versions of it may read instead on this machine: reported, never
+    /// Files that other installations or older versions of it may read instead on this computer: reported, never
     /// written.
     pub other_files: fn(&Machine) -> Vec<PathBuf>,
     /// A project's file, relative to the project's directory; if it exists, it takes precedence over the user's

@@ -3,7 +3,7 @@
 //! Each format finds the place with a parser and edits by splicing text. The result is parsed again and
 //! compared with what was intended, so a wrong splice is an error and not a broken config.
 //!
-//! Removing an added entry restores the original bytes. To make that possible, the white space around an entry
+//! Removing an added entry restores the original bytes, and the folders that were made for a new file go with it. To make that possible, the white space around an entry
 //! records the state before: an object that `put` makes has white space before its closing brace; an object that
 //! it found empty has none, or has a number of spaces after its member that encodes the earlier text.
 
@@ -295,11 +295,35 @@ fn torn(format: Format, text: &str) -> EditError {
     alias.unwrap_or_else(|| EditError::Unsafe("its text and its content do not match".to_owned()))
 }
 
+/// The text of a new file for which `count` folders were made. A last line of as many spaces notes that: every
+/// format ignores it.
+pub fn with_folders(text: String, count: usize) -> String {
+    if count == 0 || !text.ends_with('\n') { text } else { format!("{text}{}\n", " ".repeat(count)) }
+}
+
+/// How many folders were made for the file with this text, according to its last line.
+pub fn folders(text: &str) -> usize {
+    text.len().saturating_sub(without_folders(text).len() + 1)
+}
+
+fn without_folders(text: &str) -> &str {
+    let before = text.strip_suffix('\n').map(|text| text.trim_end_matches(' '));
+    before.filter(|before| before.ends_with('\n')).unwrap_or(text)
+}
+
 /// Removes the entry, and what [`put`] made around it.
 ///
 /// # Errors
 /// If that is not possible without touching anything else.
 pub fn take(format: Format, text: &str, place: EntryPath<'_>) -> Result<Edited, EditError> {
+    let bare = without_folders(text);
+    if bare.len() < text.len() && taken(format, bare, place) == Ok(Edited::RemovedWithFile) {
+        return Ok(Edited::RemovedWithFile);
+    }
+    taken(format, text, place)
+}
+
+fn taken(format: Format, text: &str, place: EntryPath<'_>) -> Result<Edited, EditError> {
     let before = read(format, text)?;
     if entry(&before, place).is_none() {
         return Ok(Edited::Unchanged);

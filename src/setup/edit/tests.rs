@@ -46,6 +46,14 @@ fn a_new_file_is_made_and_goes_again() {
         };
         assert!(made.ends_with('\n'));
         assert_eq!(take(format, &made, place(format)), Ok(Edited::RemovedWithFile), "{made}");
+        assert_eq!(folders(&made), 0);
+        // The folders that were made with it are noted at its end, and change nothing that a host reads.
+        for count in 0..4 {
+            let noted = with_folders(made.clone(), count);
+            assert_eq!(folders(&noted), count, "{noted:?}");
+            assert_eq!(read(format, &noted), read(format, &made));
+            assert_eq!(take(format, &noted, place(format)), Ok(Edited::RemovedWithFile), "{noted:?}");
+        }
     }
 }
 

@@ -21,7 +21,7 @@ impl ChildBearers {
     /// # Errors
     /// Returns `no_randomness`.
     pub fn issue(&self, grant_id: &str) -> Result<AccessToken> {
-        let no_token = || Error::failed("no_randomness", "The system provided no random bytes");
+        let no_token = || Error::no_randomness("The system provided no random bytes");
         let token = random_token("pdpp_it_").map_err(|_| no_token())?;
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();

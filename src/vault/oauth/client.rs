@@ -87,7 +87,7 @@ impl Client {
     }
 }
 
-/// Whether `url` names this machine by a loopback address or `localhost`.
+/// Whether `url` names this computer by a loopback address or `localhost`.
 pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(domain)) => domain == "localhost",

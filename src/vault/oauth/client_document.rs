@@ -1,7 +1,7 @@
 //! Client ID Metadata Documents: a client id that is an address, at which the client describes itself.
 //!
 //! A document is the only thing that the vault fetches, and anyone can name the address. So it fetches only over
-//! https or from loopback, never from this machine's own network, without redirects or a proxy, and within tight
+//! https or from loopback, never from this computer's own network, without redirects or a proxy, and within tight
 //! limits of size and time.
 
 use std::collections::HashMap;

@@ -55,8 +55,8 @@ impl Endpoint {
                 .any(|trusted| trusted.host == named.host && port(trusted.port) == port(named.port))
     }
 
-    /// Whether a request for an operator's page names this machine by an address, by a name without a dot, which
-    /// nobody can register, or by a trusted name. A hostile page can have its own host name resolve to this machine.
+    /// Whether a request for an operator's page names this computer by an address, by a name without a dot, which
+    /// nobody can register, or by a trusted name. A hostile page can have its own host name resolve to this computer.
     pub fn is_named_by_operator(&self, headers: &HeaderMap) -> bool {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };

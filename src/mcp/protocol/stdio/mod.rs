@@ -85,7 +85,7 @@ pub async fn serve_refusal(error: &Error, ui: &Ui) -> Result<u8> {
 fn take_over_process(stop: &Stop) -> Result<Pipes> {
     // In case nothing has done so yet: "not a char boundary in `…`" would quote a record.
     crate::ui::keep_panics_short();
-    let no_thread = |error| Error::failed("no_thread", "Could not start a thread for stdio").because(error);
+    let no_thread = |error| Error::no_thread("Could not start a thread for stdio").because(error);
     guard::watch(stop.clone()).map_err(no_thread)?;
     #[allow(clippy::disallowed_methods, reason = "the MCP transport is the one other writer to stdout")]
     let output = std::io::stdout();

@@ -222,7 +222,7 @@ impl Member {
     /// The warning about this grant when it is missing from an answer.
     pub(super) fn missing(&self, error: &ToolError) -> Value {
         let next = if error.code() == "disconnected" {
-            // It is no longer on this machine, so it cannot be renewed.
+            // It is no longer on this computer, so it cannot be renewed.
             format!(": {}", error.next())
         } else if self.unusable().is_some() {
             format!(": {}", self.reader.audience().brief())

@@ -72,7 +72,7 @@ pub const OR_ANOTHER: &str = "; or choose another connection: schema {} lists th
 pub fn nothing_served() -> ToolError {
     ToolError::new(
         "not_connected",
-        "what was served here is no longer connected on this machine: it was disconnected, or renewed as another grant",
+        "what was served here is no longer connected on this computer: it was disconnected, or renewed as another grant",
         ask_to_run(&Command::new("status")),
     )
 }

@@ -117,7 +117,7 @@ impl Entrance {
     }
 
     /// The cookie by which the browser that came in is recognised from then on. `Lax`, because the provider's
-    /// page sends the browser back; for the callback only, because other ports of this machine get this port's
+    /// page sends the browser back; for the callback only, because other ports of this computer get this port's
     /// cookies.
     pub(super) fn set_cookie(&self) -> Option<HeaderValue> {
         let (name, value) = (&self.cookie_name, self.cookie.expose_secret());

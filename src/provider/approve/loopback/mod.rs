@@ -1,4 +1,4 @@
-//! The one port of this machine where the owner's browser comes in, and where it returns (RFC 8252 §7.3).
+//! The one port of this computer where the owner's browser comes in, and where it returns (RFC 8252 §7.3).
 //!
 //! Other programs, other users of the machine, and pages of any site can reach the port too. So a browser comes
 //! in with a secret or a code (`entrance`), which it gets from a private file or from its person. It is then
@@ -48,7 +48,7 @@ const PENALTY: Duration = Duration::from_secs(1);
 /// for a new one, so that none of them blocks the browser.
 const MAX_SILENT: usize = 64;
 
-/// A port of this machine whose target is not known yet.
+/// A port of this computer whose target is not known yet.
 #[derive(Debug)]
 pub struct Port {
     listener: TcpListener,
@@ -82,7 +82,7 @@ impl Port {
     }
 }
 
-/// A port of this machine that waits for a browser.
+/// A port of this computer that waits for a browser.
 #[derive(Debug)]
 pub struct Listener {
     socket: TcpListener,
@@ -258,7 +258,7 @@ impl Listener {
     }
 
     /// The answer to the callback, and what the callback carried, if it can be the answer. It must have both
-    /// the cookie and the state: neither another user of the machine nor another site's page has both.
+    /// the cookie and the state: neither another user of the computer nor another site's page has both.
     fn call_back(
         &self,
         query: &str,

@@ -51,9 +51,9 @@ pub(super) fn shown(
             // A person's own store.
             (_, Some(_)) => {
                 "on the next page, later in <code>pdpp provider open</code> or with <code>pdpp provider \
-                 revoke</code>, or with <code>pdpp disconnect</code> on the app’s machine"
+                 revoke</code>, or with <code>pdpp disconnect</code> on the app’s computer"
             }
-            (_, None) => "on the next page, or with <code>pdpp disconnect</code> on the app’s machine",
+            (_, None) => "on the next page, or with <code>pdpp disconnect</code> on the app’s computer",
         })
         .markup(". The app keeps what it has read by then.</p>\n</section>\n");
     purpose(&mut html, pending, asked);
@@ -167,7 +167,7 @@ pub(super) fn after(place: &Place<'_>, catalog: &Catalog, pending: &Pending, app
     place.begin_form(&mut main, None, "end");
     main.markup("<button type=\"submit\" class=\"deny\">End this access now</button>\n</form>\n")
         .markup("<p>This button works for an hour, in this browser. After that, run <code>pdpp disconnect</code> on \
-                 the app’s machine. Grant id: <code>")
+                 the app’s computer. Grant id: <code>")
         .text(&grants.iter().map(|grant| grant.grant_id.as_str()).collect::<Vec<_>>().join(", "))
         .markup("</code></p>\n</section>\n");
     page_reply(StatusCode::OK, shell(place.profile, "Access approved", &main))
