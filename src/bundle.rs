@@ -651,6 +651,22 @@ mod tests {
     }
 
     #[test]
+    fn a_grant_for_another_host_is_named_with_that_host_while_one_is_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::open(dir.path()).unwrap();
+        assert_eq!(granted_so_far(&cache), "nothing is granted yet");
+        let mut other = crate::cache::credential::tests::credential("https://provider.example", "g1");
+        other.host = Some("claude".to_owned());
+        let token = crate::secret::AccessToken::new("token".to_owned()).unwrap();
+        cache.store(other, &crate::cache::credential::Secrets::new(token, None), None).unwrap();
+        assert_eq!(granted_so_far(&cache), "nothing is granted to this host yet, only to claude alone");
+        let error = Error::new(Kind::NotConnected, "not_connected", "No grant is for every host");
+        let asking = SetUp { cache, ..set_up(State::Asking(Command::connect("local"))) };
+        let told = asking.explain(&error).to_text();
+        assert!(told.contains("only to claude alone; a page in the owner's browser"), "{told}");
+    }
+
+    #[test]
     fn what_a_process_says_of_its_failure_is_told() {
         let said = json!({"error": {"code": "access_denied", "message": "No", "because": ["a", "b"], "next": "pdpp x", "exit_code": 77}});
         let failure = Said { code: Some(77), said }.failure();

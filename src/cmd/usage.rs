@@ -89,8 +89,13 @@ fn of_a_parser(error: &clap::Error) -> Option<String> {
             IntErrorKind::Zero => "it must be at least 1",
             _ => "it must be a whole number, such as 20",
         }
-    } else if source.is::<AddrParseError>() {
-        "it must be an address and a port, such as 127.0.0.1:8484"
+    } else if let Some(error) = source.downcast_ref::<AddrParseError>() {
+        // The error itself does not give its kind.
+        if error.to_string().contains("socket") {
+            "it must be an address and a port, such as 127.0.0.1:8484"
+        } else {
+            "it must be an IP address, such as 127.0.0.1"
+        }
     } else {
         return None;
     };
@@ -369,6 +374,10 @@ mod tests {
             (
                 "mcp host --provider-url https://a.example --introspection-keyring --listen foo",
                 "such as 127.0.0.1:8484",
+            ),
+            (
+                "mcp host --provider-url https://a.example --introspection-keyring --trusted-proxy foo",
+                "an IP address, such as 127.0.0.1",
             ),
             ("provider serve --public-url foo", "such as https://pdpp.example"),
             ("status --provider https://", "such as https://provider.example"),

@@ -124,14 +124,14 @@ fn a_byte_order_mark_is_read_and_kept_but_where_the_host_is_known_to_refuse_it()
         // keeps an existing mark.
         let original = format!("{BOM}{text}");
         let out = Job { entry: None, ..job(host.id) };
-        let (with, plain) = (original.as_str(), text);
+        let (with, without) = (original.as_str(), text);
         for (backups, left) in [
             (&[with][..], with),
             (&[new.as_str(), with], with),
             // Its owner took it out, and then setup added the entry again.
-            (&[plain, with], plain),
-            (&["not a settings file: {"], plain),
-            (&[], plain),
+            (&[without, with], without),
+            (&["not a settings file: {"], without),
+            (&[], without),
         ] {
             let backups = || backups.iter().map(|backup| backup.as_bytes().to_vec()).collect();
             let plan = out.edit_beside(Path::new("f"), Some(new.clone().into()), &backups).unwrap();

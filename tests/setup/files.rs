@@ -248,7 +248,7 @@ fn a_file_that_was_made_is_the_owners_alone_and_goes_with_the_entry() {
 
 /// Folders below the home directory, without this program's own.
 fn folders(env: &TestEnv) -> Vec<std::path::PathBuf> {
-    let (mut found, mut next) = (Vec::new(), vec![env.home().to_owned()]);
+    let (mut found, mut next) = (Vec::new(), vec![env.home().clone()]);
     while let Some(dir) = next.pop() {
         for entry in std::fs::read_dir(dir).unwrap().flatten() {
             if entry.file_type().unwrap().is_dir() && !entry.path().starts_with(env.cache_dir()) {
