@@ -14,6 +14,7 @@ pub mod charset;
 pub mod chat_export;
 pub mod content_line;
 pub mod declare;
+mod delivered;
 pub mod digest;
 pub mod earlier;
 mod fit;

@@ -84,7 +84,7 @@ pub(super) fn run(dir: &Path, known: Option<Store>, args: &Args, cache: &Cache, 
     }
     imported.outcomes.append(&mut found.same);
     if args.json {
-        ui.json(&refresh_json(&imported, &looked));
+        ui.json(&refresh_json(&plan, &imported, &looked));
     } else {
         let text = refresh_text(&imported, &looked, ui.prose_width());
         if !text.is_empty() {
