@@ -34,6 +34,7 @@ pub mod pipeline;
 pub mod places;
 mod queue;
 pub mod refresh;
+pub mod replaced;
 pub mod resume;
 pub mod sent_file;
 pub mod survey;

@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use ring::digest::{Context, SHA256};
 
-use super::apart::{Bytes, Copies};
+use super::apart::Copies;
 use super::delivered::Delivered;
 use super::fit;
-use super::format::{Blob, Draft, End, Parsed, Parts, Raw, Unit};
+use super::format::{Blob, Draft, End, Parsed, Parts, Raw};
 use super::gone;
 use super::half;
 use super::queue::{Budget, InOrder, Next, Parcel};
@@ -289,24 +289,13 @@ fn split(
                 && outbox.put(Split::Item { task: *task, unit: *unit, raw });
             if is_open { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
-        let ended = catch_unwind(AssertUnwindSafe(|| {
-            let opened = job.source.member(&member.place)?;
-            // The private copies of the member are removed when this ends.
-            let copies = Copies::of(import, &job.source, &member.place);
-            let mut unit = Unit {
-                label: &member.label,
-                modified_ms: member.modified_ms,
-                bytes: Box::new(Bytes(opened, Some(copies))),
-            };
-            job.format.split(&job.plan, &mut unit, *from, &mut out)
-        }));
+        // The private copies of the member are removed when this ends.
+        let copies = Copies::of(import, &job.source, &member.place);
+        let ended = job.split(member, Some(copies), *from, &mut out);
         if !is_open || import.stop.load(Ordering::Relaxed) {
             return;
         }
-        let end = match ended {
-            Ok(ended) => ended.map_err(|error| error.to_string()),
-            Err(_) => Err("panicked".to_owned()),
-        };
+        let end = ended.map_err(|error| error.to_string());
         let has_moved = before != stamp();
         if !outbox.put(Split::End { task: *task, end, has_moved }) {
             return;
@@ -840,8 +829,8 @@ fn given(job: &Job, raw: &Raw, parsed: &Given) -> Vec<(String, String)> {
     };
     match parsed {
         Given::Records(drafts) => keys(&mut drafts.iter().map(|ready| &ready.draft)),
-        Given::Known => match catch_unwind(AssertUnwindSafe(|| job.format.parse(&job.plan, raw))) {
-            Ok(Ok(Parsed::Records(drafts))) => keys(&mut drafts.iter()),
+        Given::Known => match job.parse(raw) {
+            Ok(Parsed::Records(drafts)) => keys(&mut drafts.iter()),
             _ => Vec::new(),
         },
         Given::Skipped(_) | Given::Bad(_) => Vec::new(),

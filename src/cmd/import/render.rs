@@ -264,7 +264,16 @@ pub(super) fn refresh_text(imported: &Imported, looked: &Looked, width: u16) -> 
 pub(super) fn refresh_json(plan: &Plan, imported: &Imported, looked: &Looked) -> Value {
     let bytes = (imported.store_bytes > 0).then_some(imported.store_bytes);
     let mut result = result_json(plan, &imported.outcomes, bytes);
-    let new = |one: &survey::New| json!({ "path": one.path, "what": one.title, "account": one.account, "files": one.files, "question": one.question });
+    let new = |one: &survey::New| {
+        json!({
+            "path": one.path,
+            "what": one.title,
+            "account": one.account(),
+            "files": one.labels.len(),
+            "members": one.labels.iter().take(UNRECOGNISED_NAMED).collect::<Vec<_>>(),
+            "question": one.question(),
+        })
+    };
     let failed = |(path, error): &(PathBuf, Error)| {
         let mut told = error.to_json();
         json!({ "path": path, "error": told["error"].take() })
