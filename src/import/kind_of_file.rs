@@ -1,5 +1,7 @@
 //! Names the kind of a file that was taken for something else, in words for people.
 
+use memchr::memmem;
+
 /// The kind of a file, and what a person can do with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileKind {
@@ -16,9 +18,8 @@ const NO_VIDEO: Option<&str> = Some("pdpp does not read videos");
 const NO_TEXT: Option<&str> = Some("pdpp reads its text only if it is attached to an email");
 
 /// The first bytes of files, their kinds, and what to do.
-const MAGIC: [(&[u8], &str, Option<&str>); 21] = [
+const MAGIC: [(&[u8], &str, Option<&str>); 20] = [
     (b"\x1f\x8b", "a gzip-compressed file", UNPACK),
-    (b"PK\x03\x04", "a zip archive, or a document that is one (XLSX, DOCX, ODS)", None),
     (b"Rar!\x1a\x07", "a RAR archive", UNPACK),
     (b"BZh", "a bzip2-compressed file", UNPACK),
     (b"\xfd7zXZ\0", "an xz-compressed file", UNPACK),
@@ -70,6 +71,9 @@ pub fn of(head: &[u8]) -> Option<FileKind> {
     if let Some((_, name, next)) = MAGIC.iter().find(|(magic, ..)| head.starts_with(magic)) {
         return kind(name, *next);
     }
+    if head.starts_with(b"PK\x03\x04") {
+        return Some(of_zip(head));
+    }
     // Short marks, which a text may begin with too.
     if head.starts_with(b"MZ") && head.iter().take(64).any(|byte| *byte == 0) {
         return kind("a program for Windows (EXE)", NO_PROGRAM);
@@ -109,6 +113,29 @@ pub fn of(head: &[u8]) -> Option<FileKind> {
         }
     }
     None
+}
+
+/// The kind of a zip archive by the names of its first members. Its list of all of them is at its end.
+fn of_zip(head: &[u8]) -> FileKind {
+    let is_first = |name: &str| memmem::find(head, name.as_bytes()).is_some();
+    // These name their kind in their first member; the main part of the others may be too far from the beginning, but its
+    // folder is not.
+    let (open_document, book) = ("application/vnd.oasis.opendocument", "application/epub");
+    let of = |member: &str| WITHIN.iter().find(|(known, ..)| *known == member);
+    let found = if is_first(open_document) {
+        of("META-INF/manifest.xml")
+    } else if is_first(book) {
+        of("META-INF/container.xml")
+    } else {
+        WITHIN.iter().find(|(member, ..)| match member.split_once('/') {
+            Some((folder @ ("xl" | "word" | "ppt"), _)) => {
+                is_first("[Content_Types].xml") && is_first(&format!("{folder}/"))
+            }
+            _ => is_first(member),
+        })
+    };
+    let plain = FileKind::other("a zip archive, or a document that is one (XLSX, DOCX, ODS)");
+    found.map_or(plain, |(_, name, next)| FileKind { name, next: *next })
 }
 
 /// The document or program that has this member, and where it is: `("x.docx", a Word document)`. The place is empty if
@@ -154,6 +181,15 @@ mod tests {
             (b"RIFF\x10\0\0\0WAVEfmt ", "it is a sound file (WAV): pdpp does not read sound"),
             (b"\x1f\x8b\x08", "it is a gzip-compressed file: unpack it first"),
             (b"SQLite format 3\0", "it is an SQLite database"),
+            (
+                b"PK\x03\x04..[Content_Types].xml..xl/_rels/..",
+                "it is an Excel workbook: save its sheets as CSV",
+            ),
+            (
+                b"PK\x03\x04..mimetypeapplication/epub+zip",
+                "it is an e-book (EPUB): pdpp does not read e-books",
+            ),
+            (b"PK\x03\x04..words/a.txt", "it is a zip archive, or a document that is one (XLSX, DOCX, ODS)"),
         ] {
             assert_eq!(of(head).map(FileKind::in_words).as_deref(), Some(wanted));
         }

@@ -515,29 +515,18 @@ impl Survey {
                 // Archives that broke off while they were listed cannot be read completely: the rest is
                 // planned without them.
                 Err(error) if error.code() == UNREADABLE && one.drop_within(&left_out.unreadable) => {
-                    one.plan(source, named, request, &self.jobs, known, adviser)
+                    one.plan(source, named, request, &self.jobs, known.clone(), adviser)
                 }
-                // Nobody can answer a question about some of the files: the others are read without them.
-                Err(error) if error.code() == QUESTION && source.kind() != Kind::File => match before {
-                    Some(before) => {
-                        let open =
-                            one.take_undecided((source, named, request), &error, &self.jobs, &known, adviser);
-                        for Undecided { label, path, error } in open {
-                            if before.reader_of(&label).is_some() {
-                                self.open.push(Open { path, label, error });
-                            } else {
-                                let why = Why::Question(error.message().to_owned());
-                                self.news.push(New { path, ..new(vec![label], why) });
-                            }
-                        }
-                        if one.members.is_empty() {
-                            continue;
-                        }
-                        one.plan(source, named, request, &self.jobs, known, adviser)
-                    }
-                    None => Err(error),
-                },
                 planned => planned,
+            };
+            // Nobody can answer a question about some of the files: the others are read without them. Others of them may
+            // leave the same question open together.
+            let planned = match (planned, before) {
+                (Err(error), Some(before)) if error.code() == QUESTION && source.kind() != Kind::File => {
+                    let looked = (source, named, request);
+                    self.plan_decided(&mut one, looked, before, error, &known, adviser)
+                }
+                (planned, _) => planned,
             };
             let planned = match planned {
                 // One file that does not fit does not keep the others out; it is reported.
@@ -590,6 +579,37 @@ impl Survey {
         match first_refused.filter(|_| is_nothing) {
             Some(error) => Err(error),
             None => Ok(()),
+        }
+    }
+
+    /// Plans the files that leave no question open. The others are left out with their questions.
+    fn plan_decided(
+        &mut self,
+        one: &mut Recognised,
+        (source, named, request): (&Arc<Source>, &Named, &Request),
+        before: &Seen,
+        mut error: Error,
+        known: &[Arc<Connector>],
+        adviser: &dyn Adviser,
+    ) -> Result<Vec<Job>> {
+        loop {
+            let open = one.take_undecided((source, named, request), &error, &self.jobs, known, adviser);
+            for Undecided { label, path, error } in open {
+                if before.reader_of(&label).is_some() {
+                    self.open.push(Open { path, label, error });
+                } else {
+                    let why = Why::Question(error.message().to_owned());
+                    self.news.push(New { path, title: one.format.title(), labels: vec![label], why });
+                }
+            }
+            if one.members.is_empty() {
+                return Ok(Vec::new());
+            }
+            let silent = &mut Silent(adviser);
+            match one.plan(source, named, request, &self.jobs, known.to_vec(), silent) {
+                Err(again) if again.code() == QUESTION => error = again,
+                planned => return planned,
+            }
         }
     }
 }
