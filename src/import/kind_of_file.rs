@@ -62,37 +62,37 @@ const WITHIN: [(&str, &str, Option<&str>); 7] = [
     ("AndroidManifest.xml", "a program (APK)", NO_PROGRAM),
 ];
 
-const fn kind(name: &'static str, next: Option<&'static str>) -> Option<FileKind> {
-    Some(FileKind { name, next })
+const fn kind(name: &'static str, next: Option<&'static str>) -> FileKind {
+    FileKind { name, next }
 }
 
 /// The kind of a file that is neither a text of rows nor lines of JSON; `None` if it may be one.
 pub fn of(head: &[u8]) -> Option<FileKind> {
     if let Some((_, name, next)) = MAGIC.iter().find(|(magic, ..)| head.starts_with(magic)) {
-        return kind(name, *next);
+        return Some(kind(name, *next));
     }
     if head.starts_with(b"PK\x03\x04") {
         return Some(of_zip(head));
     }
     // Short marks, which a text may begin with too.
     if head.starts_with(b"MZ") && head.iter().take(64).any(|byte| *byte == 0) {
-        return kind("a program for Windows (EXE)", NO_PROGRAM);
+        return Some(kind("a program for Windows (EXE)", NO_PROGRAM));
     }
     if head.starts_with(b"OggS\0") {
-        return kind("a sound file or a video (Ogg)", Some("pdpp reads neither"));
+        return Some(kind("a sound file or a video (Ogg)", Some("pdpp reads neither")));
     }
     if head.get(4..8) == Some(b"ftyp") {
-        return match head.get(8..11) {
+        return Some(match head.get(8..11) {
             Some(b"M4A") => kind("a sound file (M4A)", NO_SOUND),
             Some(b"hei" | b"hev" | b"mif" | b"avi") => kind("a picture (HEIC, AVIF)", NO_PICTURE),
             _ => kind("a video (MP4, MOV)", NO_VIDEO),
-        };
+        });
     }
     if head.starts_with(b"RIFF") {
         match head.get(8..12) {
-            Some(b"WAVE") => return kind("a sound file (WAV)", NO_SOUND),
-            Some(b"AVI ") => return kind("a video (AVI)", NO_VIDEO),
-            Some(b"WEBP") => return kind("a WebP picture", NO_PICTURE),
+            Some(b"WAVE") => return Some(kind("a sound file (WAV)", NO_SOUND)),
+            Some(b"AVI ") => return Some(kind("a video (AVI)", NO_VIDEO)),
+            Some(b"WEBP") => return Some(kind("a WebP picture", NO_PICTURE)),
             _ => {}
         }
     }
@@ -109,7 +109,7 @@ pub fn of(head: &[u8]) -> Option<FileKind> {
         (b"<?xml", "an XML document"),
     ] {
         if starts(mark) {
-            return kind(name, None);
+            return Some(kind(name, None));
         }
     }
     None

@@ -322,7 +322,7 @@ fn o1_8_where_nothing_is_recognised_each_file_has_its_reason_and_the_next_comman
     assert!(told(&alone).1.starts_with("letter.docx: it is a Word document"), "{}", told(&alone).1);
     // A command that imports it.
     for (name, text, format) in
-        [("one.json", "{\"a\":1,\"b\":\"x\"}\n", "jsonl"), ("diary.txt", "Dear diary\n\nToday.\n", "notes")]
+        [("one.json", "{\"a\":1,\"b\":\"x\"}", "jsonl"), ("diary.txt", "Dear diary\n\nToday.\n", "notes")]
     {
         let path = desk.file(name, text);
         let (_, because, next) = told(&path);
