@@ -97,7 +97,7 @@ pub fn of(head: &[u8]) -> Option<FileKind> {
         }
     }
     if head.starts_with(b"From ") && head.windows(2).any(|two| two == b": ") {
-        return kind("a mailbox (mbox)", None);
+        return Some(kind("a mailbox (mbox)", None));
     }
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     let starts = |mark: &[u8]| text.get(..mark.len()).is_some_and(|start| start.eq_ignore_ascii_case(mark));

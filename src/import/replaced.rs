@@ -113,7 +113,7 @@ struct Cell {
 enum CellKind {
     /// Words: they tell one row from another.
     Words,
-    /// A day or a time: everybody has the same ones.
+    /// A day or a time: everyone has the same ones.
     Time,
     /// A number or something else.
     Other,

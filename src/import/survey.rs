@@ -290,7 +290,7 @@ pub struct New {
 pub enum Why {
     /// Nothing in its format was imported from there before.
     Format,
-    /// Nothing of this account was imported from there before.
+    /// No data of this account was imported from there before.
     Account(String),
     /// A question is open.
     Question(String),

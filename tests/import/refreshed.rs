@@ -131,7 +131,7 @@ fn o1_9_a_new_account_in_a_known_folder_is_left_out_until_somebody_names_it() {
     let command = format!("pdpp import {}", folder.display());
     assert_eq!(ran.stderr.matches(&command).count(), 1, "{}", ran.stderr);
     let said =
-        "1 file left out (bob.mbox), because nothing of the account bob@example.org was imported from there";
+        "1 file left out (bob.mbox), because no data of the account bob@example.org was imported from there";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     assert_eq!(desk.content(), content);
     let ran = desk.env.run(&["import", "--dry-run"]);

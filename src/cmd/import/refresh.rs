@@ -152,7 +152,7 @@ fn new_text(new: &New) -> String {
         Why::Question(question) => return format!("{}. To see and import it: {import}", one_line(question)),
         Why::Format => (format!("nothing of this kind was imported from there before: {title}"), None),
         Why::Account(account) => {
-            (format!("nothing of the account {account} was imported from there before: {title}"), None)
+            (format!("no data of the account {account} was imported from there before: {title}"), None)
         }
         Why::Doubt(doubt) => {
             (doubt.in_words().to_owned(), Some(Command::new("import --account <name>").value(&shown)))

@@ -765,7 +765,7 @@ fn count(head: &[u8]) -> Votes {
     votes
 }
 
-/// Whom a message was last delivered to, if its header says so.
+/// Whom a message was last delivered to, if its header states it.
 pub fn last_delivered(message: &[u8]) -> Option<String> {
     const LONGEST: usize = 64 * 1024;
     let head = &message[..message.len().min(LONGEST)];
