@@ -463,7 +463,7 @@ fn by_owner(sets: &BTreeMap<&str, Set>) -> BTreeMap<String, Files> {
     for (address, count) in sets.values().filter(|set| set.owner().is_some()).flat_map(|set| &set.delivered) {
         *votes.entry(address.clone()).or_default() += count;
     }
-    // The sender of sent mail owns it. That is a person of their own, unless mail to that address reached one of the other owners.
+    // The sender of sent mail owns it. That is a separate person, unless mail to that address reached one of the other owners.
     let received: Vec<&Set> = sets.values().filter(|set| set.owner().is_some()).collect();
     for set in sets.values() {
         let Some(sender) = set.undelivered.owner(set.mails).filter(|sender| !names.has(sender)) else {
