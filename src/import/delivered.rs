@@ -66,7 +66,7 @@ impl<'a> Delivered<'a> {
         }
     }
 
-    /// Who else the items of an account may belong to, unless its plan says so: a sentence for each address in each member.
+    /// Who else the items of an account may belong to, unless its plan names them: a sentence for each address in each member.
     pub fn notes(&self, job: &Job) -> Vec<String> {
         const MOST_NOTES: usize = 10;
         let plan = &job.plan;

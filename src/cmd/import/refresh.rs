@@ -150,7 +150,7 @@ fn new_text(new: &New) -> String {
     let (why, apart) = match why {
         // The question names the file.
         Why::Question(question) => return format!("{}. To see and import it: {import}", one_line(question)),
-        Why::Format => (format!("nothing of this kind was imported from there before: {title}"), None),
+        Why::Format => (format!("no data of this kind was imported from there before: {title}"), None),
         Why::Account(account) => {
             (format!("no data of the account {account} was imported from there before: {title}"), None)
         }
