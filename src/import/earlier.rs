@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use rusqlite::{Connection as Sqlite, params};
+use rusqlite::{Connection as Sqlite, OptionalExtension as _, params};
 
 use super::survey::Job;
 use crate::vault::store::{Catalog, Store};
@@ -21,6 +21,12 @@ pub trait Earlier {
 
     /// Which of these keys one of an account's streams has.
     fn has(&self, connector: &str, account: &str, stream: &str, keys: &[String]) -> Vec<bool>;
+
+    /// What one of an account's streams has under each of these keys.
+    fn stored(&self, connector: &str, account: &str, stream: &str, keys: &[&str]) -> Vec<Option<String>> {
+        let _ = (connector, account, stream);
+        vec![None; keys.len()]
+    }
 
     /// The accounts and states of the plans that `format` made for earlier files in the same import.
     fn states(&self, format: &str) -> Vec<(String, Arc<dyn Any + Send + Sync>)> {
@@ -94,6 +100,17 @@ impl Earlier for Before<'_> {
             keys.iter().map(|key| found.exists(params![slot, key])).collect()
         });
         if found.is_empty() { vec![false; keys.len()] } else { found }
+    }
+
+    fn stored(&self, connector: &str, account: &str, stream: &str, keys: &[&str]) -> Vec<Option<String>> {
+        let found = self.ask(|db, catalog| {
+            let Some(slot) = slot(catalog, connector, account, stream) else { return Ok(Vec::new()) };
+            let mut found = db.prepare(
+                "SELECT whole(data, packed) FROM record WHERE slot = ?1 AND key = ?2 AND data IS NOT NULL",
+            )?;
+            keys.iter().map(|key| found.query_row(params![slot, key], |row| row.get(0)).optional()).collect()
+        });
+        if found.is_empty() { vec![None; keys.len()] } else { found }
     }
 
     fn states(&self, format: &str) -> Vec<(String, Arc<dyn Any + Send + Sync>)> {

@@ -112,6 +112,13 @@ pub trait Format: Sync {
     /// [`Bad`]: the item is counted and named, and the next one is read.
     fn parse(&self, plan: &Plan, raw: &Raw) -> Result<Parsed, Bad>;
 
+    /// The address that an item was delivered to, if it states it. A member may have items of several people, and a plan
+    /// sees only parts of it. Fast: this is asked of every item.
+    fn delivered_to(&self, raw: &Raw) -> Option<String> {
+        let _ = raw;
+        None
+    }
+
     /// Merges what several sources say about a record of `stream`. `data` is from one of them, and
     /// `sightings` has what each of them alone says ([`Draft::sighting`]), including that one. The result
     /// must not depend on the order of the sightings, nor on repetitions.

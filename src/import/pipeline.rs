@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 
 use ring::digest::{Context, SHA256};
 
-use super::apart::{Bytes, Copies};
+use super::apart::Copies;
+use super::delivered::Delivered;
 use super::fit;
-use super::format::{Blob, Draft, End, Parsed, Parts, Raw, Unit};
+use super::format::{Blob, Draft, End, Parsed, Parts, Raw};
 use super::gone;
 use super::half;
 use super::queue::{Budget, InOrder, Next, Parcel};
@@ -147,13 +148,14 @@ fn read(
         gone: gone.into_iter().collect(),
         tasks,
         touched: HashSet::new(),
+        delivered: Delivered::default(),
         outcome,
         watch,
         bytes,
         at: 0,
         items: 0,
     };
-    std::thread::scope(|scope| {
+    let written = std::thread::scope(|scope| {
         scope.spawn(|| split(import, job, &starts, &budget, to_parsers));
         for _ in 0..PARSERS {
             let to_writer = to_writer.clone();
@@ -164,7 +166,9 @@ fn read(
         // Threads that still read for it end.
         budget.close();
         written
-    })?;
+    });
+    writer.outcome.notes = writer.delivered.notes(job);
+    written?;
     if import.stop.load(Ordering::Relaxed) {
         return Err(interrupted());
     }
@@ -202,6 +206,7 @@ enum Ready {
         raw: Raw,
         bytes: usize,
         digest: Digest,
+        delivered_to: Option<String>,
         parsed: Given,
     },
     End {
@@ -284,24 +289,13 @@ fn split(
                 && outbox.put(Split::Item { task: *task, unit: *unit, raw });
             if is_open { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
-        let ended = catch_unwind(AssertUnwindSafe(|| {
-            let opened = job.source.member(&member.place)?;
-            // The private copies of the member are removed when this ends.
-            let copies = Copies::of(import, &job.source, &member.place);
-            let mut unit = Unit {
-                label: &member.label,
-                modified_ms: member.modified_ms,
-                bytes: Box::new(Bytes(opened, Some(copies))),
-            };
-            job.format.split(&job.plan, &mut unit, *from, &mut out)
-        }));
+        // The private copies of the member are removed when this ends.
+        let copies = Copies::of(import, &job.source, &member.place);
+        let ended = job.split(member, Some(copies), *from, &mut out);
         if !is_open || import.stop.load(Ordering::Relaxed) {
             return;
         }
-        let end = match ended {
-            Ok(ended) => ended.map_err(|error| error.to_string()),
-            Err(_) => Err("panicked".to_owned()),
-        };
+        let end = ended.map_err(|error| error.to_string());
         let has_moved = before != stamp();
         if !outbox.put(Split::End { task: *task, end, has_moved }) {
             return;
@@ -350,13 +344,16 @@ impl Parser<'_> {
                 } else {
                     catch_unwind(AssertUnwindSafe(|| self.parse(&raw))).unwrap_or(Given::Bad("panicked"))
                 };
+                let format = self.job.format;
+                let delivered_to =
+                    catch_unwind(AssertUnwindSafe(|| format.delivered_to(&raw))).ok().flatten();
                 let bytes = raw.bytes.len();
                 // The writer needs the bytes to copy attachments, and to recognise an item that was or is
                 // incomplete.
                 if !self.import.terms.copies_attachments && !self.has_items && !half::may_grow(&raw) {
                     raw.bytes = Vec::new();
                 }
-                Ready::Item { task, raw, bytes, digest, parsed }
+                Ready::Item { task, raw, bytes, digest, delivered_to, parsed }
             }
         }
     }
@@ -439,6 +436,7 @@ struct Writer<'a> {
     tasks: Vec<Task>,
     /// The members whose checkpoints must be written with the batch.
     touched: HashSet<usize>,
+    delivered: Delivered<'a>,
     outcome: &'a mut Outcome,
     watch: &'a mut dyn Watch,
     /// The bytes of the members that are done.
@@ -595,8 +593,11 @@ impl Writer<'_> {
                 }
                 Ok(())
             }
-            Ready::Item { task: at, raw, digest, parsed, .. } => {
+            Ready::Item { task: at, raw, digest, delivered_to, parsed, .. } => {
                 self.touched.insert(at);
+                if let Some(address) = delivered_to {
+                    self.delivered.add(self.job, &self.job.units[at].label, address);
+                }
                 self.items += 1;
                 let task = &mut self.tasks[at];
                 task.last = Some(raw.offset);
@@ -828,8 +829,8 @@ fn given(job: &Job, raw: &Raw, parsed: &Given) -> Vec<(String, String)> {
     };
     match parsed {
         Given::Records(drafts) => keys(&mut drafts.iter().map(|ready| &ready.draft)),
-        Given::Known => match catch_unwind(AssertUnwindSafe(|| job.format.parse(&job.plan, raw))) {
-            Ok(Ok(Parsed::Records(drafts))) => keys(&mut drafts.iter()),
+        Given::Known => match job.parse(raw) {
+            Ok(Parsed::Records(drafts)) => keys(&mut drafts.iter()),
             _ => Vec::new(),
         },
         Given::Skipped(_) | Given::Bad(_) => Vec::new(),

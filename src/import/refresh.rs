@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use rusqlite::Connection as Sqlite;
 
-use super::format::Format;
+use super::format::{DateOrder, Format};
 use super::formats;
 use super::resume::is_same_file;
-use super::survey::Named;
+use super::survey::{Named, date_order};
 use super::tally::{Counts, Outcome};
 use crate::archive::Stamp;
 use crate::vault::store::Catalog;
@@ -25,6 +25,8 @@ pub struct Seen {
     /// Which format read which member.
     members: HashMap<String, &'static str>,
     formats: BTreeSet<&'static str>,
+    /// The order of dates in members, as the person named it.
+    orders: HashMap<String, DateOrder>,
     /// The folders that contain members.
     folders: BTreeSet<String>,
     connections: BTreeSet<String>,
@@ -36,6 +38,13 @@ impl Seen {
     /// The format that read a member.
     pub fn reader_of(&self, label: &str) -> Option<&'static str> {
         self.members.get(label).copied()
+    }
+
+    /// The order of dates that the person named for these members, if it is the same for all that have one.
+    pub fn order_of<'a>(&self, labels: impl Iterator<Item = &'a str>) -> Option<DateOrder> {
+        let mut orders = labels.filter_map(|label| self.orders.get(label).copied());
+        let first = orders.next()?;
+        orders.all(|order| order == first).then_some(first)
     }
 
     /// Whether something that was read is in the same folder as a member.
@@ -152,6 +161,7 @@ struct Reading {
     account: String,
     /// The account's current settings.
     settings: String,
+    date_order: Option<DateOrder>,
 }
 
 fn readings(ledger: Ledger<'_>, catalog: &Catalog, rows: Vec<SourceRow>) -> rusqlite::Result<Vec<Reading>> {
@@ -168,6 +178,7 @@ fn readings(ledger: Ledger<'_>, catalog: &Catalog, rows: Vec<SourceRow>) -> rusq
             account: connection.display_name.clone(),
             connection: id,
             settings: settled.joined(),
+            date_order: settled.date_order.as_deref().and_then(date_order),
             row,
         });
     }
@@ -214,6 +225,9 @@ fn named(path: PathBuf, readings: &[Reading]) -> Named {
         before.formats.insert(format.name());
         let labels = one.units.iter().map(|unit| (unit.label.clone(), format.name()));
         before.members.extend(labels);
+        if let Some(order) = one.date_order {
+            before.orders.extend(one.units.iter().map(|unit| (unit.label.clone(), order)));
+        }
         before.folders.extend(one.units.iter().map(|unit| folder_of(&unit.label).to_owned()));
     }
     Named {

@@ -144,6 +144,7 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
         let halves = Halves::new(old.is_some());
         tasks.push(Task { row, stamp, from, known, last: None, halves });
     }
+    units.retain(|label, _| !job.held.contains(label));
     let (mut gone, mut newly_gone) = (Vec::new(), 0);
     for mut row in units.into_values() {
         gone.push(row.unit);

@@ -6,7 +6,6 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Read};
-use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,14 +13,16 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 
 use super::account::{self, Choice, Known};
-use super::apart::Bytes;
+use super::apart::{Bytes, Copies};
 use super::digest;
 use super::earlier::{Before, Earlier};
 use super::format::{
-    self, Ask, DateOrder, Format, PEEK, Parsed, Peek, Plan, Raw, ReadFrom, Refused, Sure, Unit, Whose,
+    self, Ask, Bad, DateOrder, End, Format, Out, PEEK, Parsed, Peek, Plan, Raw, ReadFrom, Refused, Sure,
+    Unit, Whose,
 };
 use super::kind_of_file;
 use super::refresh::{Seen, folder_of};
+use super::replaced::{self, Doubt};
 use crate::advice::{Command, Hint};
 use crate::archive::{Kind, LeftOut, Member, Received, Skipped, Source};
 use crate::error::{Error, Kind as ErrorKind, Result};
@@ -39,18 +40,20 @@ const SHORT_HEAD: usize = 512;
 const UNREADABLE: &str = "import_unreadable";
 /// The code for a source that is not what its format reads.
 const UNFIT: &str = "import_unfit";
-/// The most items that are compared to recognise a known source.
-const MOST_COMPARED: usize = 2000;
-/// Why a refresh does not import a source whose contents are all new.
-const NOTHING_KNOWN: &str = "nothing in it was imported before, so it may be another person's now";
+/// The code for a source about which a question is open.
+const QUESTION: &str = "import_question";
+/// Why an item or a member is not read if a format panics.
+const PANICKED: &str = "panicked";
 /// Why a member is not recognised, if nothing more is known.
 const UNKNOWN: &str = "its contents match no format";
 /// Why a member without contents is left out.
 const EMPTY: &str = "it is empty";
-/// A member that every Excel workbook, which is a zip archive, has.
-const WORKBOOK: &str = "xl/workbook.xml";
 /// The most questions of one plan.
 const MAX_QUESTIONS: usize = 8;
+/// The most members that are planned one by one.
+const MOST_ALONE: usize = 1000;
+/// The most members that an error or a message names.
+const MOST_NAMED: usize = 10;
 
 /// What to import, and how.
 #[derive(Clone)]
@@ -124,6 +127,8 @@ pub struct Job {
     pub is_whole: bool,
     /// Items before this time were left out of the source before, and are left out again.
     pub since_ms: Option<i64>,
+    /// Members of the source that exist and are left out: they are not gone.
+    pub held: Arc<HashSet<String>>,
 }
 
 impl Job {
@@ -143,33 +148,90 @@ impl Job {
             && adviser.accounts(self).iter().any(is_replaced)
     }
 
-    /// Whether it has records, and its account has none of those that are compared.
-    fn has_nothing_known(&self, earlier: &dyn Earlier) -> bool {
-        let mut keys: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        let mut left = MOST_COMPARED;
-        let mut out = |raw: Raw| {
-            left = left.saturating_sub(1);
-            if let Ok(Ok(Parsed::Records(drafts))) =
-                catch_unwind(AssertUnwindSafe(|| self.format.parse(&self.plan, &raw)))
-            {
-                for draft in drafts.into_iter().filter(|draft| draft.data.is_some()) {
-                    keys.entry(draft.stream.into_owned()).or_default().push(draft.key);
-                }
-            }
-            if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        };
-        for member in &self.units {
-            // A member that cannot be read is reported when it is imported.
-            let _ = catch_unwind(AssertUnwindSafe(|| {
-                let bytes = Box::new(Bytes(self.source.member(&member.place)?, None));
-                let mut unit = Unit { label: &member.label, modified_ms: member.modified_ms, bytes };
-                self.format.split(&self.plan, &mut unit, 0, &mut out)
-            }));
+    /// Takes out members that may be another person's now, although nothing states that, and returns them with the reason.
+    fn take_doubtful(
+        &mut self,
+        before: &Seen,
+        adviser: &dyn Adviser,
+        earlier: &dyn Earlier,
+    ) -> Vec<(Doubt, Vec<String>)> {
+        let labels = |units: &[Member]| units.iter().map(|member| member.label.clone()).collect();
+        // Nothing is known about records that `--since` left out.
+        if before.since_ms.is_some() {
+            return Vec::new();
         }
-        let has = |(stream, keys): (&String, &Vec<String>)| {
-            earlier.has(&self.plan.connector.key, &self.plan.account, stream, keys).contains(&true)
+        if self.is_replaced(adviser)
+            && let Some(doubt) = replaced::doubt(self, earlier)
+        {
+            let all = labels(&self.units);
+            self.units.clear();
+            return vec![(doubt, all)];
+        }
+        // Each file of a folder may have been replaced. A file for each item, as in a Maildir, says too little.
+        if self.units.len() < 2 || self.units.len() > MOST_ALONE || self.format.is_of_folder() {
+            return Vec::new();
+        }
+        let is_doubtful = |member: &Member| {
+            let alone = self.with_only(member);
+            before.reader_of(&member.label).is_some()
+                && alone.is_replaced(adviser)
+                // New contents alone may be how the file grows: the others show whose it is.
+                && replaced::doubt(&alone, earlier) == Some(Doubt::Rewritten)
         };
-        !keys.is_empty() && !keys.iter().any(has)
+        let doubtful: Vec<String> = labels(&self.units)
+            .into_iter()
+            .zip(self.units.iter().map(is_doubtful))
+            .filter_map(|(label, is_doubtful): (String, bool)| is_doubtful.then_some(label))
+            .collect();
+        if doubtful.is_empty() {
+            return Vec::new();
+        }
+        self.units.retain(|member| !doubtful.contains(&member.label));
+        self.plan.units = (0..self.units.len()).collect();
+        vec![(Doubt::Rewritten, doubtful)]
+    }
+
+    /// The same for one of its members.
+    fn with_only(&self, member: &Member) -> Self {
+        Self {
+            source: Arc::clone(&self.source),
+            typed: self.typed.clone(),
+            format: self.format,
+            plan: Plan { units: vec![0], ..self.plan.clone() },
+            units: vec![member.clone()],
+            settings: self.settings.clone(),
+            is_whole: self.is_whole,
+            since_ms: self.since_ms,
+            held: Arc::clone(&self.held),
+        }
+    }
+
+    /// Passes the items of a member to `out`, like [`Format::split`].
+    ///
+    /// # Errors
+    /// If it cannot be opened or read, or the format panics.
+    pub fn split(
+        &self,
+        member: &Member,
+        copies: Option<Copies<'_>>,
+        from: u64,
+        out: &mut Out<'_>,
+    ) -> io::Result<End> {
+        let split = || {
+            let bytes = Box::new(Bytes(self.source.member(&member.place)?, copies));
+            let mut unit = Unit { label: &member.label, modified_ms: member.modified_ms, bytes };
+            self.format.split(&self.plan, &mut unit, from, out)
+        };
+        catch_unwind(AssertUnwindSafe(split)).unwrap_or_else(|_| Err(io::Error::other(PANICKED)))
+    }
+
+    /// The records of an item, like [`Format::parse`].
+    ///
+    /// # Errors
+    /// [`Bad`], also if the format panics.
+    pub fn parse(&self, raw: &Raw) -> Result<Parsed, Bad> {
+        let parse = || self.format.parse(&self.plan, raw);
+        catch_unwind(AssertUnwindSafe(parse)).unwrap_or(Err(Bad(PANICKED)))
     }
 
     /// How many bytes there are to read, as far as is known.
@@ -195,21 +257,77 @@ pub struct Survey {
     pub news: Vec<New>,
     /// Sources that no longer have anything known in them.
     pub emptied: Vec<PathBuf>,
+    /// Questions about known files, which are left out until they are answered.
+    pub open: Vec<Open>,
 }
 
-/// Something in a known source that was not imported from it before.
+/// A question about a file that was imported before, in a folder whose other files are imported.
+#[derive(Debug)]
+pub struct Open {
+    /// Where the file is.
+    pub path: PathBuf,
+    /// Its path within the folder.
+    pub label: String,
+    /// The question.
+    pub error: Error,
+}
+
+/// Something in a known source that is left out until the person decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct New {
     /// The source.
     pub path: PathBuf,
     /// The name of its format for people.
     pub title: &'static str,
-    /// The account that it seems to belong to, if its format is known.
-    pub account: Option<String>,
-    /// How many files it has.
-    pub files: usize,
-    /// The open question about it.
-    pub question: Option<String>,
+    /// Its files.
+    pub labels: Vec<String>,
+    /// Why it is left out.
+    pub why: Why,
+}
+
+/// Why something in a known source is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    /// Nothing in its format was imported from there before.
+    Format,
+    /// No data of this account was imported from there before.
+    Account(String),
+    /// A question is open.
+    Question(String),
+    /// It may be another person's now.
+    Doubt(Doubt),
+}
+
+impl New {
+    /// The first names of its files, and how many more there are.
+    pub fn names(&self) -> String {
+        named(self.labels.iter().map(String::as_str))
+    }
+
+    /// The account that it seems to belong to, if that is known.
+    pub const fn account(&self) -> Option<&str> {
+        match &self.why {
+            Why::Account(account) => Some(account.as_str()),
+            _ => None,
+        }
+    }
+
+    /// The question about it, or why the person must look at it.
+    pub fn question(&self) -> Option<&str> {
+        match &self.why {
+            Why::Question(question) => Some(question),
+            Why::Doubt(doubt) => Some(doubt.in_words()),
+            Why::Format | Why::Account(_) => None,
+        }
+    }
+}
+
+/// The first of some names, and how many more there are.
+fn named<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let all: Vec<&str> = names.collect();
+    let first = all.iter().take(MOST_NAMED).copied().collect::<Vec<_>>().join(", ");
+    let more = all.len().saturating_sub(MOST_NAMED);
+    if more > 0 { format!("{first} and {more} more") } else { first }
 }
 
 impl Survey {
@@ -262,7 +380,6 @@ impl Survey {
         let mut found: Vec<Recognised> =
             named.formats.iter().map(|format| Recognised::new(*format)).collect();
         let mut unrecognised = Vec::new();
-        let mut why_not: Option<String> = None;
         let left = Cell::new(HEADS);
         let (mut damaged, mut empty) = (Vec::new(), Vec::new());
         let mut left_out = source
@@ -303,13 +420,7 @@ impl Survey {
                 } else if whole && head.is_empty() {
                     empty.push(Skipped { label: member.label, why: EMPTY.to_owned() });
                 } else {
-                    let why = why_unrecognised(named, &peek);
-                    if let Some(book) = workbook_of(&member.label) {
-                        why_not = Some(format!("{book} is an Excel workbook: save its sheets as CSV"));
-                    } else if why_not.is_none() {
-                        why_not = why.as_deref().map(|why| of_member(&member.label, why));
-                    }
-                    let why = why.unwrap_or_else(|| UNKNOWN.to_owned());
+                    let why = why_unrecognised(named, &peek).unwrap_or_else(|| UNKNOWN.to_owned());
                     unrecognised.push(Skipped { label: member.label, why });
                 }
                 Ok(())
@@ -317,17 +428,29 @@ impl Survey {
             .map_err(|error| unusable(typed, error))?;
         left_out.unreadable.append(&mut damaged);
         left_out.skipped.append(&mut empty);
+        // A format that would read what it does not claim, if the person named it.
+        let mut would_read = None;
         if !named.is_as {
             let is_only = found.len() == 1;
-            for (label, why, is_empty) in found.iter_mut().flat_map(|one| one.drop_unclaimed(is_only)) {
-                if is_empty {
-                    left_out.skipped.push(Skipped { label, why: EMPTY.to_owned() });
-                    continue;
+            for one in &mut found {
+                let unclaimed = one.take_unclaimed(is_only);
+                let (empty, others): (Vec<_>, Vec<_>) =
+                    unclaimed.into_iter().partition(|(member, _)| member.size == Some(0));
+                left_out.skipped.extend(
+                    empty
+                        .into_iter()
+                        .map(|(member, _)| Skipped { label: member.label, why: EMPTY.to_owned() }),
+                );
+                if !others.is_empty() {
+                    would_read = would_read.or(Some(one.format));
                 }
-                why_not = why_not.or_else(|| Some(format!("{label}: {}", why.as_ref()?)));
-                unrecognised.push(Skipped { label, why: why.unwrap_or_else(|| UNKNOWN.to_owned()) });
+                unrecognised.extend(others.into_iter().map(|(member, head)| {
+                    let why = one.format.why_not(&peek_of(&member, &head));
+                    Skipped { why: why.unwrap_or_else(|| UNKNOWN.to_owned()), label: member.label }
+                }));
             }
         }
+        fold_documents(&source, &mut unrecognised, &mut left_out.skipped);
         if found.iter().all(|one| one.members.is_empty()) {
             // If everything in a folder is gone, its disk may not be mounted: nothing is reported as
             // gone.
@@ -335,15 +458,24 @@ impl Survey {
                 self.emptied.push(typed.to_owned());
                 return Ok(());
             }
-            return Err(unrecognised_error(named, &left_out, why_not));
+            return Err(unrecognised_error(named, &left_out, &unrecognised, would_read));
         }
         leave_to_chats(&source, &mut found, &mut unrecognised);
-        let before = (self.jobs.len(), self.news.len());
+        let before = (self.jobs.len(), self.news.len(), self.open.len());
         let looked = self.plan_all(found, &source, named, request, adviser, &mut left_out);
         if let Err(error) = looked {
             self.jobs.truncate(before.0);
             self.news.truncate(before.1);
+            self.open.truncate(before.2);
             return Err(error);
+        }
+        // Nor is what was imported before and is left out now.
+        let held = self.news[before.1..].iter().flat_map(|new| &new.labels);
+        let held = held.chain(left_out.skipped.iter().map(|one| &one.label));
+        let held = held.chain(self.open[before.2..].iter().map(|open| &open.label));
+        let held: Arc<HashSet<String>> = Arc::new(held.cloned().collect());
+        for job in &mut self.jobs[before.0..] {
+            job.held = Arc::clone(&held);
         }
         self.unrecognised.extend(unrecognised.into_iter().map(|one| (typed.to_owned(), one)));
         self.left_out.push((typed.to_owned(), left_out));
@@ -361,24 +493,18 @@ impl Survey {
         left_out: &mut LeftOut,
     ) -> Result<()> {
         let mut first_refused = None;
-        let jobs_before = (self.jobs.len(), self.news.len());
+        let jobs_before = (self.jobs.len(), self.news.len(), self.open.len());
         for mut one in found.into_iter().filter(|one| !one.members.is_empty()) {
             let before = named.before.as_deref();
             let title = one.format.title();
-            let new = |account: Option<String>, files: usize, question: Option<String>| New {
-                path: named.path.clone(),
-                title,
-                account,
-                files,
-                question,
-            };
+            let new = |labels: Vec<String>, why: Why| New { path: named.path.clone(), title, labels, why };
             if before.is_some_and(|before| !before.has_format(one.format.name())) {
-                self.news.push(new(None, one.members.len(), None));
+                self.news.push(new(one.labels(), Why::Format));
                 continue;
             }
             if let Some(before) = before {
-                for (account, files) in one.drop_of_others(source, named, request, before, adviser) {
-                    self.news.push(new(Some(account), files, None));
+                for (account, labels) in one.drop_of_others(source, named, request, before, adviser) {
+                    self.news.push(new(labels, Why::Account(account)));
                 }
                 if one.members.is_empty() {
                     continue;
@@ -389,18 +515,18 @@ impl Survey {
                 // Archives that broke off while they were listed cannot be read completely: the rest is
                 // planned without them.
                 Err(error) if error.code() == UNREADABLE && one.drop_within(&left_out.unreadable) => {
-                    one.plan(source, named, request, &self.jobs, known, adviser)
+                    one.plan(source, named, request, &self.jobs, known.clone(), adviser)
                 }
-                // A new file may raise a question that nobody can answer: the known files are read
-                // without it.
-                Err(error) => match before.and_then(|before| one.known_alone(before)) {
-                    Some((known_alone, files)) => {
-                        self.news.push(new(None, files, Some(error.message().to_owned())));
-                        known_alone.plan(source, named, request, &self.jobs, known, adviser)
-                    }
-                    None => Err(error),
-                },
                 planned => planned,
+            };
+            // Nobody can answer a question about some of the files: the others are read without them. Others of them may
+            // leave the same question open together.
+            let planned = match (planned, before) {
+                (Err(error), Some(before)) if error.code() == QUESTION && source.kind() != Kind::File => {
+                    let looked = (source, named, request);
+                    self.plan_decided(&mut one, looked, before, error, &known, adviser)
+                }
+                (planned, _) => planned,
             };
             let planned = match planned {
                 // One file that does not fit does not keep the others out; it is reported.
@@ -431,24 +557,59 @@ impl Survey {
             };
             let is_whole = left_out.unreadable.is_empty();
             let since_ms = before.and_then(|before| before.since_ms);
-            for job in planned? {
-                if before.is_some_and(|before| !before.has_connection(&job.connection())) {
-                    self.news.push(new(Some(job.plan.account), job.units.len(), None));
-                    continue;
-                }
-                let earlier = Before { store: adviser.store(), jobs: &self.jobs };
-                // Nothing is known about records that `--since` left out.
-                let is_whole_known = before.is_some_and(|before| before.since_ms.is_none());
-                if is_whole_known && job.is_replaced(adviser) && job.has_nothing_known(&earlier) {
-                    self.news.push(new(None, job.units.len(), Some(NOTHING_KNOWN.to_owned())));
-                    continue;
+            for mut job in planned? {
+                if let Some(before) = before {
+                    if !before.has_connection(&job.connection()) {
+                        let labels = job.units.into_iter().map(|member| member.label).collect();
+                        self.news.push(new(labels, Why::Account(job.plan.account)));
+                        continue;
+                    }
+                    let earlier = Before { store: adviser.store(), jobs: &self.jobs };
+                    for (doubt, labels) in job.take_doubtful(before, adviser, &earlier) {
+                        self.news.push(new(labels, Why::Doubt(doubt)));
+                    }
+                    if job.units.is_empty() {
+                        continue;
+                    }
                 }
                 self.jobs.push(Job { is_whole, since_ms, ..job });
             }
         }
-        match first_refused.filter(|_| jobs_before == (self.jobs.len(), self.news.len())) {
+        let is_nothing = jobs_before == (self.jobs.len(), self.news.len(), self.open.len());
+        match first_refused.filter(|_| is_nothing) {
             Some(error) => Err(error),
             None => Ok(()),
+        }
+    }
+
+    /// Plans the files that leave no question open. The others are left out with their questions.
+    fn plan_decided(
+        &mut self,
+        one: &mut Recognised,
+        (source, named, request): (&Arc<Source>, &Named, &Request),
+        before: &Seen,
+        mut error: Error,
+        known: &[Arc<Connector>],
+        adviser: &dyn Adviser,
+    ) -> Result<Vec<Job>> {
+        loop {
+            let open = one.take_undecided((source, named, request), &error, &self.jobs, known, adviser);
+            for Undecided { label, path, error } in open {
+                if before.reader_of(&label).is_some() {
+                    self.open.push(Open { path, label, error });
+                } else {
+                    let why = Why::Question(error.message().to_owned());
+                    self.news.push(New { path, title: one.format.title(), labels: vec![label], why });
+                }
+            }
+            if one.members.is_empty() {
+                return Ok(Vec::new());
+            }
+            let silent = &mut Silent(adviser);
+            match one.plan(source, named, request, &self.jobs, known.to_vec(), silent) {
+                Err(again) if again.code() == QUESTION => error = again,
+                planned => return planned,
+            }
         }
     }
 }
@@ -480,25 +641,45 @@ fn leave_to_chats(source: &Arc<Source>, found: &mut [Recognised], unrecognised: 
     }
 }
 
-/// The Excel workbook that has this member as its main part.
-fn workbook_of(label: &str) -> Option<&str> {
-    match label.strip_suffix(WORKBOOK)? {
-        "" => Some("it"),
-        book => book.strip_suffix('/'),
+/// Names a document that is an archive, instead of its parts.
+fn fold_documents(source: &Source, unrecognised: &mut Vec<Skipped>, left_out: &mut Vec<Skipped>) {
+    let mut documents: BTreeMap<String, kind_of_file::FileKind> = BTreeMap::new();
+    for one in &*unrecognised {
+        if let Some((place, kind)) = kind_of_file::around(&one.label)
+            && (!place.is_empty() || source.kind() == Kind::Archive)
+        {
+            documents.entry(place.to_owned()).or_insert(kind);
+        }
     }
+    if documents.is_empty() {
+        return;
+    }
+    let is_part = |one: &mut Skipped| {
+        let folders = std::iter::successors(Some(one.label.as_str()), |label| {
+            (!label.is_empty()).then(|| label.rsplit_once('/').map_or("", |(folder, _)| folder))
+        });
+        folders.skip(1).any(|folder| documents.contains_key(folder))
+    };
+    unrecognised.retain_mut(|one| !is_part(one));
+    left_out.retain_mut(|one| !is_part(one));
+    let name = source.path().file_name().unwrap_or_default().to_string_lossy();
+    unrecognised.extend(documents.into_iter().map(|(place, kind)| Skipped {
+        label: if place.is_empty() { name.clone().into_owned() } else { place },
+        why: kind.in_words(),
+    }));
 }
 
 /// Why no format recognises a member, if a reason is known.
 fn why_unrecognised(named: &Named, peek: &Peek<'_>) -> Option<String> {
-    if let Some(kind) = kind_of_file::of(peek.head) {
-        return Some(format!("it is {}", kind_of_file::with_advice(kind)));
+    match kind_of_file::of(peek.head) {
+        Some(kind) => Some(kind.in_words()),
+        None => meant_as(named, peek.label)?.why_not(peek),
     }
-    meant_as(named, peek.label)?.why_not(peek)
 }
 
-/// Why a member is not recognised, with its name.
-fn of_member(label: &str, why: &str) -> String {
-    why.strip_prefix("it is ").map_or_else(|| format!("{label}: {why}"), |what| format!("{label} is {what}"))
+/// What [`Format::sniff`] saw of a member, as far as it was kept.
+fn peek_of<'a>(member: &'a Member, head: &'a [u8]) -> Peek<'a> {
+    Peek { label: &member.label, head, is_whole: member.size == Some(head.len() as u64) }
 }
 
 /// The format that a member seems to be intended as: the one that the person named, or one whose files
@@ -516,6 +697,39 @@ fn meant_as(named: &Named, label: &str) -> Option<&'static dyn Format> {
     named.formats.iter().copied().find(|format| format.name() == name)
 }
 
+/// A file that leaves a question open, and the question.
+struct Undecided {
+    label: String,
+    /// Where the file is, or its source if it is not a separate file.
+    path: PathBuf,
+    error: Error,
+}
+
+/// Someone who answers no question: a file that is looked at alone must not raise it again.
+struct Silent<'a>(&'a dyn Adviser);
+
+impl Adviser for Silent<'_> {
+    fn settled(&self, connection: &str) -> Option<Settings> {
+        self.0.settled(connection)
+    }
+
+    fn connectors(&self) -> Vec<Arc<Connector>> {
+        self.0.connectors()
+    }
+
+    fn store(&self) -> Option<&Store> {
+        self.0.store()
+    }
+
+    fn accounts(&self, job: &Job) -> Vec<Known> {
+        self.0.accounts(job)
+    }
+
+    fn answer(&mut self, _: &str, _: &[String]) -> Option<String> {
+        None
+    }
+}
+
 /// What one format recognises in a source.
 struct Recognised {
     format: &'static dyn Format,
@@ -527,32 +741,63 @@ impl Recognised {
         Self { format, members: Vec::new() }
     }
 
-    /// Leaves out what its format does not claim; returns the names, the reasons if known, and whether the members
-    /// are empty. If this is the only format to look for, the source was imported with it before; if it claims
-    /// nothing, the person had named it.
-    fn drop_unclaimed(&mut self, is_only: bool) -> Vec<(String, Option<String>, bool)> {
-        let peeks: Vec<Peek<'_>> = self
-            .members
-            .iter()
-            .map(|(member, head)| Peek {
-                label: &member.label,
-                head,
-                is_whole: member.size == Some(head.len() as u64),
-            })
-            .collect();
+    fn labels(&self) -> Vec<String> {
+        self.members.iter().map(|(member, _)| member.label.clone()).collect()
+    }
+
+    /// Takes out what its format does not claim. If this is the only format to look for, the source was imported with
+    /// it before; if it claims nothing, the person had named it.
+    fn take_unclaimed(&mut self, is_only: bool) -> Vec<(Member, Vec<u8>)> {
+        let peeks: Vec<Peek<'_>> = self.members.iter().map(|(member, head)| peek_of(member, head)).collect();
         let claims = self.format.claims(&peeks);
         if claims.iter().all(|is_own| *is_own) || is_only && claims.iter().all(|is_own| !is_own) {
             return Vec::new();
         }
         let mut claims = claims.into_iter();
-        let others = self.members.extract_if(.., |_| claims.next() == Some(false));
-        let format = self.format;
-        let told = |(member, head): (Member, Vec<u8>)| {
-            let is_whole = member.size == Some(head.len() as u64);
-            let why = format.why_not(&Peek { label: &member.label, head: &head, is_whole });
-            (member.label, why, member.size == Some(0))
+        self.members.extract_if(.., |_| claims.next() == Some(false)).collect()
+    }
+
+    /// Takes out the files that leave a question open even alone, or all of them if only all together do.
+    fn take_undecided(
+        &mut self,
+        (source, named, request): (&Arc<Source>, &Named, &Request),
+        together: &Error,
+        jobs: &[Job],
+        known: &[Arc<Connector>],
+        adviser: &dyn Adviser,
+    ) -> Vec<Undecided> {
+        let mut open = Vec::new();
+        let of_file = |member: &Member| Named {
+            path: if member.is_file { source.path().join(&member.label) } else { named.path.clone() },
+            ..named.clone()
         };
-        others.map(told).collect()
+        if self.members.len() <= MOST_ALONE {
+            for one in std::mem::take(&mut self.members) {
+                let named = of_file(&one.0);
+                let alone = Self { format: self.format, members: vec![one] };
+                let planned = alone.plan(source, &named, request, jobs, known.to_vec(), &mut Silent(adviser));
+                match planned {
+                    Err(error) if error.code() == QUESTION => {
+                        let labels = alone.members.into_iter().map(|(member, _)| member.label);
+                        open.extend(
+                            labels
+                                .map(|label| (label, named.path.clone()))
+                                .zip([error])
+                                .map(|((label, path), error)| Undecided { label, path, error }),
+                        );
+                    }
+                    _ => self.members.extend(alone.members),
+                }
+            }
+        }
+        if open.is_empty() {
+            open.extend(self.members.drain(..).map(|(member, _)| Undecided {
+                path: of_file(&member).path,
+                label: member.label,
+                error: together.repeated(),
+            }));
+        }
+        open
     }
 
     /// Leaves out what is in damaged archives; returns whether something was left out and something
@@ -603,7 +848,7 @@ impl Recognised {
     }
 
     /// Leaves out new files that name another owner than what was read from the source before; returns
-    /// the owner and the number of files.
+    /// the owner and the files.
     fn drop_of_others(
         &mut self,
         source: &Arc<Source>,
@@ -611,7 +856,7 @@ impl Recognised {
         request: &Request,
         before: &Seen,
         adviser: &dyn Adviser,
-    ) -> Vec<(String, usize)> {
+    ) -> Vec<(String, Vec<String>)> {
         let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (at, (member, _)) in self.members.iter().enumerate() {
             let is_known = before.reader_of(&member.label).is_some()
@@ -638,7 +883,8 @@ impl Recognised {
                     before.has_connection(&connection_of(&plan))
                 };
                 if !known.iter().any(|one| is_of_source(one) && is_theirs(one)) {
-                    others.push((owner, group.len()));
+                    let labels = group.iter().map(|at| self.members[*at].0.label.clone());
+                    others.push((owner, labels.collect()));
                     dropped.extend(&group);
                     break;
                 }
@@ -665,16 +911,6 @@ impl Recognised {
         }
     }
 
-    /// Only the members that were read before, and the number of new ones, which are left out; `None` if
-    /// either group is empty.
-    fn known_alone(&self, before: &Seen) -> Option<(Self, usize)> {
-        let is_known = |label: &str| before.reader_of(label) == Some(self.format.name());
-        let (known, new): (Vec<_>, Vec<_>) =
-            self.members.iter().cloned().partition(|(member, _)| is_known(&member.label));
-        let is_some = !known.is_empty() && !new.is_empty();
-        is_some.then_some((Self { format: self.format, members: known }, new.len()))
-    }
-
     fn plan(
         &self,
         source: &Arc<Source>,
@@ -686,13 +922,13 @@ impl Recognised {
     ) -> Result<Vec<Job>> {
         let typed = named.path.as_path();
         let mut ask = Self::ask_of(source, named, request, known);
-        let mut plans = self.ask(source, typed, &mut ask, jobs, adviser)?;
+        let mut plans = self.ask(source, named, &mut ask, jobs, adviser)?;
         let is_by_file = self.format.is_by_file();
         if ask.account.is_none() {
             if is_by_file {
                 plans = self.by_reader(source, typed, plans, adviser);
             }
-            let chosen = plans.iter().map(|plan| self.choose(source, typed, plan, adviser));
+            let chosen = plans.iter().map(|plan| self.choose(source, named, plan, adviser));
             let chosen = chosen.collect::<Result<Vec<_>>>()?;
             for (plan, (account, why, is_anothers)) in plans.iter_mut().zip(chosen) {
                 plan.account = account;
@@ -728,7 +964,7 @@ impl Recognised {
                 || again.date_order != ask.date_order
                 || again.order_before != ask.order_before
             {
-                let found = self.ask(source, typed, &mut again, jobs, adviser)?;
+                let found = self.ask(source, named, &mut again, jobs, adviser)?;
                 // The same members in the same order give the same accounts, unless another date order
                 // makes other chats.
                 if let Some(found) = found.into_iter().nth(at).filter(|found| found.units == plan.units) {
@@ -802,11 +1038,11 @@ impl Recognised {
     fn choose(
         &self,
         source: &Arc<Source>,
-        typed: &Path,
+        named: &Named,
         plan: &Plan,
         adviser: &mut dyn Adviser,
     ) -> Result<(String, Option<String>, bool)> {
-        let known = adviser.accounts(&self.job(source, typed, plan.clone(), Settings::default()));
+        let known = adviser.accounts(&self.job(source, &named.path, plan.clone(), Settings::default()));
         match account::choose(plan, &known) {
             Choice::Inferred => Ok((plan.account.clone(), None, false)),
             Choice::Known(account, why) => {
@@ -830,7 +1066,7 @@ impl Recognised {
                     }
                     None => "Which account do the files go into?".to_owned(),
                 };
-                let error = || undecided(typed, &question, "--account", &choices);
+                let error = || undecided(named, &question, "--account", &choices);
                 let answer = adviser.answer(&question, &choices).ok_or_else(error)?;
                 let note = format!("The account is {answer}, as you said.");
                 Ok((answer, Some(note), false))
@@ -842,25 +1078,36 @@ impl Recognised {
     fn ask(
         &self,
         source: &Arc<Source>,
-        typed: &Path,
+        named: &Named,
         ask: &mut Ask,
         jobs: &[Job],
         adviser: &mut dyn Adviser,
     ) -> Result<Vec<Plan>> {
+        let typed = named.path.as_path();
         for _ in 0..MAX_QUESTIONS {
             let planned = self.plans(source, ask, &Before { store: adviser.store(), jobs });
             match planned {
                 Ok(plans) => return Ok(plans),
                 Err(Refused::Undecided { question, option, choices }) => {
+                    // The person answered it for the same files before.
+                    let labels = || self.members.iter().map(|(member, _)| member.label.as_str());
+                    if option == "--date-order"
+                        && ask.date_order.is_none()
+                        && let Some(order) =
+                            named.before.as_ref().and_then(|before| before.order_of(labels()))
+                    {
+                        ask.date_order = Some(order);
+                        continue;
+                    }
                     let question = match self.undecided_in(source, ask, option) {
                         Some(label) if !question.contains(&label) => format!("{label}: {question}"),
                         _ => question,
                     };
                     let Some(answer) = adviser.answer(&question, &choices) else {
-                        return Err(undecided(typed, &question, option, &choices));
+                        return Err(undecided(named, &question, option, &choices));
                     };
                     if !take(ask, option, &answer) {
-                        return Err(undecided(typed, &question, option, &choices));
+                        return Err(undecided(named, &question, option, &choices));
                     }
                 }
                 Err(Refused::Unfit { why }) => return Err(refusal(UNFIT, typed, &why)),
@@ -928,6 +1175,7 @@ impl Recognised {
             settings,
             is_whole: true,
             since_ms: None,
+            held: Arc::default(),
         }
     }
 }
@@ -994,18 +1242,22 @@ pub fn order_name(order: DateOrder) -> &'static str {
     ORDERS.iter().find(|(_, known)| *known == order).map_or("", |(name, _)| name)
 }
 
-fn undecided(typed: &Path, question: &str, option: &'static str, choices: &[String]) -> Error {
+fn undecided(named: &Named, question: &str, option: &'static str, choices: &[String]) -> Error {
+    let typed = named.path.display();
     let example = choices.first().map_or("<answer>", String::as_str);
     let choices = match choices {
         [] => String::new(),
         some => format!(" ({option} {})", some.join("|")),
     };
-    Error::new(
-        ErrorKind::Refused,
-        "import_question",
-        format!("{}: {question}{choices}. Nothing was imported", typed.display()),
-    )
-    .run(Command::typed_with(option, example, "import <export>"))
+    let (message, next) = if named.before.is_some() {
+        // Nobody typed its path.
+        let next = Command::typed_with(option, example, "import").value(typed.to_string());
+        (format!("{typed}: {question}{choices}. It was left out"), next)
+    } else {
+        let next = Command::typed_with(option, example, "import <export>");
+        (format!("{typed}: {question}{choices}. Nothing was imported"), next)
+    };
+    Error::new(ErrorKind::Refused, QUESTION, message).run(next)
 }
 
 /// Why a named source cannot be read, and what to do.
@@ -1077,33 +1329,61 @@ fn spelled_alike(typed: &Path) -> Option<PathBuf> {
     Some(parent.map_or_else(|| PathBuf::from(&near), |parent| parent.join(&near)))
 }
 
-/// The error if no format recognises anything in a source; `why_not` is a format's reason for one of its
-/// files.
-fn unrecognised_error(named: &Named, left_out: &LeftOut, why_not: Option<String>) -> Error {
+/// The error if no format recognises anything in a source. `would_read` is a format that would read some of it if the
+/// person named it.
+fn unrecognised_error(
+    named: &Named,
+    left_out: &LeftOut,
+    unrecognised: &[Skipped],
+    would_read: Option<&'static dyn Format>,
+) -> Error {
     let typed = named.path.display();
-    let told = |list: &[Skipped]| list.first().map(|one| format!("{}: {}", one.label, one.why));
-    // A damaged file may be the intended one; no format knows the others.
-    let why = told(&left_out.unreadable).or(why_not).or_else(|| told(&left_out.skipped));
+    // A damaged file may be the intended one. The next ones look as if they were intended as something.
+    let (unknown, known): (Vec<_>, Vec<_>) = unrecognised.iter().partition(|one| one.why == UNKNOWN);
+    let all = left_out.unreadable.iter().chain(known).chain(unknown).chain(&left_out.skipped);
+    let why = reasons(&all.collect::<Vec<_>>());
+    let anything = || Command::new("import <export>");
     let error = if let Some(format) = named.formats.first().filter(|_| named.is_as) {
         let message = format!("{typed} does not look like {} ({})", format.title(), format.name());
         let without = Command::typed_without("--as", "import <export>");
         let hint = Hint::new("Without --as the contents decide: ").run(without);
         Error::failed("import_format", message).hint(hint)
+    } else if why.is_empty() {
+        let message = format!("There is nothing to import in {typed}: it is empty; nothing was imported");
+        Error::failed("import_unrecognised", message).run(anything())
     } else {
         let message =
             format!("This pdpp does not recognise the format of anything in {typed}; nothing was imported");
         let error = Error::failed("import_unrecognised", message);
         // A file that broke off may be recognised when it is complete.
-        if left_out.unreadable.is_empty() {
-            error.run(Command::new("import --help"))
-        } else {
+        if !left_out.unreadable.is_empty() {
             error.hint(anew())
+        } else if let Some(format) = would_read {
+            let read = Command::new("import").option("--as", format.name()).value(typed.to_string());
+            error.hint(Hint::new(format!("To import it as {}: ", format.title())).run(read))
+        } else {
+            error.run(Command::new("import --help"))
         }
     };
-    match why {
-        Some(why) => error.because(io::Error::other(why)),
-        None => error,
+    if why.is_empty() { error } else { error.because(io::Error::other(why)) }
+}
+
+/// The reasons for members, each with the names of the members; later members are only counted.
+fn reasons(all: &[&Skipped]) -> String {
+    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+    for one in all.iter().take(MOST_NAMED) {
+        match by_reason.iter_mut().find(|(why, _)| *why == one.why) {
+            Some((_, labels)) => labels.push(&one.label),
+            None => by_reason.push((&one.why, vec![&one.label])),
+        }
     }
+    let mut told: Vec<String> =
+        by_reason.into_iter().map(|(why, labels)| format!("{}: {why}", labels.join(", "))).collect();
+    let more = all.len().saturating_sub(MOST_NAMED);
+    if more > 0 {
+        told.push(format!("{more} more are not named here"));
+    }
+    told.join("; ")
 }
 
 /// Members that are left out, by reason, for a line of a plan.

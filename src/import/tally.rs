@@ -112,6 +112,9 @@ pub struct Outcome {
     pub gone: u64,
     /// Known bad items in members that were not read again.
     pub known_bad: u64,
+    /// What the person should know after the import, in whole sentences.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 impl Outcome {

@@ -249,3 +249,35 @@ fn o2_1_mail_with_labels_is_left_out_by_its_date_too() {
     let ran = desk.run(&path, &["--yes", "--account", ""]);
     assert_eq!(ran.code, Some(2), "an account has a name: {}", ran.stderr);
 }
+
+#[test]
+fn o4_13_another_persons_mail_later_in_a_mailbox_is_named_before_and_after_an_import() {
+    let desk = Desk::new();
+    let mails = mailbox("ana@example.org", 250) + &mailbox("carl@example.org", 1250);
+    let path = desk.file("all.mbox", &mails);
+    let ran = desk.run(&path, &["--dry-run"]);
+    assert!(ran.stdout.contains("Mail of ana@example.org (all.mbox: "), "{}", ran.stdout);
+    // Nobody sees the plan with --json.
+    let ran = desk.run(&path, &["--yes", "--json"]);
+    let notes = json(&ran)["sources"][0]["notes"].to_string();
+    assert!(notes.contains("Mail of ana@example.org (all.mbox: "), "{notes}");
+    // The plan sees only the beginning of what is compressed. The import counts all of it.
+    let mails = mailbox("ana@example.org", 500) + &mailbox("carl@example.org", 1250);
+    let zip = archives::zip(&[("all.mbox", mails.as_bytes())], zip::CompressionMethod::Deflated);
+    let desk = Desk::new();
+    let path = desk.file("all.zip", zip);
+    let ran = desk.run(&path, &["--yes"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let said = "all.mbox: 1,250 of the 1,750 messages that say whom they were delivered to were delivered to carl@example.org; \
+                this is the account of ana@example.org. If carl@example.org is another person: run pdpp provider forget \
+                ana@example.org, put each person's messages into separate files, and import each with pdpp import <export> \
+                --account <name>.";
+    assert!(ran.stdout.contains(said), "{}", ran.stdout);
+    assert!(!ran.stderr.contains("carl@example.org"), "{}", ran.stderr);
+    // Few are a mistake.
+    let few = mailbox("ana@example.org", 500) + &mailbox("carl@example.org", 25);
+    let zip = archives::zip(&[("few.mbox", few.as_bytes())], zip::CompressionMethod::Deflated);
+    let desk = Desk::new();
+    let ran = desk.run(&desk.file("few.zip", zip), &["--yes", "--json"]);
+    assert!(!json(&ran)["sources"][0]["notes"].to_string().contains("carl@example.org"), "{}", ran.stdout);
+}

@@ -130,7 +130,9 @@ fn o1_9_a_new_account_in_a_known_folder_is_left_out_until_somebody_names_it() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let command = format!("pdpp import {}", folder.display());
     assert_eq!(ran.stderr.matches(&command).count(), 1, "{}", ran.stderr);
-    assert!(ran.stderr.contains(" of bob@example.org, 1 file. It was left out."), "{}", ran.stderr);
+    let said =
+        "1 file left out (bob.mbox), because no data of the account bob@example.org was imported from there";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
     assert_eq!(desk.content(), content);
     let ran = desk.env.run(&["import", "--dry-run"]);
     assert!(!ran.stdout.contains("bob@example.org:") && ran.stderr.contains("bob@example.org"), "{ran:?}");
@@ -151,7 +153,7 @@ fn o1_9_a_new_account_in_a_known_folder_is_left_out_until_somebody_names_it() {
     desk.file("mails/bob/cur/1:2,S", to("bob@example.org"));
     std::fs::create_dir(desk.path("mails/bob/new")).unwrap();
     let ran = refresh(&desk, &[]);
-    assert!(ran.stderr.contains("of bob@example.org, 1 file."), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("1 file left out (bob/cur/1:2,S), because"), "{}{}", ran.stdout, ran.stderr);
     assert!(desk.content().join(" ").contains("to ana+shop@example.org"));
     assert!(!desk.content().join(" ").contains("to bob@example.org"));
     // If you name it, all of it is imported.
@@ -174,7 +176,7 @@ fn o2_4_a_question_leaves_out_what_is_new_or_the_source_and_says_so() {
     let ran = refresh(&desk, &[]);
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("4 read = 1 new + 0 changed + 3 same"), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("It was left out ("), "{}", ran.stderr);
+    assert!(ran.stderr.contains("unsure.csv: ") && ran.stderr.contains("It was left out"), "{}", ran.stderr);
     // Another person's mail where hers was: nobody can tell whose it is.
     let mail = desk.file("all.mbox", mailbox("ana@example.org", 3));
     import(&desk, &mail, &["--account", "Work"]);
@@ -182,7 +184,8 @@ fn o2_4_a_question_leaves_out_what_is_new_or_the_source_and_says_so() {
     let ran = refresh(&desk, &[]);
     assert_eq!(ran.code, Some(77), "{}{}", ran.stdout, ran.stderr);
     assert!(
-        ran.stderr.contains("code: import_question") && ran.stderr.contains("--account"),
+        ran.stderr.contains("code: import_question")
+            && ran.stderr.contains(&format!("pdpp import --yes --account Work {}", mail.display())),
         "{}",
         ran.stderr
     );
@@ -199,7 +202,11 @@ fn o4_13_what_has_nothing_in_common_with_what_was_there_is_left_out_of_a_refresh
     std::fs::write(&rows, theirs).unwrap();
     let ran = refresh(&desk, &[]);
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("It was left out (nothing in it was imported before"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("left out (a.csv), because nothing in it was imported before"),
+        "{}",
+        ran.stderr
+    );
     assert!(ran.stderr.contains(&format!("pdpp import {}", rows.display())), "{}", ran.stderr);
     assert_eq!(desk.content(), content);
     let result = json(&refresh(&desk, &["--json"]));
@@ -317,4 +324,97 @@ fn o2_4_nothing_is_asked_if_nothing_would_be_added() {
         assert_eq!(ran.code, Some(77), "{ran:?}");
         assert!(ran.stderr.contains("code: import_unconfirmed"), "{ran:?}");
     }
+}
+
+/// Rows that count from 1, like many tables of other people.
+fn payments(whose: &str, rows: usize, day: usize) -> String {
+    let mut text = String::from("id,date,payee,amount,currency\n");
+    for row in 1..=rows {
+        let payee = format!("{whose} {}", "abcdefg".repeat(row % 5 + 1));
+        text += &format!("{row},2026-01-{:02},{payee} {row},{}.50,NOK\n", (row + day) % 28 + 1, row * day);
+    }
+    text
+}
+
+#[test]
+fn o4_13_another_persons_table_with_the_same_ids_is_left_out_of_a_refresh() {
+    let desk = Desk::new();
+    let rows = desk.file("a.csv", payments("mine", 30, 3));
+    import(&desk, &rows, &[]);
+    let content = desk.content();
+    std::fs::write(&rows, payments("hers", 34, 11)).unwrap();
+    let ran = refresh(&desk, &[]);
+    assert_eq!((ran.code, desk.content()), (Some(0), content.clone()), "{}{}", ran.stdout, ran.stderr);
+    let path = rows.display();
+    let said = format!("{path}: 1 file left out (a.csv), because nearly every row in it says something else");
+    assert!(ran.stderr.contains(&said), "{}", ran.stderr);
+    for command in [format!("pdpp import {path}"), format!("pdpp import --account <name> {path}")] {
+        assert!(ran.stderr.contains(&command), "{}", ran.stderr);
+    }
+    let result = json(&refresh(&desk, &["--json"]));
+    assert_eq!(result["left_out"][0]["members"][0], "a.csv", "{result}");
+    // Growth, edits, another order and other dates are the same table.
+    let mine = payments("mine", 40, 3);
+    let edited = mine.replace(".50,", ".75,");
+    let mut lines: Vec<&str> = mine.lines().collect();
+    lines[1..].reverse();
+    let turned = lines.join("\n") + "\n";
+    for text in [mine.clone(), edited, turned] {
+        std::fs::write(&rows, text).unwrap();
+        let ran = refresh(&desk, &[]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    }
+    assert!(desk.content().join(" ").contains("mine abcdefg 40") || desk.content().len() > content.len());
+}
+
+#[test]
+fn o4_13_one_of_a_folders_tables_is_left_out_and_is_not_gone() {
+    let desk = Desk::new();
+    let mine = |rows| payments("mine", rows, 3);
+    let numbered = |text: String| text.replace("\n", "\n1000").trim_end_matches("1000").to_owned();
+    desk.file("tables/a.csv", mine(30));
+    let other = desk.file("tables/b.csv", numbered(mine(30)));
+    let folder = other.parent().unwrap().to_owned();
+    import(&desk, &folder, &[]);
+    let content = desk.content();
+    desk.file("tables/a.csv", payments("hers", 30, 11));
+    std::fs::write(&other, numbered(mine(32))).unwrap();
+    let ran = refresh(&desk, &[]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("1 file left out (a.csv), because nearly every row"), "{}", ran.stderr);
+    assert!(ran.stdout.contains(" = 2 new + ") && !ran.stdout.contains("no longer there"), "{}", ran.stdout);
+    assert!(!desk.content().join(" ").contains("hers") && desk.content().len() == content.len() + 2);
+}
+
+#[test]
+fn o2_4_a_question_about_one_file_leaves_out_only_that_file() {
+    let desk = Desk::new();
+    let dates = |rows: usize, order: fn(usize) -> String| {
+        let row = |at: usize| format!("{at},{},text {at}\n", order(at));
+        format!("id,date,note\n{}", (1..=rows).map(row).collect::<String>())
+    };
+    let clear = |at: usize| format!("{:02}/01/2026", at + 12);
+    let unsure = |at: usize| format!("{:02}/02/2026", at);
+    let first = desk.file("tables/a.csv", dates(6, clear));
+    let folder = first.parent().unwrap().to_owned();
+    desk.file("tables/other.csv", table(4));
+    import(&desk, &folder, &[]);
+    // A known file that is unsure now, and a new one, next to one that grew.
+    desk.file("tables/a.csv", dates(3, unsure));
+    desk.file("tables/new.csv", dates(4, unsure).replace("note", "word"));
+    desk.file("tables/other.csv", table(6));
+    let ran = refresh(&desk, &[]);
+    assert_eq!(ran.code, Some(77), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("6 read = 2 new + 0 changed + 4 same"), "{}{}", ran.stdout, ran.stderr);
+    assert!(!ran.stdout.contains("no longer there"), "{}", ran.stdout);
+    let next = format!("next: pdpp import --yes --date-order dmy {}\n", first.display());
+    assert!(ran.stderr.contains(&next), "{}", ran.stderr);
+    let new = format!("To see and import it: pdpp import {}", desk.path("tables/new.csv").display());
+    assert!(ran.stderr.contains(&new), "{}", ran.stderr);
+    // What a person answered is not asked again.
+    let alone = desk.file("alone.csv", dates(3, unsure));
+    import(&desk, &alone, &["--date-order", "dmy"]);
+    std::fs::write(&alone, dates(5, unsure)).unwrap();
+    let result = json(&refresh(&desk, &["--json"]));
+    assert_eq!(counts(source(&result, &alone)), [5, 2, 0, 3], "{result}");
 }

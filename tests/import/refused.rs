@@ -45,7 +45,7 @@ fn what_is_not_recognised_is_named_with_a_reason_for_each() {
     let named = |of: &str| {
         ran.stdout.lines().any(|line| line.starts_with("  not recognised (") && line.ends_with(of))
     };
-    assert!(named("(it is a PNG picture): b.png"), "{}", ran.stdout);
+    assert!(named("(it is a PNG picture: pdpp does not read pictures): b.png"), "{}", ran.stdout);
     assert!(named("): c.csv"), "{}", ran.stdout);
     let first: Vec<String> = (0..8).map(|number| format!("x{number:02}.dat")).collect();
     assert!(named(&format!("(its contents match no format): {}", first.join(", "))), "{}", ran.stdout);
@@ -59,7 +59,7 @@ fn what_is_not_recognised_is_named_with_a_reason_for_each() {
     assert_eq!(told.len(), 14);
     let reason =
         |name: &str| told.iter().find(|one| one["member"] == name).unwrap()["reason"].as_str().unwrap();
-    assert_eq!(reason("b.png"), "it is a PNG picture");
+    assert_eq!(reason("b.png"), "it is a PNG picture: pdpp does not read pictures");
     assert_eq!(reason("x11.dat"), "its contents match no format");
     assert!(!reason("c.csv").is_empty() && reason("c.csv") != reason("x11.dat"), "{}", reason("c.csv"));
 }
@@ -272,4 +272,65 @@ fn o4_9_what_was_bad_before_is_counted_and_named_again_where_a_report_is_asked_f
     assert_eq!(json(&ran)["sources"][0]["known_bad"], 1);
     let (again, bad_again, line_again) = named();
     assert_eq!((again, bad_again, line_again), ([first[0], 0, 0, first[0] - 1], bad, line));
+}
+
+#[test]
+fn o1_8_where_nothing_is_recognised_each_file_has_its_reason_and_the_next_command_fits() {
+    let desk = Desk::new();
+    let folder = desk.path("mix");
+    let told = |path: &std::path::Path| {
+        let ran = desk.run(path, &["--yes", "--json"]);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        let error = json(&ran)["error"].clone();
+        assert_eq!(error["code"], "import_unrecognised", "{error}");
+        (
+            error["message"].as_str().unwrap().to_owned(),
+            error["because"][0].as_str().unwrap_or_default().to_owned(),
+            error["next"].as_str().unwrap().to_owned(),
+        )
+    };
+    std::fs::create_dir(&folder).unwrap();
+    let (message, because, next) = told(&folder);
+    assert!(message.contains("it is empty") && because.is_empty(), "{message}");
+    assert_eq!(next, "pdpp import <export>");
+    let letter = super::archives::zip(
+        &[
+            ("[Content_Types].xml", b"<?xml version='1.0'?>"),
+            ("word/document.xml", b"<?xml version='1.0'?><x/>"),
+        ],
+        zip::CompressionMethod::Stored,
+    );
+    std::fs::write(folder.join("letter.docx"), &letter).unwrap();
+    std::fs::write(folder.join("setup.exe"), b"MZ\x90\0\x03\0\0\0").unwrap();
+    std::fs::write(folder.join("film.mp4"), b"\0\0\0\x20ftypisom\0\0\x02\0").unwrap();
+    for number in 0..12 {
+        std::fs::write(folder.join(format!("x{number:02}.dat")), b"\x01\x02 nothing known").unwrap();
+    }
+    let (_, because, _) = told(&folder);
+    for part in [
+        "letter.docx: it is a Word document: pdpp reads its text only if it is attached to an email",
+        "setup.exe: it is a program for Windows (EXE): pdpp does not read programs",
+        "film.mp4: it is a video (MP4, MOV): pdpp does not read videos",
+        "x00.dat, x01.dat",
+        "5 more are not named here",
+    ] {
+        assert!(because.contains(part), "{part} in {because}");
+    }
+    let ran = desk.run(&folder, &["--yes"]);
+    assert!(ran.stderr.contains("letter.docx: it is a Word document"), "{}", ran.stderr);
+    let alone = desk.file("letter.docx", &letter);
+    assert!(told(&alone).1.starts_with("letter.docx: it is a Word document"), "{}", told(&alone).1);
+    // A command that imports it.
+    for (name, text, format) in
+        [("one.json", "{\"a\":1,\"b\":\"x\"}", "jsonl"), ("diary.txt", "Dear diary\n\nToday.\n", "notes")]
+    {
+        let path = desk.file(name, text);
+        let (_, because, next) = told(&path);
+        assert!(
+            next.ends_with(&format!(": pdpp import --as {format} {}", path.display())),
+            "{next}: {because}"
+        );
+        let ran = desk.run(&path, &["--as", format, "--dry-run"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    }
 }

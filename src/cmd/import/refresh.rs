@@ -14,7 +14,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::import::places::{self, Seen};
 use crate::import::refresh::Refresh;
-use crate::import::survey::{New, Survey};
+use crate::import::survey::{New, Survey, Why};
 use crate::import::tally;
 use crate::own;
 use crate::own::import::{Imported, Knowing, Plan};
@@ -63,6 +63,7 @@ pub(super) fn run(dir: &Path, known: Option<Store>, args: &Args, cache: &Cache, 
     drop(progress);
     looked.news.append(&mut survey.news);
     looked.emptied.append(&mut survey.emptied);
+    looked.failed.extend(survey.open.drain(..).map(|open| (open.path, open.error)));
     let granted = own::granted(dir)?;
     let mut plan = Plan::of(&survey, &request, &granted);
     plan.typed.retain(|path| plan.sources.iter().any(|planned| planned.path == *path));
@@ -91,7 +92,7 @@ pub(super) fn run(dir: &Path, known: Option<Store>, args: &Args, cache: &Cache, 
     }
     imported.outcomes.append(&mut found.same);
     if args.json {
-        ui.json(&refresh_json(&imported, &looked));
+        ui.json(&refresh_json(&plan, &imported, &looked));
     } else {
         let text = refresh_text(&imported, &looked, ui.prose_width());
         if !text.is_empty() {
@@ -132,7 +133,7 @@ fn tell(args: &Args, ui: &Ui, looked: &Looked) {
     }
     // Which other formats find something in a folder concerns a person at a terminal; whose account it is
     // concerns everyone.
-    let is_told = |new: &&New| ui.is_interactive() || new.account.is_some() || new.question.is_some();
+    let is_told = |new: &&New| ui.is_interactive() || new.why != Why::Format;
     for new in looked.news.iter().filter(is_told) {
         ui.warn(&new_text(new));
     }
@@ -145,15 +146,32 @@ fn tell(args: &Args, ui: &Ui, looked: &Looked) {
 }
 
 fn new_text(new: &New) -> String {
-    let New { path, title, account, files, question } = new;
-    let files = if *files == 1 { "1 file".to_owned() } else { format!("{files} files") };
-    let whose = account.as_ref().map(|account| format!(" of {}", one_line(account))).unwrap_or_default();
-    let why = question.as_ref().map(|why| format!(" ({})", one_line(why))).unwrap_or_default();
-    let command = Command::new("import").value(path.display().to_string());
+    let New { path, title, labels, why } = new;
+    let (files, them) = if labels.len() == 1 {
+        ("1 file".to_owned(), "it")
+    } else {
+        (format!("{} files", labels.len()), "them")
+    };
+    let shown = path.display().to_string();
+    let import = Command::new("import").value(&shown);
+    let (why, apart) = match why {
+        // The question names the file.
+        Why::Question(question) => return format!("{}. To see and import it: {import}", one_line(question)),
+        Why::Format => (format!("no data of this kind was imported from there before: {title}"), None),
+        Why::Account(account) => {
+            (format!("no data of the account {account} was imported from there before: {title}"), None)
+        }
+        Why::Doubt(doubt) => {
+            (doubt.in_words().to_owned(), Some(Command::new("import --account <name>").value(&shown)))
+        }
+    };
+    let apart = apart.map(|apart| format!(". To keep {them} in a separate account: {apart}"));
     format!(
-        "{} has data that was not imported before: {title}{whose}, {files}. It was left out{why}. To \
-         see and import it: {command}",
-        one_line(&path.to_string_lossy())
+        "{}: {files} left out ({}), because {}. To see and import {them}: {import}{}",
+        one_line(&shown),
+        one_line(&new.names()),
+        one_line(&why),
+        apart.unwrap_or_default(),
     )
 }
 

@@ -147,8 +147,16 @@ pub(super) fn plan_json(plan: &Plan) -> Value {
     })
 }
 
-/// The result for each source, as JSON.
-pub(super) fn result_json(outcomes: &[Outcome], bytes: Option<u64>) -> Value {
+/// The result for each source, as JSON, with what the plan says about it: nobody sees the plan with `--json`.
+pub(super) fn result_json(plan: &Plan, outcomes: &[Outcome], bytes: Option<u64>) -> Value {
+    let planned = |outcome: &Outcome| {
+        let is_its = |planned: &&own::import::Planned| {
+            planned.path == outcome.path
+                && planned.format == outcome.format
+                && planned.account == outcome.account
+        };
+        plan.sources.iter().find(is_its).map(|planned| planned.notes.as_slice()).unwrap_or_default()
+    };
     let reasons = |counts: &BTreeMap<Cow<'static, str>, u64>| -> Map<String, Value> {
         counts.iter().map(|(why, count)| (why.to_string(), (*count).into())).collect()
     };
@@ -171,6 +179,7 @@ pub(super) fn result_json(outcomes: &[Outcome], bytes: Option<u64>) -> Value {
                 "changed_while_read": outcome.moving,
                 "gone": outcome.gone,
                 "known_bad": outcome.known_bad,
+                "notes": planned(outcome).iter().chain(&outcome.notes).collect::<Vec<_>>(),
             })
         })
         .collect();
@@ -252,10 +261,19 @@ pub(super) fn refresh_text(imported: &Imported, looked: &Looked, width: u16) -> 
 }
 
 /// The result for known sources, as JSON.
-pub(super) fn refresh_json(imported: &Imported, looked: &Looked) -> Value {
+pub(super) fn refresh_json(plan: &Plan, imported: &Imported, looked: &Looked) -> Value {
     let bytes = (imported.store_bytes > 0).then_some(imported.store_bytes);
-    let mut result = result_json(&imported.outcomes, bytes);
-    let new = |one: &survey::New| json!({ "path": one.path, "what": one.title, "account": one.account, "files": one.files, "question": one.question });
+    let mut result = result_json(plan, &imported.outcomes, bytes);
+    let new = |one: &survey::New| {
+        json!({
+            "path": one.path,
+            "what": one.title,
+            "account": one.account(),
+            "files": one.labels.len(),
+            "members": one.labels.iter().take(UNRECOGNISED_NAMED).collect::<Vec<_>>(),
+            "question": one.question(),
+        })
+    };
     let failed = |(path, error): &(PathBuf, Error)| {
         let mut told = error.to_json();
         json!({ "path": path, "error": told["error"].take() })
@@ -314,6 +332,9 @@ fn details_text(outcomes: &[Outcome]) -> String {
         if !moving.is_empty() {
             let _ =
                 writeln!(text, "changed while being read, so it is read again next time: {}", some(&moving));
+        }
+        for note in &outcome.notes {
+            let _ = writeln!(text, "{}", one_line(note));
         }
         if outcome.gone > 0 {
             let gone = files(usize::try_from(outcome.gone).unwrap_or(usize::MAX));

@@ -39,7 +39,7 @@ pub(super) fn show_result(
 ) -> u8 {
     let Imported { outcomes, stopped, kept_apart, .. } = imported;
     if args.json {
-        let mut result = result_json(outcomes, kept.1);
+        let mut result = result_json(plan, outcomes, kept.1);
         result["kept_apart"] = (*kept_apart).into();
         if let Some(stopped) = stopped {
             result["error"] = stopped.to_json()["error"].take();

@@ -99,7 +99,7 @@ impl Format for Csv {
         let mut tables = Grouped::default();
         for (at, member) in members.iter().enumerate() {
             if let Some(kind) = kind_of_file::of(member.head) {
-                return Err(Refused::Unfit { why: kind_of_file::not_a("table of text", kind) });
+                return Err(Refused::Unfit { why: kind.not_a("table of text") });
             }
             let head = head(member).map_err(|error| unreadable(member, &error))?;
             let shape = Shape(BTreeMap::from([(ROWS.to_owned(), head.names.iter().cloned().collect())]));

@@ -15,7 +15,7 @@ use crate::import::digest;
 use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
 };
-use crate::import::kind_of_file;
+use crate::import::kind_of_file::{self, FileKind};
 use crate::import::lines::{self, Lines};
 use crate::import::table::{
     self, Columns, Copies, Declared, Grouped, KEY, Names, Shape, Table, Value, unreadable,
@@ -197,7 +197,7 @@ fn state(plan: &Plan) -> Option<&State> {
 fn unfit(head: &[u8]) -> Option<String> {
     let wanted = "file with one object per line (JSON Lines)";
     if let Some(kind) = kind_of_file::of(head) {
-        return Some(kind_of_file::not_a(wanted, kind));
+        return Some(kind.not_a(wanted));
     }
     if Charset::of_head(head).is_some_and(|(charset, _)| charset != Charset::Utf8) {
         return Some(format!("It is not a {wanted} in UTF-8, but text in UTF-16. Save it as UTF-8"));
@@ -229,7 +229,7 @@ fn unfit(head: &[u8]) -> Option<String> {
                 .map_or_else(|error| error.error_len().is_none(), |_| true);
             let kind = if is_text { "other text, for example a table (CSV)" } else { "other data" };
             let has_object = sample(head, false).is_some_and(|seen| seen.objects > 0);
-            (!has_object).then(|| kind_of_file::not_a(wanted, kind))
+            (!has_object).then(|| FileKind::other(kind).not_a(wanted))
         }
     }
 }

@@ -646,6 +646,7 @@ fn reasons(main: &mut Html, outcomes: &[Outcome]) {
     for (what, reasons) in [("skipped", &all.skipped), ("bad", &all.bad), ("kept", &all.told)] {
         lines.extend(reasons.iter().map(|(why, count)| format!("{} {what}: {why}", HumanCount(*count))));
     }
+    lines.extend(outcomes.iter().flat_map(|outcome| outcome.notes.iter().cloned()));
     for unread in outcomes.iter().flat_map(|outcome| &outcome.unread) {
         lines.insert(format!("not read to the end: {}: {}", unread.member, unread.reason));
     }

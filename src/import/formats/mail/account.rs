@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{self, Read as _};
 use std::sync::Arc;
 
 use memchr::memmem;
@@ -10,8 +11,9 @@ use memchr::memmem;
 use super::charset;
 use super::folder::Marks;
 use super::header::people;
+use super::separator::{self, Verdict};
 use crate::import::declare::{Declared, Registry, StreamLine, connector};
-use crate::import::format::{Ask, Member, Plan, Refused, Whose};
+use crate::import::format::{Ask, Member, PEEK, Plan, Refused, Whose};
 use crate::import::refresh::folder_of;
 use crate::vault::declaration::{BadField, Connector};
 
@@ -107,12 +109,22 @@ fn is_gmail_file(head: &[u8]) -> bool {
         || head.starts_with(b"X-Gmail-Labels:")
 }
 
-/// The most members without a head that are opened for a plan.
+/// The most members without a head that are opened for a plan, and the most long files that are sampled.
 const MOST_OPENED: usize = 64;
+/// In how many places a long file is sampled in addition to its beginning: the last of them is near its end.
+const SAMPLES: u64 = 4;
+/// How many bytes are searched for the beginning of a message at each of these places.
+const WINDOW: u64 = 256 * 1024;
 
 /// Makes the plans: one for each owner of files with Gmail's headers, and one for each owner of other files.
 pub fn plan(members: &[Member<'_>], is_of_folder: bool, ask: &Ask) -> Result<Vec<Plan>, Refused> {
-    let heads = heads(members, is_of_folder);
+    let mut heads = heads(members, is_of_folder);
+    if !is_of_folder {
+        let long = members.iter().zip(&mut heads).filter(|(member, _)| member.size > Some(PEEK as u64));
+        for (member, head) in long.take(MOST_OPENED) {
+            add_samples(member, head);
+        }
+    }
     // A file without a head is assumed to be like the others.
     let mut known = heads.iter().filter(|head| !head.is_empty()).peekable();
     let all_are_gmail = known.peek().is_some() && known.all(|head| is_gmail_file(head));
@@ -165,6 +177,44 @@ fn heads<'a>(members: &'a [Member<'_>], is_of_folder: bool) -> Vec<Cow<'a, [u8]>
     heads
 }
 
+/// Adds messages from later in a long file to its beginning, unless that would mean to unpack it: who is named late in it counts
+/// too. Each place counts as much as the beginning.
+fn add_samples(member: &Member<'_>, head: &mut Cow<'_, [u8]>) {
+    let rest = member.size.unwrap_or_default().saturating_sub(PEEK as u64);
+    let (places, most) = if rest > WINDOW { (SAMPLES, PEEK as u64) } else { (1, rest) };
+    for place in 1..=places {
+        let at = PEEK as u64 + rest.saturating_sub(WINDOW) * place / places;
+        // An error is ignored here: the import itself reports it.
+        match sample(member, at, most) {
+            Ok(Some(some)) => {
+                let head = head.to_mut();
+                head.extend_from_slice(b"\n\n");
+                head.extend_from_slice(&some);
+            }
+            Ok(None) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// At most `most` bytes of a file, from the first message on that begins at `at` or soon after it.
+fn sample(member: &Member<'_>, at: u64, most: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut file = (member.open)()?;
+    if !file.goes_back() {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    file.skip_to(at)?;
+    let mut bytes = Vec::new();
+    file.take(WINDOW).read_to_end(&mut bytes)?;
+    let begins = |at: &usize| separator::judge(&bytes, *at, true) == Verdict::Separator;
+    let Some(begin) = separator::finder().find_iter(&bytes).map(|at| at + 1).find(begins) else {
+        return Ok(None);
+    };
+    bytes.drain(..begin);
+    bytes.truncate(usize::try_from(most).unwrap_or(PEEK));
+    Ok(Some(bytes))
+}
+
 /// The set of files in which a file's owner is looked for: the file itself, or its folder for formats with one message per file.
 /// A Takeout export belongs to one person.
 fn set_of<'a>(label: &'a str, is_gmail: bool, is_of_folder: bool, ask: &Ask) -> &'a str {
@@ -207,6 +257,8 @@ struct Set {
     mails: u64,
     /// How many messages were last delivered to each address.
     delivered: BTreeMap<String, u64>,
+    /// To whom messages were addressed that were delivered to another address.
+    forwarded: BTreeMap<String, u64>,
     undelivered: Undelivered,
 }
 
@@ -215,10 +267,17 @@ impl Set {
         let votes = count(file.head);
         self.units.push(file.at);
         self.mails += votes.mails;
-        for (address, votes) in votes.last {
-            *self.delivered.entry(address).or_default() += votes;
+        for (all, some) in [(&mut self.delivered, votes.last), (&mut self.forwarded, votes.forwarded)] {
+            for (address, votes) in some {
+                *all.entry(address).or_default() += votes;
+            }
         }
         self.undelivered.add(votes.undelivered);
+    }
+
+    /// Whether a fair share of the messages reached the owner by way of this address.
+    fn forwards(&self, address: &str) -> bool {
+        self.forwarded.get(address).is_some_and(|votes| *votes > 1 && votes * 10 >= self.mails)
     }
 
     /// The address that most of the messages were delivered to, if few went to other addresses.
@@ -235,11 +294,15 @@ impl Set {
         self.delivered.iter().filter(move |(_, votes)| is_alias(**votes)).map(|(address, _)| address.as_str())
     }
 
-    /// The addresses that received at least a tenth of the messages, and the one that sent them if this is sent mail.
-    fn addresses(&self) -> impl Iterator<Item = &str> {
+    /// The addresses that received at least a tenth of the messages, and the one that sent them if this is sent mail, with
+    /// the number of messages.
+    fn addresses(&self) -> impl Iterator<Item = (&str, u64)> {
         let all: u64 = self.delivered.values().sum();
         let delivered = self.delivered.iter().filter(move |(_, votes)| **votes * 10 >= all);
-        delivered.map(|(address, _)| address.as_str()).chain(self.undelivered.owner(self.mails))
+        let sender = self.undelivered.owner(self.mails);
+        let sent =
+            sender.map(|sender| (sender, self.undelivered.from.get(sender).copied().unwrap_or_default()));
+        delivered.map(|(address, votes)| (address.as_str(), *votes)).chain(sent)
     }
 }
 
@@ -301,7 +364,9 @@ pub fn plans_of(is_gmail: bool, files: &[File<'_>], ask: &Ask) -> Result<Vec<Pla
     if by_owner.len() < 2 {
         let (account, mut whose) = match by_owner.into_keys().next() {
             Some(owner) if sets.values().any(|set| set.owner().is_some()) => {
-                (owner.clone(), delivered_to(owner))
+                let votes = sets.values().filter_map(|set| set.delivered.get(&owner)).sum();
+                let mails = sets.values().map(|set| set.mails).sum();
+                (owner.clone(), delivered_to(owner, votes, mails))
             }
             Some(owner) => (owner.clone(), sent_by(owner)),
             None => account(files.iter().map(|file| file.head), ask),
@@ -313,7 +378,7 @@ pub fn plans_of(is_gmail: bool, files: &[File<'_>], ask: &Ask) -> Result<Vec<Pla
         return Ok(vec![plan(account, whose, units)]);
     }
     let owners: Vec<String> = by_owner.keys().cloned().collect();
-    let plans = by_owner.into_iter().map(|(owner, units)| {
+    let plans = by_owner.into_iter().map(|(owner, Files { units, guessed })| {
         let others: Vec<&str> = owners.iter().filter(|one| **one != owner).map(String::as_str).collect();
         let count = units.len();
         let note = format!(
@@ -321,12 +386,27 @@ pub fn plans_of(is_gmail: bool, files: &[File<'_>], ask: &Ask) -> Result<Vec<Pla
              folder with such files. The other files belong to {}. --account NAME puts all of them into one account.",
             files.len(),
             others.join(" and "),
-        );
+        ) + &guessed_in_words(&guessed);
         let mut whose = Whose { owner: Some(owner.clone()), is_sure: true, note: Some(note) };
         name_others(&mut whose, &sets, &units, ask);
         plan(owner, whose, units)
     });
     Ok(plans.collect())
+}
+
+/// Which files of an account do not show an owner, in a sentence.
+fn guessed_in_words(guessed: &[String]) -> String {
+    const NAMED: usize = 3;
+    let names = guessed.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match guessed.len() {
+        0 => String::new(),
+        1 => format!(" {names} does not show its owner: it is here because of the files around it."),
+        count if count > NAMED => format!(
+            " {names} and {} more do not show their owner: they are here because of the files around them.",
+            count - NAMED
+        ),
+        _ => format!(" {names} do not show their owner: they are here because of the files around them."),
+    }
 }
 
 /// Adds to the note who else the mail of a plan may belong to: one person can have several addresses, and a
@@ -336,31 +416,42 @@ fn name_others(whose: &mut Whose, sets: &BTreeMap<&str, Set>, units: &[usize], a
     // All files of a set are in one plan.
     let is_of_plan =
         |(_, set): &(&&str, &Set)| set.units.first().is_some_and(|at| units.binary_search(at).is_ok());
-    let mut others: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut others: BTreeMap<&str, Vec<(&str, u64, u64)>> = BTreeMap::new();
     for (label, set) in sets.iter().filter(is_of_plan) {
         let label = if label.is_empty() { ask.source_name.as_str() } else { *label };
-        for address in set.addresses().filter(|address| address != owner) {
-            others.entry(address).or_default().insert(label);
+        for (address, votes) in set.addresses().filter(|(address, _)| address != owner) {
+            others.entry(address).or_default().push((label, votes, set.mails));
         }
     }
     if others.is_empty() {
         return;
     }
-    let in_words = |(address, labels): (&&str, &BTreeSet<&str>)| match labels.first() {
-        Some(label) if labels.len() > 1 => format!("{address} ({label} and {} more)", labels.len() - 1),
-        label => format!("{address} ({})", label.copied().unwrap_or_default()),
+    let in_words = |(address, places): (&&str, &Vec<(&str, u64, u64)>)| {
+        let first = places
+            .first()
+            .map(|(label, votes, mails)| format!("{label}: {votes} of the {mails} messages looked at"));
+        let more = if places.len() > 1 { format!("; and {} more", places.len() - 1) } else { String::new() };
+        format!("{address} ({}{more})", first.unwrap_or_default())
     };
     let others: Vec<String> = others.iter().map(in_words).collect();
     let note = whose.note.get_or_insert_default();
     *note = format!(
         "{note} Mail of {} is in this account too. If that is another person's mail, keep it in separate files, and import \
-         those with --account NAME, which names their account.",
+         those with --account NAME, which names their account; if it was imported already, run pdpp provider forget ACCOUNT first.",
         others.join(", ")
     );
 }
 
+/// The files of one owner.
+#[derive(Default)]
+struct Files {
+    units: Vec<usize>,
+    /// The sets among them that do not show an owner, and are here because of the files around them.
+    guessed: Vec<String>,
+}
+
 /// The files of each owner. Empty if no file clearly identifies its owner.
-fn by_owner(sets: &BTreeMap<&str, Set>) -> BTreeMap<String, Vec<usize>> {
+fn by_owner(sets: &BTreeMap<&str, Set>) -> BTreeMap<String, Files> {
     let mut votes: BTreeMap<String, u64> = BTreeMap::new();
     let mut names = Names::default();
     for set in sets.values() {
@@ -373,12 +464,19 @@ fn by_owner(sets: &BTreeMap<&str, Set>) -> BTreeMap<String, Vec<usize>> {
     for (address, count) in sets.values().filter(|set| set.owner().is_some()).flat_map(|set| &set.delivered) {
         *votes.entry(address.clone()).or_default() += count;
     }
-    // If no file shows who received it, the senders of sent mail are the owners.
-    let is_nobodys = names.0.is_empty();
-    for set in sets.values().filter(|_| is_nobodys) {
-        if let Some(owner) = set.undelivered.owner(set.mails) {
-            names.join(owner, owner);
-            *votes.entry(owner.to_owned()).or_default() += set.mails;
+    // The sender of sent mail owns it. That is a separate person, unless mail to that address reached one of the other owners.
+    let received: Vec<&Set> = sets.values().filter(|set| set.owner().is_some()).collect();
+    for set in sets.values() {
+        let Some(sender) = set.undelivered.owner(set.mails).filter(|sender| !names.has(sender)) else {
+            continue;
+        };
+        let aliased = received.iter().filter(|set| set.forwards(sender)).filter_map(|set| set.owner());
+        let aliased: Vec<String> = aliased.map(str::to_owned).collect();
+        match aliased.split_first() {
+            Some((owner, others)) if others.iter().all(|other| names.are_one(owner, other)) => {
+                names.join(owner, sender);
+            }
+            _ => names.join(sender, sender),
         }
     }
     let owners = names.owners(&votes);
@@ -403,15 +501,20 @@ fn by_owner(sets: &BTreeMap<&str, Set>) -> BTreeMap<String, Vec<usize>> {
         let around = |folder| beside.get(folder).or_else(|| beneath.get(folder));
         above(label).find_map(around).and_then(most).map(|(owner, _)| owner.to_owned())
     };
-    let mut all: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    let mut all: BTreeMap<String, Files> = BTreeMap::new();
     for (label, set) in sets {
-        let owner = owner_of(set).map(str::to_owned).or_else(|| nearest(label));
-        if let Some(owner) = owner {
-            all.entry(owner).or_default().extend(&set.units);
+        let own = owner_of(set).map(str::to_owned);
+        let is_guessed = own.is_none();
+        if let Some(owner) = own.or_else(|| nearest(label)) {
+            let files = all.entry(owner).or_default();
+            files.units.extend(&set.units);
+            if is_guessed {
+                files.guessed.push((*label).to_owned());
+            }
         }
     }
-    for units in all.values_mut() {
-        units.sort_unstable();
+    for files in all.values_mut() {
+        files.units.sort_unstable();
     }
     all
 }
@@ -430,6 +533,14 @@ fn folder_above(label: &str) -> Option<&str> {
 struct Names(Vec<BTreeSet<String>>);
 
 impl Names {
+    fn has(&self, name: &str) -> bool {
+        self.are_one(name, name)
+    }
+
+    fn are_one(&self, first: &str, second: &str) -> bool {
+        self.0.iter().any(|names| names.contains(first) && names.contains(second))
+    }
+
     fn join(&mut self, first: &str, second: &str) {
         let is_of = |names: &mut BTreeSet<String>| names.contains(first) || names.contains(second);
         let mut joined: BTreeSet<String> = self.0.extract_if(.., is_of).flatten().collect();
@@ -469,18 +580,19 @@ fn account<'a>(heads: impl Iterator<Item = &'a [u8]>, ask: &Ask) -> (String, Who
     if let (None, Some(owner)) = (&ask.account, undelivered.owner(mails)) {
         return (owner.to_owned(), sent_by(owner.to_owned()));
     }
-    let name = |votes| most(votes).map(|(address, _)| address.to_owned());
+    let name = |votes| most(votes).map(|(address, votes)| (address.to_owned(), votes));
     let delivered = name(&delivered);
     let is_sure = delivered.is_some();
-    let owner = delivered.or_else(|| name(&addressed));
+    let (owner, votes) = delivered.or_else(|| name(&addressed)).unzip();
+    let votes = votes.unwrap_or_default();
     let (account, note) = match (&ask.account, &owner) {
         (Some(account), _) => (account.clone(), format!("The account is {account}, as --account says.")),
-        (None, Some(owner)) if is_sure => return (owner.clone(), delivered_to(owner.clone())),
+        (None, Some(owner)) if is_sure => return (owner.clone(), delivered_to(owner.clone(), votes, mails)),
         (None, Some(owner)) => (
             owner.clone(),
             format!(
-                "The account is {owner}: most of the messages at the beginning of the files are addressed to it. \
-                 --account NAME names another."
+                "The account is {owner}: {} addressed to it. --account NAME names another.",
+                were(votes, mails, "are")
             ),
         ),
         (None, None) => {
@@ -499,11 +611,22 @@ fn account<'a>(heads: impl Iterator<Item = &'a [u8]>, ask: &Ask) -> (String, Who
     (account, Whose { owner, is_sure, note: Some(note) })
 }
 
-/// The owner, if messages were delivered to that address.
-fn delivered_to(owner: String) -> Whose {
+/// How many of the messages `are` something: "most of the 9 messages looked at were".
+fn were(votes: u64, mails: u64, are: &str) -> String {
+    // A message can name an address several times.
+    let votes = votes.min(mails);
+    match votes * 2 {
+        double if double > mails => format!("most of the messages looked at ({votes} of {mails}) {are}"),
+        double if double == mails => format!("half of the messages looked at ({votes} of {mails}) {are}"),
+        _ => format!("{votes} of the {mails} messages looked at {are}"),
+    }
+}
+
+/// The owner, if `votes` of `mails` messages were delivered to that address.
+fn delivered_to(owner: String, votes: u64, mails: u64) -> Whose {
     let note = format!(
-        "The account is {owner}: most of the messages at the beginning of the files were delivered to that address. \
-         --account NAME names another."
+        "The account is {owner}: {} delivered to that address. --account NAME names another.",
+        were(votes, mails, "were")
     );
     Whose { owner: Some(owner), is_sure: true, note: Some(note) }
 }
@@ -511,7 +634,7 @@ fn delivered_to(owner: String) -> Whose {
 /// States that `owner` sent the messages.
 fn sent_by(owner: String) -> Whose {
     let note = format!(
-        "The account is {owner}: nearly all messages at the beginning of the files were sent from that address. \
+        "The account is {owner}: nearly all of the messages looked at were sent from that address. \
          --account NAME names another."
     );
     Whose { owner: Some(owner), is_sure: true, note: Some(note) }
@@ -527,6 +650,8 @@ struct Votes {
     last: BTreeMap<String, u64>,
     /// How often messages are addressed to each address.
     addressed: BTreeMap<String, u64>,
+    /// To whom messages are addressed that were delivered to another address.
+    forwarded: BTreeMap<String, u64>,
     undelivered: Undelivered,
 }
 
@@ -567,6 +692,12 @@ impl Votes {
         let mut own = mail.delivered.iter().chain(&mail.before).filter(is_own).peekable();
         if let Some(last) = own.peek() {
             *self.last.entry((*last).clone()).or_default() += 1;
+            let to: BTreeSet<&String> = mail.addressed.iter().collect();
+            if !to.contains(last) {
+                for address in to {
+                    *self.forwarded.entry(address.clone()).or_default() += 1;
+                }
+            }
         }
         for address in own {
             *self.delivered.entry(address.clone()).or_default() += 1;
@@ -633,6 +764,25 @@ fn count(head: &[u8]) -> Votes {
     }
     votes.add(mail);
     votes
+}
+
+/// Whom a message was last delivered to, if its header states it.
+pub fn last_delivered(message: &[u8]) -> Option<String> {
+    const LONGEST: usize = 64 * 1024;
+    let head = &message[..message.len().min(LONGEST)];
+    let is_empty = |line: &&[u8]| !matches!(line, [] | [b'\r']);
+    // Only the lines that matter, because this is asked of every message.
+    let matters = |line: &&[u8]| matches!(line.first(), Some(b'D' | b'd' | b'X' | b'x' | b'L' | b'l'));
+    let mut lines: Vec<&[u8]> =
+        head.split(|byte| *byte == b'\n').take_while(is_empty).filter(matters).collect();
+    lines.retain(|line| {
+        let names: [&[u8]; 4] = [b"delivered-to:", b"x-original-to:", b"list-id:", b"list-post:"];
+        names.iter().any(|name| line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name)))
+    });
+    if lines.is_empty() {
+        return None;
+    }
+    count(&lines.join(&b'\n')).last.into_keys().next()
 }
 
 /// The addresses in the value of a header field.
@@ -896,10 +1046,12 @@ mod tests {
             plans.into_iter().map(|plan| plan.whose.note.unwrap()).collect()
         };
         let of = |address: &str, count: usize| to(&vec![format!("Delivered-To: {address}").as_str(); count]);
-        let joins = "bob@b.example (INBOX) is in this account too";
+        let joins = |votes| {
+            format!("bob@b.example (INBOX: {votes} of the 10 messages looked at) is in this account too")
+        };
         let told = notes(&[("INBOX", of(ANA, 9) + &of(BOB, 1))]);
         assert!(
-            matches!(told.as_slice(), [one] if one.contains(joins) && one.contains("--account NAME, which names their account")),
+            matches!(told.as_slice(), [one] if one.contains(&joins(1)) && one.contains("--account NAME, which names their account")),
             "{told:?}"
         );
         // A single message among very many is a mistake.
@@ -907,15 +1059,96 @@ mod tests {
         assert!(matches!(told.as_slice(), [one] if !one.contains(BOB)), "{told:?}");
         // Half of the messages each: nobody has most of them.
         let told = notes(&[("INBOX", of(ANA, 5) + &of(BOB, 5))]);
-        assert!(matches!(told.as_slice(), [one] if one.contains(joins)), "{told:?}");
-        // One of two plans, with sent mail of another person next to a mailbox.
+        assert!(matches!(told.as_slice(), [one] if one.contains(&joins(5))), "{told:?}");
+        assert!(
+            told[0].contains(": half of the messages looked at (5 of 10) were delivered to that"),
+            "{told:?}"
+        );
+        let told = notes(&[("INBOX", of(ANA, 4) + &of(BOB, 3) + &of("kim@k.example", 3))]);
+        assert!(told[0].contains(": 4 of the 10 messages looked at were delivered to that"), "{told:?}");
+        // One of two plans, with an alias.
         let told = notes(&[
             ("a/INBOX", of(ANA, 8) + &of("shop@a.example", 2)),
-            ("a/Sent", sent("Kim <kim@k.example>", "")),
+            ("a/Drafts", to(&["To: eva@example.org"; 3])),
             ("b/INBOX", of(BOB, 9)),
         ]);
-        assert!(told[0].contains("kim@k.example (a/Sent), shop@a.example (a/INBOX) is in this"), "{told:?}");
+        assert!(
+            told[0].contains("shop@a.example (a/INBOX: 2 of the 10 messages looked at) is in this"),
+            "{told:?}"
+        );
+        assert!(told[0].contains(" a/Drafts does not show its owner: it is here because"), "{told:?}");
         assert!(told.len() == 2 && !told[1].contains("is in this account too"), "{told:?}");
+    }
+
+    #[test]
+    fn o4_13_sent_mail_joins_an_inbox_only_if_its_sender_gets_mail_there() {
+        let inbox = |to_line: &str, count: usize| {
+            to(&vec![format!("Delivered-To: {BOB}\n{to_line}").as_str(); count])
+        };
+        let by_ana = || ("Sent.mbox", sent(ANA, ""));
+        let apart = wanted(&[(ANA, &["Sent.mbox"]), (BOB, &["INBOX"])]);
+        assert_eq!(of_files(&[("INBOX", inbox("To: bob@b.example", 9)), by_ana()]), apart);
+        // Mail to both of them, and a single forwarded message, prove nothing.
+        assert_eq!(of_files(&[("INBOX", inbox("To: ana@a.example, bob@b.example", 9)), by_ana()]), apart);
+        let one = inbox("To: bob@b.example", 9) + &inbox("To: ana@a.example", 1);
+        assert_eq!(of_files(&[("INBOX", one), by_ana()]), apart);
+        // Mail to that address is delivered to the inbox: it is an alias.
+        let joined = wanted(&[(BOB, &["INBOX", "Sent.mbox"])]);
+        let aliased = || inbox("To: bob@b.example", 8) + &inbox("To: Ana <ana@a.example>", 2);
+        assert_eq!(of_files(&[("INBOX", aliased()), by_ana()]), joined);
+        // Two people with evidence would be joined by it.
+        let eva = to(&["Delivered-To: eva@e.example\nTo: ana@a.example"; 5]);
+        let files = [("INBOX", aliased()), ("eva.mbox", eva), by_ana()];
+        assert_eq!(
+            of_files(&files),
+            wanted(&[(ANA, &["Sent.mbox"]), (BOB, &["INBOX"]), ("eva@e.example", &["eva.mbox"])])
+        );
+    }
+
+    #[test]
+    fn o4_13_mail_of_another_person_late_in_a_file_is_seen_by_the_plan() {
+        let body = "Hello, and some more words, which make it longer.\n".repeat(4);
+        let of = |owner: &str, count: usize| {
+            format!("From a Tue Jan  2 03:04:05 2024\nDelivered-To: {owner}\nSubject: x\n\n{body}\n")
+                .repeat(count)
+        };
+        let plans = |text: &str| {
+            harness::plan(&super::super::Mbox, &[("all.mbox", text.as_bytes())], harness::ask()).unwrap()
+        };
+        let told = |text: &str| plans(text)[0].whose.note.clone().unwrap();
+        let (few, many) = (of(ANA, 300), of(ANA, 3000));
+        assert!(few.len() > PEEK && many.len() as u64 > PEEK as u64 + 2 * WINDOW);
+        // Just after the beginning, and only near the end.
+        for text in [few + &of(BOB, 200), many.clone() + &of(BOB, 1000)] {
+            let plan = &plans(&text)[0];
+            let note = plan.whose.note.clone().unwrap();
+            assert!(plan.account == ANA && note.contains("Mail of bob@b.example (all.mbox: "), "{note}");
+        }
+        assert!(!told(&many).contains("is in this account too"));
+        // The owner of most of it, not of its beginning.
+        let text = of(ANA, 250) + &of(BOB, 1250);
+        assert_eq!(plans(&text)[0].account, BOB);
+        assert!(told(&text).contains("Mail of ana@a.example (all.mbox: "), "{}", told(&text));
+        // A long attachment hides what is at a place, and what is not mail is not taken for it.
+        let text = of(ANA, 300) + &"QUJD".repeat(500_000) + "\nFrom here on\nDelivered-To: bob@b.example\n";
+        assert!(!told(&text).contains(BOB));
+    }
+
+    #[test]
+    fn a_message_says_whom_it_was_delivered_to() {
+        for (message, wanted) in [
+            ("From a Tue Jan  2 03:04:05 2024\nSubject: x\nDelivered-To: Ana@a.example\n\nHi.", Some(ANA)),
+            ("delivered-to: ana+x@a.example\r\nDelivered-To: bob@b.example\r\n\r\n", Some(ANA)),
+            (
+                "X-Original-To: <ana@a.example>\nDelivered-To: news@l.example\nList-Id: <news.l.example>\n\n",
+                Some(ANA),
+            ),
+            ("Subject: x\n\nDelivered-To: ana@a.example\n", None),
+            ("To: ana@a.example\n\n", None),
+            ("", None),
+        ] {
+            assert_eq!(last_delivered(message.as_bytes()).as_deref(), wanted, "{message}");
+        }
     }
 
     #[test]

@@ -91,6 +91,10 @@ impl<F: MailFile> Format for F {
         message::parse(account::is_gmail(plan), raw)
     }
 
+    fn delivered_to(&self, raw: &Raw) -> Option<String> {
+        account::last_delivered(&raw.bytes)
+    }
+
     fn join(&self, stream: &str, data: &str, sightings: &[&str]) -> String {
         message::join(stream, data, sightings)
     }
