@@ -371,7 +371,7 @@ fn o4_13_another_persons_table_with_the_same_ids_is_left_out_of_a_refresh() {
 fn o4_13_one_of_a_folders_tables_is_left_out_and_is_not_gone() {
     let desk = Desk::new();
     let mine = |rows| payments("mine", rows, 3);
-    let numbered = |text: String| text.replace("\n", "\n1000").trim_end_matches("1000").to_owned();
+    let numbered = |text: String| text.replace('\n', "\n1000").trim_end_matches("1000").to_owned();
     desk.file("tables/a.csv", mine(30));
     let other = desk.file("tables/b.csv", numbered(mine(30)));
     let folder = other.parent().unwrap().to_owned();
@@ -394,7 +394,7 @@ fn o2_4_a_question_about_one_file_leaves_out_only_that_file() {
         format!("id,date,note\n{}", (1..=rows).map(row).collect::<String>())
     };
     let clear = |at: usize| format!("{:02}/01/2026", at + 12);
-    let unsure = |at: usize| format!("{:02}/02/2026", at);
+    let unsure = |at: usize| format!("{at:02}/02/2026");
     let first = desk.file("tables/a.csv", dates(6, clear));
     let folder = first.parent().unwrap().to_owned();
     desk.file("tables/other.csv", table(4));
