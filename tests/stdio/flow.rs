@@ -23,7 +23,7 @@ fn two_hundred_calls_run_at_once() {
     let answered: HashSet<_> = (0..200).map(|_| peer.answer()["id"].as_u64().unwrap()).collect();
     assert_eq!(answered.len(), 200);
     // One after the other they would take 40 s.
-    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     peer.is_quiet();
 }
 
