@@ -119,7 +119,7 @@ fn r1_8_every_ending_drops_the_upstream_request() {
     for end in endings {
         let mut peer = Peer::initialized();
         let dropped = hanging_upstream(&mut peer, end);
-        assert!(dropped < Duration::from_millis(1500), "{dropped:?}");
+        assert!(dropped < SOON, "{dropped:?}");
     }
 }
 
