@@ -36,7 +36,8 @@ HEAD = """\
 
 For auditors, and for anyone who wonders whether `pdpp` was run on their system. `.ci/ran.py` generates this page from the results of
 `.ci/run`. "Ran" means that a test passed on the platform; "checked" means that something was compiled, linted or read, but never
-started. The counts and the versions are those of the last run whose result was committed. A platform's own step fails if what it
+started. On the platforms that are emulated, a test that failed while others ran, and passed when it was run again alone, counts
+as passed. The counts and the versions are those of the last run whose result was committed. A platform's own step fails if what it
 ran, what it left out or what it cannot prove differs from this page; `.ci/run` without a step only prints the difference.
 
 """

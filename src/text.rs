@@ -170,19 +170,22 @@ fn windows_word(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut word = String::from('"');
+    let mut backslashes = 0;
     for c in text.chars() {
         match c {
-            '"' => word.push('"'),
+            '"' => {
+                // A program treats a backslash before a quote as its escape.
+                word.extend(std::iter::repeat_n('\\', backslashes));
+                word.push('"');
+            }
             // PowerShell treats the last three as double quotes, too.
             '`' | '$' | '\u{201c}'..='\u{201e}' => word.push('`'),
             _ => {}
         }
+        backslashes = if c == '\\' { backslashes + 1 } else { 0 };
         word.push(c);
     }
-    // A backslash before the last quote would escape it.
-    if text.ends_with('\\') {
-        word.push('\\');
-    }
+    word.extend(std::iter::repeat_n('\\', backslashes));
     word.push('"');
     Cow::Owned(word)
 }
@@ -292,6 +295,8 @@ mod tests {
             (r"C:\Users\ana\pdpp.exe", r"C:\Users\ana\pdpp.exe"),
             (r"C:\Program Files\pdpp.exe", r#""C:\Program Files\pdpp.exe""#),
             (r"\\server\share\a b\", r#""\\server\share\a b\\""#),
+            (r"a b\\", r#""a b\\\\""#),
+            (r#"a\" b"#, r#""a\\"" b""#),
             ("https://a.example/me?x=1&y=%20", r#""https://a.example/me?x=1&y=%20""#),
             ("", r#""""#),
             (r#"$(calc)" & calc"#, r#""`$(calc)"" & calc""#),

@@ -159,7 +159,7 @@ fn r8_1_a_code_is_traded_for_a_proven_token() {
         // It accepts one answer: the port is closed for a second one.
         let started = Instant::now();
         while visit(&back.clone().unwrap()).0 != 0 {
-            assert!(started.elapsed() < Duration::from_secs(5));
+            assert!(started.elapsed() < Duration::from_mins(1));
             std::thread::sleep(Duration::from_millis(20));
         }
     });
@@ -337,7 +337,7 @@ fn an_answer_of_somebody_else_is_not_taken() {
                 let more: &[&str] = if code == "state_mismatch" { &["--wait", "2"] } else { &[] };
                 let ran = by_code(&env, &provider, more, approving);
                 failed(&ran, exit, code);
-                assert!(started.elapsed() < Duration::from_secs(20));
+                assert!(started.elapsed() < Duration::from_mins(1));
                 assert!(provider.seen("/token").is_empty(), "no code was sent on: {code}");
                 assert_eq!(env.files(), [""; 0], "nothing is stored");
                 assert!(pdpp::text::exposed(&ran.stderr).all(|(_, c)| c == '\n'), "{:?}", ran.stderr);
@@ -550,7 +550,7 @@ fn nobody_comes_back() {
         "{}",
         ran.stderr
     );
-    assert!(started.elapsed() < Duration::from_secs(15));
+    assert!(started.elapsed() < Duration::from_mins(1));
     // For the other flows, the provider has stated how long its page lasts.
     let pending = Switches { polls: vec![Poll::Pending], server: provider::with_all, ..Switches::default() };
     std::thread::scope(|scope| {

@@ -17,14 +17,26 @@ BINFMT = pathlib.Path("/proc/sys/fs/binfmt_misc")
 
 # Tests that do not run, by the beginnings of their names, and why.
 UNIT = []
+SLOW = "takes an emulated processor too long"
 INTEGRATION = [
     ("docs::", "about the clone and its documents, not about the program"),
     ("requirements::", "about the clone and its documents, not about the program"),
-    ("life::", "takes an emulated processor too long"),
-    ("hostile_providers::", "takes an emulated processor too long"),
     ("own::memory::", "reads the memory of a process, which belongs to qemu here"),
     ("cache::dumps::", "examines what is left of a process, which belongs to qemu here"),
     ("cache::panics::", "examines what is left of a process, which belongs to qemu here"),
+    ("bundle::", SLOW),
+    ("cache::killed::", SLOW),
+    ("connect::demo::", f"{SLOW}; the demo is run once, as a new user"),
+    ("hostile_providers::", SLOW),
+    ("import::archives::", SLOW),
+    ("import::interrupted::", SLOW),
+    ("journeys::", SLOW),
+    ("life::", SLOW),
+    ("own::", SLOW),
+    ("replay::", SLOW),
+    ("sandbox::isolation::", SLOW),
+    ("served_together::", SLOW),
+    ("setup::", SLOW),
 ]
 UNPROVEN = [
     "how an arm64 machine orders memory, and what that costs: here qemu translates each instruction for another processor",

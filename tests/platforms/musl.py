@@ -145,12 +145,6 @@ def bare(binary, name):
 def main():
     here = cargo("amd64", "x86_64", "x86_64-linux-gnu-gcc", "x86_64-linux-gnu-ar")
     there = cargo("arm64", "aarch64", "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-ar")
-    programs = {"x86-64": here.release(), "arm64": there.release()}
-    for processor, program in programs.items():
-        assert person.is_static(program), f"{program} asks for a library"
-        print(f"{processor}: {os.path.getsize(program):,} bytes", flush=True)
-    # Rust links the one for arm64 to a fixed address.
-    assert [person.is_movable(program) for program in programs.values()] == [True, False]
     unit, integration, _ = here.tests()
     environment = os.environ | {"PROPTEST_CASES": "32", "RUST_TEST_THREADS": "6", "INSTA_UPDATE": "no"}
     # A real keyring, over D-Bus, from a static binary.
@@ -163,6 +157,12 @@ def main():
         left_out += rows
     counted["tests of a real keyring, x86-64"] = [len(keyring), len(keyring), 0]
 
+    programs = {"x86-64": here.release(), "arm64": there.release()}
+    for processor, program in programs.items():
+        assert person.is_static(program), f"{program} asks for a library"
+        print(f"{processor}: {os.path.getsize(program):,} bytes", flush=True)
+    # Rust links the one for arm64 to a fixed address.
+    assert [person.is_movable(program) for program in programs.values()] == [True, False]
     base = release_of_debian()
     arm64.emulate()
     person.own_network()

@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / ".ci"))
@@ -91,6 +92,37 @@ def listed(program, environment):
     return re.findall(r"^(\S+): test$", told(program, "--list", env=environment, cwd=ROOT), re.M)
 
 
+def logged(words, environment, log):
+    """Runs a program whose output also goes to the file `log` as it comes: its exit code and the output."""
+    said = []
+    with subprocess.Popen(list(map(str, words)), env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as running, open(log, "w") as kept:
+        for line in running.stdout:
+            said.append(line)
+            kept.write(line)
+            kept.flush()
+    return running.returncode, "".join(said)
+
+
+# More failures than this are not the machine's.
+MOST_ALONE = 12
+
+
+def alone(failed, run):
+    """Runs tests that failed next to others again, each alone, because an emulated processor can be too slow for a test's own bounds on
+    time; `run` gives the exit code and the output of one. Returns those that failed again."""
+    if len(failed) > MOST_ALONE:
+        return failed
+    again = []
+    for name in failed:
+        code, said = run(name)
+        is_good = code == 0 and "test result: ok. 1 passed; 0 failed;" in said
+        print(f"{name} failed next to the others, and {'passes' if is_good else 'fails'} alone", flush=True)
+        if not is_good:
+            print(said[-3000:], flush=True)
+            again.append(name)
+    return again
+
+
 def run_tests(program, left_out, environment, passed_apart=()):
     """Runs all tests of a program, except those whose names begin with a left-out prefix. Returns [run, passed, left out], and the rows of
     the latter, [prefix, why, how many]. Tests that are ignored here and passed in a separate run do not count as left out."""
@@ -102,20 +134,26 @@ def run_tests(program, left_out, environment, passed_apart=()):
             sys.exit(f"no test of {pathlib.Path(program).name} is called {prefix}…: take it off the list of those left out")
         skipped |= hit
         rows.append([prefix, why, len(hit)])
-    words = [program]
-    for name in sorted(skipped):
-        words += ["--skip", name]
-    done = subprocess.run([*words, "--exact"] if skipped else words, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    found = ran.tests(done.stdout)
-    tail = done.stdout[done.stdout.find("\nfailures:"):] if found["failed"] else done.stdout[-400:]
+    options = [word for name in sorted(skipped) for word in ("--skip", name)]
+    began = time.monotonic()
+    code, said = logged([program, *options, "--exact"] if skipped else [program], environment, pathlib.Path(program).with_suffix(".log"))
+    found = ran.tests(said)
+    tail = said[said.find("\nfailures:"):] if found["failed"] else said[-400:]
     print(tail.strip(), flush=True)
-    if done.returncode != 0 or found["failed"]:
-        sys.exit(f"{len(found['failed'])} tests failed: {' '.join(found['failed'])}")
+    print(f"{time.monotonic() - began:.0f} s, load {os.getloadavg()[1]:.1f}", flush=True)
+    failed = found["failed"]
+    if code != 0 and not failed:
+        sys.exit(f"{pathlib.Path(program).name} ends with {code}")
+    if failed:
+        failed = alone(failed, lambda name: logged([program, "--exact", name], environment, os.devnull))
+    if failed:
+        sys.exit(f"{len(failed)} tests failed: {' '.join(failed)}")
+    passed = found["passed"] + found["failed"]
     not_run = {name: why for name, why in found["ignored"].items() if name not in passed_apart}
     for why in sorted(set(not_run.values())):
         ignored = sorted(name for name, said in not_run.items() if said == why)
         rows.append([ignored[0] if len(ignored) == 1 else f"{os.path.commonprefix(ignored)}…", why or "marked `#[ignore]`", len(ignored)])
-    seen = len(found["passed"]) + len(found["ignored"]) + len(skipped)
+    seen = len(passed) + len(found["ignored"]) + len(skipped)
     if seen != len(names):
         sys.exit(f"of {len(names)} tests {seen} are accounted for")
-    return [len(found["passed"]), len(found["passed"]), len(not_run) + len(skipped)], rows
+    return [len(passed), len(passed), len(not_run) + len(skipped)], rows
