@@ -35,7 +35,7 @@ use crate::support::env::TestEnv;
 const PASSPHRASE: &str = "heron under the bridge";
 /// The caller's supposed user id, which differs from the service's.
 const PERSON: u32 = 54_321;
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A running service, and a folder of exports.
 struct Desk {
