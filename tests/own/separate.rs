@@ -628,8 +628,15 @@ fn o9_5_a_caller_that_goes_leaves_nothing_behind() {
         for at in 0..20 {
             wire.send_with(&Said::File { name: format!("{at}.csv") }, file.as_fd()).unwrap();
         }
+        // Otherwise a busy service may not have noticed it yet, and would serve it beside the next ones.
+        let begun = Instant::now();
+        while !desk.inbox().exists() {
+            assert!(begun.elapsed() < PATIENCE);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        drop(wire);
+        desk.is_as_before(before);
     }
-    desk.is_as_before(before);
     // A caller that disconnects while its import runs: whole batches stay, and the same import resumes.
     let wire = desk.wire();
     wire.send(&Asked::Import(ImportAsked::default())).unwrap();
