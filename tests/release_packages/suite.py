@@ -486,7 +486,8 @@ def bundle(out, tools, binaries):
         for name in listed:
             text = host.call(name)
             program = str(unpacked / "server/pdpp")
-            assert "in the settings of this extension" in text and f"'{program}' connect" in text, text
+            assert "in the settings of this extension" in text, text
+            assert "pdpp connect local" in text and f"`pdpp` is '{program}'" in text, text
         assert host.end() == 0
         sandbox = subprocess.Popen(
             [unpacked / "server/pdpp", "sandbox", "--listen", "127.0.0.1:0", "--auto-approve", "--json"], env=environment, cwd=folder,
