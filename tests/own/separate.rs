@@ -628,7 +628,7 @@ fn o9_5_a_caller_that_goes_leaves_nothing_behind() {
         for at in 0..20 {
             wire.send_with(&Said::File { name: format!("{at}.csv") }, file.as_fd()).unwrap();
         }
-        // Otherwise a busy service may not have noticed it yet, and would serve it beside the next ones.
+        // Otherwise a busy service may not have noticed it yet, and would serve it together with the next ones.
         let begun = Instant::now();
         while !desk.inbox().exists() {
             assert!(begun.elapsed() < PATIENCE);
